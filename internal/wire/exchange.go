@@ -523,7 +523,8 @@ func (x *Exchange) judge() {
 	}
 	if x.err != nil {
 		// After the end mark only the end of the HTTP body is missing.
-		if !x.answered && !(x.dec.Ended() && errors.Is(x.err, io.EOF)) {
+		_, unmarked := x.dec.(api.Unmarked)
+		if !x.answered && (unmarked || !x.dec.Ended() || !errors.Is(x.err, io.EOF)) {
 			class, detail := Classify(x.err)
 			x.fail(record.Failed, class, detail)
 			return

@@ -11,8 +11,8 @@ import (
 // Anthropic is Anthropic's Messages, as Anthropic, vLLM, llama.cpp and gateways serve
 // it.
 //
-// Not known from it: how many of the tokens that it counts are reasoning. It has no
-// field that holds an engine to a length either.
+// Not known from it: whether thinking that it shows is all that was thought, or a
+// summary. It has no field that holds an engine to a length: answers may end early.
 type Anthropic struct{}
 
 // Name implements [API].
@@ -144,7 +144,7 @@ func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
 	case "message_start":
 		// What it counts of the answer is a beginning, and no count: some servers say 0,
 		// some 1.
-		d.Usage.Completion = record.Unset
+		d.Usage.Completion, d.Usage.Reasoning = record.Unset, record.Unset
 	case "message_stop":
 		d.Done, x.done = true, true
 	}
@@ -257,6 +257,13 @@ func (x *anthropicDecoder) usage(d *Delta) bool {
 			return s.countNumber(&cached)
 		case "output_tokens":
 			return s.countNumber(&d.Usage.Completion)
+		case "output_tokens_details":
+			return x.fields(func(key []byte) bool {
+				if string(key) == "thinking_tokens" {
+					return s.countNumber(&d.Usage.Reasoning)
+				}
+				return s.skipValue()
+			})
 		}
 		return s.skipValue()
 	})

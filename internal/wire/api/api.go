@@ -120,6 +120,10 @@ type Decoder interface {
 	Remembered() []byte
 }
 
+// Unmarked is a [Decoder] of streams that have no end mark: one that breaks off is known
+// by its HTTP body alone.
+type Unmarked interface{ Unmarked() }
+
 // Options are what is the same for every request of a run.
 type Options struct {
 	Model         string
@@ -205,7 +209,7 @@ func (e *OversizedError) Error() string {
 // All lists the APIs there are. Of two routes with the same end the longer stands
 // first.
 func All() []API {
-	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, SGLang{}, TGI{}, LlamaCpp{}}
+	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, Triton{}, SGLang{}, TGI{}, LlamaCpp{}, Gemini{}}
 }
 
 // Default is the API of a server of which nothing is known yet.

@@ -68,6 +68,10 @@ func TestBodyGolden(t *testing.T) {
 			`{"model":"m","prompt":"` + words + `","options":{"temperature":0,"num_predict":5},"stream":false}`},
 		{"llamacpp", LlamaCpp{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
 			`{"prompt":"` + words + `","temperature":0,"n_predict":5,"ignore_eos":true,"stream":true}`},
+		{"gemini", Gemini{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}, {Role: "assistant", Segments: []workload.Segment{{Text: "ok"}}}}, user(generated)...), Output: 5}, base,
+			`{"contents":[{"role":"model","parts":[{"text":"ok"}]},{"role":"user","parts":[{"text":"` + words + `"}]}],"systemInstruction":{"parts":[{"text":"be \"brief\""}]},"generationConfig":{"temperature":0,"maxOutputTokens":5}}`},
+		{"triton", Triton{}, workload.Request{Messages: user(generated), Output: 5}, base,
+			`{"text_input":"` + words + `","temperature":0,"max_tokens":5,"stream":true}`},
 	} {
 		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
 		if err != nil || string(got) != "kept"+c.want {

@@ -139,6 +139,9 @@ var forms = []struct {
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"city\""}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":89}}`,
 	}, `t11 t7 tool_calls -1/-1/89/-1 ended`},
+	{Anthropic{}, "thinking that is counted", []string{
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":89,"output_tokens_details":{"thinking_tokens":60}}}`,
+	}, `stop -1/-1/89/60 ended`},
 	{Anthropic{}, "an error", []string{`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`}, "fault Overloaded"},
 	{Anthropic{}, "a usage that is none", []string{
 		`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"input_tokens":-3,"output_tokens":2.5}}`,
@@ -199,6 +202,24 @@ var forms = []struct {
 		`{"content":"","stop":true,"stop_type":"eos","tokens_predicted":2,"tokens_evaluated":9,"timings":{"prompt_n":2}}`,
 	}, `a1=2 stop 9/7/2/-1 ended "x"`},
 	{LlamaCpp{}, "an error", []string{`{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`}, "fault Context size has been exceeded."},
+
+	{Gemini{}, "thoughts, many tokens an event", []string{
+		`{"candidates":[{"content":{"parts":[{"text":"Sum","thought":true}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":4,"totalTokenCount":24,"thoughtsTokenCount":20},"modelVersion":"m","responseId":"r"}`,
+		`{"candidates":[{"content":{"parts":[{"text":"Hi there"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":2,"totalTokenCount":26,"thoughtsTokenCount":20,"cachedContentTokenCount":1}}`,
+		`{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":3,"thoughtsTokenCount":20}}`,
+	}, `s3 a8 a1 length 4/1/23/20 ended "Hi there!"`},
+	{Gemini{}, "a call", []string{
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},"finishReason":"STOP"}]}`,
+	}, `t8 tool_calls ended`},
+	{Gemini{}, "blocked", []string{`{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}}`}, `content_filter 4/-1/-1/-1 ended`},
+	{Gemini{}, "an error", []string{`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`}, "fault The model is overloaded."},
+
+	{Triton{}, "what is new", []string{
+		`{"model_name":"ensemble","model_version":"1","sequence_end":false,"sequence_id":0,"sequence_start":false,"text_output":" Hi"}`,
+		`{"model_name":"ensemble","text_output":" you"}`, `{"model_name":"ensemble","text_output":""}`,
+	}, `a3 a4 ended " Hi you"`},
+	{Triton{}, "texts that repeat those before them", []string{`{"text_output":" Hi"}`, `{"text_output":" Hi you"}`, `{"text_output":" Hi you all"}`}, `a3 a4 a4 ended " Hi you all"`},
+	{Triton{}, "an error", []string{`{"error":"in ensemble: out of memory"}`}, "fault in ensemble: out of memory"},
 }
 
 func TestForms(t *testing.T) {

@@ -177,7 +177,7 @@ func deltaKind(kind string) (record.Kind, bool) {
 	case "response.refusal.delta":
 		return record.Refusal, true
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
-		"response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta":
+		"response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta", "response.shell_call_command.delta":
 		return record.ToolCall, true
 	}
 	return 0, false

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -21,6 +22,17 @@ func TGI(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 	own := []dialect.Route{
 		{Path: "/generate", Methods: post, Generate: generate(false)},
 		{Path: "/generate_stream", Methods: post, Generate: generate(true)},
+		{Path: "/", Methods: post, Generate: func(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+			var in struct {
+				Stream bool `json:"stream"`
+			}
+			_ = json.Unmarshal(req.Body, &in) // what is wrong with it is said below
+			call, refused := tgiGenerate(s, req, in.Stream)
+			if refused == nil {
+				call.Writer.(*tgiWriter).listed = true
+			}
+			return call, refused
+		}},
 		{Path: "/info", Methods: get, Reply: info},
 		health(healthy),
 	}
@@ -84,6 +96,7 @@ func tgiGenerate(s dialect.Served, req *dialect.Request, stream bool) (*dialect.
 type tgiWriter struct {
 	*answering
 	details bool
+	listed  bool // a whole answer is the only element of a list
 	all     []byte
 }
 
@@ -147,10 +160,16 @@ func (w *tgiWriter) Whole(b []byte, parts []dialect.Part, _ dialect.Counts) []by
 		}
 		tokens = w.token(tokens, i, w.all[at:])
 	}
+	if w.listed {
+		b = append(b, '[')
+	}
 	b = fmt.Appendf(b, `{"generated_text":"%s"`, w.all)
 	if w.details {
 		b = w.ends(append(b, `,"details":`...), parts[0].Finish)
 		b = fmt.Appendf(b, `,"prefill":[],"tokens":[%s]}`, tokens)
 	}
-	return append(b, '}')
+	if b = append(b, '}'); w.listed {
+		b = append(b, ']')
+	}
+	return b
 }

@@ -1,0 +1,320 @@
+package api
+
+import (
+	"math"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// Gemini is Google's generateContent, streamed with alt=sse. An event has as many
+// tokens as the server likes, and tells the usage so far.
+//
+// It cannot be held to a length: answers may end early. Thoughts that it shows are
+// summaries; their tokens are counted, and are never seen.
+type Gemini struct{}
+
+// Name implements [API].
+func (Gemini) Name() string          { return "gemini" }
+func (Gemini) Messages(Options) bool { return true }
+func (Gemini) Models() string        { return "/v1beta/models" }
+func (Gemini) KeyVariable() string   { return "GEMINI_API_KEY" }
+func (Gemini) Framing() Framing      { return EventStream }
+func (Gemini) Decoder() Decoder      { return newFast(new(geminiDecoder)) }
+func (Gemini) Alias(string) string   { return "" }
+func (Gemini) Routes() []string {
+	return []string{"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:generateContent"}
+}
+
+// Sign implements [API].
+func (Gemini) Sign() Sign { return Sign{Host: "generativelanguage.googleapis.com"} }
+
+// List implements [API]: of the models, those that generate.
+func (Gemini) List(body []byte) (list []Model) {
+	r := reading{s: scanner{b: body}}
+	s := &r.s
+	if !s.object(func(key []byte) bool {
+		if string(key) != "models" {
+			return s.skipValue()
+		}
+		return r.each(func() bool {
+			var name string
+			generates, context := true, int32(0)
+			ok := r.fields(func(key []byte) bool {
+				switch {
+				case string(key) == "name" && s.peek() == '"':
+					raw, ok := s.rawString()
+					name = strings.TrimPrefix(unquote(raw), "models/")
+					return ok
+				case string(key) == "inputTokenLimit":
+					return s.countNumber(&context)
+				case string(key) == "supportedGenerationMethods":
+					s.skipSpace()
+					from := s.i
+					ok := s.skipValue()
+					generates = strings.Contains(string(s.b[from:s.i]), `"generateContent"`)
+					return ok
+				}
+				return s.skipValue()
+			})
+			if name != "" && generates {
+				list = append(list, Model{name, "", int(max(context, 0))})
+			}
+			return ok
+		})
+	}) {
+		return nil
+	}
+	return list
+}
+
+// Headers implements [API].
+func (Gemini) Headers(key string) []Header {
+	h := []Header{{"Accept", "text/event-stream, application/json"}}
+	if key != "" {
+		h = append(h, Header{"x-goog-api-key", key})
+	}
+	return h
+}
+
+// Prepare implements [API].
+func (a Gemini) Prepare(_ string, o *Options) error {
+	o.MaxField = "maxOutputTokens"
+	if o.Route = a.Routes()[0] + "?alt=sse"; !o.Stream {
+		o.Route = a.Routes()[1]
+	}
+	return nil
+}
+
+// Fault implements [API].
+func (Gemini) Fault(body []byte) string { return faultOf(new(geminiDecoder), body) }
+
+// Concede implements [API].
+func (Gemini) Concede(refusal string, o *Options) string {
+	return concedeSampling(strings.ToLower(refusal), o)
+}
+
+// Asked implements [API].
+func (Gemini) Asked(r *workload.Request, o Options) Asked {
+	over := workload.Request{Body: inner(r.Body, "generationConfig")}
+	config := Options{Body: inner(o.Body, "generationConfig")}
+	return Asked{Tokens: limitOf(&over, config, int64(r.Output), "maxOutputTokens"), Choices: overNumber(&over, config, 0, "candidateCount")}
+}
+
+// Body implements [API].
+func (Gemini) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, `{"contents":[`...)
+	system, said := workload.Request{}, 0
+	for _, m := range r.Messages {
+		role := "user"
+		switch m.Role {
+		case "system":
+			system.Messages = append(system.Messages, m)
+			continue
+		case "assistant":
+			role = "model"
+		}
+		if said++; said > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"role":"`...), role...), `","parts":[{"text":`...)
+		dst = append(appendPrompt(dst, &workload.Request{Messages: []workload.Message{m}}, o), "}]}"...)
+	}
+	dst = append(dst, ']')
+	if len(system.Messages) > 0 {
+		dst = append(appendPrompt(append(dst, `,"systemInstruction":{"parts":[{"text":`...), &system, o), "}]}"...)
+	}
+	dst = append(dst, `,"generationConfig":{`...)
+	dst = o.appendLimit(dst, r, "maxOutputTokens", "")
+	return withExtras(append(dst, "}}"...), start, r, o)
+}
+
+// geminiDecoder reads events, and whole answers, which are one or a list of them.
+type geminiDecoder struct {
+	reading
+	called bool // a function
+}
+
+// Reset implements [Decoder].
+func (x *geminiDecoder) Reset() {
+	x.reading.Reset()
+	x.called = false
+}
+
+// Event implements [Decoder].
+func (x *geminiDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.end(x.response(d), d)
+}
+
+// Whole implements [Decoder].
+func (x *geminiDecoder) Whole(data []byte, d *Delta) error {
+	x.begin(data)
+	if x.s.peek() == '[' {
+		return x.end(x.s.array(func() bool { return x.response(d) }), d)
+	}
+	return x.end(x.response(d), d)
+}
+
+// response reads one response.
+func (x *geminiDecoder) response(d *Delta) bool {
+	s := &x.s
+	return s.object(func(key []byte) bool {
+		switch string(key) {
+		case "candidates":
+			return x.each(func() bool { return x.candidate(d) })
+		case "usageMetadata":
+			return x.usage(d)
+		case "promptFeedback":
+			return x.fields(func(key []byte) bool {
+				if string(key) != "blockReason" {
+					return s.skipValue()
+				}
+				raw, ok := x.word()
+				if len(raw) > 0 {
+					d.Ended, d.Finish = true, "content_filter"
+				}
+				return ok
+			})
+		case "error":
+			return s.null() || x.fault(d)
+		case "responseId":
+			return x.passing()
+		}
+		return s.skipValue()
+	})
+}
+
+// candidate reads one of the answers.
+func (x *geminiDecoder) candidate(d *Delta) bool {
+	s := &x.s
+	first, kept := len(d.Parts), len(d.Text)
+	index := int32(0)
+	var finish []byte
+	ok := x.fields(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "content":
+			return x.fields(func(key []byte) bool {
+				if string(key) != "parts" {
+					return s.skipValue()
+				}
+				return x.each(func() bool { return x.part(d) })
+			})
+		case "index":
+			return s.countNumber(&index)
+		case "finishReason":
+			finish, ok = x.word()
+			return ok
+		}
+		return s.skipValue()
+	})
+	if index < 0 {
+		index = 0
+	}
+	if len(finish) > 0 {
+		d.Ended = true
+		if index == 0 {
+			d.Finish = x.finishOf(finish)
+		}
+	}
+	if index > 0 {
+		d.Text = d.Text[:kept]
+	}
+	x.choose(d, first, index, 0)
+	return ok
+}
+
+// finishOf is a finish reason in the words of the other APIs where they have one.
+func (x *geminiDecoder) finishOf(raw []byte) string {
+	switch string(raw) {
+	case "STOP":
+		if x.called {
+			return "tool_calls"
+		}
+		return "stop"
+	case "MAX_TOKENS":
+		return "length"
+	case "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION":
+		return "content_filter"
+	}
+	return finishReason(raw)
+}
+
+// part reads one part of an answer: text, a summary of thoughts, or the call of a
+// function.
+func (x *geminiDecoder) part(d *Delta) bool {
+	s := &x.s
+	kind := record.Answer
+	ahead := reading{s: scanner{b: s.b, i: s.i}}
+	ahead.fields(func(key []byte) bool {
+		if string(key) == "thought" && ahead.s.peek() == 't' {
+			kind = record.Reasoning
+		}
+		return ahead.s.skipValue()
+	})
+	return x.fields(func(key []byte) bool {
+		switch k := string(key); {
+		case k == "text" && s.peek() == '"':
+			d.Summarised = d.Summarised || kind == record.Reasoning
+			return x.text(d, kind)
+		case k == "functionCall":
+			x.called = true
+			return x.fields(func(key []byte) bool {
+				switch k := string(key); {
+				case k == "name" && s.peek() == '"':
+					return x.text(d, record.ToolCall)
+				case k == "args":
+					s.skipSpace()
+					from := s.i
+					return s.skipValue() && x.add(d, record.ToolCall, int32(s.i-from))
+				}
+				return s.skipValue()
+			})
+		}
+		return s.skipValue()
+	})
+}
+
+// usage reads the counts so far. Those of thoughts stand beside those of the answer.
+func (x *geminiDecoder) usage(d *Delta) bool {
+	s := &x.s
+	u := Unsaid
+	tools := int32(0)
+	ok := x.fields(func(key []byte) bool {
+		switch string(key) {
+		case "promptTokenCount":
+			return s.countNumber(&u.Prompt)
+		case "toolUsePromptTokenCount":
+			return s.countNumber(&tools)
+		case "cachedContentTokenCount":
+			return s.countNumber(&u.Cached)
+		case "candidatesTokenCount":
+			return s.countNumber(&u.Completion)
+		case "thoughtsTokenCount":
+			return s.countNumber(&u.Reasoning)
+		}
+		return s.skipValue()
+	})
+	if u.Prompt >= 0 && tools > 0 {
+		u.Prompt = sumCount(u.Prompt, tools)
+	}
+	if u.Reasoning > 0 && u.Completion != Impossible {
+		u.Completion = sumCount(max(u.Completion, 0), u.Reasoning)
+	}
+	d.Usage = u
+	// The counts are no template's: they may be sums.
+	x.nFound = maxHoles + 1
+	return ok
+}
+
+// sumCount adds two counts.
+func sumCount(a, b int32) int32 {
+	if n := int64(a) + int64(b); n <= math.MaxInt32 {
+		return int32(n)
+	}
+	return Impossible
+}

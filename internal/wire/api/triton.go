@@ -1,0 +1,151 @@
+package api
+
+import (
+	"bytes"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// Triton is Triton's generate extension, as its backends for TensorRT-LLM and vLLM have
+// it: a bare prompt, and events with text.
+//
+// It tells no usage, no finish reason and no end: a stream ends with the body of the
+// answer, and how many tokens it had is not known. It cannot be held to a length.
+type Triton struct{}
+
+// Name implements [API].
+func (Triton) Name() string          { return "triton" }
+func (Triton) Messages(Options) bool { return false }
+func (Triton) Models() string        { return "" }
+func (Triton) KeyVariable() string   { return "TRITON_API_KEY" }
+func (Triton) Framing() Framing      { return EventStream }
+func (Triton) Decoder() Decoder      { return new(tritonDecoder) }
+func (Triton) Alias(string) string   { return "" }
+func (Triton) Routes() []string {
+	return []string{"/v2/models/{model}/generate_stream", "/v2/models/{model}/generate"}
+}
+
+// Sign implements [API].
+func (Triton) Sign() Sign { return Sign{Path: "/v2", Field: "extensions", Of: "Triton"} }
+
+// List implements [API]: it has no list.
+func (Triton) List([]byte) []Model { return nil }
+
+// Headers implements [API].
+func (Triton) Headers(key string) []Header { return Chat{}.Headers(key) }
+
+// Prepare implements [API].
+func (a Triton) Prepare(_ string, o *Options) error {
+	o.MaxField = "max_tokens"
+	if o.Route = a.Routes()[0]; !o.Stream {
+		o.Route = a.Routes()[1]
+	}
+	return nil
+}
+
+// Fault implements [API].
+func (Triton) Fault(body []byte) string { return faultOf(new(tritonDecoder), body) }
+
+// Concede implements [API].
+func (Triton) Concede(refusal string, o *Options) string {
+	return concedeSampling(refusal, o)
+}
+
+// Asked implements [API].
+func (Triton) Asked(r *workload.Request, o Options) Asked {
+	return Asked{Tokens: limitOf(r, o, int64(r.Output), "max_tokens")}
+}
+
+// Body implements [API].
+func (Triton) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = append(appendPrompt(append(dst, `{"text_input":`...), r, o), ',')
+	at := len(dst)
+	if dst = o.appendLimit(dst, r, "max_tokens", ""); len(dst) > at {
+		dst = append(dst, ',')
+	}
+	if o.Stream {
+		dst = append(dst, `"stream":true}`...)
+	} else {
+		dst = append(dst, `"stream":false}`...)
+	}
+	return withExtras(dst, start, r, o)
+}
+
+// tritonDecoder reads events and whole answers. Whether the texts of a stream repeat
+// those before them, as some models are set up to, shows with the second.
+type tritonDecoder struct {
+	reading
+	events   int
+	separate bool
+	last     []byte
+}
+
+// Reset implements [Decoder].
+func (x *tritonDecoder) Reset() {
+	x.reading.Reset()
+	x.events, x.separate, x.last = 0, false, x.last[:0]
+}
+
+// Ended implements [Decoder].
+func (x *tritonDecoder) Ended() bool { return x.events > 0 }
+
+// Unmarked implements [Unmarked].
+func (x *tritonDecoder) Unmarked() {}
+
+// Event implements [Decoder].
+func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.event(d, true)
+}
+
+// Whole implements [Decoder].
+func (x *tritonDecoder) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.begin(data)
+	return x.event(d, false)
+}
+
+func (x *tritonDecoder) event(d *Delta, stream bool) error {
+	s := &x.s
+	var raw []byte
+	ok := s.object(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "text_output":
+			raw, ok = x.word()
+			return ok
+		case "error":
+			return s.null() || x.fault(d)
+		}
+		return s.skipValue()
+	})
+	if ok && d.Fault == nil {
+		x.events++
+		d.Ended = !stream
+	}
+	all := raw
+	if ok && stream {
+		if len(x.last) > 0 && !x.separate {
+			x.separate = !bytes.HasPrefix(raw, x.last)
+		}
+		if !x.separate {
+			raw = raw[min(len(x.last), len(raw)):]
+			x.last = append(x.last[:0], all...)
+		}
+	}
+	if n := int32(textLen(raw)); n > 0 && ok {
+		ok = x.add(d, record.Answer, n)
+		switch {
+		case !d.Keep:
+		case x.separate || !stream:
+			d.Text = appendUnquoted(d.Text, raw)
+		default:
+			d.Text = appendUnquoted(d.Text[:0], all)
+		}
+	}
+	x.choose(d, 0, 0, 0)
+	return x.end(ok, d)
+}

@@ -45,6 +45,9 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	view := newProgress(e.Stderr, own.Format != "text", e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
+	w.Told = func(p choose.Progress) {
+		view.Line(fmt.Sprintf("simulating %s: %d of %d deployments", p.Stage, p.Done, p.Of))
+	}
 	x, err := choose.Choose(ctx, w)
 	view.close()
 	if err != nil {
@@ -86,7 +89,7 @@ func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good)
 		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
 	}
 	ask.Seed = own.Seed
-	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate}
+	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Sure: own.Sure}
 	w.Asked = plan.FlagsOf(plan.VerbChoose, plan.VerbFind, ask, hard)
 	for _, text := range own.GPUs {
 		o, err := offer(text)

@@ -92,6 +92,25 @@ func (p *progress) Write(lines []byte) (int, error) {
 	return p.w.Write(lines)
 }
 
+// Line shows a line of what is under way, in place of the one before it.
+func (p *progress) Line(text string) {
+	if p.quiet {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live {
+		p.clear()
+		fmt.Fprintln(p.w, cutTo(text, p.width()-1))
+		p.lines = 1
+		return
+	}
+	if now := p.now(); !now.Before(p.next) {
+		p.next = now.Add(plainEvery)
+		fmt.Fprintln(p.w, text)
+	}
+}
+
 // Update implements [run.Progress].
 func (p *progress) Update(s run.Status) {
 	if p.quiet {

@@ -261,6 +261,20 @@ func pauses() kind[workload.Pause] {
 	return kind[workload.Pause]{parse: workload.ParsePause, write: workload.Pause.String}
 }
 
+// sureShare is a probability that can be asked for.
+func sureShare() kind[float64] {
+	k := partOf()
+	any := k.parse
+	k.parse = func(v string) (float64, error) {
+		x, err := any(v)
+		if err == nil && x != 0 && !(x >= .5 && x <= .99) {
+			return 0, say.Errorf("%q is not between 50%% and 99%%", v).WithHint("the estimate alone is enough in about a half; by errors that are known of four in five nobody can be surer than 99%")
+		}
+		return x, err
+	}
+	return k
+}
+
 // subAgents are those that steps of conversations start.
 func subAgents() kind[workload.SubAgents] {
 	return kind[workload.SubAgents]{parse: workload.ParseSubAgents, write: workload.SubAgents.String}

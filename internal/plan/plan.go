@@ -183,6 +183,7 @@ type Choosing struct {
 	DTypes   []string // of weights; none: the published one, and fp8 where it is computed in
 	Settings string   // of every engine, as behind a deployment's question mark
 	Rate     float64  // requests/s that are to be carried, 0: as many as an engine carries
+	Sure     float64  // how likely the engines are to be enough, 0: as many as the estimate asks for
 	Page     string   // file, "" for none
 	Seed     uint64   // of arrivals and lengths, the same for all
 	Format   string

@@ -58,6 +58,9 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
 	m.Start = []string{say.ShellLine(best.Serve())}
+	if router := best.Router(best.WorkerURLs()...); router != nil {
+		m.Start = append(m.Start, say.ShellLine(router))
+	}
 	if best.Base() {
 		m.Remarks = append(m.Remarks, "the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
 	}
@@ -95,6 +98,8 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	})
 	more := ""
 	switch {
+	case x.Sure > 0 && o.NeverSure:
+		more = fmt.Sprintf("no number of engines is enough with a probability of %s: where the twin is too fast by its error no load meets the limits", say.Percent(x.Sure))
 	case o.EnginesFor[1] == 0:
 		more = "where the twin is too fast by its error to expect no number of engines meets the limits"
 	case o.EnginesFor[1] > o.Engines:
@@ -133,8 +138,8 @@ func routerName(router string) string {
 	switch router {
 	case "vllm":
 		return "vLLM itself"
-	case "least_requests":
-		return "a proxy, to the engine with the fewest requests"
+	case choose.PowerOfTwo:
+		return "a router, to the one with fewer requests of any two"
 	}
 	return router
 }
@@ -348,7 +353,7 @@ func (m ChoiceModel) startTitle() string {
 	if best := &m.Choice.Options[0]; best.Engines == 1 || best.InOneMachine() {
 		return "start it"
 	}
-	return "start each engine, and a proxy in front that sends each request to the one with the fewest"
+	return "start each engine, and a router in front of them (it is at PyPI)"
 }
 
 // WriteTerminal writes the model for a terminal.

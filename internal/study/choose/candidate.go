@@ -221,13 +221,17 @@ func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string,
 	return spec
 }
 
+// PowerOfTwo is the policy of the routers in front of several machines.
+const PowerOfTwo = "power_of_two"
+
 // routerOf is who shares the requests out: in one machine vLLM itself, for which nothing
-// needs to be said, otherwise a proxy that knows how many requests each has.
+// needs to be said, otherwise the routers of vLLM and SGLang, which send each request to the
+// one with fewer of any two.
 func routerOf(offer Offer, engine string, tp, engines int) string {
 	if engine == "vllm" && tp*engines <= offer.Most {
 		return ""
 	}
-	return "least_requests"
+	return PowerOfTwo
 }
 
 // isKnown says that a candidate on the same hardware comes to the same settings.

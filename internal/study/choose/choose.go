@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"pitot/internal/cost"
 	"pitot/internal/data/metric"
@@ -36,9 +37,20 @@ type Wanted struct {
 	Arrival  string
 	SLO      slo.Spec
 	Rate     float64 // requests/s that are to be carried, 0: as many as an engine carries
+	// Sure is how likely the number of engines is to be enough, by the errors to expect; 0:
+	// as many as the estimate asks for.
+	Sure float64
+	// Told is told how far the choice has come; nil: nobody asks.
+	Told func(Progress)
 
 	model   catalogue.Model
 	context int // tokens of the longest request, and some more
+}
+
+// Progress is how far a choice has come.
+type Progress struct {
+	Stage    string
+	Done, Of int // deployments of the stage
 }
 
 // Choice is what there is to choose from, the cheapest first.
@@ -47,6 +59,7 @@ type Choice struct {
 	Model   string   `json:"model"`
 	SLO     string   `json:"slo"`
 	Rate    float64  `json:"rate,omitempty"` // requests/s wanted, 0: as many as an engine carries
+	Sure    float64  `json:"sure,omitempty"` // how likely the engines were to be enough
 	Arrival string   `json:"arrival"`
 	Input   float64  `json:"mean_input_tokens"`
 	Output  float64  `json:"mean_output_tokens"`
@@ -107,10 +120,14 @@ type Option struct {
 	Enough     float64    `json:"enough"`           // and in which its engines carry the wanted rate
 	AfterLoss  float64    `json:"share_after_loss"` // of the wanted rate that is carried without one of the engines
 
+	// NeverSure says that no number of engines is as likely to be enough as was wanted.
+	NeverSure bool `json:"never_sure,omitempty"`
+
 	Points []Point `json:"points"`
 	Whole  *Whole  `json:"whole,omitempty"` // of the first options, where a rate is wanted
 
 	candidate *Candidate
+	group     *group
 }
 
 // pooled is by how many times what its engines carry alone they carry together: a router
@@ -177,7 +194,7 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 		return nil, err
 	}
 	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.effort(2500, 1.06), closer: s.effort(drawn, 1.04), choice: &Choice{
-		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Arrival: w.Arrival,
+		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Sure: w.Sure, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
 	for _, c := range claims {
@@ -286,7 +303,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			}
 		}
 		groups = groups[min(together, len(groups)):]
-		if err := r.lookAt(ctx, len(next), func(i int) (*Candidate, float64, *effort) {
+		if err := r.lookAt(ctx, "all hardware", len(next), func(i int) (*Candidate, float64, *effort) {
 			return next[i].list[0], 0.3 * next[i].bound, &r.first
 		}); err != nil {
 			return err
@@ -349,7 +366,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			r.choice.Counts.Simulated++
 		}
 	}
-	if err := r.lookAt(ctx, len(more), func(i int) (*Candidate, float64, *effort) { return more[i], 1.1 * guess[more[i]], &r.first }); err != nil {
+	if err := r.lookAt(ctx, "batch settings", len(more), func(i int) (*Candidate, float64, *effort) { return more[i], 1.1 * guess[more[i]], &r.first }); err != nil {
 		return err
 	}
 	return r.settle(ctx, looked)
@@ -390,7 +407,7 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 		}
 	}
 	for _, e := range []*effort{&r.close, &r.closer} {
-		if err := r.lookAt(ctx, len(finals), func(i int) (*Candidate, float64, *effort) { return finals[i], guess[finals[i]], e }); err != nil {
+		if err := r.lookAt(ctx, "the best closely", len(finals), func(i int) (*Candidate, float64, *effort) { return finals[i], guess[finals[i]], e }); err != nil {
 			return err
 		}
 		r.choice.Counts.Simulated -= len(finals) // once more
@@ -417,13 +434,31 @@ const (
 	wellKnown    = 0.03 // error of a capacity by what was drawn, below which it is not looked at again
 )
 
+// tell begins a stage of so many deployments; what it gives is called when one is done.
+func (r *race) tell(stage string, of int) (done func()) {
+	if r.wanted.Told == nil {
+		return func() {}
+	}
+	var mu sync.Mutex
+	p := Progress{stage, 0, of}
+	r.wanted.Told(p)
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		p.Done++
+		r.wanted.Told(p)
+	}
+}
+
 // lookAt simulates n candidates, each around a guess of what it carries.
-func (r *race) lookAt(ctx context.Context, n int, which func(i int) (*Candidate, float64, *effort)) error {
+func (r *race) lookAt(ctx context.Context, stage string, n int, which func(i int) (*Candidate, float64, *effort)) error {
 	r.choice.Counts.Simulated += n
+	done := r.tell(stage, n)
 	errs := make([]error, n)
 	predict.InParallel(n, func(i int) {
 		c, guess, e := which(i)
 		c.curve, errs[i] = r.schedule.climb(ctx, c, r.claims, guess, r.bound(c), e)
+		done()
 	})
 	return firstOf(ctx, errs)
 }
@@ -573,9 +608,9 @@ func (r *race) option(c *Candidate, g *group) Option {
 		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
 		Quantised: wide(r.wanted.published()) && !wide(c.DType),
 		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.noise(c), Claim: r.claims[claim].Spec,
-		candidate: c,
+		candidate: c, group: g,
 	}
-	r.count(&o, r.engines(rate))
+	r.count(&o, max(r.engines(rate), r.sureOf(&o)))
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
 			_, times := x.worst()
@@ -583,6 +618,16 @@ func (r *race) option(c *Candidate, g *group) Option {
 		}
 	}
 	return o
+}
+
+// sureOf is how many engines are as likely to be enough as is wanted, 0 where nothing is.
+func (r *race) sureOf(o *Option) int {
+	if r.wanted.Sure == 0 || r.wanted.Rate == 0 {
+		return 0
+	}
+	low := r.interval(o.candidate, o.group, 2*r.wanted.Sure-1)[0] // below it are 1 − Sure
+	o.NeverSure = low <= 0
+	return r.engines(low * o.pooled())
 }
 
 // count makes an option of so many engines, and says what they cost.
@@ -655,8 +700,11 @@ func (r *race) likely() {
 // sort puts the cheapest first, of those that cost the same the one that carries the most.
 func (r *race) sort() {
 	price := func(o *Option) float64 {
-		if r.wanted.Rate == 0 {
+		switch {
+		case r.wanted.Rate == 0:
 			return r.price(o.candidate, o.Capacity)
+		case o.NeverSure:
+			return math.Inf(1)
 		}
 		return float64(o.Engines) * r.hourly(o.candidate)
 	}

@@ -105,7 +105,48 @@ func (x *Choice) Verify(o *Option, server string) []string {
 	return line
 }
 
-// Manifest is a Kubernetes Deployment of the option's engines, behind a Service.
+// Router is the command that starts what shares the requests out to an option's engines,
+// nil where nothing has to: https://github.com/vllm-project/router (its README at 03e9af5) and
+// https://docs.sglang.io/advanced_features/sgl_model_gateway.html, which it is a fork of and
+// whose flags it has.
+func (o *Option) Router(engines ...string) []string {
+	if o.Engines < 2 || o.InOneMachine() {
+		return nil
+	}
+	return append(append(o.routerProgram(), "--policy", PowerOfTwo, "--host", "0.0.0.0", "--port", "8000"), engines...)
+}
+
+func (o *Option) routerProgram() []string {
+	if o.Engine == deploy.SGLang {
+		return []string{"python", "-m", "sglang_router.launch_router"}
+	}
+	return []string{"vllm-router"}
+}
+
+// routerPackage is what it is called at PyPI.
+func (o *Option) routerPackage() string {
+	if o.Engine == deploy.SGLang {
+		return "sglang-router"
+	}
+	return "vllm-router"
+}
+
+// WorkerURLs are how a router is told of engines, one host each.
+func (o *Option) WorkerURLs() (flags []string) {
+	flags = []string{"--worker-urls"}
+	for i := range min(o.Engines, mostListed) {
+		flags = append(flags, fmt.Sprintf("http://HOST%d:8000", i+1))
+	}
+	if o.Engines > mostListed {
+		flags = append(flags, "…")
+	}
+	return flags
+}
+
+const mostListed = 4 // engines that a line names
+
+// Manifest is a Kubernetes Deployment of the option's engines behind a Service, and a router
+// where there are several that it has to share requests out to.
 func (o *Option) Manifest() string {
 	var b strings.Builder
 	image := "vllm/vllm-openai"
@@ -159,16 +200,76 @@ spec:
         - name: shm
           emptyDir: {medium: Memory, sizeLimit: 8Gi}
 ---
-apiVersion: v1
+`, resourceOf(o.candidate.Offer.Accelerator.Vendor), gpus)
+	to := name
+	if router := o.Router(); router != nil {
+		to = name + "-router"
+		b.WriteString(o.routerManifest(to, name))
+	}
+	fmt.Fprintf(&b, `apiVersion: v1
 kind: Service
 metadata:
-  name: %s # it shares connections out: put a proxy in front that sends each request to the engine with the fewest
+  name: %[1]s
 spec:
-  selector: {app: %[3]s}
+  selector: {app: %[2]s}
   ports:
     - {name: http, port: 8000, targetPort: http}
-`, resourceOf(o.candidate.Offer.Accelerator.Vendor), gpus, name)
+`, name, to)
 	return b.String()
+}
+
+// routerManifest is the router of that name in front of the pods of an app, which it finds by
+// asking Kubernetes: that takes the right to see them.
+func (o *Option) routerManifest(name, app string) string {
+	start := "pip install --quiet " + o.routerPackage() + " && exec " + strings.Join(o.Router("--service-discovery", "--selector", "app="+app, "--service-discovery-port", "8000", "--service-discovery-namespace", "$(NAMESPACE)"), " ")
+	return fmt.Sprintf(`apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: %[1]s
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: %[1]s
+rules:
+  - {apiGroups: [""], resources: [pods], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: %[1]s
+subjects:
+  - {kind: ServiceAccount, name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: %[1]s
+spec:
+  replicas: 1 # each router knows of its own requests alone
+  selector:
+    matchLabels: {app: %[1]s}
+  template:
+    metadata:
+      labels: {app: %[1]s}
+    spec:
+      serviceAccountName: %[1]s
+      containers:
+        - name: router
+          image: python:3.12-slim # or an image of yours with %[2]s in it
+          env:
+            - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+          command: [sh, -c]
+          args:
+            - %[3]q
+          ports:
+            - {name: http, containerPort: 8000}
+          readinessProbe:
+            httpGet: {path: /health, port: http}
+            periodSeconds: 5
+---
+`, name, o.routerPackage(), start)
 }
 
 // resourceOf is what Kubernetes calls an accelerator of a maker.

@@ -27,6 +27,9 @@ const (
 	eachJoined = 1000 // requests for each of them
 	leastAsked = 5000 // requests in all
 	mostAsked  = 32_000
+
+	mostPooled     = 16   // engines of an option beside the first of which it is looked for what they carry together
+	nearlyCheapest = 1.25 // times the first, and compared with it so
 )
 
 // together puts the first options together and asks them all that is wanted. A router evens
@@ -40,17 +43,33 @@ func (r *race) together(ctx context.Context) error {
 	}
 	list := r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	errs := make([]error, len(list))
-	predict.InParallel(len(list), func(i int) { errs[i] = r.least(ctx, &list[i]) })
+	done := r.tell("engines together", len(list))
+	predict.InParallel(len(list), func(i int) { errs[i] = r.least(ctx, &list[i]); done() })
 	if err := firstOf(ctx, errs); err != nil {
 		return err
 	}
 	r.sort()
-	best := &r.choice.Options[0]
-	if best.Whole == nil || best.Engines == 1 {
-		return nil
+	// Those that may be the cheapest are compared by what their engines carry together.
+	list = r.choice.Options[:min(mostWhole, len(r.choice.Options))]
+	var near []*Option
+	for i := range list {
+		o := &list[i]
+		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || o.Engines <= mostPooled && r.total(o) <= nearlyCheapest*r.total(&list[0])) {
+			near = append(near, o)
+		}
 	}
-	return r.pool(ctx, best)
+	done = r.tell("what they carry together", len(near))
+	errs = make([]error, len(near))
+	predict.InParallel(len(near), func(i int) { errs[i] = r.pool(ctx, near[i]); done() })
+	if err := firstOf(ctx, errs); err != nil {
+		return err
+	}
+	r.sort()
+	return nil
 }
+
+// total is what an option costs in an hour.
+func (r *race) total(o *Option) float64 { return float64(o.Engines) * r.hourly(o.candidate) }
 
 // least finds the least number of an option's engines that carries the wanted rate together.
 func (r *race) least(ctx context.Context, o *Option) error {
@@ -82,6 +101,26 @@ func (r *race) least(ctx context.Context, o *Option) error {
 		if found {
 			break
 		}
+	}
+	o.Whole = x
+	r.count(o, n)
+	return r.makeSure(ctx, o)
+}
+
+// makeSure takes as many engines as are likely enough to be enough.
+func (r *race) makeSure(ctx context.Context, o *Option) error {
+	n := r.sureOf(o)
+	if n <= o.Engines {
+		return nil
+	}
+	if n > mostJoined {
+		o.Whole = nil
+		r.count(o, n)
+		return nil
+	}
+	x, err := r.whole(ctx, o, n)
+	if err != nil {
+		return err
 	}
 	o.Whole = x
 	r.count(o, n)

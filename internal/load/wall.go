@@ -29,6 +29,7 @@ type Wall struct {
 	own     sync.WaitGroup // goroutines of no request: preparing, opening ahead
 	bodies  sync.Pool      // *[]byte, of requests that are being prepared
 	history *history       // nil where nothing follows anything
+	count   chan *flight   // ended, to be counted
 
 	mu      sync.Mutex
 	events  []Event
@@ -55,6 +56,7 @@ type WallConfig struct {
 	Nonce   string      // of this point, in front of each request's id
 	Alarm   clock.Alarm // nil for the platform's best
 	Retry   bool        // requests are sent again, where the core says so
+	Count   *Counter    // counts the tokens of answers, nil for none
 }
 
 // flight is a request with its exchange and, once sent, its connection.
@@ -79,6 +81,10 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 	w.ctx, w.stop = context.WithCancel(ctx)
 	w.made = make(chan *flight, max(cfg.Ahead, 1))
 	w.own.Go(w.renderAhead)
+	if cfg.Count != nil {
+		w.count = make(chan *flight, 1024)
+		w.own.Go(w.countAnswers)
+	}
 	return w
 }
 
@@ -136,6 +142,7 @@ func (w *Wall) newFlight() *flight {
 	x := wire.NewExchange(w.cfg.API)
 	x.Sink, x.Kernel = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel
 	x.Secret, x.Memory, x.Keep = w.cfg.Secret, w.cfg.Memory, w.history != nil
+	x.Spell = w.cfg.Count != nil
 	return &flight{x: x}
 }
 
@@ -422,8 +429,40 @@ func (w *Wall) finish(f *flight) {
 	w.settle(f)
 }
 
-// settle records a request that has ended and tells the pacer.
+// settle has an attempt counted, where there is a tokenizer, and recorded. That takes time that the
+// goroutine of a socket does not have.
 func (w *Wall) settle(f *flight) {
+	select {
+	case w.count <- f:
+	default:
+		w.record(f)
+	}
+}
+
+// countAnswers counts and records what has ended.
+func (w *Wall) countAnswers() {
+	for {
+		select {
+		case f := <-w.count:
+			w.record(f)
+		case <-w.ctx.Done():
+			for len(w.count) > 0 {
+				w.record(<-w.count)
+			}
+			return
+		}
+	}
+}
+
+// record records a request that has ended and tells the pacer.
+func (w *Wall) record(f *flight) {
+	if w.cfg.Count != nil {
+		chunks, text := f.x.Spelt()
+		w.cfg.Count.Count(&f.x.Row, chunks, text)
+		for _, c := range chunks {
+			w.cfg.Sink.Chunk(c)
+		}
+	}
 	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
@@ -480,6 +519,9 @@ func (w *Wall) takeEvents() []Event {
 func (w *Wall) Close() {
 	w.stop()
 	w.own.Wait()
+	for len(w.count) > 0 { // ended since
+		w.record(<-w.count)
+	}
 	w.alarm.Close()
 	w.mu.Lock()
 	idle := w.idle

@@ -18,7 +18,7 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Probe: f.probe, Queue: f.queue, Point: p, Cohort: all.times(), Until: f.end, Store: all.scratch,
 		Answers: all.answers(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
 		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
-		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
+		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed, ByTokenizer: f.flow.byTokenizer,
 	}
 	if n, known := f.server.total(telemetry.Requests); known {
 		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked+f.earlier) * float64(max(f.choices, 1))}

@@ -73,7 +73,9 @@ type flow struct {
 	noInput, noOutput  int64 // answers whose tokens were not counted
 	lostOutput         int64 // events of requests that did not end well, likewise
 	alike, other       int64 // answers with as many events as usage counted visible tokens, and all others
-	expected, observed int64 // tokens by usage and by chunks, where both are known
+	expected, observed int64 // tokens by usage and by chunks or a tokenizer, where both are known
+	byTokenizer        bool
+	noUsage            int64 // answers whose tokens a tokenizer counted, for want of a usage
 }
 
 // NewFold begins a point, all of which stays in memory.
@@ -298,6 +300,12 @@ func (f *Fold) Free() {
 	}
 }
 
+// withEnds is a tokenizer's count of a text, with the tokens that ended its answers and
+// that no text shows, as far as the server's count has them.
+func withEnds(counted, usage, answers int64) int64 {
+	return counted + max(0, min(usage-counted, answers))
+}
+
 // count adds a request of any time to the flow. A request counts where its
 // Done lies: an answer that the server leaves open after its end mark by up to
 // a second later than its last token.
@@ -328,8 +336,17 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		}
 	}
 	counted := s.Count > 0 && !s.Blind
-	if counted && r.Outcome == record.OK && r.CompletionTokens >= 0 {
-		w.expected += int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0))
+	if r.NoUsage {
+		w.noUsage++
+	}
+	switch visible := int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0)); {
+	case r.Outcome != record.OK || r.CompletionTokens < 0 || r.NoUsage:
+	case r.Counted >= 0:
+		w.expected += visible
+		w.observed += withEnds(int64(r.Counted), visible, int64(max(r.Choices, 1)))
+		w.byTokenizer = true
+	case counted:
+		w.expected += visible
 		w.observed += s.Tokens
 	}
 	switch {

@@ -129,6 +129,8 @@ func (f *Fold) throughput(due int64) result.Throughput {
 		t.Why = "the input tokens of some requests were not counted"
 	case uncounted > 0:
 		t.Why = "a lower bound: output of requests that did not end well was not counted"
+	case w.noUsage > 0:
+		t.Why = "the server reported no usage: tokens are those that --tokenizer counts"
 	}
 	if n := f.setup.GPUs; n > 0 {
 		t.PerGPU = &result.PerGPU{GPUs: n, RequestsPerS: *t.RequestsPerS / float64(n)}

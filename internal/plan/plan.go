@@ -48,6 +48,8 @@ type Target struct {
 	Launch   string // name of this start of it
 	Launches int    // of an embedded target, measured one after the other
 
+	Tokenizer string // file of the model's tokenizer, "" for none
+
 	PublicHeaders []string // NAME=VALUE, of which the user says that they are no secrets
 
 	Scrape         []string      // NAME=URL, pages of metrics besides the target's own

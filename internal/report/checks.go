@@ -292,13 +292,14 @@ func checkWords() map[string]sayings {
 			},
 			limit: always("1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
 		},
-		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
-		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
-		result.CheckEarlyStops:  {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
-		result.CheckUsage:       {advice: "Find out what the server counts: these counts are impossible and are left out."},
-		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly."},
-		result.CheckTokenGaps:   {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
-		result.CheckHidden:      {advice: "Read TTFT as the time to the first visible token."},
+		result.CheckPrompts:    {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
+		result.CheckOutputs:    {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
+		result.CheckEarlyStops: {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
+		result.CheckUsage:      {advice: "Find out what the server counts: these counts are impossible and are left out."},
+		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
+			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's."}},
+		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
+		result.CheckHidden:    {advice: "Read TTFT as the time to the first visible token."},
 		result.CheckPrefixCache: {
 			value: func(c *result.Check) string {
 				if c.Value == nil {

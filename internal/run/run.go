@@ -584,7 +584,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src.Source, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
-		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0,
+		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0, Count: load.NewCounter(t.Tokenizer),
 	})
 	if p.NoProbe {
 		conns = min(conns, 8)

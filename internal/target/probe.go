@@ -307,6 +307,11 @@ func requestOfWords(n int, seed uint64) workload.Request {
 // overhead of the chat template, and tokens per word, which is 1 for every vocabulary
 // that the words were chosen for.
 func (t *Target) calibrate(ctx context.Context) error {
+	if t.Tokenizer != nil {
+		if done, err := t.calibrateByTokenizer(ctx); done || err != nil {
+			return err
+		}
+	}
 	c, err := t.fitCalibration(ctx)
 	if err == nil && c.PerWord != 0 && !isExact(c) && t.restrict(ctx) {
 		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %s words that are one token each on this server", say.Count(t.Options.Vocab.Size())))

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/telemetry/scrape"
+	"pitot/internal/tokenizer"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/wire"
@@ -36,7 +37,8 @@ type Target struct {
 
 	Headers     []api.Header
 	Options     api.Options
-	Server      map[string]string // facts that the server reports about itself
+	Tokenizer   *tokenizer.Tokenizer // the model's, nil where the user gave none
+	Server      map[string]string    // facts that the server reports about itself
 	Calibration workload.Calibration
 	KV          KVCache          // as far as it is known
 	Timeout     time.Duration    // for one request
@@ -112,6 +114,12 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
 	t.choices = p.Choices
+	if p.Tokenizer != "" {
+		if t.Tokenizer, err = tokenizer.Open(p.Tokenizer); err != nil {
+			return nil, err
+		}
+		t.Server["tokenizer"] = t.Tokenizer.Name() + ", SHA-256 " + t.Tokenizer.Sum()
+	}
 	if fields := p.Fields(); fields != "" {
 		t.Options.Body = []byte(fields)
 	}
@@ -157,6 +165,9 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 		return nil, err
 	}
 	if p.NoProbe {
+		if t.Tokenizer != nil && p.GeneratedWords() {
+			t.takeWords()
+		}
 		return t, t.needsModel()
 	}
 	if err := t.probe(ctx, p); err != nil {

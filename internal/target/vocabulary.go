@@ -3,8 +3,13 @@ package target
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"pitot/internal/say"
+	"pitot/internal/workload"
 )
 
 // Where a server's tokenizer makes more than one token of some generated
@@ -90,4 +95,71 @@ func perWord(tokens []string, sep string) (counts []int) {
 		}
 	}
 	return counts
+}
+
+// takeWords replaces the vocabulary by the words that are one token each for the
+// model's tokenizer, so that a generated prompt has as many tokens as words, and says
+// whether it could.
+func (t *Target) takeWords() bool {
+	e := t.Tokenizer.Encoder()
+	const before = "the"
+	alone := e.Count([]byte(before))
+	v, err := t.Options.Vocab.Restrict(
+		func(w string) bool { return e.Count([]byte(before+" "+w)) == alone+1 },
+		func(w string) bool { return e.Count([]byte(w)) == 1 })
+	if err != nil || v.Size() < fewestWords {
+		t.Notes = append(t.Notes, "the tokenizer has too few plain words that are one token each: prompts are as long as the server counts")
+		return false
+	}
+	for start := range uint64(4) { // words next to each other stay what they are
+		if n := e.Count(v.AppendText(nil, start, longWords, true)); n != longWords {
+			t.Notes = append(t.Notes, fmt.Sprintf("the tokenizer makes %s tokens of %s of its words: prompts are as long as the server counts", say.Count(n), say.Count(longWords)))
+			return false
+		}
+	}
+	t.Options.Vocab = v
+	t.Calibration = workload.Calibration{PerWord: 1, Overhead: t.overhead()}
+	return true
+}
+
+// overhead is what the model's template puts around a prompt, as far as the tokenizer's file
+// says so: that of a chat is not in it.
+func (t *Target) overhead() float64 {
+	if t.API != nil && t.API.Messages(t.Options) {
+		return 0
+	}
+	return float64(t.Tokenizer.Around())
+}
+
+// calibrateByTokenizer takes the length of prompts from the tokenizer. The server is
+// asked for its count of one prompt, which tells what its template adds, and of a longer
+// one, which tells whether the tokenizer is that of its model: if not, it says so, and
+// prompts are as long as the server counts.
+func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error) {
+	all := t.Options.Vocab
+	if !t.takeWords() {
+		return false, nil
+	}
+	var besides [2]int32
+	seed := uint64(time.Now().UnixNano())
+	for i, n := range []int{shortWords, longWords} {
+		row := t.askWithRetries(ctx, requestOfWords(n, seed+uint64(i)), 1)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if row.PromptTokens < 0 {
+			t.Notes = append(t.Notes, "the server does not say how many tokens a prompt has: prompts are as long as the tokenizer counts, and what the server's template adds comes on top")
+			return true, nil
+		}
+		besides[i] = row.PromptTokens - int32(n)
+	}
+	if besides[0] != besides[1] {
+		t.Notes = append(t.Notes, fmt.Sprintf("the tokenizer is not that of the served model: of prompts of %s and %s of its tokens the server counts %s and %s; prompts are as long as the server counts",
+			say.Count(shortWords), say.Count(longWords), say.Count(besides[0]+shortWords), say.Count(besides[1]+longWords)))
+		t.Options.Vocab, t.Calibration = all, workload.Calibration{}
+		return false, nil
+	}
+	t.Calibration.Overhead = float64(besides[0])
+	t.Server["prompt_tokens"] = fmt.Sprintf("%s + 1 per word", say.Exact(t.Calibration.Overhead))
+	return true, nil
 }

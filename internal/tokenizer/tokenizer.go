@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"pitot/internal/say"
@@ -145,6 +146,24 @@ func (t *Tokenizer) changes() (steps []func([]byte) ([]byte, bool)) {
 func (e *Encoder) Count(text []byte) int {
 	e.ids = e.Append(e.ids[:0], text)
 	return len(e.ids)
+}
+
+// Ends appends where each token of a text ends in it, in bytes, and says whether
+// that is known: a tokenizer that changes text, to lower case or by leaving accents
+// out, has no places in it.
+func (e *Encoder) Ends(ends []int, text []byte) (_ []int, known bool) {
+	e.ids = e.Append(e.ids[:0], text)
+	at, known := 0, e.t.lossless
+	for i, id := range e.ids {
+		spelt := e.t.Text(id)
+		if i == 0 && e.t.lead != "" && !bytes.HasPrefix(text, []byte(spelt)) {
+			spelt = strings.TrimPrefix(spelt, e.t.lead)
+		}
+		known = known && len(text)-at >= len(spelt) && string(text[at:at+len(spelt)]) == spelt
+		at += len(spelt)
+		ends = append(ends, at)
+	}
+	return ends, known && at == len(text)
 }
 
 // Append appends the ids of a text to ids, without what a template puts around it.

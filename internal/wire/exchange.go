@@ -37,6 +37,7 @@ type Exchange struct {
 	Secret  string      // what must not be in any record, one secret a line
 	Asked   api.Asked   // bounds the answer
 	Keep    bool        // what the answer says is wanted: see [Exchange.Text]
+	Spell   bool        // chunks are kept, and the text of all of them: see [Exchange.Spelt]
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
@@ -61,6 +62,7 @@ type Exchange struct {
 	answered   bool   // [DONE] has come
 	done       bool
 	fresh      []record.Chunk
+	kept       []record.Chunk
 	passed     int // how many of them other events have followed in the read
 	delta      api.Delta
 	frames     api.Frames
@@ -121,6 +123,14 @@ func (x *Exchange) resetAnswer() {
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
+	for _, c := range x.kept { // of an attempt that failed
+		x.Sink.Chunk(c)
+	}
+	x.kept = x.kept[:0]
+	x.delta.Spell, x.delta.Spelt = x.Spell, x.delta.Spelt[:0]
+	if cap(x.delta.Spelt) > api.MaxKept {
+		x.delta.Spelt = nil
+	}
 	x.delta.Keep, x.delta.Text = x.Keep, x.delta.Text[:0]
 	if cap(x.delta.Text) > api.MaxKept {
 		x.delta.Text = nil
@@ -130,6 +140,14 @@ func (x *Exchange) resetAnswer() {
 // Text is what the answer says, without reasoning, refusals and calls: what a client
 // hands back with the next turn. It is valid until the exchange begins again.
 func (x *Exchange) Text() []byte { return x.delta.Text }
+
+// Spelt gives what an exchange that spells kept in place of handing it to its
+// sink: the chunks, and the text of all of them in turn. Whoever takes them hands
+// the chunks on. They are valid until the exchange begins again.
+func (x *Exchange) Spelt() (chunks []record.Chunk, text []byte) {
+	chunks, x.kept = x.kept, x.kept[:0]
+	return chunks, x.delta.Spelt
+}
 
 // Sent stamps the request as sent at a clock reading.
 func (x *Exchange) Sent(at int64) {
@@ -206,6 +224,10 @@ func (x *Exchange) flushChunks(more bool) {
 				x.Row.Merged++
 			}
 		}
+		if x.Spell {
+			x.kept = append(x.kept, *c)
+			continue
+		}
 		x.Sink.Chunk(*c)
 	}
 	x.Row.Chunks += int32(len(x.fresh))
@@ -234,7 +256,7 @@ func (x *Exchange) takePlain(b []byte) error {
 	}
 	if x.isStream() {
 		err := x.frames.Feed(b, x.onEvent)
-		if x.frames.Partial()+len(x.fresh)+len(x.delta.Text) > unaccounted && err == nil {
+		if x.frames.Partial()+len(x.fresh)+len(x.kept)+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
 			err = x.accountMemory()
 		}
 		return err
@@ -271,7 +293,7 @@ func (x *Exchange) accountMemory() error {
 
 // bufferBytes is how many bytes its buffers take.
 func (x *Exchange) bufferBytes() int64 {
-	return int64(cap(x.whole)+x.frames.Held()+cap(x.delta.Text)) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
+	return int64(cap(x.whole)+x.frames.Held()+cap(x.delta.Text)+cap(x.delta.Spelt)) + int64(cap(x.fresh)+cap(x.kept))*int64(unsafe.Sizeof(record.Chunk{}))
 }
 
 // shrinkBuffers gives large buffers back when the answer has ended.

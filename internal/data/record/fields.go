@@ -93,6 +93,8 @@ var rowFields = []field[Row]{
 	{name: "earlier_errors", at: func(r *Row) any { return &r.EarlierErrors }, later: true},
 	{name: "first_sent_ns", at: func(r *Row) any { return &r.FirstSent }, null: ifUnset, later: true},
 	{name: "backoff_ns", at: func(r *Row) any { return &r.Backoff }, later: true},
+	{name: "counted_tokens", at: func(r *Row) any { return &r.Counted }, null: ifUnset, later: true},
+	{name: "no_usage", at: func(r *Row) any { return &r.NoUsage }, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

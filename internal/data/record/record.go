@@ -85,6 +85,11 @@ type Row struct {
 	ReasoningTokens  int32 // usage.completion_tokens_details.reasoning_tokens
 	HiddenTokens     int32 // reasoning tokens that were counted but never streamed
 	FirstTokens      int32 // tokens in the first token's event, Unset if only assumed to be 1
+	// Counted is how many tokens a tokenizer of the user's makes of the text that was
+	// streamed, Unset without one. Where the server reported no usage, CompletionTokens is
+	// that, and NoUsage says so.
+	Counted int32
+	NoUsage bool
 
 	Stream   bool  // asked to stream
 	Chunks   int32 // events that carried tokens
@@ -117,7 +122,7 @@ func BlankRow() Row {
 		Session: u, Turns: u, After: u, History: u,
 		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
 		DNS: u, Connect: u, TLS: u, FirstSent: u,
-		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u,
+		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u, Counted: u,
 		Status: u, RetryAfter: u,
 	}
 }

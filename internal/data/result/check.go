@@ -83,6 +83,7 @@ const (
 	CaseThrottled   = "throttled"   // by the container's limit on processors
 	CaseForeign     = "foreign"     // more than were sent: somebody else asks the server too
 	CaseFewer       = "fewer"       // than were answered
+	CaseTokenizer   = "tokenizer"   // it is about the counts of a tokenizer that the user gave
 	CaseInterfered  = "interfered"  // something else deleted or shortened the records while they were written
 )
 

@@ -54,7 +54,8 @@ type Evidence struct {
 	Foreign *float64 // share of the tokens that it counted that were not of these requests; nil where that is not known
 
 	Streams, Counted int64 // streams with gaps, and those of them whose tokens are known
-	Expected, Seen   int64 // tokens by usage and by chunks, where both are known
+	Expected, Seen   int64 // tokens by usage and by chunks or a tokenizer, where both are known
+	ByTokenizer      bool
 }
 
 // Lag is how far the instrument's own delay moves the headline, in nanoseconds.
@@ -143,7 +144,11 @@ func (e *Evidence) Checks() []result.Check {
 		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
 	}
 	if e.Expected > 0 {
-		out = append(out, checkShare(result.CheckTokenCounts, max(e.Expected, e.Seen)-min(e.Expected, e.Seen), e.Expected, .01))
+		counts := checkShare(result.CheckTokenCounts, max(e.Expected, e.Seen)-min(e.Expected, e.Seen), e.Expected, .01)
+		if e.ByTokenizer {
+			counts.Case = result.CaseTokenizer
+		}
+		out = append(out, counts)
 	}
 	switch {
 	case !c.Cold:

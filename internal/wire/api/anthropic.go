@@ -188,8 +188,8 @@ func (x *anthropicDecoder) block(d *Delta) bool {
 			if !s.skipValue() {
 				return false
 			}
-			if n := s.i - from; n > len("{}") {
-				return x.add(d, record.ToolCall, int32(n))
+			if s.i-from > len("{}") {
+				return x.raw(d, record.ToolCall, s.b[from:s.i])
 			}
 			return true
 		case call:

@@ -157,6 +157,9 @@ type Delta struct {
 	Keep bool   // the text of the answer is wanted; not cleared
 	Text []byte // with Keep: of choice 0, without reasoning, refusals and calls, in one piece with that of earlier events; not cleared
 
+	Spell bool   // the text of all parts is wanted; not cleared
+	Spelt []byte // with Spell: of every part in turn, in one piece with that of earlier events; not cleared
+
 	Most   int  // parts that there may be, 0 for any number; not cleared
 	Excess bool // there were more: the rest was not read
 }

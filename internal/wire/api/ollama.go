@@ -174,7 +174,7 @@ func (x *ollamaDecoder) called(key []byte, d *Delta) bool {
 	case k == "arguments":
 		s.skipSpace()
 		from := s.i
-		return s.skipValue() && x.add(d, record.ToolCall, int32(s.i-from))
+		return s.skipValue() && x.raw(d, record.ToolCall, s.b[from:s.i])
 	}
 	return s.skipValue()
 }

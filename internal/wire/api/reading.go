@@ -89,7 +89,32 @@ func (r *reading) text(d *Delta, kind record.Kind) bool {
 	if d.Keep && kind == record.Answer {
 		d.Text = appendUnquoted(d.Text, s.b[from:s.i-1])
 	}
-	return r.add(d, kind, n)
+	known := spelling(d)
+	if !r.add(d, kind, n) {
+		return false
+	}
+	if d.Spell && spelling(d) > known {
+		d.Spelt = appendUnquoted(d.Spelt, s.b[from:s.i-1])
+	}
+	return true
+}
+
+// spelling is how many bytes the parts of an event have so far.
+func spelling(d *Delta) (n int) {
+	if d.Spell {
+		for _, p := range d.Parts {
+			n += int(p.Bytes)
+		}
+	}
+	return n
+}
+
+// raw adds text that stands as it is, without quotes.
+func (r *reading) raw(d *Delta, kind record.Kind, text []byte) bool {
+	if d.Spell {
+		d.Spelt = append(d.Spelt, text...)
+	}
+	return r.add(d, kind, int32(len(text)))
 }
 
 // undecided is the choice of a part until the event has said which it is of.

@@ -140,6 +140,9 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	}
 	if n := int32(textLen(raw)); n > 0 && ok {
 		ok = x.add(d, record.Answer, n)
+		if d.Spell {
+			d.Spelt = appendUnquoted(d.Spelt, raw)
+		}
 		switch {
 		case !d.Keep:
 		case x.separate:

@@ -61,6 +61,9 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 		if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
 			d.Text = appendUnquoted(d.Text, raw)
 		}
+		if d.Spell {
+			d.Spelt = appendUnquoted(d.Spelt, raw)
+		}
 		d.Parts = append(d.Parts, p)
 		d.Usage = usage
 		return nil

@@ -1,0 +1,113 @@
+package load
+
+import (
+	"sync"
+
+	"pitot/internal/data/record"
+	"pitot/internal/tokenizer"
+)
+
+// Counter counts the tokens of answers with the model's tokenizer. It is safe for
+// concurrent use.
+type Counter struct {
+	mu      sync.Mutex
+	encoder *tokenizer.Encoder
+	run     []byte // text of one kind, of one choice
+	ends    []int
+	counts  []int32 // of each chunk
+	of      []int   // chunks of the run
+}
+
+// NewCounter gives one, nil without a tokenizer.
+func NewCounter(t *tokenizer.Tokenizer) *Counter {
+	if t == nil {
+		return nil
+	}
+	return &Counter{encoder: t.Encoder()}
+}
+
+// Count puts what the tokenizer makes of an answer into its row: the tokens of its text, and
+// these in place of a usage that the server does not report. text is that of the chunks in
+// turn. A chunk whose tokens the server does not tell is given those that end in it, where
+// each of the answer has one at least: if one has none, the model wrote what is one token as
+// several, and no more is known than that.
+func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
+	bytes := 0
+	for i := range chunks {
+		bytes += int(chunks[i].Bytes)
+	}
+	if bytes != len(text) || int64(bytes) != r.TextBytes || bytes == 0 {
+		return // what is here is not what was streamed
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	total, placed := c.tokens(chunks, text)
+	r.Counted = int32(total)
+	if r.CompletionTokens < 0 && r.Outcome == record.OK {
+		r.CompletionTokens, r.NoUsage = r.Counted, true
+	}
+	if !placed {
+		return
+	}
+	for i := range chunks {
+		if chunks[i].Tokens > 0 || c.counts[i] == 0 {
+			return
+		}
+	}
+	for i := range chunks {
+		chunks[i].Tokens = c.counts[i]
+	}
+	if r.FirstTokens < 0 {
+		r.FirstTokens = chunks[0].Tokens
+	}
+}
+
+// tokens counts those of all runs of text, which are of one choice and of one kind. placed says
+// that counts has those of each chunk.
+func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool) {
+	c.counts = append(c.counts[:0], make([]int32, len(chunks))...)
+	placed = true
+	choices := int32(0)
+	for i := range chunks {
+		choices = max(choices, chunks[i].Choice)
+	}
+	for choice := int32(0); choice <= choices; choice++ {
+		at := 0
+		c.run, c.of = c.run[:0], c.of[:0]
+		end := func() {
+			if len(c.of) == 0 {
+				return
+			}
+			var known bool
+			c.ends, known = c.encoder.Ends(c.ends[:0], c.run)
+			total, placed = total+len(c.ends), placed && known
+			c.place(chunks)
+			c.run, c.of = c.run[:0], c.of[:0]
+		}
+		for i := range chunks {
+			piece := text[at : at+int(chunks[i].Bytes)]
+			at += len(piece)
+			if chunks[i].Choice != choice {
+				continue
+			}
+			if n := len(c.of); n > 0 && chunks[c.of[n-1]].Kind != chunks[i].Kind {
+				end()
+			}
+			c.run, c.of = append(c.run, piece...), append(c.of, i)
+		}
+		end()
+	}
+	return total, placed
+}
+
+// place gives each chunk of the run the tokens that end in it.
+func (c *Counter) place(chunks []record.Chunk) {
+	at, k := 0, 0
+	for _, i := range c.of {
+		at += int(chunks[i].Bytes)
+		for k < len(c.ends) && c.ends[k] <= at {
+			c.counts[i]++
+			k++
+		}
+	}
+}

@@ -22,6 +22,10 @@ How accurate is this instrument on this machine? Starts the reference server
 in a process of its own, loads it at 1, 10, 100, 1,000 streams and as many as
 the machine carries, and compares what was measured with the server's own log.
 
+pitot check --api all [flags]
+
+Does so with each API that the reference server has, at 10 streams.
+
 pitot check --client 'CMD with {url}' [flags]
 
 Runs any other client against the same server and prints what was true.
@@ -62,6 +66,13 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		}
 		return Done, report.CheckedClient(e.Stdout, r)
 	}
+	if p.API == plan.AllAPIs {
+		return checkAll(ctx, e, c, &p)
+	}
+	if !slices.Contains(audit.APIs(), p.API) {
+		return Usage, say.Errorf("the reference server has no %q to check", p.API).WithHint(say.Known(p.API, append(audit.APIs(), plan.AllAPIs)))
+	}
+	c.API = p.API
 	levels, search := p.Streams, false
 	if levels == nil {
 		levels, search = []int{1, 10, 100, 1000}, true
@@ -92,6 +103,38 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, report.JSON(e.Stdout, done)
 	}
 	report.CheckVerdict(e.Stdout, done)
+	return Done, nil
+}
+
+// checkAll checks every API that the reference server has.
+func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int, error) {
+	levels := p.Streams
+	if levels == nil {
+		levels = []int{10}
+	}
+	var done []*audit.Level
+	if p.Format != "json" {
+		report.CheckHead(e.Stdout, c.Ref, c.Window)
+	}
+	for _, c.API = range audit.APIs() {
+		if p.Format != "json" {
+			fmt.Fprintln(e.Stdout, c.API)
+		}
+		for _, n := range levels {
+			l, err := c.Level(ctx, n)
+			if err != nil {
+				return Done, fmt.Errorf("check %s: %w", c.API, err)
+			}
+			done = append(done, l)
+			if p.Format != "json" {
+				report.CheckLevel(e.Stdout, l)
+			}
+		}
+	}
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, done)
+	}
+	report.CheckAPIs(e.Stdout, done)
 	return Done, nil
 }
 

@@ -237,12 +237,16 @@ type Experimenting struct {
 // Audit is what `pitot check` has of its own.
 type Audit struct {
 	Client    string // another client, a shell command
+	API       string // that is checked, or [AllAPIs]
 	Streams   []int  // numbers of streams, nil for the usual
 	Window    time.Duration
 	TTFT, ITL time.Duration // of the reference
 	Tokens    int           // of each of its answers
 	Format    string
 }
+
+// AllAPIs is the --api of a check of every API.
+const AllAPIs = "all"
 
 // Price is what is paid for the target, as far as the user says.
 func (g *Good) Price() cost.Price {

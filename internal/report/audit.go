@@ -99,6 +99,25 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	}
 }
 
+// CheckAPIs says with which APIs the mean TTFT is true.
+func CheckAPIs(w io.Writer, levels []*audit.Level) {
+	const limit = .1 // ms
+	var off []string
+	for _, l := range levels {
+		figures := l.Figures()
+		if e, known := figures[0].Error(); !known {
+			off = append(off, fmt.Sprintf("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream")))
+		} else if e > limit || e < -limit {
+			off = append(off, fmt.Sprintf("%s at %s (%+.3f ms)", l.API, say.Plural(l.Streams, "stream"), e))
+		}
+	}
+	text := "at every level"
+	if len(off) > 0 {
+		text = fmt.Sprintf("at %d of %d levels, not with %s", len(levels)-len(off), len(levels), strings.Join(off, ", "))
+	}
+	fmt.Fprintf(w, "\nThe mean TTFT is within %g ms of the truth %s.\n", limit, text)
+}
+
 // levelsWithin are the levels from the smallest to the last before one whose worst
 // error is over the limit, in milliseconds.
 func levelsWithin(levels []*audit.Level, limit float64) []*audit.Level {

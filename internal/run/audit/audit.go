@@ -8,12 +8,15 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +44,7 @@ func Standard() Reference {
 type Checker struct {
 	Command []string // this program
 	Version result.Version
+	API     string // in which the client asks, of [APIs]; "" is the first
 	Ref     Reference
 	Window  time.Duration // of each level
 	Err     io.Writer
@@ -48,6 +52,24 @@ type Checker struct {
 	// that it left.
 	ReadClaim func(path string) (Claim, error)
 }
+
+// faces are the APIs that can be checked, and whose routes the reference server then has.
+var faces = map[string]string{
+	"openai-completions": "vllm", "openai-chat": "vllm", "openai-responses": "vllm", "anthropic": "vllm",
+	"sglang": "sglang", "tgi": "tgi", "ollama": "ollama", "llamacpp": "llamacpp",
+}
+
+// usual is the API of a check that names none.
+const usual = "openai-completions"
+
+// APIs lists the APIs that can be checked, the usual one first.
+func APIs() []string {
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(faces)), func(name string) bool { return name == usual })
+	return append([]string{usual}, rest...)
+}
+
+// api is the API of a check.
+func (c *Checker) api() string { return cmp.Or(c.API, usual) }
 
 // reference starts a server with a directory of its own, which the caller
 // removes, and gives the path of its log.
@@ -57,7 +79,7 @@ func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string
 		return nil, "", "", fmt.Errorf("check: %w", err)
 	}
 	truth = filepath.Join(dir, "truth.jsonl")
-	srv, err = Serve(ctx, c.Command, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
+	srv, err = Serve(ctx, c.Command, "--face", faces[c.api()], "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
 	if err != nil {
 		os.RemoveAll(dir)
 	}
@@ -72,7 +94,7 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	}
 	defer os.RemoveAll(dir)
 	p := plan.Default()
-	p.Spec, p.API, p.Model = srv.URL, "openai-completions", "reference"
+	p.Spec, p.API, p.Model = srv.URL, c.api(), "reference"
 	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(c.Ref.Tokens)
 	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
 	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
@@ -89,7 +111,7 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	if len(measured.Points) == 0 || measured.Points[0].Requests.OK == 0 {
 		return nil, errors.New("check: nothing was answered")
 	}
-	l := &Level{Streams: streams, Verdict: measured.Verdict, Late: lateness(lastLine)}
+	l := &Level{API: c.api(), Streams: streams, Verdict: measured.Verdict, Late: lateness(lastLine)}
 	return l, l.compare(&measured.Points[0], runDir, truth, spent)
 }
 

@@ -25,6 +25,7 @@ type Numbers struct {
 
 // Level is what was found at one number of streams.
 type Level struct {
+	API         string        `json:"api"`
 	Streams     int           `json:"streams"`
 	Seconds     float64       `json:"seconds"`
 	ChunksPerS  float64       `json:"chunks_per_s"`

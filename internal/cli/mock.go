@@ -14,18 +14,24 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
+	"pitot/internal/twin/deploy"
 )
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
 	var serving plan.Serving
 	var embedded plan.Embedded
-	args, err := plan.DecodeParts(plan.VerbMock, e.Args, e.Environ, &serving, &embedded)
+	own, settings := engineFlags(e.Args)
+	args, err := plan.DecodeParts(plan.VerbMock, own, e.Environ, &serving, &embedded)
 	if err != nil {
 		return Usage, err
 	}
 	name := ""
 	if len(args) > 0 {
-		name = strings.TrimPrefix(args[0], "mock:")
+		name = withSettings(strings.TrimPrefix(args[0], "mock:"), settings)
+	}
+	if len(settings) > 0 && !strings.Contains(name, "@") {
+		key, _, _ := strings.Cut(settings[0], "=")
+		return Usage, say.Errorf("--%s is a setting of a model on an accelerator, and none is named", strings.ReplaceAll(key, "_", "-")).WithHint("for example pitot mock llama-3.1-8b@h100 " + strings.Join(e.Args, " "))
 	}
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one name: %q and %q", args[0], args[1])
@@ -70,6 +76,62 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	fmt.Fprintln(e.Stdout, srv.Stats())
 	return Done, err
+}
+
+// engineFlags takes out of a command line what are flags of vLLM, which the twin has as
+// settings: so the mock starts with the command line of a server. Those that the mock has
+// itself are its own.
+func engineFlags(args []string) (own, settings []string) {
+	mine := map[string]bool{}
+	for _, s := range plan.Settings() {
+		mine[s.Name] = s.For(plan.VerbMock)
+	}
+	for i := 0; i < len(args); i++ {
+		flag, ok := strings.CutPrefix(args[i], "--")
+		name, value, given := strings.Cut(flag, "=")
+		key := strings.ReplaceAll(name, "-", "_")
+		off, negated := strings.CutPrefix(key, "no_")
+		switch {
+		case args[i] == "--":
+			return append(own, args[i:]...), settings
+		case !ok || mine[name] || !deploy.Settable(key) && !(negated && deploy.Settable(off)):
+			own = append(own, args[i])
+		case given:
+			settings = append(settings, key+"="+value)
+		case negated && deploy.Settable(off):
+			settings = append(settings, off+"=false")
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--"):
+			i++
+			settings = append(settings, key+"="+args[i])
+		default:
+			settings = append(settings, key+"=true")
+		}
+	}
+	return own, settings
+}
+
+// withSettings is MODEL@GPU?settings with further ones, which count.
+func withSettings(name string, settings []string) string {
+	if len(settings) == 0 {
+		return name
+	}
+	name, query, _ := strings.Cut(name, "?")
+	values := map[string]string{}
+	var order []string
+	for _, s := range append(strings.Split(query, "&"), settings...) {
+		key, value, _ := strings.Cut(s, "=")
+		if key == "" {
+			continue
+		}
+		if _, twice := values[key]; !twice {
+			order = append(order, key)
+		}
+		values[key] = value
+	}
+	for i, key := range order {
+		order[i] = key + "=" + values[key]
+	}
+	return name + "?" + strings.Join(order, "&")
 }
 
 func listenAddress(s *plan.Serving) string {

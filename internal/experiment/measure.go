@@ -82,6 +82,10 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 	if err != nil && ctx.Err() == nil {
 		why = endFailed + ": " + say.Plain(err.Error())
 	}
+	if x.blocks() >= p.Launches && !slices.Contains(s.Looked, p.Launches) {
+		s.Looked = append(s.Looked, p.Launches)
+		slices.Sort(s.Looked)
+	}
 	last := &s.Sittings[len(s.Sittings)-1]
 	last.Ended, last.Why = now(), why
 	return x, errors.Join(err, s.write(dir))
@@ -329,6 +333,9 @@ func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide
 func (x *Experiment) problem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
+	if x.state != nil {
+		q.Before = slices.DeleteFunc(slices.Clone(x.state.Looked), func(n int) bool { return n >= p.Launches })
+	}
 	looked, rungs, beyond := 0.0, 0.0, make([]decide.Beyond, len(p.Configurations()))
 	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
 		measured := x.finished(&Part{c, p.Judged(), block})

@@ -87,6 +87,7 @@ type ContractRecord struct {
 	Row        string   `json:"row"`                //
 	Workload   string   `json:"workload,omitempty"` //
 	Confidence float64  `json:"confidence"`
+	OfAll      float64  `json:"confidence_of_all_looks,omitempty"` // lower, where launches were added after the last were looked at
 }
 
 // BadRecord is a launch that does not count: it carries much less than its configuration
@@ -174,9 +175,10 @@ type Limiter struct {
 
 // LaunchesRecord counts them.
 type LaunchesRecord struct {
-	Planned int `json:"planned"`
-	Blocks  int `json:"blocks"`
-	Done    int `json:"done"`
+	Planned int   `json:"planned"`
+	Blocks  int   `json:"blocks"`
+	Done    int   `json:"done"`
+	Before  []int `json:"planned_before,omitempty"` // and all looked at, before more were asked for
 }
 
 // Spent is what was measured.
@@ -241,6 +243,9 @@ func (x *Experiment) Record() *Record {
 		if q.Wanted > p.Contract.Capacity {
 			r.Contract.ForCost = known(q.Wanted)
 		}
+	}
+	if r.Launches.Before = q.Before; len(q.Before) > 0 {
+		r.Contract.OfAll = 1 - (1-p.Stop.Confidence)*q.Errors()
 	}
 	r.NotStarted, r.PerGPU = x.NotStarted(), q.Weights != nil
 	for i, c := range p.Configurations() {

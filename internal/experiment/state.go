@@ -31,10 +31,11 @@ type state struct {
 	Schema   string    `json:"schema"`
 	Seed     uint64    `json:"seed"`
 	Sittings []sitting `json:"sittings"`
-	Failed   []Failure `json:"not_started,omitempty"` // configurations that are left out
-	Server   string    `json:"server,omitempty"`      // engine, version and model of the first launch
-	Waits    *Waiting  `json:"waits,omitempty"`       // for a launch by hand
-	Mark     string    `json:"launch_mark,omitempty"` // of the launch by hand that was measured last
+	Looked   []int     `json:"looked_at_launches,omitempty"` // numbers of launches that were planned, and all looked at: the errors allowed that were made
+	Failed   []Failure `json:"not_started,omitempty"`        // configurations that are left out
+	Server   string    `json:"server,omitempty"`             // engine, version and model of the first launch
+	Waits    *Waiting  `json:"waits,omitempty"`              // for a launch by hand
+	Mark     string    `json:"launch_mark,omitempty"`        // of the launch by hand that was measured last
 }
 
 // sitting is one time that somebody measured.

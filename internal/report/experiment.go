@@ -128,7 +128,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts []string
 		if s.Least != nil {
-			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), say.Percent(r.Contract.Confidence)))
+			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), confidence(r)))
 		}
 		if s.Carries != nil {
 			parts = append(parts, fmt.Sprintf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1)))
@@ -153,10 +153,17 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		}
 	}
 	if r.Open != "" {
-		list = append(list, say.Plain(fmt.Sprintf("%s (%s, corrected for all looks and configurations)", r.Open, say.Percent(r.Contract.Confidence))))
+		list = append(list, say.Plain(fmt.Sprintf("%s (%s, corrected for all looks and configurations)", r.Open, confidence(r))))
 	}
 	if text := othersText(r); text != "" {
 		list = append(list, text)
+	}
+	if len(r.Launches.Before) > 0 {
+		var planned []string
+		for _, n := range r.Launches.Before {
+			planned = append(planned, say.Count(n))
+		}
+		list = append(list, fmt.Sprintf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), confidence(r), say.Percent(r.Contract.Confidence)))
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
@@ -168,6 +175,14 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		uncounted = fmt.Sprintf(", %d bad ones not counted", n)
 	}
 	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, say.Plain(r.Stopped)))
+}
+
+// confidence is that of what is said of all looks and configurations together.
+func confidence(r *experiment.Record) string {
+	if of := r.Contract.OfAll; of > 0 {
+		return say.Percent(of)
+	}
+	return say.Percent(r.Contract.Confidence)
 }
 
 // byGPU marks what is said of the load that each GPU carries.
@@ -190,7 +205,7 @@ func othersText(r *experiment.Record) string {
 	open := func(s experiment.Standing) bool {
 		return s.Name != leads && s.GivenUp == 0 && (r.Accepted == "" || s.Contract != "misses")
 	}
-	sure := " (" + say.Percent(r.Contract.Confidence) + ")"
+	sure := " (" + confidence(r) + ")"
 	switch {
 	case !slices.ContainsFunc(r.Standings, open):
 		return "all other configurations are rejected"

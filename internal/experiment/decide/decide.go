@@ -26,6 +26,7 @@ type Problem struct {
 	Weights    []float64   // what each costs, relative to the others, as by its GPUs: who carries more is asked of what is carried for the same money; nil where all cost the same
 	Wanted     float64     // load
 	Planned    int         // blocks
+	Before     []int       // that were planned before, and all looked at, before more were asked for; rising
 	Confidence float64     // 0.95
 	Precision  float64     // how much more another may carry and not be looked for
 	Early      bool        // stop, and give up, as soon as the launches allow it
@@ -155,6 +156,42 @@ func Share(block, planned int) float64 {
 	return early / float64(planned-2)
 }
 
+// share is the part of the errors allowed that a look after a block makes. Whoever plans more
+// launches after the last ones were looked at has made all of them: what is looked at from
+// then on may make half as many, and half of that the next time. So all looks together make
+// twice as many at most, however often launches are added.
+func (p *Problem) share(block int) float64 {
+	from, part := 0, 1.0
+	for _, to := range append(slices.Clone(p.Before), p.Planned) {
+		if to > p.Planned || to <= from {
+			continue
+		}
+		if block <= to || to == p.Planned {
+			of := Share(min(block, to)-from, to-from)
+			if from > 0 { // the first of these is a look already
+				of = Share(min(block, to)-from+1, to-from+1)
+			}
+			if !p.Early && block >= to {
+				of = 1
+			}
+			return part * of
+		}
+		from, part = to, part/2
+	}
+	return part
+}
+
+// Errors is how many times the errors allowed all looks that were made may make.
+func (p *Problem) Errors() float64 {
+	times, part := 1.0, 0.5
+	for _, n := range p.Before {
+		if n < p.Planned {
+			times, part = times+part, part/2
+		}
+	}
+	return times
+}
+
 // Decide looks after each block at what had been measured by then, as the experiment did.
 func Decide(p Problem) Decision {
 	k := len(p.Carries)
@@ -217,10 +254,7 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 	if d.Same = !ok && fit.DF >= 1; d.Same { // as where each carries more than is looked for
 		fit.SD, ok = resolution, true
 	}
-	share := Share(block, p.Planned)
-	if !p.Early && block >= p.Planned {
-		share = 1
-	}
+	share := p.share(block)
 	if ok && share > 0 {
 		d.SD = fit.SD
 		d.Drift = trend(fit, p.Confidence)

@@ -260,3 +260,52 @@ func TestWeights(t *testing.T) {
 		t.Errorf("alone: %+v", d)
 	}
 }
+
+// Looks have their parts of the errors, and what is planned afterwards half of what was
+// before.
+func TestShares(t *testing.T) {
+	for _, x := range []struct {
+		p    Problem
+		want []float64 // from block 1
+	}{
+		{Problem{Planned: 3, Early: true}, []float64{0, .2, .8}},
+		{Problem{Planned: 3}, []float64{0, .2, 1}},
+		{Problem{Planned: 6, Before: []int{3}, Early: true}, []float64{0, .2, .8, .05, .05, .4}},
+		{Problem{Planned: 5, Before: []int{2, 4, 9}, Early: true}, []float64{0, 1, .1, .4, .25}},
+	} {
+		for i, want := range x.want {
+			if got := x.p.share(i + 1); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%+v: look %d has %g, want %g", x.p, i+1, got, want)
+			}
+		}
+	}
+	if e := (&Problem{Planned: 12, Before: []int{3, 6}}).Errors(); e != 1.75 {
+		t.Errorf("%g times", e)
+	}
+}
+
+// Launches that are added while nothing is decided make twice the errors at most.
+func TestAdded(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const plans = 300
+	accepted := 0
+	for range plans {
+		p := Problem{Carries: make([][]float64, 3), Wanted: 10, Confidence: .95, Precision: .04, Early: true}
+		for _, planned := range []int{2, 4, 8} {
+			p.Planned = planned
+			for i := range p.Carries {
+				for len(p.Carries[i]) < planned {
+					p.Carries[i] = append(p.Carries[i], 9.99*math.Exp(.035*r.NormFloat64()))
+				}
+			}
+			if Decide(p).Accepted >= 0 {
+				accepted++
+				break
+			}
+			p.Before = append(p.Before, planned)
+		}
+	}
+	if accepted > plans*12/100 {
+		t.Errorf("%d of %d below the contract are accepted", accepted, plans)
+	}
+}

@@ -62,11 +62,7 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 				if left := d.Of[i].Left; left > 0 {
 					block = left
 				}
-				share := 1.0
-				if p.Early {
-					share = Share(block, p.Planned)
-				}
-				if share > 0 {
+				if share := p.share(block); share > 0 {
 					ps, at = append(ps, min(1, (c.P+d.allBad(i)+d.allBad(0))/share)), append(at, len(list))
 				}
 			}

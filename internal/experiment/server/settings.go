@@ -22,12 +22,13 @@ const (
 func Engines() []string { return []string{VLLM, SGLang, Other} }
 
 // EngineOf tells from the words of a command which engine it starts, "" where it does not.
+// Pitot's mock takes vLLM's flags.
 func EngineOf(command string) string {
 	low := strings.ToLower(command)
 	switch {
 	case strings.Contains(low, "sglang"):
 		return SGLang
-	case strings.Contains(low, "vllm serve"), strings.Contains(low, "vllm.entrypoints"), strings.Contains(low, "vllm-openai"):
+	case strings.Contains(low, "vllm serve"), strings.Contains(low, "vllm.entrypoints"), strings.Contains(low, "vllm-openai"), strings.Contains(low, "pitot mock"):
 		return VLLM
 	}
 	return ""

@@ -258,7 +258,7 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}}
+	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.rehearsed}
 	session, err := r.Open(ctx, one)
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func (r *Rehearsal) quiet(d *deploy.Deployment) (*Plan, error) {
 	p := r.Plan
 	q := *p
 	q.Server, q.Budget, q.left = nil, Budget{}, nil
-	q.Launches, q.Stop.Early = 1, false
+	q.Launches, q.Stop.Early, q.rehearsed = 1, false, true
 	q.Target = "sim:" + without(r.Twin, "launch_cv")
 	q.Knobs, q.Cross = nil, nil // what knobs do together is not told here
 	for _, k := range p.Knobs {

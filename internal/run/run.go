@@ -51,6 +51,9 @@ type Runner struct {
 	// Late is by how much the client of a simulated target is late with each request of a
 	// point, and with what it reads; nil: never. So a starved client is simulated.
 	Late func(point int32) time.Duration
+	// Figures says that nothing but the run's figures is asked for, as of a rehearsal: what a
+	// prefix cache is expected to have had is not worked out, and the workload is not judged.
+	Figures bool
 }
 
 // verb is what config.yaml is for.
@@ -483,7 +486,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if !p.Generated() {
 		end.PlannedHits = repeated(src, core.Begun())
 	}
-	end.PrefixCache = s.reuse(src, &tap.sent, items, t0, t1)
+	if !s.runner.Figures {
+		end.PrefixCache = s.reuse(src, &tap.sent, items, t0, t1)
+	}
 	end.Missing = told.Missing()
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())

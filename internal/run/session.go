@@ -155,7 +155,11 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)
 	}
-	for _, f := range Lint(p, t) {
+	var odd []workload.Finding
+	if !r.Figures {
+		odd = Lint(p, t)
+	}
+	for _, f := range odd {
 		line := "note: " + f.Name + ": " + f.Text
 		if f.Hint != "" {
 			line += " (" + f.Hint + ")"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"pitot/internal/experiment/server"
@@ -54,13 +53,9 @@ func (x *Experiment) Waits() *Waiting {
 // launchByHand measures what is missing of a launch that somebody else makes.
 func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block int, head string, view View) error {
 	hands, _ := view.(Hands)
-	rec, err := x.readLaunch(c, block)
+	rec, dir, err := x.openLaunch(c, block)
 	if err != nil {
 		return err
-	}
-	dir := x.launchDir(c, block)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	asked := &server.Asked{Configuration: c.Name, Settings: settingsOf(c), Flags: x.Plan.Flags(c), URL: x.Plan.Target}
 	made := x.state.Waits != nil && x.state.Waits.Configuration == c.Name && x.state.Waits.Launch == block // it was asked for
@@ -78,10 +73,15 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 		switch {
 		case err != nil:
 			why = "it does not answer: " + err.Error()
-		case same && len(rec.Starts) > 0 && rec.Starts[len(rec.Starts)-1].Mark == before: // the launch goes on
-			s = rec.Starts[len(rec.Starts)-1]
-			s.Began, s.Ended, s.Why, s.Rows = now(), "", "", []string{}
+		case same && rec.mark() == before: // the launch goes on
+			s = *x.again(rec)
 		case same:
+			if other, of, n := x.lacking(before); other != nil { // which needs no start
+				if err := x.measureByHand(ctx, other, x.again(other), of, n, fmt.Sprintf("launch %d: %s", n, of.Name), view); err != nil {
+					return err
+				}
+				continue
+			}
 			why = "what answers there is still the launch before"
 		case first, said, made && told.Began != "":
 			name := "start-" + strconv.Itoa(len(rec.Starts)+1)
@@ -112,6 +112,26 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 		}
 		made, said = true, true
 	}
+}
+
+// again is the last start of a launch, on which more is measured.
+func (x *Experiment) again(rec *launchRecord) *startRecord {
+	s := rec.Starts[len(rec.Starts)-1]
+	s.Began, s.Ended, s.Why, s.Rows = now(), "", "", []string{}
+	return &s
+}
+
+// lacking is a launch of which something is not measured, as of rows that were added, on the
+// start that has a mark; nil where there is none.
+func (x *Experiment) lacking(mark string) (*launchRecord, Configuration, int) {
+	for block := 1; block <= x.Plan.Launches; block++ {
+		for _, c := range x.Plan.Configurations() {
+			if rec, err := x.readLaunch(c, block); err == nil && rec.mark() == mark && len(x.missing(c, block)) > 0 {
+				return rec, c, block
+			}
+		}
+	}
+	return nil, Configuration{}, 0
 }
 
 // measureByHand measures on a launch that is there.

@@ -95,6 +95,26 @@ func (x *Experiment) readLaunch(c Configuration, block int) (*launchRecord, erro
 	return rec, nil
 }
 
+// openLaunch is [Experiment.readLaunch], with a directory for what is to be kept of it.
+func (x *Experiment) openLaunch(c Configuration, block int) (rec *launchRecord, dir string, err error) {
+	if rec, err = x.readLaunch(c, block); err != nil {
+		return nil, "", err
+	}
+	dir = x.launchDir(c, block)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	return rec, dir, nil
+}
+
+// mark is that of the start on which it was measured last, "" where there is none.
+func (rec *launchRecord) mark() string {
+	if len(rec.Starts) == 0 {
+		return ""
+	}
+	return rec.Starts[len(rec.Starts)-1].Mark
+}
+
 func (rec *launchRecord) write(dir string) error {
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err == nil {
@@ -261,13 +281,9 @@ const freeWithin = 30 * time.Second
 // [server.Failed] where the server is at fault.
 func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, head string, view View) (err error) {
 	p := x.Plan
-	rec, err := x.readLaunch(c, block)
+	rec, dir, err := x.openLaunch(c, block)
 	if err != nil {
 		return err
-	}
-	dir := x.launchDir(c, block)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	n := len(rec.Starts) + 1
 	name := "start-" + strconv.Itoa(n)

@@ -64,3 +64,35 @@ func TestInterruptedAndNotStopped(t *testing.T) {
 		}
 	}
 }
+
+// What a launch that is there lacks is found by the start that answers.
+func TestLacking(t *testing.T) {
+	p, err := Parse("p.yaml", []byte(`
+contract: {limits: "p95 ttft<500ms", capacity: 2/s}
+target: http://localhost:1
+rows: {F: {requests: 20}}
+knobs: {max_num_seqs: [8]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Experiment{Plan: p, Dir: t.TempDir(), runs: map[string]*result.Run{}}
+	if rec, _, _ := x.lacking("m"); rec != nil {
+		t.Errorf("%+v", rec)
+	}
+	c := p.Configurations()[1]
+	rec, dir, err := x.openLaunch(c, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Starts = []startRecord{{Mark: "k"}, {Mark: "m", Rows: []string{"A"}}}
+	if err := rec.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, of, n := x.lacking("m"); of != c || n != 2 {
+		t.Errorf("%+v, launch %d", of, n)
+	}
+	if rec, _, _ := x.lacking("k"); rec != nil {
+		t.Error("an earlier start is taken for the one that is there")
+	}
+}

@@ -707,6 +707,8 @@ func (x *Experiment) next(r *Record, d *decide.Decision) (list []string) {
 		}
 		if least > 0 {
 			list = append(list, fmt.Sprintf("launches: %d would decide, if all goes on as it did; what is measured stays", least))
+		} else if r.Open != "" && d.SD > 0 {
+			list = append(list, "more launches would hardly decide: over 200 would be needed; it carries about what is wanted")
 		}
 	}
 	if l := r.Limiter; l != nil && l.Try != "" {

@@ -413,7 +413,7 @@ type ChangePoint struct {
 }
 
 // leastRecords is how many it takes to see a point of change: the unit is the record, for
-// nights differ by more than launches of one night.
+// nights differ by more than launches of one night, and are like the night before.
 const leastRecords = 4
 
 // TrendOf looks for points of change in each line, by splitting it where the means of the
@@ -511,6 +511,30 @@ type split struct {
 	n        [2]int
 }
 
+// likeLast is how much a night is taken to be like the one before, at least: few nights do
+// not tell that they are not.
+const likeLast = 0.3
+
+// alikeNights is by how much the variance of a difference of means is larger than of nights
+// that are independent: by their correlation with the night before, about the means of both
+// sides, with what the fit takes out of it put back (Kendall, Biometrika 41, 1954).
+func alikeNights(xs []float64, at int, before, since float64) float64 {
+	squares, products, last := 0.0, 0.0, 0.0
+	for i, x := range xs {
+		if x -= before; i >= at {
+			x -= since - before
+		}
+		squares, products, last = squares+x*x, products+x*last, x
+	}
+	n := float64(len(xs))
+	like := likeLast
+	if r := products / squares; squares > 0 {
+		const most = 0.8
+		like = min(max(like, r+(1+4*max(r, 0))/n), most)
+	}
+	return (1 + like) / (1 - like) * (1 + 2*like/n)
+}
+
 // changes are those of xs[from:to], in their order. least is the variance that launches
 // alone give a mean; tests is among how many lines they are looked for.
 func changes(xs []float64, from, to int, least, tests float64) (list []split) {
@@ -530,7 +554,7 @@ func changes(xs []float64, from, to int, least, tests float64) (list []split) {
 			squares += sb * sb * float64(len(b)-1)
 		}
 		df := float64(to - from - 2)
-		variance := max(squares/df, least)
+		variance := max(squares/df*alikeNights(xs[from:to], k-from, ma, mb), least)
 		if !(variance > 0) {
 			continue
 		}

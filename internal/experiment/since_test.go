@@ -136,6 +136,21 @@ func TestTrend(t *testing.T) {
 	if found < trends*8/10 || wrong > trends*6/100 {
 		t.Errorf("of %d changes %d are found where they are, of as many trends without one %d have one", trends, found, wrong)
 	}
+	wrong = 0
+	for range trends { // nights that are like the one before
+		var records []*Record
+		night := r.NormFloat64()
+		for n := range nights {
+			night = .3*night + math.Sqrt(1-.09)*r.NormFloat64()
+			records = append(records, recordOf(r, fmt.Sprintf("2026-01-%02dT00:00:00Z", n+1), "1", 3, math.Exp(.1*night)))
+		}
+		if x := TrendOf(make([]string, nights), records); len(x.Changes) > 0 {
+			wrong++
+		}
+	}
+	if wrong > trends*6/100 {
+		t.Errorf("of %d trends of nights like the one before %d have a change", trends, wrong)
+	}
 	if x := TrendOf([]string{"b", "a"}, []*Record{recordOf(r, "2026-01-02T00:00:00Z", "1", 2, 1), recordOf(r, "2026-01-01T00:00:00Z", "1", 2, 1)}); x.Lines != 0 || x.Records[0].Record != "a" {
 		t.Errorf("%+v", x)
 	}

@@ -4,6 +4,7 @@
 //
 //	go run ./bench/experiment               # decisions alone: 2,000 plans of each kind, a minute
 //	go run ./bench/experiment -launches 3   # with fewer launches
+//	go run ./bench/experiment -since        # records against each other, and trends
 //	go run ./bench/experiment -whole -plans 400 -launches 20 -keep FILE   # with their loads and time
 package main
 
@@ -133,7 +134,12 @@ func main() {
 	plans := flag.Int("plans", 2000, "of each kind")
 	planned := flag.Int("launches", 6, "of each configuration")
 	seed := flag.Uint64("seed", 1, "")
+	since := flag.Bool("since", false, "records that are held against each other, and trends over many")
 	flag.Parse()
+	if *since {
+		printSince(*plans, *seed)
+		return
+	}
 	if *whole {
 		printWholes(*plans, *planned, *requests, *seed, *keep)
 		return

@@ -114,7 +114,8 @@ with temperature 0 or a seed the same prompt has the same answer. docs/mock.md h
 what is modelled and what is not.
 
 pitot predict --list has the names of models and accelerators, pitot predict
---help the settings behind the question mark, such as ?max_num_seqs=64.
+--help the settings behind the question mark, such as ?max_num_seqs=64; flags of
+vLLM do the same: --max-num-seqs 64, --no-enable-prefix-caching.
 `)
 	printSettings(w, plan.VerbMock)
 	fmt.Fprint(w, "\nFaults, separated by commas\n")

@@ -153,7 +153,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		}
 	}
 	if r.Open != "" {
-		list = append(list, say.Plain(fmt.Sprintf("%s (%s, corrected for all looks and configurations)", r.Open, confidence(r))))
+		why := r.Open
+		if best := most(r); best != nil && best.Launches > 1 { // a bound is named
+			why += " (" + confidence(r) + ", corrected for all looks and configurations)"
+		}
+		list = append(list, say.Plain(why))
 	}
 	if text := othersText(r); text != "" {
 		list = append(list, text)
@@ -423,7 +427,10 @@ func controlSection(r *experiment.Record) DecisionSection {
 			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.Change(c.Change, c.OfShare))))
 		}
 	}
-	if n := len(r.Controls); n > 0 {
+	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
+	if n := len(r.Controls); n > 0 && !slices.ContainsFunc(r.Controls, judged) {
+		s.Lines = append(s.Lines, fmt.Sprintf("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n))
+	} else if n > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n))
 	}
 	return s

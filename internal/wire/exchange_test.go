@@ -868,3 +868,48 @@ func TestRedact(t *testing.T) {
 		t.Errorf("finish %q, want %q", x.Row.Finish, want)
 	}
 }
+
+// What an event costs in each API, beside chat's.
+func BenchmarkFeedAPIs(b *testing.B) {
+	numbered := func(form string) (events []string) {
+		for i := range 1000 {
+			events = append(events, fmt.Sprintf(form, 1001+i))
+		}
+		return events
+	}
+	for name, c := range map[string]struct {
+		api    api.API
+		events []string
+	}{
+		"chat":      {api.Chat{}, []string{event(typicalEvent)}},
+		"responses": {api.Responses{}, numbered("event: response.output_text.delta\ndata: {\"content_index\":0,\"delta\":\" careless\",\"item_id\":\"msg_bbd1ed81405514ab\",\"logprobs\":[],\"output_index\":0,\"sequence_number\":%d,\"type\":\"response.output_text.delta\"}\n\n")},
+		"anthropic": {api.Anthropic{}, []string{"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\" careless\"},\"index\":0}\n\n"}},
+		"sglang":    {api.SGLang{}, numbered("data: {\"text\":\" careless\",\"output_ids\":[17],\"meta_info\":{\"id\":\"b3c5a4d0bba37776\",\"finish_reason\":null,\"prompt_tokens\":9,\"weight_version\":\"default\",\"total_retractions\":0,\"completion_tokens\":%d,\"cached_tokens\":0}}\n\n")},
+		"tgi":       {api.TGI{}, numbered("data:{\"index\":%d,\"token\":{\"id\":17,\"text\":\" careless\",\"logprob\":-0.5,\"special\":false},\"generated_text\":null,\"details\":null}\n\n")},
+		"ollama":    {api.Ollama{}, numbered("{\"model\":\"tiny\",\"created_at\":\"2026-11-23T08:00:00.%dZ\",\"message\":{\"role\":\"assistant\",\"content\":\" careless\"},\"done\":false}\n")},
+		"llamacpp":  {api.LlamaCpp{}, numbered("data: {\"index\":0,\"content\":\" careless\",\"tokens\":[],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":%d,\"tokens_evaluated\":9}\n\n")},
+		"gemini":    {api.Gemini{}, numbered("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\" careless\"}],\"role\":\"model\"},\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":%d}}\n\n")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			x := NewExchange(c.api)
+			x.Sink = discard{}
+			x.Begin(blank(true, false))
+			x.Sent(0)
+			unbounded(x)
+			x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
+			var events [][]byte
+			for _, e := range c.events {
+				events = append(events, []byte(chunk(e)))
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%len(events) == 0 {
+					x.completion = 0
+				}
+				if x.Feed(events[i%len(events)], stamp.Arrival{Time: int64(i) + 2, Kernel: true}) {
+					b.Fatal(x.Row)
+				}
+			}
+		})
+	}
+}

@@ -174,8 +174,16 @@ func (r *reading) number(of counted, into *int32) bool {
 // passing reads a value that may differ from event to event and says nothing.
 func (r *reading) passing() bool {
 	s := &r.s
-	if s.peek() != '"' {
-		return r.number(aNumber, nil)
+	switch c := s.peek(); {
+	case c == '-' || '0' <= c && c <= '9':
+		from := s.i
+		_, _, ok := s.number()
+		if ok {
+			r.note(hole{from, s.i, aFraction})
+		}
+		return ok
+	case c != '"':
+		return s.skipValue()
 	}
 	from := s.i + 1
 	if _, ok := s.rawString(); !ok {

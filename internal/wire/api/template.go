@@ -29,6 +29,7 @@ const (
 	aText             counted = iota // of the answer
 	aString                          // that is not used: filling, a time
 	aNumber                          // that is not used: a total, a number in sequence
+	aFraction                        // likewise, of any form
 	countedCompletion                // so many tokens
 	countedReasoning
 )
@@ -69,8 +70,11 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 		return nil
 	}
 	err := f.holeReader.Event(name, data, d)
+	if len(d.Parts) == 0 {
+		f.holes = f.holes[:0] // its tokens may count with the next event's
+	}
 	if err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
-		!d.Ended && !d.Done && !d.Empty && !d.Summarised && d.Fault == nil && d.Parts[0].Tokens == 0 {
+		!d.Ended && !d.Done && !d.Empty && !d.Summarised && d.Fault == nil {
 		if holes, ok := f.holeReader.holes(); ok {
 			f.learn(data, holes, d)
 		}
@@ -114,6 +118,17 @@ func (f *fast) matches(data []byte) (text []byte, usage Usage, ok bool) {
 				text = raw
 			}
 			i = s.i - 1
+			continue
+		}
+		if h.of == aFraction {
+			s := scanner{b: data, i: i}
+			if i >= len(data) || data[i] <= ' ' {
+				return nil, usage, false
+			}
+			if _, _, ok := s.number(); !ok {
+				return nil, usage, false
+			}
+			i = s.i
 			continue
 		}
 		n, digits := plainNumber(data[i:])

@@ -37,6 +37,11 @@ func FuzzTemplate(f *testing.F) {
 	}
 	messages := `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`
 	f.Add(fmt.Sprintf(messages, "a"), fmt.Sprintf(messages, "bc"))
+	token := `{"index":%d,"token":{"id":%d,"text":"%s","logprob":%s,"special":false},"generated_text":null,"details":null}`
+	for i, logprob := range []string{"-0.5", "0", "-1e-3", " 1", "-", "null", `"x"`, "01"} {
+		f.Add(fmt.Sprintf(token, 1, 5, "ab", "-0.25"), fmt.Sprintf(token, i, 7, "cd", logprob))
+	}
+	f.Add(fmt.Sprintf(token, 1, 5, "ab", "-0.25"), fmt.Sprintf(token, 2, 7, "", "-0.25"))
 	f.Fuzz(func(t *testing.T, first, second string) {
 		for _, a := range All() {
 			taught, ok := a.Decoder().(*fast)

@@ -21,7 +21,7 @@ func (TGI) Messages(Options) bool { return false }
 func (TGI) Models() string        { return "/info" }
 func (TGI) KeyVariable() string   { return "HF_TOKEN" }
 func (TGI) Framing() Framing      { return EventStream }
-func (TGI) Decoder() Decoder      { return new(tgiDecoder) }
+func (TGI) Decoder() Decoder      { return newFast(new(tgiDecoder)) }
 func (TGI) Alias(tool string) string {
 	return map[string]string{"aiperf": "huggingface_generate"}[tool]
 }
@@ -129,6 +129,8 @@ func (x *tgiDecoder) event(d *Delta, whole bool) error {
 	read := func() bool {
 		return s.object(func(key []byte) bool {
 			switch string(key) {
+			case "index":
+				return x.passing()
 			case "token":
 				return s.null() || x.token(d)
 			case "generated_text":
@@ -174,6 +176,8 @@ func (x *tgiDecoder) token(d *Delta) bool {
 				return s.skipValue()
 			}
 			return x.text(d, record.Answer)
+		case "id", "logprob":
+			return x.passing()
 		case "special":
 			special = s.peek() == 't'
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/record"
+	"pitot/internal/twin/serve"
 	"pitot/internal/workload"
 )
 
@@ -38,6 +39,20 @@ func openFace(t *testing.T, face, api string, args ...string) *Target {
 		t.Fatal(err)
 	}
 	return target
+}
+
+// Every way of speaking that there is can be named, and no other.
+func TestFaceNames(t *testing.T) {
+	for _, name := range serve.Dialects() {
+		if p := planned(t, "mock:", "--face", name); p.Face != name {
+			t.Errorf("--face %s is %q", name, p.Face)
+		}
+	}
+	for _, f := range faces {
+		if !slices.Contains(serve.Dialects(), f.face) {
+			t.Errorf("%s is no dialect", f.face)
+		}
+	}
 }
 
 func someWords(n int) workload.Request {

@@ -11,7 +11,7 @@ import (
 // found is an API that a server turned out to have.
 type found struct {
 	api api.API
-	how string // in words: "/api/version answers as Ollama's does"
+	how string // in words: "/api/version answers as that of Ollama"
 }
 
 // bears says whether the server bears the sign of an API.

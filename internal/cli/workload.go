@@ -15,6 +15,7 @@ import (
 	"pitot/internal/report/page"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/tokenizer"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -29,7 +30,7 @@ func workloadActions() []workloadAction {
 	return []workloadAction{
 		{"list", "the workloads that have a name", listWorkloads},
 		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from; --html FILE writes a page with plots", showWorkload},
-		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
+		{"stats", "what the requests of one, of a trace or of a file of prompts are like; --tokenizer FILE counts as a model does", workloadStats},
 		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
 		{"diff", "how near two are: pitot workload diff A B [--format text|json|md]; exit code 6 where they differ", diffWorkloads},
 		{"sample", "requests as they would be sent: NAME|FILE [-n 5] [--seed N] [--text]", sampleWorkload},
@@ -215,10 +216,13 @@ func classesOf(m *plan.Mix) (list []report.MixedClass) {
 type lookedAt struct {
 	names      []string
 	conditions workload.Conditions
+	count      func(text []byte) int
+	counted    string // by what tokens are counted, "" for by none of a model
 }
 
 // parseLook reads names and the flags of lint.
 func parseLook(action string, args []string) (l lookedAt, err error) {
+	l.count = token.Universal().Count
 	for len(args) > 0 {
 		name, value, valued := strings.Cut(args[0], "=")
 		args = args[1:]
@@ -238,8 +242,14 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 			if l.conditions.Limit, err = strconv.Atoi(value); err != nil || l.conditions.Limit < 1 {
 				return l, say.Errorf("--max-model-len: %q is not a number of tokens", value)
 			}
+		case "--tokenizer":
+			t, err := tokenizer.Open(value)
+			if err != nil {
+				return l, say.Errorf("--tokenizer: %v", err).WithHint(say.Hint(err))
+			}
+			l.count, l.counted = t.Encoder().Count, t.Name()
 		default:
-			return l, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--arrival", "--max-model-len"}))
+			return l, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--arrival", "--max-model-len", "--tokenizer"}))
 		}
 	}
 	if len(l.names) == 0 {
@@ -249,7 +259,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 }
 
 // look reads each of the workloads and hands it on with what is odd about it.
-func look(action string, args []string, then func(name string, t *workload.Trace, found []workload.Finding) error) error {
+func look(action string, args []string, then func(name, counted string, t *workload.Trace, found []workload.Finding) error) error {
 	l, err := parseLook(action, args)
 	if err != nil {
 		return err
@@ -260,7 +270,7 @@ func look(action string, args []string, then func(name string, t *workload.Trace
 			if err != nil {
 				return say.Errorf("%v", err)
 			}
-			if err := then(name, nil, sessions.Lint(workload.TrajectoryConfig{}, l.conditions.Limit)); err != nil {
+			if err := then(name, l.counted, nil, sessions.Lint(workload.TrajectoryConfig{}, l.conditions.Limit)); err != nil {
 				return err
 			}
 			continue
@@ -270,16 +280,16 @@ func look(action string, args []string, then func(name string, t *workload.Trace
 			if err != nil {
 				return err
 			}
-			if err := then(name, nil, run.LintConversations(&p.Ask, l.conditions.Limit)); err != nil {
+			if err := then(name, l.counted, nil, run.LintConversations(&p.Ask, l.conditions.Limit)); err != nil {
 				return err
 			}
 			continue
 		}
-		t, err := workload.Look(name, token.Universal().Count)
+		t, err := workload.Look(name, l.count)
 		if err != nil {
 			return err
 		}
-		if err := then(name, t, t.Lint(l.conditions)); err != nil {
+		if err := then(name, l.counted, t, t.Lint(l.conditions)); err != nil {
 			return err
 		}
 	}
@@ -287,13 +297,13 @@ func look(action string, args []string, then func(name string, t *workload.Trace
 }
 
 func workloadStats(e *Env, args []string) error {
-	return look("stats", args, func(name string, t *workload.Trace, found []workload.Finding) error {
-		return report.WorkloadStats(e.Stdout, name, t, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return look("stats", args, func(name, counted string, t *workload.Trace, found []workload.Finding) error {
+		return report.WorkloadStats(e.Stdout, name, counted, t, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	})
 }
 
 func lintWorkload(e *Env, args []string) error {
-	return look("lint", args, func(name string, _ *workload.Trace, found []workload.Finding) error {
+	return look("lint", args, func(name, _ string, _ *workload.Trace, found []workload.Finding) error {
 		return report.WorkloadLint(e.Stdout, name, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	})
 }

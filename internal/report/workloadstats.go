@@ -11,8 +11,9 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-// WorkloadStats writes what the requests of a workload are like.
-func WorkloadStats(w io.Writer, name string, t *workload.Trace, findings []workload.Finding, s Style) error {
+// WorkloadStats writes what the requests of a workload are like. counter is the tokenizer that its
+// texts were counted with, "" for that of no model.
+func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, findings []workload.Finding, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	what := t.Format
@@ -21,7 +22,10 @@ func WorkloadStats(w io.Writer, name string, t *workload.Trace, findings []workl
 	}
 	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+what+")")
 	counted := "tokens"
-	if t.Counted {
+	switch {
+	case t.Counted && counter != "":
+		counted = "tokens as its tokenizer counts them: " + counter
+	case t.Counted:
 		counted = "tokens as counted here, a server's tokenizer may differ"
 	}
 	lengths := func(label, unit string, column []int32) {

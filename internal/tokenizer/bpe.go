@@ -25,8 +25,8 @@ type bpe struct {
 	unknown        int32 // the token of what is not in the vocabulary, -1: it is left out
 	fuse           bool  // neighbours that are unknown are one token
 
-	mark   string        // ▁, where text is not taken apart beforehand
-	joined map[rune]bool // characters that a merge joins with a mark behind them
+	cuts   bool   // pieces may be cut where no merge joins two characters: see tokenize
+	joined joints // characters that merges join
 }
 
 const none = int32(-1)
@@ -98,23 +98,76 @@ func (m *mergeTable) of(a, b int32) (uint32, int32) {
 func (m *bpe) id(token string) (uint32, bool) { id, ok := m.vocab[token]; return id, ok }
 
 func (m *bpe) tokenize(e *Encoder, piece []byte) {
-	if m.mark == "" {
+	if !m.cuts {
 		m.cached(e, piece)
 		return
 	}
-	// No merge crosses a mark behind a character that none joins it with, so that
-	// a long text comes apart into words without changing anything.
-	begin, previous := 0, rune(-1)
+	// Where no merge joins a character with the one behind it, none ever crosses from the
+	// one to the other, so that a long text comes apart into words without changing anything.
+	begin, previous := 0, otherCharacter
 	for i := 0; i < len(piece); {
-		r, n := utf8.DecodeRune(piece[i:])
-		if i > begin && r == '▁' && !m.joined[previous] {
+		c, n := otherCharacter, 1
+		if b := piece[i]; b < utf8.RuneSelf {
+			c = int(b)
+		} else {
+			r, size := utf8.DecodeRune(piece[i:])
+			if n = size; r == '▁' {
+				c = markCharacter
+			}
+		}
+		if i > begin && !m.joined[previous][c] {
 			m.cached(e, piece[begin:i])
 			begin = i
 		}
-		previous = r
+		previous = c
 		i += n
 	}
 	m.cached(e, piece[begin:])
+}
+
+// joints says of two characters whether a merge joins a token that ends in the one with
+// a token that begins with the other. It knows ASCII and ▁ apart, and takes all others
+// for joined.
+type joints [otherCharacter + 1][otherCharacter + 1]bool
+
+const (
+	markCharacter  = utf8.RuneSelf
+	otherCharacter = utf8.RuneSelf + 1
+)
+
+func characterOf(r rune) int {
+	switch {
+	case r < utf8.RuneSelf:
+		return int(r)
+	case r == '▁':
+		return markCharacter
+	}
+	return otherCharacter
+}
+
+// join notes a merge.
+func (j *joints) join(left, right string) {
+	a, _ := utf8.DecodeLastRuneInString(left)
+	b, _ := utf8.DecodeRuneInString(right)
+	j[characterOf(a)][characterOf(b)] = true
+	for i := range j {
+		j[i][otherCharacter], j[otherCharacter][i] = true, true
+	}
+	// The token of a byte stands for a character that is not in the vocabulary, and is
+	// spelt otherwise: what is merged with one, any character may be.
+	if _, is := byteToken(left); is {
+		j.all()
+	} else if _, is := byteToken(right); is {
+		j.all()
+	}
+}
+
+func (j *joints) all() {
+	for a := range j {
+		for b := range j[a] {
+			j[a][b] = true
+		}
+	}
 }
 
 func (m *bpe) cached(e *Encoder, piece []byte) {

@@ -410,7 +410,7 @@ func (b *builder) bpe(m hfModel) error {
 	}
 	p := &bpe{
 		vocab: b.vocabulary, merges: newMergeTable(len(pairs)), whole: m.IgnoreMerges,
-		prefix: m.Prefix, suffix: m.Suffix, unknown: none, fuse: m.FuseUnk, joined: map[rune]bool{},
+		prefix: m.Prefix, suffix: m.Suffix, unknown: none, fuse: m.FuseUnk,
 	}
 	if m.ByteFallback {
 		p.fallback = fallbackOf(p.vocab)
@@ -423,10 +423,7 @@ func (b *builder) bpe(m hfModel) error {
 			return damaged("it merges %q and %q, which are not all in its vocabulary", pair[0], pair[1])
 		}
 		p.merges.add(int32(left), int32(right), uint32(rank), int32(both))
-		if strings.HasPrefix(pair[1], "▁") {
-			last, _ := utf8.DecodeLastRuneInString(pair[0])
-			p.joined[last] = true
-		}
+		p.joined.join(pair[0], pair[1])
 	}
 	if m.UnkToken != "" {
 		id, ok := p.vocab[m.UnkToken]
@@ -445,9 +442,7 @@ func (b *builder) bpe(m hfModel) error {
 	if b.byteLevel {
 		return unsupported("byte-level BPE with a prefix or a suffix")
 	}
-	if len(b.t.steps) == 0 && b.metaspace == "▁" && (p.unknown < 0 || p.fallback != nil) {
-		p.mark = "▁"
-	}
+	p.cuts = len(b.t.steps) == 0 && b.metaspace == "▁" && (p.unknown < 0 || p.fallback != nil) && !p.whole && m.Prefix == "" && m.Suffix == ""
 	return nil
 }
 

@@ -39,6 +39,7 @@ func scanners() map[string]scanner {
 		suffixes + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*` + linesEnd:                           marks,
 		capitals + suffixes + `?|` + mixed + suffixes + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                    o200k,
 		capitals + `|` + mixed + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                                                 tekken,
+		` {2,}`:        severalSpaces,
 		`\p{N}{1,3}`:   threeDigits,
 		`[一-龥぀-ゟ゠-ヿ]+`: chinese,
 		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+": deepseek,
@@ -269,6 +270,18 @@ func (k cased) rest(t *classes, s []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// severalSpaces is what SentencePiece's models replace by one.
+func severalSpaces(_ *classes, s []byte, i int) int {
+	end := i
+	for end < len(s) && s[end] == ' ' {
+		end++
+	}
+	if end < i+2 {
+		return i
+	}
+	return end
 }
 
 func threeDigits(t *classes, s []byte, i int) int { return digits(t, s, i, 3) }

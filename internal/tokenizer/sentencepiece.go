@@ -190,9 +190,7 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 			return uint32(r)
 		}, true)
 		p.fallback, p.unknown, p.fuse = fallback, unknown, true
-		if m.escape && (unknown < 0 || fallback != nil) {
-			p.mark = "▁"
-		}
+		p.cuts = m.escape && (unknown < 0 || fallback != nil)
 		b.t.model = p
 		for i := range user {
 			if m.escape {
@@ -256,16 +254,15 @@ func mergesByRank(vocab map[string]uint32, rank func(id uint32) uint32, characte
 			}
 		}
 	}
-	p := &bpe{vocab: vocab, merges: newMergeTable(len(merges)), unknown: none, joined: map[rune]bool{}}
+	p := &bpe{vocab: vocab, merges: newMergeTable(len(merges)), unknown: none}
 	text := make(map[uint32]string, len(vocab))
 	for token, id := range vocab {
 		text[id] = token
 	}
 	for _, m := range merges {
 		p.merges.add(int32(m.a), int32(m.b), rank(m.id), int32(m.id))
-		if r, _ := utf8.DecodeRuneInString(text[m.b]); characters && r == '▁' {
-			last, _ := utf8.DecodeLastRuneInString(text[m.a])
-			p.joined[last] = true
+		if characters {
+			p.joined.join(text[m.a], text[m.b])
 		}
 	}
 	return p

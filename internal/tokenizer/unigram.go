@@ -41,12 +41,22 @@ func (m *unigram) tokenize(e *Encoder, piece []byte) {
 		here := best[at].score
 		_, size := utf8.DecodeRune(piece[at:])
 		single := false
-		for f := range m.tokens.prefixes(piece[at:]) {
-			to := &best[at+f.length]
-			if score := m.sum(m.scores[f.id], here); to.from == none || score > to.score {
-				*to = path{score, int32(at), int32(f.id)}
+		node := int32(0)
+		for i := at; i < n; i++ {
+			edge := m.tokens.slot(edgeOf(node, piece[i]))
+			if edge.from == 0 {
+				break
 			}
-			single = single || f.length == size
+			node = edge.to
+			id := m.tokens.ids[node]
+			if id < 0 {
+				continue
+			}
+			to := &best[i+1]
+			if score := m.sum(m.scores[id], here); to.from == none || score > to.score {
+				*to = path{score, int32(at), id}
+			}
+			single = single || i+1 == at+size
 		}
 		if !single {
 			to := &best[at+size]

@@ -11,6 +11,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/wire/api"
+	"pitot/internal/wire/stamp"
 )
 
 var update = flag.Bool("update", false, "rewrite what recorded answers come to")
@@ -78,6 +79,31 @@ func TestRecordedAnswers(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	if err != nil || got.String() != string(want) {
 		t.Errorf("%v got:\n%s\nwant:\n%s", err, got.String(), want)
+	}
+}
+
+// With Spell an answer comes to the same, and the text of its chunks is as long as they say.
+func TestRecordedAnswersSpelt(t *testing.T) {
+	for _, a := range recordedAnswers(t) {
+		sink := &kept{}
+		x := NewExchange(a.api)
+		x.Sink, x.Secret, x.Request, x.Asked, x.Spell = sink, testSecret, []byte("POST"), testAsked, true
+		x.Begin(blank(!strings.Contains(a.name, "whole"), false))
+		x.Sent(0)
+		if !x.Feed([]byte(a.bytes), stamp.Arrival{Time: 10, Kernel: true}) {
+			x.Close(1000, nil)
+		}
+		chunks, text := x.Spelt()
+		if got, want := digest(x, chunks), digest(a.play(read{a.bytes, 10, false})); got != want || len(sink.chunks) > 0 {
+			t.Errorf("%s:\n got %s\nwant %s", a.name, got, want)
+		}
+		bytes := 0
+		for _, c := range chunks {
+			bytes += int(c.Bytes)
+		}
+		if bytes != len(text) && len(chunks) > 0 {
+			t.Errorf("%s: chunks of %d bytes, text of %d: %q", a.name, bytes, len(text), text)
+		}
 	}
 }
 

@@ -270,7 +270,7 @@ func (x *geminiDecoder) part(d *Delta) bool {
 				case k == "args":
 					s.skipSpace()
 					from := s.i
-					return s.skipValue() && x.add(d, record.ToolCall, int32(s.i-from))
+					return s.skipValue() && x.raw(d, record.ToolCall, s.b[from:s.i])
 				}
 				return s.skipValue()
 			})

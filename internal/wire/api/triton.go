@@ -138,6 +138,9 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 	}
 	if n := int32(textLen(raw)); n > 0 && ok {
 		ok = x.add(d, record.Answer, n)
+		if d.Spell {
+			d.Spelt = appendUnquoted(d.Spelt, raw)
+		}
 		switch {
 		case !d.Keep:
 		case x.separate || !stream:

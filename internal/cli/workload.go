@@ -245,7 +245,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 		case "--tokenizer":
 			t, err := tokenizer.Open(value)
 			if err != nil {
-				return l, say.Errorf("--tokenizer: %v", err).WithHint(say.Hint(err))
+				return l, err
 			}
 			l.count, l.counted = t.Encoder().Count, t.Name()
 		default:

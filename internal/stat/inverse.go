@@ -6,9 +6,9 @@ const (
 	// ModelError is the relative standard error added to a load read from a
 	// fitted curve, because the true curve is not exactly logistic.
 	ModelError = 0.01
-	// MaxInverseSE is the relative standard error of a load above which it is
-	// not given.
-	MaxInverseSE = 0.25
+	// MaxInverseSE is the standard error of a load's logarithm above which it is not
+	// given: by then the interval reaches over a factor of ten and more.
+	MaxInverseSE = 1
 )
 
 // fewBursts is by how much the standard error is larger where the violations make
@@ -66,7 +66,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	case v.Load < f.Lowest || v.Load > f.Highest:
 		v.Reason = "the estimate lies outside the loads measured"
 	case v.SE > MaxInverseSE:
-		v.Reason = "the standard error is above 25 %"
+		v.Reason = "the interval would reach over more than a factor of ten"
 	case f.Bursts < leastBursts:
 		v.Reason = "violations came in too few bursts"
 	case f.B < LeastSlope:

@@ -157,7 +157,7 @@ func TestNoLoad(t *testing.T) {
 		{rising, .5, "outside the loads"},
 		{rising, 0, "between 0 and 1"},
 		{rising, math.NaN(), "between 0 and 1"},
-		{[]Share{{1, 3, 10, 0}, {2, 0, 10, 0}, {3, 2, 10, 0}, {4, 4, 10, 0}}, .2, "25 %"},
+		{[]Share{{1, 3, 10, 0}, {2, 0, 10, 0}, {3, 2, 10, 0}, {4, 4, 10, 0}}, .2, "factor of ten"},
 	} {
 		v := FitLogistic(c.points, Prior{}).LoadAt(c.eps, .95, .05)
 		if !strings.Contains(v.Reason, c.reason) || v.Lower != 0 || v.Interval != (Interval{}) {

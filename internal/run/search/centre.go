@@ -43,11 +43,11 @@ func (f *search) centre() bool {
 			}
 			most := f.affordAt(f.counting(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
-				if most = min(most, max(n, int(f.around(f.centred)/4))); f.cfg.along() {
-					most = min(most, n)
+				if most = min(most, max(n, int(f.around(f.centred)/4))); !f.cfg.along() {
+					n = most
 				}
 			}
-			if n = most; n < leastStair {
+			if n = min(n, most); n < leastStair {
 				f.cap.Reason = tooSmall
 				return false
 			}

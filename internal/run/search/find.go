@@ -587,6 +587,7 @@ func (f *search) grows() float64 {
 
 // conclude works out what is left to say.
 func (f *search) conclude() Capacity {
+	f.within()
 	f.cap.AtLeast, f.cap.AtMost = f.cap.Quote, f.cap.Interval.Hi
 	switch {
 	case f.cap.Floor.Lower > 0:
@@ -601,6 +602,24 @@ func (f *search) conclude() Capacity {
 	f.cap.More = invalid == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
 	f.cap.Dominant = f.dominant()
 	return f.cap
+}
+
+// within narrows the interval of a budget of requests to what was verified and refuted
+// besides: single loads, which need no curve between them.
+func (f *search) within() {
+	c := &f.cap
+	if c.Estimate == 0 || f.cfg.Count || c.Launches > 1 {
+		return
+	}
+	if c.Quote > c.Estimate { // a load that was looked at for long speaks against the curve
+		f.none()
+		c.Reason = "violations follow no curve of the load"
+		return
+	}
+	c.Interval.Lo = max(c.Interval.Lo, c.Quote)
+	if above := f.refuted(); above > c.Estimate {
+		c.Interval.Hi = min(c.Interval.Hi, above)
+	}
 }
 
 // invalid says that there is no estimate for want of windows that count, "" where that is

@@ -44,25 +44,28 @@ func sinceClaim(s *experiment.Since) string {
 	return "no change is established" + since + smallestText(s)
 }
 
-// smallestText says which change of what is carried, of all configurations together or of
-// the baseline, would have been seen.
+// smallestText says which change of what is carried would have been seen, by the line that
+// shows the smallest.
 func smallestText(s *experiment.Since) string {
-	for _, l := range s.Lines {
-		if l.Metric != "capacity" || l.Smallest == nil {
-			continue
+	var best *experiment.SinceLine
+	for i := range s.Lines {
+		if l := &s.Lines[i]; l.Metric == "capacity" && l.Smallest != nil && (best == nil || *l.Smallest < *best.Smallest) {
+			best = l
 		}
-		of := "all together"
-		if l.Configuration != "" {
-			of = l.Configuration
-		}
-		return seenText(of, &l)
 	}
-	return ""
+	if best == nil {
+		return ""
+	}
+	return seenText(best)
 }
 
-func seenText(of string, l *experiment.SinceLine) string {
+func seenText(l *experiment.SinceLine) string {
+	of, verb := "all together", "carry"
+	if l.Configuration != "" {
+		of, verb = l.Configuration, "carries"
+	}
 	if size := sizeText(*l.Smallest, l.OfShare); size != nothing {
-		return fmt.Sprintf("; a change of %s in what %s carry would most likely have been seen", size, of)
+		return fmt.Sprintf("; a change of %s in what %s %s would most likely have been seen", size, of, verb)
 	}
 	return "; so few launches could have shown none"
 }

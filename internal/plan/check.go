@@ -132,14 +132,17 @@ func (p *Plan) checkUntil() error {
 // checkCache requires something that is shared, or nothing where a share of its own is.
 func (p *Plan) checkCache(v Verb) error {
 	shared := p.Prefix > 0 || p.Tree != nil
+	begins := shared && p.PrefixShare > 0 || p.Conversing() && (p.System > 0 || p.SubAgents.System > 0)
 	warm := p.Cache == CacheWarm || p.Cache == CacheBoth
 	switch {
-	case warm && (!shared || p.PrefixShare == 0):
-		return say.Errorf("--cache %s, and requests share nothing", p.Cache).WithHint("say what they begin with: --prefix 2048, or --prefix 'tree(8x1024 zipf(1.1), 64x256)'")
+	case warm && !begins:
+		return say.Errorf("--cache %s, and requests share nothing", p.Cache).WithHint("say what they begin with: --prefix 2048, --prefix 'tree(8x1024 zipf(1.1), 64x256)', or of conversations --system 800")
 	case warm && p.Tree.Leaves() > workload.MostShared:
 		return say.Errorf("--cache %s asks for each of %s prefixes before the load, which are too many", p.Cache, say.Count(p.Tree.Leaves())).WithHint("at most " + say.Count(workload.MostShared) + ": let the warm-up ask for them, with --warmup")
-	case p.Conversing() && p.Cache != "" && p.Cache != CacheCold:
-		return say.Errorf("--cache %s is for requests that stand alone: what the turns of a conversation share follows from their history", p.Cache).WithHint("leave --turns out; the warm-up asks for the system prompt before the window begins")
+	case p.Conversing() && p.Cache == CacheBoth:
+		return say.Errorf("--cache both compares request by request, and when the turns of a conversation come hangs on the answers before").WithHint("compare two runs: --cache warm, and without")
+	case p.Conversing() && p.Reused() > 0:
+		return say.Errorf("--cache %s is for requests that stand alone: what the turns of a conversation share follows from their history", p.Cache).WithHint("say what they share: --system 800, --prefix 2048; --cache warm asks for it before the load")
 	case p.Cache == CacheBoth && p.Repeat > 1:
 		return say.Errorf("--cache both is two loads, and --repeat %d several of one", p.Repeat).WithHint("leave --repeat out: a longer --duration has more pairs")
 	case p.Cache == CacheBoth && v != VerbRun:

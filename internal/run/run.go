@@ -341,6 +341,9 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, say.Errorf("%v", err)
 	}
 	src.Source, src.about.Conversations, src.cold = v, v.Describe(), false
+	if p.Cache == plan.CacheWarm {
+		src.shared = v.Shared(shared)
+	}
 	return src, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,20 @@ import (
 // fewestWords is the smallest vocabulary worth having: 9 bits a token.
 const fewestWords = 512
 
+// fewestFirst is from how many words on that can begin prompts of any template others are left
+// out: so many texts are apart within the next word at the latest.
+const fewestFirst = 64
+
+// count is how many words are such.
+func count(words iter.Seq[string], is func(w string) bool) (n int) {
+	for w := range words {
+		if is(w) {
+			n++
+		}
+	}
+	return n
+}
+
 // restrict replaces the vocabulary by the words that are one token each, and says
 // whether it could.
 func (t *Target) restrict(ctx context.Context) bool {
@@ -31,6 +47,13 @@ func (t *Target) restrict(ctx context.Context) bool {
 	first, ok := t.singleTokenWords(ctx, slices.Collect(v.FirstWords()), "\n")
 	if !ok || len(first) == 0 {
 		return false
+	}
+	// Chat templates write a line break before a prompt or a space: where enough words are one
+	// token behind either, no others begin prompts.
+	behindSpace, ok := t.singleTokenWords(ctx, slices.Collect(v.FirstWords()), " ")
+	both := func(w string) bool { return first[w] && behindSpace[w] }
+	if n := count(v.FirstWords(), both); ok && n >= fewestFirst {
+		maps.DeleteFunc(first, func(w string, _ bool) bool { return !both(w) })
 	}
 	r, err := v.Restrict(func(w string) bool { return one[w] }, func(w string) bool { return first[w] })
 	if err != nil {

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pitot/internal/workload/seed"
 )
@@ -160,6 +161,31 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 		v.goOn(&r, session, k-1, k, input, nil)
 	}
 	return r
+}
+
+// Shared gives requests that ask once for all that conversations begin with in common: the
+// system prompts, and behind the first one what requests of [Random.Shared] ask for.
+func (v *Conversations) Shared(firsts []Request) (list []Request) {
+	for _, r := range firsts {
+		r.Messages = append(slices.Clone(v.system.messages), r.Messages...)
+		r.Input += v.system.tokens
+		list = append(list, r)
+	}
+	alone := func(p opening, k int64) {
+		if p.tokens == 0 {
+			return
+		}
+		own := Segment{Seed: seed.At(v.config.Nonce, streamSystem, uint64(2+k)), Words: 1}
+		list = append(list, Request{
+			ID: math.MaxInt32/2 - k, Messages: append(slices.Clone(p.messages), Message{Role: "user", Segments: []Segment{own}}),
+			Input: p.tokens + v.config.Calibration.tokens(1), Output: 1, Exact: true, Session: Unknown,
+		})
+	}
+	if len(firsts) == 0 {
+		alone(v.system, 0)
+	}
+	alone(v.sub, 1)
+	return list
 }
 
 // goOn makes a request the one that follows it: the answer to it is repeated, and a message

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 	"time"
 
@@ -139,28 +140,26 @@ func (s *Source) takePrefixes(x *Prefixes) {
 	for _, n := range x.Prompts {
 		total[n[0]] = n[1]
 	}
-	for _, u := range x.Uses {
+	// The shortest first, behind those that are left of an octave, which have none.
+	depth := func(u [3]int) int { return s.stems[u[1]-1].tokens }
+	list := slices.Clone(x.Uses)
+	slices.SortStableFunc(list, func(a, b [3]int) int { return depth(a) - depth(b) })
+	var used [25]int
+	for _, u := range list {
+		used[u[0]] += u[2]
+	}
+	for _, u := range list {
 		o := &s.uses[u[0]]
-		n := u[2]
-		if len(o.sums) > 0 {
-			n += o.sums[len(o.sums)-1]
-		}
-		o.nodes, o.sums = append(o.nodes, u[1]-1), append(o.sums, n)
-	}
-	// Of an octave those that are left have nothing in common.
-	for k := range s.uses {
-		o := &s.uses[k]
 		if len(o.sums) == 0 {
-			continue
+			o.nodes, o.sums = append(o.nodes, -1), append(o.sums, max(total[u[0]]-used[u[0]], 0))
 		}
-		used := o.sums[len(o.sums)-1]
-		o.nodes, o.sums = append(o.nodes, -1), append(o.sums, max(used, total[k]))
+		o.nodes, o.sums = append(o.nodes, u[1]-1), append(o.sums, u[2]+o.sums[len(o.sums)-1])
 	}
-	list := [25][][5]int{}
+	octaves := [25][][5]int{}
 	for _, a := range x.Again {
-		list[a[0]] = append(list[a[0]], [5]int{a[1], a[2], a[3], a[4], a[5]})
+		octaves[a[0]] = append(octaves[a[0]], [5]int{a[1], a[2], a[3], a[4], a[5]})
 	}
-	for k, buckets := range list {
+	for k, buckets := range octaves {
 		if len(buckets) == 0 {
 			continue
 		}
@@ -216,15 +215,18 @@ func (s *Source) sized(item int64) (h shape) {
 // place draws what a prompt has in common with others.
 func (s *Source) place(h *shape, at uint64) {
 	octave := min(bits.Len(uint(h.input))-1, len(s.uses)-1)
+	place := seed.At(s.config.Seed, streamNode, at)
 	if o := &s.uses[octave]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
-		k, _ := bits.Mul64(seed.At(s.config.Seed, streamNode, at), uint64(o.sums[len(o.sums)-1]))
+		k, _ := bits.Mul64(place, uint64(o.sums[len(o.sums)-1]))
 		h.stem = o.nodes[sort.SearchInts(o.sums, int(k)+1)] // a shorter prompt is the first part of it
 	}
-	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
+	// Those that begin as one before them did, further than many do, are those of which many
+	// know the least: stems are in the order of their lengths.
 	known := &s.again[octave]
-	if known.buckets == nil || item(at) == 0 || seed.Float(r.Uint64()) >= known.share {
+	if known.buckets == nil || item(at) == 0 || seed.Float(place) >= known.share {
 		return
 	}
+	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
 	k, _ := bits.Mul64(r.Uint64(), uint64(known.buckets.sums[len(known.buckets.sums)-1]))
 	b := known.buckets.buckets[sort.SearchInts(known.buckets.sums, int(k)+1)]
 	words := min(s.words(even(b[0], b[1], seed.Float(r.Uint64()))), h.words)

@@ -26,6 +26,9 @@ const (
 	// leastMain is how many requests a load has at least. Of the systems that constants are
 	// chosen on intervals of 3,000 requests hold in 98 %, with 80 in 94 (`-only bounds`).
 	leastMain = 120
+	// Windows of fewer than brief requests show little of how long bursts are: intervals
+	// are then those that by their own account are wrong briefly times as often.
+	brief, briefly = 250, 0.25
 	// spareMain is the share of the budget that the main loads are to have,
 	// spareVerify that of the look at the result. Both from 15 to 30 % for
 	// the latter gave the same error; below, its failures could not be repeated.
@@ -70,6 +73,7 @@ func (f *search) measure() bool {
 		}
 		return f.cap.Estimate > 0
 	}
+	f.brief = !f.cfg.Count && n < brief
 	for leg := range legs {
 		var these []float64
 		for i := leg; i < len(loads); i += legs {
@@ -212,8 +216,11 @@ func (f *search) none() {
 // a local regression (Loader, "Local Regression and Likelihood", 1999) whose weights
 // follow the fit.
 func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
-	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claims()))
-	return f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), f.cfg.Level, alpha)
+	wrong := 1 - f.cfg.Level
+	if f.brief {
+		wrong *= briefly
+	}
+	return f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, wrong/2/float64(len(f.cfg.claims())))
 }
 
 // curveOf is that fit.

@@ -17,6 +17,9 @@ type Job struct {
 	Content Content
 	// Priority is the request's priority; a smaller number is more urgent.
 	Priority int
+	// Received is how many tokens of the prompt another engine has computed, whose KV cache
+	// is there. The last token is computed again, for what comes after it.
+	Received int
 	// Session is the number of the conversation that it is part of, for a router that
 	// keeps these together; 0 is none.
 	Session uint64

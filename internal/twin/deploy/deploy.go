@@ -37,6 +37,7 @@ type Deployment struct {
 	Efficiency        Efficiency
 	Settings          vllm.Settings
 	events            string // replica_events
+	pools             pools
 	sglang            sglangSettings
 	graphs            graphs
 	parallelDrafts    bool                 // parallel_drafting
@@ -159,7 +160,7 @@ func (d *Deployment) Complete() error {
 		return err
 	}
 	d.fillEfficiency()
-	for _, check := range []func() error{d.checkParallel, d.checkRouting, d.checkKnobs, d.checkDrafts} {
+	for _, check := range []func() error{d.checkParallel, d.checkPools, d.checkRouting, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
 			return err
 		}

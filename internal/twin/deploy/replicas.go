@@ -32,6 +32,9 @@ func (d *Deployment) Engine(seed uint64) twin.Model {
 	}
 	c := d.Routing
 	c.Seed = seed
+	if n := d.pools.prefill; n > 0 {
+		return fleet.NewPools(c, engines[:n], engines[n:], d.transfer)
+	}
 	if d.Lockstep() {
 		list := make([]*vllm.Engine, len(engines))
 		for i, e := range engines {
@@ -207,6 +210,9 @@ func (d *Deployment) engines() string {
 	if d.Lockstep() {
 		return fmt.Sprintf("%d engines in lock step with experts divided among all, behind the router %s, each ", d.DataParallel, d.Routing.Router)
 	}
+	if p := &d.pools; p.prefill > 0 {
+		return fmt.Sprintf("%d engines (prefill %d, decode %d), %s GB/s between them, behind the router %s, each ", d.DataParallel, p.prefill, p.decode, strconv.FormatFloat(p.gbs, 'g', 4, 64), d.Routing.Router)
+	}
 	return fmt.Sprintf("%d engines behind the router %s, each ", d.DataParallel, d.Routing.Router)
 }
 
@@ -214,6 +220,9 @@ func (d *Deployment) engines() string {
 func (d *Deployment) routingFacts(to map[string]string) {
 	if d.Replicated() {
 		to["data_parallel_size"], to["tensor_parallel_size"], to["router"] = strconv.Itoa(d.DataParallel), strconv.Itoa(d.TensorParallel), d.Routing.Router
+		if p := &d.pools; p.prefill > 0 {
+			to["prefill"], to["decode"], to["kv_transfer_gb_per_s"] = strconv.Itoa(p.prefill), strconv.Itoa(p.decode), strconv.FormatFloat(p.gbs, 'g', -1, 64)
+		}
 		if d.events != "" {
 			to["replica_events"] = d.events
 		}

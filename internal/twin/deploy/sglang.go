@@ -73,7 +73,7 @@ func (d *Deployment) checkSoftware() error {
 
 // Alike says whether the deployment is of the kind that public measurements were held
 // against: engines of vLLM that compute each for itself.
-func (d *Deployment) Alike() bool { return !d.isSGLang() && !d.Lockstep() }
+func (d *Deployment) Alike() bool { return !d.isSGLang() && !d.Lockstep() && d.pools.prefill == 0 }
 
 // Knob is the engine's name of a setting of vLLM's that means the same, "" where it has none.
 func (d *Deployment) Knob(name string) string {

@@ -78,6 +78,9 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 			return nil, err
 		}
 	}
+	if err := d.countPools(); err != nil {
+		return nil, err
+	}
 	if err := d.divide(tp); err != nil {
 		return nil, err
 	}
@@ -146,6 +149,9 @@ var settings = []setting{
 	{[]string{"cache_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
 	{[]string{"balance_abs_threshold"}, integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
 	{[]string{"balance_rel_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
+	{[]string{"prefill"}, positive(func(d *Deployment) *int { return &d.pools.prefill })},
+	{[]string{"decode"}, positive(func(d *Deployment) *int { return &d.pools.decode })},
+	{[]string{"kv_transfer_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.pools.gbs })},
 	{[]string{"replica_events"}, func(d *Deployment, v string) error {
 		d.events = v
 		return nil
@@ -290,7 +296,7 @@ func OfTwin(name string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "acceptance_rate", "usd_per_hour", "price", "replica_events", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
+	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
 }
 
 // SettingNames gives the names of all settings, aliases left out.

@@ -35,6 +35,9 @@ func observables(e twin.Engine) []twin.Observable {
 	return []twin.Observable{look}
 }
 
+// mostEnds is how many steps there are at most whose tokens have not come.
+const mostEnds = 1 << 10
+
 // newMeter watches engines, as far as they let themselves be watched.
 func newMeter(to dialect.Metrics, engines []twin.Observable) *meter {
 	m := &meter{to: to, engines: make([]gauge, len(engines))}
@@ -42,7 +45,12 @@ func newMeter(to dialect.Metrics, engines []twin.Observable) *meter {
 		g := &m.engines[i]
 		g.to, g.look = to.Of(i), look
 		if look != nil {
-			look.Watch(func(step twin.StepInfo) { g.ends = append(g.ends, step.End) })
+			look.Watch(func(step twin.StepInfo) {
+				if len(g.ends) == mostEnds { // of an engine that gives no tokens, as one that prefills for others
+					g.ends = g.ends[:0]
+				}
+				g.ends = append(g.ends, step.End)
+			})
 		}
 	}
 	return m

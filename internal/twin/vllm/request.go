@@ -43,6 +43,15 @@ type request struct {
 // tokens is num_tokens: prompt and answer so far.
 func (r *request) tokens() int { return r.job.Prompt + r.output }
 
+// received is how many tokens an engine before has computed, but for the last; what was
+// preempted is computed again here.
+func (r *request) received() int {
+	if r.trace.Preemptions > 0 {
+		return 0
+	}
+	return max(min(r.job.Received, r.tokens()-1), 0)
+}
+
 // limit is max_tokens.
 func (r *request) limit() int {
 	if r.job.Limit > 0 {

@@ -183,10 +183,11 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 		r := e.waiting.peek()
 		hits := e.findLongestCacheHit(r)
 		cached := hits * e.set.BlockSize
-		n := r.tokens() - cached
+		from := max(cached, r.received())
+		n := r.tokens() - from
 		drafts := 0
-		if n == 1 && !p.prefilling && (ran || cached > 0) {
-			drafts = e.padding(cached)
+		if n == 1 && !p.prefilling && (ran || from > 0) {
+			drafts = e.padding(from)
 		}
 		if drafts > 0 {
 			if n += drafts; n > *budget-slots {
@@ -199,12 +200,12 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 			return
 		}
 		n = min(n, *budget-slots)
-		if !e.admit(r, hits, n) {
+		if !e.admit(r, hits, from, n) {
 			return
 		}
 		e.waiting.pop()
 		e.countPrefix(r, cached)
-		r.computed = cached
+		r.computed = from
 		r.status = running
 		e.running = append(e.running, r)
 		p.items = append(p.items, entry{r: r, tokens: n, drafts: drafts, padded: drafts > 0})
@@ -258,10 +259,11 @@ func (e *Engine) countPrefix(r *request, cached int) {
 	}
 }
 
-// admit gives a waiting request its cached blocks and room for n tokens, if
+// admit gives a waiting request its cached blocks and room for n tokens behind those that
+// are there, if
 // the whole of it would fit (KVCacheManager.allocate_slots with
 // full_sequence_must_fit) and the watermark stays free.
-func (e *Engine) admit(r *request, hits, n int) bool {
+func (e *Engine) admit(r *request, hits, from, n int) bool {
 	reserve := 0
 	if len(e.running) > 0 {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
@@ -276,7 +278,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-hits+e.set.BlocksBeside(whole) > free {
 		return false
 	}
-	upTo := min(hits*e.set.BlockSize+n+e.set.lookahead(), e.set.MaxModelLen)
+	upTo := min(from+n+e.set.lookahead(), e.set.MaxModelLen)
 	need, beside := e.blocksFor(upTo)-hits, e.set.BlocksBeside(upTo)
 	if need+beside > free {
 		return false
@@ -288,7 +290,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 	}
 	r.listed = hits
 	e.grow(r, need, beside)
-	e.cacheBlocks(r, min(hits*e.set.BlockSize+n, r.tokens()))
+	e.cacheBlocks(r, min(from+n, r.tokens()))
 	return true
 }
 

@@ -125,6 +125,9 @@ func (w *Wall) build(item, session int64) *flight {
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
 		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(item, 10)})
+	if req.Session != workload.Unknown { // for a router that keeps the turns of a conversation together
+		headers = append(headers, api.Header{Name: "X-Session-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(req.Session, 10)})
+	}
 	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(*body)), *body...)
 	return f
 }

@@ -127,12 +127,31 @@ func (f *search) show(look *Probe) {
 // overRequests how many requests of it.
 const overLimit, overRequests = 1.1, 100
 
+const lowerStill = 0.75
+
 // affordMain is the same of the loads that are fitted.
 func (f *search) affordMain(loads []float64) int {
 	if f.cfg.Count {
 		return f.affordAt(f.counting(), loads, spareCounted)
 	}
-	return f.afford(loads, spareVerify)
+	return f.afford(loads, max(spareVerify, f.spareLow()))
+}
+
+// spareLow is the share of the budget that a look far below the limit takes. The loads that
+// are still to be measured may show violations at lower ones than those so far.
+func (f *search) spareLow() (share float64) {
+	load := f.low() * lowerStill
+	if !(load > 0) {
+		return 0
+	}
+	n := f.leastLow(load)
+	if b := f.cfg.Budget.Requests; b > 0 {
+		share = float64(n) / float64(b)
+	}
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		share = max(share, f.seconds(load, n)/b)
+	}
+	return share
 }
 
 // costly says that recording a probe would take more than its share of a budget of work,

@@ -61,6 +61,9 @@ func (f *search) measure() bool {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
+	if n < f.leastMain() && !f.cfg.Count { // an estimate before a look far below the limit
+		n = f.afford(loads, spareVerify)
+	}
 	forReplay := n < f.leastMain() && f.cfg.Twin != nil && !f.cfg.Closed
 	if forReplay {
 		many = replayedMain
@@ -98,7 +101,7 @@ func (f *search) measure() bool {
 		middle := f.middle(width)
 		these, spare := f.spread(middle, f.width(middle), legLoads), spareLooks
 		if !f.cfg.Count {
-			spare = float64(f.leastLow(f.low())) / f.total(middle)
+			spare = f.spareLow()
 		}
 		if n = min(n, f.affordAt(f.counting(), these, spare)); n < f.leastMain() {
 			break

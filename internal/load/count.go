@@ -1,6 +1,8 @@
 package load
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"pitot/internal/data/record"
@@ -16,6 +18,8 @@ type Counter struct {
 	ends    []int
 	counts  []int32 // of each chunk
 	of      []int   // chunks of the run
+	begins  []int   // where the text of each chunk begins
+	order   []int   // chunks by choice
 }
 
 // NewCounter gives one, nil without a tokenizer.
@@ -67,36 +71,33 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool) {
 	c.counts = append(c.counts[:0], make([]int32, len(chunks))...)
 	placed = true
-	choices := int32(0)
+	c.run, c.of, c.begins, c.order = c.run[:0], c.of[:0], c.begins[:0], c.order[:0]
+	at := 0
 	for i := range chunks {
-		choices = max(choices, chunks[i].Choice)
+		c.begins, c.order = append(c.begins, at), append(c.order, i)
+		at += int(chunks[i].Bytes)
 	}
-	for choice := int32(0); choice <= choices; choice++ {
-		at := 0
-		c.run, c.of = c.run[:0], c.of[:0]
-		end := func() {
-			if len(c.of) == 0 {
-				return
-			}
-			var known bool
-			c.ends, known = c.encoder.Ends(c.ends[:0], c.run)
-			total, placed = total+len(c.ends), placed && known
-			c.place(chunks)
-			c.run, c.of = c.run[:0], c.of[:0]
+	// A choice is whatever number the server gave it: those that occur are gone through.
+	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(chunks[i].Choice, chunks[j].Choice) })
+	end := func() {
+		if len(c.of) == 0 {
+			return
 		}
-		for i := range chunks {
-			piece := text[at : at+int(chunks[i].Bytes)]
-			at += len(piece)
-			if chunks[i].Choice != choice {
-				continue
-			}
-			if n := len(c.of); n > 0 && chunks[c.of[n-1]].Kind != chunks[i].Kind {
+		var known bool
+		c.ends, known = c.encoder.Ends(c.ends[:0], c.run)
+		total, placed = total+len(c.ends), placed && known
+		c.place(chunks)
+		c.run, c.of = c.run[:0], c.of[:0]
+	}
+	for _, i := range c.order {
+		if n := len(c.of); n > 0 {
+			if last := &chunks[c.of[n-1]]; last.Choice != chunks[i].Choice || last.Kind != chunks[i].Kind {
 				end()
 			}
-			c.run, c.of = append(c.run, piece...), append(c.of, i)
 		}
-		end()
+		c.run, c.of = append(c.run, text[c.begins[i]:c.begins[i]+int(chunks[i].Bytes)]...), append(c.of, i)
 	}
+	end()
 	return total, placed
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -54,6 +55,7 @@ func TestCounter(t *testing.T) {
 		"the server told them":      {[]string{" air", " flow speed"}, func(i int, c *record.Chunk) { c.Tokens = 7 }, 3, []int32{7, 7}},
 		"reasoning, then an answer": {[]string{" air", " flow", "speed", " air"}, func(i int, c *record.Chunk) { c.Kind = record.Kind(1 - i/2) }, 4, []int32{1, 1, 1, 1}},
 		"two answers":               {[]string{" air", " flow", " flow air", " speed"}, func(i int, c *record.Chunk) { c.Choice = int32(i % 2) }, 5, []int32{1, 1, 2, 1}},
+		"the largest index":         {[]string{" air", " flow", " flow air", " speed"}, func(i int, c *record.Chunk) { c.Choice = int32(i%2) * math.MaxInt32 }, 5, []int32{1, 1, 2, 1}},
 	} {
 		r, chunks, text := answerOf(x.pieces, x.of)
 		c.Count(&r, chunks, text)

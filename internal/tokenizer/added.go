@@ -32,6 +32,9 @@ func newAddedSet(tokens []added) *addedSet {
 	a := &addedSet{tokens: tokens, only: -1, next: map[uint32]int32{}, ends: map[int32]int{}}
 	nodes := int32(1)
 	for i, t := range tokens {
+		if t.content == "" { // it is nowhere in a text
+			continue
+		}
 		node := int32(0)
 		for _, b := range []byte(t.content) {
 			key := uint32(node)<<8 | uint32(b)

@@ -163,3 +163,18 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// A symbol of the user's without text, as no library writes one, is in no text.
+func TestEmptySymbol(t *testing.T) {
+	piece := func(text string, kind byte) string {
+		body := "\x0a" + string(rune(len(text))) + text + "\x18" + string(rune(kind))
+		return "\x0a" + string(rune(len(body))) + body
+	}
+	tok, err := Parse([]byte(piece("", spUser) + piece("a", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := tok.Encoder().Count([]byte("a")); n == 0 {
+		t.Error("nothing was counted")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -21,7 +22,6 @@ import (
 // here is refused by name, since a count that is nearly right is worse than none.
 
 type hfFile struct {
-	Version       string          `json:"version"`
 	Added         []hfAdded       `json:"added_tokens"`
 	Normalizer    *hfPart         `json:"normalizer"`
 	PreTokenizer  *hfPart         `json:"pre_tokenizer"`
@@ -37,7 +37,6 @@ type hfAdded struct {
 	Left       bool   `json:"lstrip"`
 	Right      bool   `json:"rstrip"`
 	Normalized bool   `json:"normalized"`
-	Special    bool   `json:"special"`
 }
 
 // hfPart has the fields of every normalizer, pre-tokenizer, post-processor and decoder.
@@ -466,8 +465,8 @@ func (b *builder) inBytes(p *bpe) {
 
 // alphabet is GPT-2's: visible characters of Latin-1 stand for themselves, the
 // other bytes for the characters from U+0100 on.
-func alphabet() (of map[rune]byte) {
-	of = map[rune]byte{}
+var alphabet = sync.OnceValue(func() map[rune]byte {
+	of := map[rune]byte{}
 	next := rune(256)
 	for i := range rune(256) {
 		if '!' <= i && i <= '~' || 0xA1 <= i && i <= 0xAC || 0xAE <= i {
@@ -478,13 +477,11 @@ func alphabet() (of map[rune]byte) {
 		}
 	}
 	return of
-}
-
-var bytesOf = alphabet()
+})
 
 // fromAlphabet gives the bytes that a token in GPT-2's alphabet stands for.
 func fromAlphabet(token string) (string, bool) {
-	raw := make([]byte, 0, len(token))
+	raw, bytesOf := make([]byte, 0, len(token)), alphabet()
 	for _, r := range token {
 		x, ok := bytesOf[r]
 		if !ok {
@@ -575,7 +572,6 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 	for i, token := range tokens {
 		b.vocabulary[token] = uint32(i)
 		bytes += len(token)
-		p.penalty = min(p.penalty, scores[i])
 	}
 	if len(scores) > 0 {
 		p.penalty = slices.Min(scores)
@@ -598,12 +594,10 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 // added takes the tokens beside the vocabulary. As in Hugging Face's library, one that the vocabulary
 // has keeps the vocabulary's id.
 func (b *builder) added(tokens []hfAdded) error {
-	next := uint32(len(b.vocabulary))
 	for _, a := range tokens {
 		if a.ID > mostIDs {
 			return damaged("it has the id %d", a.ID)
 		}
-		next = max(next, a.ID)
 	}
 	var raw, normalized []added
 	t := &Tokenizer{class: classTable(), normalizers: b.t.normalizers}

@@ -22,6 +22,7 @@ type ours struct {
 	ended, ttft int64 // requests with a first token that ended within the window, and their TTFT from sent: the sum, nanoseconds
 	tokens      int64 // of prompts and answers, at any time
 	uncounted   bool  // there were more, and it is not known how many
+	several     bool  // some request had several answers, of which servers tell each by itself
 	last        int64 // when the last request of any time was done
 }
 
@@ -40,6 +41,7 @@ func (s *server) countRow(r *record.Row) {
 		return
 	}
 	o.last = max(o.last, r.Done)
+	o.several = o.several || r.Choices > 1
 	prompt, output := int64(r.PromptTokens), int64(r.CompletionTokens)
 	if r.Outcome != record.OK {
 		prompt, output = max(prompt, int64(r.InputPlanned)), max(output, int64(r.OutputPlanned))
@@ -64,16 +66,17 @@ var derived = map[metric.Name]func(told) (float64, bool){
 	metric.ServerClientTTFT: func(t told) (float64, bool) {
 		_, queue := t.Ratio(telemetry.QueueSum, telemetry.QueueCount)
 		_, prefill := t.Ratio(telemetry.PrefillSum, telemetry.PrefillCount)
-		return t.ours.meanTTFT(), queue && prefill && t.ours.ended > 0
+		return t.ours.meanTTFT(), queue && prefill && t.ours.ended > 0 && !t.ours.several
 	},
 	metric.ServerFront: func(t told) (float64, bool) {
 		queue, known := t.Ratio(telemetry.QueueSum, telemetry.QueueCount)
 		prefill, also := t.Ratio(telemetry.PrefillSum, telemetry.PrefillCount)
 		x := t.ours.meanTTFT() - 1e3*(queue+prefill)
-		return x, known && also && t.ours.ended > 0 && x >= 0
+		return x, known && also && t.ours.ended > 0 && x >= 0 && !t.ours.several
 	},
 	metric.ServerPrefillRate: func(t told) (float64, bool) {
-		return t.Ratio(telemetry.ComputedTokens, telemetry.PrefillSum)
+		x, ok := t.Ratio(telemetry.ComputedTokens, telemetry.PrefillSum)
+		return x, ok && !t.ours.several // the time is that of each answer, the tokens are computed once
 	},
 	metric.ServerForeign: func(t told) (float64, bool) { return t.foreign() },
 	metric.ServerCPU: func(t told) (float64, bool) {

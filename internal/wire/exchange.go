@@ -213,14 +213,16 @@ func (x *Exchange) flushChunks(more bool) {
 	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
 		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
 	earliest := x.prev - x.Origin
+	end, round := len(x.fresh)-1, lastRound(x.fresh)
+	together := x.fresh[end].Earliest != record.Unset // the round has the stamp of its last chunk
 	for i := range x.fresh {
 		c := &x.fresh[i]
-		exact := !trailing && c.Earliest != record.Unset
+		exact := !trailing && (c.Earliest != record.Unset || i >= round && together)
 		c.T, c.Earliest = x.at, x.at
 		if !exact {
 			c.Earliest = earliest
 			// See Merged of [record.Row] for the last chunk of a stream.
-			if i < len(x.fresh)-1 || !x.dec.Ended() {
+			if i < min(round, end) || !x.dec.Ended() {
 				x.Row.Merged++
 			}
 		}
@@ -236,6 +238,20 @@ func (x *Exchange) flushChunks(more bool) {
 		x.lastToken = x.at
 	}
 	x.fresh, x.passed = x.fresh[:0], 0
+}
+
+// lastRound is from where on the chunks of a read are of different choices: those of one
+// step, which a server writes at once, in place of some that the kernel merged.
+func lastRound(chunks []record.Chunk) int {
+	seen := uint64(0)
+	for i := len(chunks) - 1; i >= 0; i-- {
+		bit := uint64(1) << uint32(chunks[i].Choice) // 0 from 64 on: of those none is taken for written at once
+		if bit == 0 || seen&bit != 0 {
+			return i + 1
+		}
+		seen |= bit
+	}
+	return 0
 }
 
 // takeBody takes a stretch of the body, still compressed if it is.

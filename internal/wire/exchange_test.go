@@ -568,6 +568,34 @@ func TestMergedLeavesTheEndOut(t *testing.T) {
 	}
 }
 
+// Chunks of different choices that share a read are one step's, and not merged; of two
+// steps in a read the first is.
+func TestChoicesOfAStepAreNotMerged(t *testing.T) {
+	of := func(choice int) string {
+		return chunk(event(fmt.Sprintf(`{"choices":[{"index":%d,"delta":{"content":"x"}}]}`, choice)))
+	}
+	for name, c := range map[string]struct {
+		read string
+		want []bool // exact
+	}{
+		"one step":           {of(0) + of(1), []bool{true, true}},
+		"in any order":       {of(1) + of(0), []bool{true, true}},
+		"two steps":          {of(0) + of(1) + of(0) + of(1), []bool{false, false, true, true}},
+		"a step and a half":  {of(0) + of(1) + of(0), []bool{false, true, true}},
+		"more is to come":    {of(0) + of(1) + of(0)[:4], []bool{false, false}},
+		"something followed": {of(0) + of(1) + chunk(event(usage(2))), []bool{false, false}},
+	} {
+		_, chunks := play(true, io.EOF, read{text: streamHead, at: 10}, read{text: c.read, at: 20})
+		var got []bool
+		for _, k := range chunks {
+			got = append(got, k.Earliest == k.T)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: exact %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestAbandon(t *testing.T) {
 	begin := func(s string) *Exchange {
 		x := NewExchange(api.Chat{})

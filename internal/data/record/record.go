@@ -95,8 +95,8 @@ type Row struct {
 	Chunks   int32 // events that carried tokens
 	Arrivals int32 // reads (or stamps) that carried tokens; < Chunks where events shared one
 	// Merged counts the chunks stored as an interval because a later event
-	// shared their read. The last chunk of a stream that has ended is not
-	// counted: usage and the end mark often come with it, which is the server's
+	// shared their read; chunks of different choices that did are one step's, which
+	// came at once. The last chunk of a stream that has ended is not counted: usage and the end mark often come with it, which is the server's
 	// doing and no sign of slow reads.
 	Merged      int32
 	UserStamps  int32  // reads without a kernel stamp, where kernel stamps were asked for
@@ -166,7 +166,9 @@ func (r *Row) FirstError() string {
 //
 // Where the kernel merged segments, only the last of the events that came in
 // one read has a stamp of its own; the others arrived somewhere in
-// (Earliest, T]. Everywhere else Earliest == T.
+// (Earliest, T]. Everywhere else Earliest == T. The last events of a read that
+// are of different choices are taken for those of one step, written at once: they
+// share the stamp of the last.
 type Chunk struct {
 	Request  int64 // Row.ID
 	T        int64 // arrival (of the read that completed it)

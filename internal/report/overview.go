@@ -182,9 +182,9 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 
 // forecastText is what a search said that it would come to.
 func forecastText(f *result.Forecast) string {
-	what := "bounds alone"
+	what := "bounds, perhaps an estimate"
 	if f.HalfWidth != nil {
-		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100)
+		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100) + ", twice that where arrivals or lengths vary much"
 	}
 	if f.HalfWidth == nil {
 		return "forecast: " + what
@@ -196,7 +196,8 @@ func forecastText(f *result.Forecast) string {
 func cameOut(c *result.Capacity) string {
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
-		return "it came out at ±" + say.Percent(math.Round(1000*(c.CI95[1]-c.CI95[0])/2 / *c.Estimate)/1000)
+		below, above := 1-c.CI95[0] / *c.Estimate, c.CI95[1] / *c.Estimate-1
+		return "it came out at −" + say.Percent(math.Round(100*below)/100) + ", +" + say.Percent(math.Round(100*above)/100)
 	case c.Floor != nil || c.Bounds == nil:
 		return ""
 	}

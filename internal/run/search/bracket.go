@@ -6,7 +6,9 @@ import (
 )
 
 const (
-	lightRequests   = 50  // at about one request at a time
+	lightRequests   = 50  // at about one request at a time, if these take no more than lightShare
+	fewestLight     = 25  // else
+	lightShare      = 0.1
 	bracketRequests = 500 // of a probe of the bracket, at most
 	bracketShare    = 1.0 / 60
 	bracketWindow   = 15 // residence times of such a probe, if fewer requests
@@ -32,7 +34,7 @@ func (f *search) bracket() bool {
 	for i := range maxDoublings {
 		stage, n := Bracket, f.bracketRequests(load)
 		if i == 0 {
-			stage, n = Light, lightRequests
+			stage, n = Light, f.lightRequests(load)
 		}
 		s, ok := f.tryBracket(stage, load, n)
 		if !ok {
@@ -89,7 +91,16 @@ func (f *search) bracket() bool {
 // bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
 	most := min(bracketRequests, f.total(load)*bracketShare)
-	return int(max(lightRequests, min(most, bracketWindow*f.rate(load)*f.residenceAt(load))))
+	return max(f.lightRequests(load), int(min(most, bracketWindow*f.rate(load)*f.residenceAt(load))))
+}
+
+// lightRequests of a light load: half as many where they take much of a budget of time. One
+// violation among so many is still not far beyond a limit on a p99.
+func (f *search) lightRequests(load float64) int {
+	if b := f.cfg.Budget.Seconds; b > 0 && f.seconds(load, lightRequests) > lightShare*b {
+		return fewestLight
+	}
+	return lightRequests
 }
 
 // tryBracket measures a load if the budget pays it.

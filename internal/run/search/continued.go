@@ -20,6 +20,11 @@ const (
 	// deviation of the logarithm, and launchKnown how many launches that knowledge is worth:
 	// two or three of them tell little of their spread.
 	launchSpread, launchKnown = 0.035, 3
+	// sharedError is the part of a fit's variance that is the same on all launches.
+	sharedError = 0.5
+	// launchTells is the standard error of a launch's capacity, in its logarithm, above which
+	// the mean over launches is better without it.
+	launchTells = 0.25
 )
 
 // EarlierOf gives the windows of a run's search, and of those that it went on with, as
@@ -122,7 +127,7 @@ func (f *search) lowestFitted() float64 {
 func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (stat.Inverse, int) {
 	var values, variances []float64
 	tells := func(v stat.Inverse) {
-		if v.Reason == "" {
+		if v.Reason == "" && v.SE <= launchTells {
 			values, variances = append(values, math.Log(v.Load)), append(variances, v.SE*v.SE)
 		}
 	}
@@ -134,6 +139,9 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	if len(values) == 0 {
 		return own, 1
 	}
+	if own.Reason == "" && own.SE > launchTells {
+		return own, 1
+	}
 	tells(own)
 	n := float64(len(values))
 	mean, sd := values[0], 0.
@@ -142,7 +150,8 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	}
 	within, _ := stat.Moments(variances)
 	each := (launchKnown*(launchSpread*launchSpread+within) + (n-1)*sd*sd) / (launchKnown + n - 1)
-	v := stat.Inverse{Load: math.Exp(mean), SE: math.Sqrt(each / n)}
+	// Part of what a fit is off by is the curve's, and the same on every launch.
+	v := stat.Inverse{Load: math.Exp(mean), SE: math.Sqrt(each/n + within*sharedError*(1-1/n))}
 	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claims()))
 	t := func(level float64) float64 { return stat.StudentQuantile(level, launchKnown+n-1) * v.SE }
 	wide, low := t((1+f.cfg.Level)/2), t(1-alpha)

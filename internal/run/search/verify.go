@@ -252,7 +252,10 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		f.cap.Quote = load
 	case v.Refuted:
 		f.cap.Reason = fmt.Sprintf("the limits do not hold at %.4g", load)
+	case v.Violations == 0:
+		f.cap.Reason = fmt.Sprintf("undecided: none of %d requests violated at %.4g, but they may come in bursts: it takes about %d of which none does",
+			s.N, load, int(math.Ceil(float64(s.N)*v.Upper/f.cfg.eps(f.cap.Binding)/100))*100)
 	default:
-		f.cap.Reason = fmt.Sprintf("undecided: bursts of violations leave %d requests too few at %.4g", s.N, load)
+		f.cap.Reason = fmt.Sprintf("undecided: violations come in bursts, and %d requests at %.4g are too few to tell", s.N, load)
 	}
 }

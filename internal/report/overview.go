@@ -184,7 +184,7 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 func forecastText(f *result.Forecast) string {
 	what := "bounds, perhaps an estimate"
 	if f.HalfWidth != nil {
-		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100) + ", twice that where arrivals or lengths vary much"
+		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100)
 	}
 	if f.HalfWidth == nil {
 		return "forecast: " + what

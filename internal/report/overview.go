@@ -196,7 +196,7 @@ func forecastText(f *result.Forecast) string {
 func cameOut(c *result.Capacity) string {
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
-		below, above := 1-c.CI95[0] / *c.Estimate, c.CI95[1] / *c.Estimate-1
+		below, above := 1 - c.CI95[0] / *c.Estimate, c.CI95[1] / *c.Estimate - 1
 		return "it came out at −" + say.Percent(math.Round(100*below)/100) + ", +" + say.Percent(math.Round(100*above)/100)
 	case c.Floor != nil || c.Bounds == nil:
 		return ""

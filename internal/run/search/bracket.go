@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	lightRequests   = 50  // at about one request at a time, if these take no more than lightShare
-	fewestLight     = 25  // else
+	lightRequests   = 50 // at about one request at a time, if these take no more than lightShare
+	fewestLight     = 25 // else
 	lightShare      = 0.1
 	bracketRequests = 500 // of a probe of the bracket, at most
 	bracketShare    = 1.0 / 60
@@ -141,8 +141,11 @@ func (f *search) descend(load float64) bool {
 		if load = f.whole(load / 2); load >= f.hi {
 			break
 		}
-		s, ok := f.tryBracket(Light, load, lightRequests)
+		s, ok := f.tryBracket(Light, load, f.lightRequests(load))
 		if !ok {
+			if f.err == nil && !f.died {
+				f.cap.Reason = fmt.Sprintf("the limits do not hold at %.4g, the lightest load that the budget pays", f.hi)
+			}
 			return false
 		}
 		if !f.hot(&s) {

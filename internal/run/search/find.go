@@ -600,7 +600,7 @@ func (f *search) conclude() Capacity {
 	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
 		f.cap.Reason = invalid
 	}
-	f.cap.More = invalid == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
+	f.cap.More = invalid == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
 	f.cap.Dominant = f.dominant()
 	return f.cap
 }

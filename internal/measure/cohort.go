@@ -97,6 +97,7 @@ type requestTally struct {
 	outcomes    [4]int64 // by how they ended
 	interrupted int64
 	streamed    bool // some request asked to stream
+	several     bool // some request has several answers
 }
 
 func (t *requestTally) countRequest(q *Request) {
@@ -105,6 +106,7 @@ func (t *requestTally) countRequest(q *Request) {
 		t.outcomes[q.outcome]++
 	}
 	t.streamed = t.streamed || q.stream
+	t.several = t.several || q.Several()
 	if q.interrupted {
 		t.interrupted++
 	}
@@ -117,6 +119,7 @@ func (t *requestTally) plus(other *requestTally) {
 	}
 	t.interrupted += other.interrupted
 	t.streamed = t.streamed || other.streamed
+	t.several = t.several || other.several
 }
 
 // due is how many there are, and well how many of them ended well.

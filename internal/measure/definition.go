@@ -51,6 +51,7 @@ type Definition struct {
 	Count  func(s *Stream, r *record.Row, window *judge.Conditions) int64
 	Window func(f *Fold, p *result.Point) (x float64, why string)
 
+	single   bool                   // of requests with one answer: withheld where any has several
 	answered bool                   // by the sample of requests that ended well alone
 	low      func(*Request) float64 // lower bound of a known value that merged arrivals leave open
 	high     func(*Request) float64 // upper bound
@@ -61,10 +62,11 @@ type Definition struct {
 }
 
 const (
-	uncounted  = "the server did not count these tokens"
-	oneArrival = "no answer came in two arrivals or more"
-	oneToken   = "no answer has more counted tokens than its first event"
-	unstamped  = "no request has the stamps"
+	uncounted      = "the server did not count these tokens"
+	oneArrival     = "no answer came in two arrivals or more"
+	oneToken       = "no answer has more counted tokens than its first event"
+	severalAnswers = "requests have several answers: see tpot"
+	unstamped      = "no request has the stamps"
 )
 
 // Definitions are those of the catalogue, in its order: of all distributions, and of
@@ -84,7 +86,7 @@ func Definitions() []Definition {
 			label:    "assumed: one token in the first event",
 			labelled: func(q *Request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 },
 		},
-		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, lacks: oneToken},
+		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, single: true, lacks: oneToken},
 		metric.ITL:    {pool: (*part).tokenGaps, lacks: oneArrival},
 		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: oneArrival},
 		metric.Stall: {
@@ -170,6 +172,9 @@ func (d *Definition) followed() bool { return !d.answered && !d.Client }
 func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
 	if d.Stream && !c.tally.streamed && c.tally.due() > 0 {
 		return nil, notStreaming
+	}
+	if d.single && c.tally.several {
+		return nil, severalAnswers
 	}
 	var s *result.Summary
 	why := ""

@@ -173,13 +173,17 @@ func (l *Latency) Generation(until int64) (float64, State) {
 // first token to its last, together, by the tokens behind their first ones, together.
 func (l *Latency) TPOT(until int64) (float64, State) { return l.perToken(l.nFirst(), until) }
 
-// TPOTn1 is (last token − first token) / (n_s − 1): what other tools print, of several
-// choices too.
+// TPOTn1 is (last token − first token) / (n_s − 1): what other tools print. A request
+// with several choices has none: the tokens are those of all of them.
 func (l *Latency) TPOTn1(until int64) (float64, State) {
-	one := *l
-	one.choices = 1
-	return one.perToken(1, until)
+	if l.choices > 1 {
+		return 0, Missing
+	}
+	return l.perToken(1, until)
 }
+
+// Several says that the request has several answers.
+func (l *Latency) Several() bool { return l.choices > 1 }
 
 // start is the stamp that a view counts from.
 func (l *Latency) start(v View) int64 {

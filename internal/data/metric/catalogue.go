@@ -56,7 +56,7 @@ var all = Catalogue{
 		Unit: Milliseconds, Better: Lower, Stream: true, FromDue: true, Steady: true, Limit: true, Show: Row, Unlike: TTFT},
 	{Name: TPOT, Key: "tpot_ms", Label: "TPOT", Help: "time per output token: (last token − first token) / (visible tokens − those of the first arrival)",
 		Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}, Exposed: "time_per_output_token"},
-	{Name: TPOTn1, Key: "tpot_n1_ms", Label: "TPOT n−1", Help: "(last token − first token) / (visible tokens − 1): what other tools call TPOT",
+	{Name: TPOTn1, Key: "tpot_n1_ms", Label: "TPOT n−1", Help: "(last token − first token) / (visible tokens − 1): what other tools call TPOT; none where requests have several answers",
 		Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true, Elsewhere: Elsewhere{"tpot_ms", "tpot_ms", "inter_token_latency", ""}},
 	{Name: ITL, Key: "itl_ms", Label: "ITL", Help: "inter-token latency: gaps between arrivals, divided by the tokens that came and counted for each; pooled over the streams whose tokens per event are known",
 		Of: Gap, Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Row, Compared: []string{"p99"}},

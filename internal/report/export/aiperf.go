@@ -63,7 +63,12 @@ func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 		if q.to > q.from {
 			a.ttst = append(a.ttst, float64(c.gaps[q.from])/1e6)
 		}
-		if itl := (latency - ttft) / float64(n-1); n > 1 && itl > 0 {
+		itl := (latency - ttft) / float64(n-1)
+		if q.measured.Several() { // the time of a token of one of them
+			ns, _ := q.measured.TPOT(0)
+			itl = ns / 1e6
+		}
+		if n > 1 && itl > 0 {
 			a.itl = append(a.itl, itl)
 			a.perUser = append(a.perUser, 1e3/itl)
 		}

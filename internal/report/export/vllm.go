@@ -139,6 +139,10 @@ func (b *Benchmark) count(q *request) {
 	tpot := 0. // as vLLM has it for goodput, where there is only one token
 	if n > 1 && q.stream {
 		tpot = (e2el - ttft) / float64(n-1)
+		if q.measured.Several() { // the time of a token of one of them
+			ns, _ := q.measured.TPOT(0)
+			tpot = ns / 1e9
+		}
 		b.tpots = append(b.tpots, tpot)
 	}
 	b.ttfts = append(b.ttfts, ttft)

@@ -72,7 +72,7 @@ func rooms() []room {
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat"}, // what a log was like, without text: logs, the profile, the workload of one
 		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed workload/profile"},
 		// measured
-		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
+		{"wire/api", "workload workload/token data/record say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"telemetry/scrape", "clock data/record telemetry wire wire/api"}, // pages of metrics, asked again and again
 		{"telemetry/local", "clock telemetry telemetry/scrape"},           // what the machine of a server tells: nvidia-smi, /proc

@@ -120,6 +120,12 @@ type Decoder interface {
 	Remembered() []byte
 }
 
+// Holder is a [Decoder] that holds text of the answer.
+type Holder interface {
+	Held() int // bytes
+	Trim()     // gives a large buffer back, once the answer has been read
+}
+
 // Unmarked is a [Decoder] of streams that have no end mark: one that breaks off is known
 // by its HTTP body alone.
 type Unmarked interface{ Unmarked() }

@@ -1,6 +1,12 @@
 package api
 
-import "testing"
+import (
+	"testing"
+
+	"pitot/internal/say"
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
+)
 
 func TestOf(t *testing.T) {
 	for route, want := range map[string]string{
@@ -57,6 +63,13 @@ func TestPrepare(t *testing.T) {
 		}
 		if o.MaxField != "max_tokens" || o.IgnoreEOS != (engine == "vllm") || o.RunningUsage != (engine == "vllm") {
 			t.Errorf("engine %q: %+v", engine, o)
+		}
+	}
+	for body, refused := range map[string]bool{`{"sampling_params":{"n":2}}`: true, `{"sampling_params":{"n":1}}`: false} {
+		o := Options{Body: []byte(body)}
+		_, err := (SGLang{}).Body(nil, &workload.Request{Body: o.Body}, Options{Vocab: token.Universal()})
+		if got := (SGLang{}).Prepare("", &o); (got != nil) != refused || (err != nil) != refused || refused && say.Hint(got) == "" {
+			t.Errorf("%s: %v, %v", body, got, err)
 		}
 	}
 	list := Chat{}.List([]byte(`{"data":[{"id":"a","owned_by":"vllm","max_model_len":8192},{"id":"b"}]}`))

@@ -208,6 +208,9 @@ var forms = []struct {
 		`{"candidates":[{"content":{"parts":[{"text":"Hi there"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":2,"totalTokenCount":26,"thoughtsTokenCount":20,"cachedContentTokenCount":1}}`,
 		`{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":3,"thoughtsTokenCount":20}}`,
 	}, `s3 a8 a1 length 4/1/23/20 ended "Hi there!"`},
+	{Gemini{}, "thoughts in parts", []string{
+		`{"candidates":[{"content":{"parts":[{"text":"Sum","thought":true},{"text":"mary","thought":true}]}}]}`,
+	}, `s7`},
 	{Gemini{}, "a call", []string{
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},"finishReason":"STOP"}]}`,
 	}, `t8 tool_calls ended`},
@@ -219,6 +222,8 @@ var forms = []struct {
 		`{"model_name":"ensemble","text_output":" you"}`, `{"model_name":"ensemble","text_output":""}`,
 	}, `a3 a4 ended " Hi you"`},
 	{Triton{}, "texts that repeat those before them", []string{`{"text_output":" Hi"}`, `{"text_output":" Hi you"}`, `{"text_output":" Hi you all"}`}, `a3 a4 a4 ended " Hi you all"`},
+	{Triton{}, "an unfinished character in texts that repeat those before them", []string{`{"text_output":"caf"}`, `{"text_output":"caf\ufffd"}`, `{"text_output":"café"}`, `{"text_output":"café au"}`}, `a3 a3 a2 a3 ended "café au"`},
+	{Triton{}, "an unfinished character in the first", []string{`{"text_output":"caf\ufffd"}`, `{"text_output":""}`, `{"text_output":"café"}`, `{"text_output":"café au"}`}, `a6 a2 a3 ended "café au"`},
 	{Triton{}, "an error", []string{`{"error":"in ensemble: out of memory"}`}, "fault in ensemble: out of memory"},
 }
 
@@ -226,6 +231,42 @@ func TestForms(t *testing.T) {
 	for _, c := range forms {
 		if got := told(c.api.Decoder(), c.events...); got != c.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", c.api.Name(), c.name, got, c.want)
+		}
+	}
+}
+
+// What is spelt is the text of the parts: not of special tokens, and once where it stands
+// under two names.
+func TestSpelt(t *testing.T) {
+	for _, c := range []struct {
+		api         API
+		event, want string
+	}{
+		{TGI{}, `{"token":{"id":2,"text":"</s>","special":true}}`, ""},
+		{Gemini{}, `{"candidates":[{"content":{"parts":[{"text":"Sum","thought":true},{"text":"up","thought":true}]}}]}`, "Sumup"},
+		{Chat{}, `{"choices":[{"delta":{"reasoning":"We","content":"x","reasoning_content":"We"}}]}`, "Wex"},
+		{Chat{}, `{"choices":[{"delta":{"reasoning":"We","reasoning_content":"We need"}}]}`, "We need"},
+	} {
+		d := Delta{Spell: true}
+		d.Clear()
+		err := c.api.Decoder().Event(nil, []byte(c.event), &d)
+		n := 0
+		for _, p := range d.Parts {
+			n += int(p.Bytes)
+		}
+		if err != nil || string(d.Spelt) != c.want || n != len(c.want) {
+			t.Errorf("%s: %q, %d bytes of %s, %v", c.event, d.Spelt, n, c.want, err)
+		}
+	}
+	// Whole answers have the thinking of all blocks.
+	for api, body := range map[API]string{
+		Anthropic{}: `{"type":"message","content":[{"type":"thinking","thinking":"Sum"},{"type":"thinking","thinking":"up"}],"stop_reason":"end_turn"}`,
+		Responses{}: `{"object":"response","status":"completed","output":[{"type":"reasoning","summary":[{"text":"Sum"},{"text":"up"}]}]}`,
+	} {
+		var d Delta
+		d.Clear()
+		if err := api.Decoder().Whole([]byte(body), &d); err != nil || len(d.Parts) != 1 || d.Parts[0].Bytes != 5 {
+			t.Errorf("%s: %+v, %v", api.Name(), d.Parts, err)
 		}
 	}
 }
@@ -252,7 +293,7 @@ func FuzzEvents(f *testing.F) {
 			var first string
 			for round := range 2 {
 				dec.Reset()
-				d := Delta{Keep: true, Most: 4}
+				d := Delta{Keep: true, Spell: true, Most: 4}
 				d.Clear()
 				err := dec.Event(nil, data, &d)
 				for _, p := range d.Parts {

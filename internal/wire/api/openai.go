@@ -278,9 +278,10 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	return ok
 }
 
-// delta reads a chat delta or message.
+// delta reads a chat delta or message. Reasoning under two names is the same text.
 func (o *openaiDecoder) delta(d *Delta) bool {
 	s := &o.s
+	var known [2]int32 // bytes of reasoning under either name
 	return s.object(func(key []byte) bool {
 		switch string(key) {
 		case "content":
@@ -292,7 +293,13 @@ func (o *openaiDecoder) delta(d *Delta) bool {
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return o.text(d, record.Reasoning)
+			name := 0
+			if string(key) == "reasoning_content" {
+				name = 1
+			}
+			n, ok := o.textBeyond(d, record.Reasoning, known[1-name])
+			known[name] += n
+			return ok
 		case "refusal":
 			return o.text(d, record.Refusal)
 		case "tool_calls":

@@ -77,36 +77,38 @@ func (r *reading) holes() ([]hole, bool) {
 // name and arguments) are one part. It has no choice yet: [reading.choose] gives it
 // one.
 func (r *reading) text(d *Delta, kind record.Kind) bool {
+	_, ok := r.textBeyond(d, kind, 0)
+	return ok
+}
+
+// textBeyond adds what a text has beyond bytes that are known already, under another
+// name, and gives its length.
+func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, ok bool) {
 	s := &r.s
 	s.skipSpace()
 	from := s.i + 1
-	n, ok := s.textLength()
+	n, ok = s.textLength()
 	if !ok || n == 0 {
-		return ok
+		return n, ok
 	}
 	r.texts++
 	r.note(hole{from, s.i - 1, aText})
 	if d.Keep && kind == record.Answer {
 		d.Text = appendUnquoted(d.Text, s.b[from:s.i-1])
 	}
-	known := spelling(d)
-	if !r.add(d, kind, n) {
-		return false
+	if n <= known {
+		r.added++ // so no template is made of the event
+		return n, true
 	}
-	if d.Spell && spelling(d) > known {
-		d.Spelt = appendUnquoted(d.Spelt, s.b[from:s.i-1])
+	if !r.add(d, kind, n-known) {
+		return n, false
 	}
-	return true
-}
-
-// spelling is how many bytes the parts of an event have so far.
-func spelling(d *Delta) (n int) {
 	if d.Spell {
-		for _, p := range d.Parts {
-			n += int(p.Bytes)
-		}
+		at := len(d.Spelt)
+		d.Spelt = appendUnquoted(d.Spelt, s.b[from:s.i-1])
+		d.Spelt = slices.Delete(d.Spelt, at, at+int(known))
 	}
-	return n
+	return n, true
 }
 
 // raw adds text that stands as it is, without quotes.
@@ -120,17 +122,12 @@ func (r *reading) raw(d *Delta, kind record.Kind, text []byte) bool {
 // undecided is the choice of a part until the event has said which it is of.
 const undecided = -1
 
-// add adds n bytes of text to the event's part of a kind. Reasoning that is there
-// twice, under two names, is the same text.
+// add adds n bytes of text to the event's part of a kind.
 func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
 	r.added++
 	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == undecided; i-- {
 		if p := &d.Parts[i]; p.Kind == kind {
-			if kind == record.Reasoning {
-				p.Bytes = max(p.Bytes, n)
-			} else {
-				p.Bytes += n
-			}
+			p.Bytes += n
 			return true
 		}
 	}

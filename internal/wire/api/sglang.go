@@ -1,11 +1,11 @@
 package api
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/say"
 	"pitot/internal/workload"
 )
 
@@ -36,6 +36,15 @@ func (SGLang) Headers(key string) []Header { return Chat{}.Headers(key) }
 // Prepare implements [API].
 func (SGLang) Prepare(_ string, o *Options) error {
 	o.MaxField, o.IgnoreEOS = "max_new_tokens", true
+	return oneAnswer(o.Body)
+}
+
+// oneAnswer refuses a body that asks for several answers: their texts come in turn,
+// each repeating those before it of its own answer.
+func oneAnswer(body []byte) error {
+	if overNumber(&workload.Request{Body: inner(body, "sampling_params")}, Options{}, 1, "n") > 1 {
+		return say.Errorf("a request of SGLang's /generate is measured with one answer").WithHint("leave n out of sampling_params, or ask by --api openai-chat or openai-completions with --n")
+	}
 	return nil
 }
 
@@ -55,6 +64,9 @@ func (SGLang) Asked(r *workload.Request, o Options) Asked {
 
 // Body implements [API].
 func (SGLang) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	if err := oneAnswer(r.Body); err != nil {
+		return nil, err
+	}
 	start := len(dst)
 	dst = appendPrompt(append(dst, `{"text":`...), r, o)
 	dst = append(dst, `,"sampling_params":{`...)
@@ -86,16 +98,15 @@ func (o *Options) appendLimit(dst []byte, r *workload.Request, name, forced stri
 // sglangDecoder reads events and whole answers.
 type sglangDecoder struct {
 	reading
-	tokens   int32  // so far
-	decided  bool   // whether texts repeat those before them is known
-	separate bool   // they do not
-	last     []byte // text, as it stood between its quotes
+	repeats
+	tokens int32 // so far
 }
 
 // Reset implements [Decoder].
 func (x *sglangDecoder) Reset() {
 	x.reading.Reset()
-	*x = sglangDecoder{reading: x.reading, last: x.last[:0]}
+	x.repeats.Reset()
+	x.tokens = 0
 }
 
 // Event implements [Decoder].
@@ -136,7 +147,7 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	})
 	all := raw
 	if ok && stream && d.Fault == nil {
-		raw = x.news(raw, ids, d)
+		raw = x.newsOf(raw, ids, d)
 	}
 	if n := int32(textLen(raw)); n > 0 && ok {
 		ok = x.add(d, record.Answer, n)
@@ -157,57 +168,22 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	return x.end(ok, d)
 }
 
-// news gives what is new of an event's text. That texts repeat those before them shows
-// where the event has as many ids as tokens have come in all, or, without ids, where its
-// text begins with the last one.
-func (x *sglangDecoder) news(raw []byte, ids int32, d *Delta) []byte {
+// newsOf gives what is new of an event's text. That texts repeat those before them shows
+// where the event has as many ids as tokens have come in all, or, without ids, in the
+// texts.
+func (x *sglangDecoder) newsOf(raw []byte, ids int32, d *Delta) []byte {
 	done := d.Usage.Completion
 	switch {
 	case x.decided || len(x.last) == 0:
 	case ids > 0 && done > x.tokens:
 		x.decided, x.separate = true, ids < done
-	case ids == 0 && len(raw) > 0:
-		x.decided, x.separate = true, !bytes.HasPrefix(raw, x.last)
+	case ids == 0:
+		x.compare(raw)
 	}
-	before := x.last
 	if done > 0 {
 		x.tokens = done
 	}
-	if x.separate {
-		return raw
-	}
-	// What has come stays as it was; only its end may have been an unfinished
-	// character.
-	same := 0
-	if bytes.HasPrefix(raw, before) {
-		same = len(before)
-	} else {
-		for same < min(len(raw), len(before)) && raw[same] == before[same] {
-			same++
-		}
-	}
-	x.last = append(before[:0], raw...)
-	return wholeEscape(raw, same)
-}
-
-// wholeEscape is the rest of a raw JSON string from a place on that no escape spans.
-func wholeEscape(raw []byte, at int) []byte {
-	back := max(at-6, 0)
-	for i := back; i < at; i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		n := 2
-		if i+1 < len(raw) && raw[i+1] == 'u' {
-			n = 6
-		}
-		if i+n > at {
-			at = i
-			break
-		}
-		i += n - 1
-	}
-	return raw[at:]
+	return x.news(raw)
 }
 
 // meta reads a field of meta_info.

@@ -168,7 +168,7 @@ func (x *tgiDecoder) event(d *Delta, whole bool) error {
 func (x *tgiDecoder) token(d *Delta) bool {
 	s := &x.s
 	special := false
-	parts, kept := len(d.Parts), len(d.Text)
+	parts, kept, spelt := len(d.Parts), len(d.Text), len(d.Spelt)
 	ok := x.fields(func(key []byte) bool {
 		switch string(key) {
 		case "text":
@@ -184,7 +184,7 @@ func (x *tgiDecoder) token(d *Delta) bool {
 		return s.skipValue()
 	})
 	if special {
-		d.Parts, d.Text = d.Parts[:parts], d.Text[:kept]
+		d.Parts, d.Text, d.Spelt = d.Parts[:parts], d.Text[:kept], d.Spelt[:spelt]
 	} else if len(d.Parts) == parts {
 		x.silent++
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-
 	"pitot/internal/data/record"
 	"pitot/internal/workload"
 )
@@ -77,15 +75,15 @@ func (Triton) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 // those before them, as some models are set up to, shows with the second.
 type tritonDecoder struct {
 	reading
-	events   int
-	separate bool
-	last     []byte
+	repeats
+	events int
 }
 
 // Reset implements [Decoder].
 func (x *tritonDecoder) Reset() {
 	x.reading.Reset()
-	x.events, x.separate, x.last = 0, false, x.last[:0]
+	x.repeats.Reset()
+	x.events = 0
 }
 
 // Ended implements [Decoder].
@@ -128,13 +126,8 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 	}
 	all := raw
 	if ok && stream {
-		if len(x.last) > 0 && !x.separate {
-			x.separate = !bytes.HasPrefix(raw, x.last)
-		}
-		if !x.separate {
-			raw = raw[min(len(x.last), len(raw)):]
-			x.last = append(x.last[:0], all...)
-		}
+		x.compare(raw)
+		raw = x.news(raw)
 	}
 	if n := int32(textLen(raw)); n > 0 && ok {
 		ok = x.add(d, record.Answer, n)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,6 +90,9 @@ func engineFlags(args []string) (own, settings []string) {
 	for i := 0; i < len(args); i++ {
 		flag, ok := strings.CutPrefix(args[i], "--")
 		name, value, given := strings.Cut(flag, "=")
+		if short := strings.TrimPrefix(name, "-"); !ok && slices.Contains([]string{"-tp", "-pp", "-dp"}, name) {
+			name, ok = short, true // vLLM's
+		}
 		key := strings.ReplaceAll(name, "-", "_")
 		off, negated := strings.CutPrefix(key, "no_")
 		switch {
@@ -100,7 +104,7 @@ func engineFlags(args []string) (own, settings []string) {
 			settings = append(settings, key+"="+value)
 		case negated && deploy.Settable(off):
 			settings = append(settings, off+"=false")
-		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--"):
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") && (!deploy.Switch(key) || isBool(args[i+1])):
 			i++
 			settings = append(settings, key+"="+args[i])
 		default:
@@ -108,6 +112,10 @@ func engineFlags(args []string) (own, settings []string) {
 		}
 	}
 	return own, settings
+}
+
+func isBool(word string) bool {
+	return slices.Contains([]string{"true", "false"}, strings.ToLower(word))
 }
 
 // withSettings is MODEL@GPU?settings with further ones, which count.

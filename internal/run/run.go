@@ -338,7 +338,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
-		return source{}, say.Errorf("%v", err)
+		return source{}, say.Errorf("%v", err).WithHint(say.Hint(err))
 	}
 	src.Source, src.about.Conversations, src.cold = v, v.Describe(), false
 	if p.Cache == plan.CacheWarm {

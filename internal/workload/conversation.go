@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/say"
 	"pitot/internal/workload/seed"
 )
 
@@ -65,10 +66,22 @@ func NewConversations(c ConversationConfig) (*Conversations, error) {
 		return nil, fmt.Errorf("conversations: what they begin with, their turns or their lengths are missing")
 	case c.System < 0 || c.System > MaxLength:
 		return nil, fmt.Errorf("conversations: the system prompt is %d, want 0 to %d tokens", c.System, MaxLength)
+	case c.most() > math.MaxInt32:
+		return nil, say.Errorf("conversations of up to %s requests: more than %s are not counted", say.Count(int(c.most())), say.Count(math.MaxInt32)).
+			WithHint("lower --turns, or the agents or steps of --sub-agents")
 	}
 	v := &Conversations{config: c}
 	v.system, v.sub = v.begin(c.System, 0), v.begin(c.SubAgents.System, 1)
 	return v, nil
+}
+
+// most is how many requests a conversation may have, with those of sub-agents.
+func (c *ConversationConfig) most() int64 {
+	turns := int64(min(c.Turns.Quantile(1), MostTurns))
+	if c.SubAgents.None() {
+		return turns
+	}
+	return turns * (1 + int64(c.SubAgents.Agents.Quantile(1))*int64(c.SubAgents.Steps.Quantile(1)))
 }
 
 // begin is the k-th system prompt, of so many tokens.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pitot/internal/say"
 )
 
 func TestParseSubAgents(t *testing.T) {
@@ -27,6 +29,24 @@ func TestParseSubAgents(t *testing.T) {
 		"share(5%), steps(3), agents(65)", "share(5%), steps(1001)", "share(5%), steps(3), system(x)", "share(5%), steps(3), x(1)", "share(5%), steps()", "share(5%, steps(3)"} {
 		if s, err := ParseSubAgents(text); err == nil {
 			t.Errorf("%q is %s", text, s)
+		}
+	}
+}
+
+// What would have more requests in a conversation than are counted is refused.
+func TestTooManySubAgents(t *testing.T) {
+	for turns, refused := range map[int]bool{33_000: false, 40_000: true} {
+		law, err := ParseSubAgents("share(100%), agents(64), steps(1000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := NewRandom(RandomConfig{Input: Fixed(10), Output: Fixed(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = NewConversations(ConversationConfig{First: first, Turns: Fixed(turns), Input: Fixed(1), Output: Fixed(1), SubAgents: law})
+		if (err != nil) != refused || refused && say.Hint(err) == "" {
+			t.Errorf("%d turns: %v", turns, err)
 		}
 	}
 }

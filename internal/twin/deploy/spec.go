@@ -289,6 +289,13 @@ func Settable(name string) bool {
 	return slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(s.names, name) })
 }
 
+// Switch says whether a setting is true or false.
+func Switch(name string) bool {
+	return slices.ContainsFunc(settings, func(s setting) bool {
+		return slices.Contains(s.names, name) && s.set(new(Deployment), "true") == nil && s.set(new(Deployment), "neither") != nil
+	})
+}
+
 // OfTwin says that a setting is of the model alone: no engine has a flag for it.
 func OfTwin(name string) bool {
 	for _, part := range []string{"overhead", "frontend_", "efficiency", "allreduce_", "slow_"} {

@@ -114,13 +114,11 @@ func (w *llamacppWriter) Tokens(b []byte, _, from, to int, finish string) ([]byt
 	if finish != "" {
 		w.finish = finish
 	}
-	b = append(w.text(append(b, `data: {"index":0,"content":"`...), from, to, finish != ""), `","tokens":`...)
+	b = append(w.text(append(b, `data: {"index":0,"content":"`...), from, to, finish != ""), `","tokens":[`...)
 	if w.tokens {
 		b = w.appendIDs(b, from, to)
-	} else {
-		b = append(b, "[]"...)
 	}
-	return fmt.Appendf(b, ",\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":%d,\"tokens_evaluated\":%d}\n\n", to, w.prompt.Tokens), true
+	return fmt.Appendf(b, "],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":%d,\"tokens_evaluated\":%d}\n\n", to, w.prompt.Tokens), true
 }
 
 // Done implements [dialect.Writer].

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pitot/internal/twin"
@@ -118,7 +119,7 @@ func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialec
 	s.Model.Settle(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
 	w.answer = s.Model.Begin(p, first)
 	call := &dialect.Call{
-		ID: s.Name + "-" + itoa(int(req.N)), Stream: a.stream, Type: "text/event-stream", Comment: ":\n\n", Prompt: w.prompt.Tokens, Batch: 1,
+		ID: s.Name + "-" + strconv.FormatInt(req.N, 10), Stream: a.stream, Type: "text/event-stream", Comment: ":\n\n", Prompt: w.prompt.Tokens, Batch: 1,
 		Jobs: []twin.Job{{Prompt: max(w.prompt.Tokens, 1), Output: w.answer.Output, Limit: p.Limit, Content: w.answer.Content(&w.prompt, 0)}},
 	}
 	return w, call, true
@@ -151,16 +152,15 @@ func (w *answering) text(b []byte, from, to int, end bool) []byte {
 	return b
 }
 
-// appendIDs appends a list of the ids of the tokens [from, to).
+// appendIDs appends the ids of the tokens [from, to), as they stand inside a list of all.
 func (w *answering) appendIDs(b []byte, from, to int) []byte {
-	b = append(b, '[')
 	for i := from; i < to; i++ {
-		if i > from {
+		if len(b) > 0 && b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = append(b, itoa(int(w.answer.ID(i)))...)
+		b = strconv.AppendInt(b, int64(w.answer.ID(i)), 10)
 	}
-	return append(b, ']')
+	return b
 }
 
 // decode reads a request's body; what is wrong with it is said in plain words.

@@ -3,12 +3,9 @@ package native
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"pitot/internal/twin/serve/dialect"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Generate is SGLang's own route, /generate: a prompt of text or of token ids.
 func Generate(s dialect.Served) dialect.Route {
@@ -69,18 +66,19 @@ type sglangWriter struct {
 	*answering
 	id  string // as JSON
 	all []byte // the text so far
+	ids []byte // and the ids of its tokens
 }
 
 // Tokens implements [dialect.Writer].
 func (w *sglangWriter) Tokens(b []byte, _, from, to int, finish string) ([]byte, bool) {
-	w.all = w.text(w.all, from, to, finish != "")
+	w.all, w.ids = w.text(w.all, from, to, finish != ""), w.appendIDs(w.ids, from, to)
 	return append(w.state(append(b, "data: "...), finish), "\n\n"...), true
 }
 
 // state appends the answer as it is.
 func (w *sglangWriter) state(b []byte, finish string) []byte {
-	b = append(append(append(b, `{"text":"`...), w.all...), `","output_ids":`...)
-	b = w.appendIDs(b, 0, w.output)
+	b = append(append(append(b, `{"text":"`...), w.all...), `","output_ids":[`...)
+	b = append(append(b, w.ids...), ']')
 	why := "null"
 	switch {
 	case finish == "length":
@@ -107,6 +105,6 @@ func (w *sglangWriter) Malformed(b []byte) []byte { return append(b, `data: {"te
 
 // Whole implements [dialect.Writer].
 func (w *sglangWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
-	w.all, w.cached = w.text(nil, 0, parts[0].Tokens, true), n.Cached
+	w.all, w.ids, w.cached = w.text(nil, 0, parts[0].Tokens, true), w.appendIDs(nil, 0, parts[0].Tokens), n.Cached
 	return w.state(b, parts[0].Finish)
 }

@@ -291,7 +291,7 @@ func (r *ask) readSampling(*api) *dialect.Reply {
 		return number("frequency_penalty", "in [-2, 2]", r.Frequency)
 	case !(r.Presence >= -2 && r.Presence <= 2):
 		return number("presence_penalty", "in [-2, 2]", r.Presence)
-	case r.n < 1 || r.n*len(r.prompts) > maxChoices:
+	case r.n < 1 || r.n > maxChoices/len(r.prompts):
 		return number("n", fmt.Sprintf("at least 1, and at most %d with all prompts", maxChoices), r.n)
 	case r.logprobs > 20:
 		return number("logprobs", "at most 20", r.logprobs)
@@ -351,9 +351,9 @@ func (r *ask) fits(a *api) *dialect.Reply {
 		return rejected(fmt.Sprintf("min_new_tokens must be in [0, max_new_tokens(%d)], got %d.", asked, r.MinTokens))
 	case longest >= a.MaxModelLen:
 		return rejected(fmt.Sprintf("The input (%d tokens) is longer than the model's context length (%d tokens).", longest, a.MaxModelLen))
-	case asked+longest > a.MaxModelLen:
+	case asked > a.MaxModelLen-longest:
 		return rejected(fmt.Sprintf("Requested token count exceeds the model's maximum context length of %d tokens. You requested a total of %d tokens: "+
-			"%d of the input and %d of the completion.", a.MaxModelLen, asked+longest, longest, asked))
+			"%d of the input and %d of the completion.", a.MaxModelLen, uint64(asked)+uint64(longest), longest, asked))
 	}
 	if asked == 0 {
 		asked = defaultCompletionTokens

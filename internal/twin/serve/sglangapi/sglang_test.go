@@ -144,14 +144,15 @@ func TestRefused(t *testing.T) {
 	a := opened(lm.Config{})
 	const hello = `"messages":[{"role":"user","content":"x"}]`
 	for body, want := range map[string]string{
-		`{}`:                                       `{"object":"error","message":"1 validation error:\n  body.messages: Field required","type":"Bad Request","param":null,"code":400}`,
-		`{"messages":[]}`:                          `{"object":"error","message":"Messages cannot be empty.","type":"BadRequestError","param":null,"code":400}`,
-		`{` + hello + `,"n":0}`:                    "n must be at least 1",
-		`{` + hello + `,"n":"x"`:                   "JSON decode error",
-		`{` + hello + `,"max_tokens":2000}`:        "maximum context length of 1000 tokens. You requested a total of 2001",
-		`{` + hello + `,"top_p":0}`:                "top_p must be in (0, 1], got 0.",
-		`{` + hello + `,"temperature":-1}`:         "temperature must be a non-negative",
-		`{` + hello + `,"tool_choice":"required"}`: "Tools cannot be empty",
+		`{}`:                                `{"object":"error","message":"1 validation error:\n  body.messages: Field required","type":"Bad Request","param":null,"code":400}`,
+		`{"messages":[]}`:                   `{"object":"error","message":"Messages cannot be empty.","type":"BadRequestError","param":null,"code":400}`,
+		`{` + hello + `,"n":0}`:             "n must be at least 1",
+		`{` + hello + `,"n":"x"`:            "JSON decode error",
+		`{` + hello + `,"max_tokens":2000}`: "maximum context length of 1000 tokens. You requested a total of 2001",
+		`{` + hello + `,"max_tokens":9223372036854775807}`:            "You requested a total of 9223372036854775808 tokens",
+		`{` + hello + `,"top_p":0}`:                                   "top_p must be in (0, 1], got 0.",
+		`{` + hello + `,"temperature":-1}`:                            "temperature must be a non-negative",
+		`{` + hello + `,"tool_choice":"required"}`:                    "Tools cannot be empty",
 		`{` + hello + `,"response_format":{"type":"json_schema"}}`:    "schema_ is required",
 		`{"messages":[{"role":"user","content":[{"type":"image"}]}]}`: "takes text alone",
 	} {
@@ -162,6 +163,11 @@ func TestRefused(t *testing.T) {
 	}
 	if _, refused := a.completion(asking(`{"prompt":""}`)); refused == nil || !strings.Contains(string(refused.Body), "Prompt cannot be empty") {
 		t.Errorf("an empty prompt: %+v", refused)
+	}
+	for _, prompts := range []string{`["a","b"]`, `["a","b","c","d"]`} { // times n is more than an int holds
+		if _, refused := a.completion(asking(`{"prompt":` + prompts + `,"n":4611686018427387904}`)); refused == nil || !strings.Contains(string(refused.Body), "n must be at least 1, and at most 1024") {
+			t.Errorf("%s: %+v", prompts, refused)
+		}
 	}
 }
 

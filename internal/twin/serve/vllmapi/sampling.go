@@ -118,7 +118,7 @@ func (s *sampling) refuse(a *ask, vocab int) *dialect.Reply {
 	switch {
 	case a.n < 1:
 		return rejection("", "n must be at least 1, got %d.", a.n)
-	case a.n*len(a.prompts) > maxChoices:
+	case a.n > maxChoices/len(a.prompts):
 		return rejection("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
 	case !(math.Abs(s.presence) <= 2):
 		return rejection("", "presence_penalty must be in [-2, 2], got %s.", python(s.presence))

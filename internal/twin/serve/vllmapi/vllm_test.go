@@ -128,6 +128,15 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+func TestTooManyChoices(t *testing.T) {
+	a := opened(lm.Config{}, 100)
+	for _, prompts := range []string{`["a","b"]`, `["a","b","c","d"]`} { // times n is more than an int holds
+		if _, refused := a.completion(asking([]byte(`{"prompt":` + prompts + `,"n":4611686018427387904}`))); refused == nil || !strings.Contains(string(refused.Body), "n must be at most") {
+			t.Errorf("%s: %+v", prompts, refused)
+		}
+	}
+}
+
 func TestFailureTypes(t *testing.T) {
 	for status, want := range map[int]string{
 		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError", http.StatusBadGateway: "InternalServerError",

@@ -123,7 +123,7 @@ func (t *Target) hint(class string) string {
 func (t *Target) pathHint() string {
 	e := t.Dialer.Endpoint
 	speaks := t.API
-	if t.apiGuessed { // another may have been tried after the default
+	if t.apiGuessed && t.API == api.API(api.Completions{}) { // another may have been tried after the default
 		speaks = api.Default()
 	}
 	route := speaks.Routes()[0]

@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
+	"strings"
 	"time"
 
 	"pitot/internal/plan"
@@ -62,7 +62,7 @@ type Target struct {
 	hasModelList bool                                                          // it listed its models
 	fullRoute    bool                                                          // the user gave the whole route
 	choices      int                                                           // answers to each request
-	apiGuessed   bool                                                          // the API was chosen by default, not by the user or the route
+	apiGuessed   bool                                                          // the API was chosen by default or the host, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
 	// on, nil if it was not fitted; reportedDepartures are those already reported.
 	departures         func(seen deploy.Range) []deploy.Departure
@@ -188,8 +188,11 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 		}
 		return a, nil
 	}
-	if host, _, err := net.SplitHostPort(t.Dialer.Endpoint.Addr); err == nil && route == "" {
-		if a, ok := api.ByHost(host); ok {
+	e := &t.Dialer.Endpoint
+	if host, _, err := net.SplitHostPort(e.Addr); err == nil && route == "" {
+		// Below a path of its own a host may have the API of another.
+		if a, ok := api.ByHost(host); ok && (e.Base == "" || strings.HasPrefix(a.Routes()[0], e.Base+"/")) {
+			e.Base, t.apiGuessed = "", true
 			return a, nil
 		}
 	}
@@ -201,13 +204,10 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	return m.API, nil
 }
 
-// choosing are the APIs whose requests can have several answers.
-var choosing = []string{"openai-chat", "openai-completions"}
-
 // useAPI sets the API, its usual route if route is "", and the headers that it
 // needs; headers of the user replace them.
 func (t *Target) useAPI(a api.API, route string) error {
-	if t.choices > 1 && !slices.Contains(choosing, a.Name()) {
+	if t.choices > 1 && a.Name() != "openai-chat" && a.Name() != "openai-completions" {
 		return say.Errorf("--n %d: a request of %s has one answer", t.choices, a.Name()).WithHint("ask by --api openai-chat or openai-completions, or leave --n out")
 	}
 	t.API, t.Route, t.fullRoute = a, route, route != ""

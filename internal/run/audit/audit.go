@@ -54,9 +54,11 @@ type Checker struct {
 }
 
 // faces are the APIs that can be checked, and whose routes the reference server then has.
-var faces = map[string]string{
-	"openai-completions": "vllm", "openai-chat": "vllm", "openai-responses": "vllm", "anthropic": "vllm",
-	"sglang": "sglang", "tgi": "tgi", "ollama": "ollama", "llamacpp": "llamacpp",
+func faces() map[string]string {
+	return map[string]string{
+		"openai-completions": "vllm", "openai-chat": "vllm", "openai-responses": "vllm", "anthropic": "vllm",
+		"sglang": "sglang", "tgi": "tgi", "ollama": "ollama", "llamacpp": "llamacpp",
+	}
 }
 
 // usual is the API of a check that names none.
@@ -64,7 +66,7 @@ const usual = "openai-completions"
 
 // APIs lists the APIs that can be checked, the usual one first.
 func APIs() []string {
-	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(faces)), func(name string) bool { return name == usual })
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(faces())), func(name string) bool { return name == usual })
 	return append([]string{usual}, rest...)
 }
 
@@ -79,7 +81,7 @@ func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string
 		return nil, "", "", fmt.Errorf("check: %w", err)
 	}
 	truth = filepath.Join(dir, "truth.jsonl")
-	srv, err = Serve(ctx, c.Command, "--face", faces[c.api()], "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
+	srv, err = Serve(ctx, c.Command, "--face", faces()[c.api()], "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
 	if err != nil {
 		os.RemoveAll(dir)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve/dialect"
@@ -76,9 +77,12 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 		list = slices.Insert(list, 0, map[string]json.RawMessage{"role": []byte(`"system"`), "content": b.m["system"]})
 	}
 	for _, m := range list {
-		if blocks := textOfBlocks(m["content"]); blocks != nil {
+		if blocks := b.textOfBlocks(m["content"], 0); blocks != nil {
 			m["content"] = dialect.Marshal(*blocks)
 		}
+	}
+	if refused := b.refused(); refused != nil {
+		return nil, refused
 	}
 	chat["messages"] = list
 	b.toolsOfMessages(chat)
@@ -96,9 +100,20 @@ func (b *body) only(names ...string) map[string]any {
 	return some
 }
 
-// textOfBlocks is the text of a content in blocks, of results and calls of tools too;
-// nil where it is a plain string.
-func textOfBlocks(content json.RawMessage) *string {
+// deepest bounds how far blocks may stand in blocks: each level is read again for those
+// around it.
+const deepest = 8
+
+// textOfBlocks is the text of a content in blocks, of results and calls of tools too, at
+// a depth; nil where it is a plain string. Blocks that stand too deep are complained of.
+func (b *body) textOfBlocks(content json.RawMessage, depth int) *string {
+	if len(content) == 0 || content[0] != '[' {
+		return nil
+	}
+	if depth == deepest {
+		b.complain("string_type", "body.content", "Input should be a valid string", json.RawMessage("[]"))
+		return nil
+	}
 	var blocks []struct {
 		Text, Thinking string
 		Input, Content json.RawMessage
@@ -106,18 +121,20 @@ func textOfBlocks(content json.RawMessage) *string {
 	if json.Unmarshal(content, &blocks) != nil {
 		return nil
 	}
-	var text string
-	for _, b := range blocks {
-		text += b.Text + b.Thinking + string(b.Input)
+	var text strings.Builder
+	for _, block := range blocks {
+		text.WriteString(block.Text + block.Thinking)
+		text.Write(block.Input)
 		var plain string
-		switch inner := textOfBlocks(b.Content); {
+		switch inner := b.textOfBlocks(block.Content, depth+1); {
 		case inner != nil:
-			text += *inner
-		case json.Unmarshal(b.Content, &plain) == nil:
-			text += plain
+			text.WriteString(*inner)
+		case len(block.Content) > 0 && block.Content[0] == '"' && json.Unmarshal(block.Content, &plain) == nil:
+			text.WriteString(plain)
 		}
 	}
-	return &text
+	all := text.String()
+	return &all
 }
 
 // toolsOfMessages puts the tools, and which is to be called, in a chat's words.

@@ -2,6 +2,7 @@ package vllmapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -33,7 +34,11 @@ func (a *api) responses(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 		r := responsesFailure(http.StatusNotFound, "invalid_request_error", "Response with id '"+id+"' not found.", "response_id")
 		return nil, &r
 	}
-	call, refused := a.chat(withBody(req, b.chatOfResponse()))
+	chat := b.chatOfResponse()
+	if refused := b.refused(); refused != nil {
+		return nil, refused
+	}
+	call, refused := a.chat(withBody(req, chat))
 	if refused != nil {
 		return nil, limitRenamed(refused)
 	}
@@ -107,7 +112,7 @@ func (b *body) chatOfResponse() map[string]any {
 				say("tool", string(i.Output))
 			case "reasoning":
 			default:
-				if blocks := textOfBlocks(i.Content); blocks != nil {
+				if blocks := b.textOfBlocks(i.Content, 0); blocks != nil {
 					say(i.Role, *blocks)
 				} else {
 					say(i.Role, i.Content)
@@ -400,7 +405,7 @@ func (w *responsesWriter) tools() (tools, choice string) {
 	switch raw := w.echo.m["tool_choice"]; {
 	case !w.echo.hasField("tool_choice"):
 	case json.Unmarshal(raw, &named) == nil:
-		choice = fmt.Sprintf(`{"name":%s,"type":%s}`, named["name"], named["type"])
+		choice = fmt.Sprintf(`{"name":%s,"type":%s}`, cmp.Or(string(named["name"]), "null"), cmp.Or(string(named["type"]), `"function"`))
 	default:
 		choice = string(raw)
 	}

@@ -57,7 +57,7 @@ func Settings() []Setting {
 		aLimit     = `a limit is written --slo "p99 ttft<200ms"`
 	)
 	return []Setting{
-		{Name: "api", Verbs: connecting, Group: groupTarget, Arg: "NAME", Unset: "asked",
+		{Name: "api", Verbs: connecting, Group: groupTarget, Arg: "NAME", Unset: "asked", Targets: SocketTargets,
 			Help:  "API that the target speaks; by default from the URL, else by asking the server",
 			value: field(nonEmptyWord(), func(t *Target) *string { return &t.API })},
 		{Name: "model", Verbs: connecting, Group: groupTarget, Arg: "NAME", Unset: "asked",

@@ -102,6 +102,9 @@ func (t *Target) hint(class string) string {
 		return "is the proxy running there, and does it let " + t.Dialer.Endpoint.Addr + " through? check --proxy"
 	case record.ErrAuth:
 		if len(t.keySources) > 0 {
+			if name := keyHeader(t.API); t.key != "" && !strings.EqualFold(name, "authorization") {
+				return "is it a key for this server, and still good? it was sent as " + name + "; a server that wants it as Authorization, as vLLM does, gets it by --header 'Authorization=Bearer …'"
+			}
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"
 		}
 		return "export " + t.API.KeyVariable() + "=…, or name where the key is with --key-env VAR or --key-file FILE; --header NAME=VALUE sends one under another name"
@@ -115,6 +118,17 @@ func (t *Target) hint(class string) string {
 		return "Pitot follows no redirect: give the address it leads to as the target"
 	case record.ErrRateLimited:
 		return "the server limits your rate; wait, or ask for less"
+	}
+	return ""
+}
+
+// keyHeader is the name of the header that an API sends a key in.
+func keyHeader(a api.API) string {
+	const key = "key"
+	for _, h := range a.Headers(key) {
+		if strings.HasSuffix(h.Value, key) {
+			return h.Name
+		}
 	}
 	return ""
 }
@@ -140,7 +154,7 @@ func (t *Target) pathHint() string {
 		if len(t.keySources) > 0 {
 			with = " with the key"
 		}
-		return t.curlCommand() + with + " lists its models: name one with --model, or another API with --api"
+		return t.curlOf(t.greetingPath()) + with + " lists its models: name one with --model, or another API with --api"
 	case near != "":
 		return "did you mean " + e.URL(near) + "?"
 	case t.fullRoute:
@@ -154,14 +168,23 @@ func (t *Target) pathHint() string {
 // address is the target's address without any path.
 func (t *Target) address() string { return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":") }
 
-// curlCommand is a command that asks the server for its models, or for anything.
+// curlCommand is a command that asks the server for what its API is known by, else for its
+// models, or for anything.
 func (t *Target) curlCommand() string {
+	if sign := t.API.Sign().Path; sign != "" && !t.apiGuessed && !t.fullRoute {
+		return t.curlOf(t.Dialer.Endpoint.Base + sign)
+	}
+	return t.curlOf(t.greetingPath())
+}
+
+// curlOf is a command that asks for a path.
+func (t *Target) curlOf(path string) string {
 	e := t.Dialer.Endpoint
 	switch {
 	case e.Unix:
-		return "curl --unix-socket " + e.Addr + " http://" + e.Host + t.greetingPath()
+		return "curl --unix-socket " + e.Addr + " http://" + e.Host + path
 	case e.TLS && e.Config != nil && e.Config.InsecureSkipVerify:
-		return "curl -k " + e.URL(t.greetingPath())
+		return "curl -k " + e.URL(path)
 	}
-	return "curl " + e.URL(t.greetingPath())
+	return "curl " + e.URL(path)
 }

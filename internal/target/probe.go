@@ -110,15 +110,15 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 			return err
 		}
 	}
+	if err := t.needsModel(); err != nil {
+		return err
+	}
 	if t.Options.Model == "" && t.modelsPath() != "" {
 		if err := t.wrongAPI(ctx, record.ErrNotFound); err != nil {
 			return err
 		}
 		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
-			Hint: "check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
-	}
-	if err := t.needsModel(); err != nil {
-		return err
+			Hint: "name a model: --model NAME, or another API: --api NAME; or check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …")}
 	}
 	t.findMetrics(ctx, p.Target)
 	if err := t.adapt(ctx); err != nil {

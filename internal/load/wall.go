@@ -467,6 +467,7 @@ func (w *Wall) record(f *flight) {
 		}
 	}
 	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
+	f.x.Release()
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
 	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Cut: f.x.Row.Outcome == record.Cut, Refused: f.x.Row.Error == record.ErrConnect})

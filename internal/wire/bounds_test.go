@@ -299,3 +299,35 @@ func TestUsageThatCannotBe(t *testing.T) {
 		t.Errorf("%+v, %q", chunks, x.Row.Detail)
 	}
 }
+
+// What is taken of an answer after its end is in the budget until it has been, and no
+// large buffer is kept for the next answer.
+func TestMemoryOfTakenAnswers(t *testing.T) {
+	m := NewMemory(8 << 20)
+	x := NewExchange(api.Triton{})
+	x.Sink, x.Asked, x.Memory, x.Spell, x.Keep = discard{}, api.Asked{Tokens: 100_000}, m, true, true
+	x.Begin(blank(true, false))
+	x.Sent(0)
+	x.Feed([]byte("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"), arriving(1))
+	for i := range 2000 {
+		text := strings.Repeat("a", 100*(i+1)) // each repeats those before it
+		if i >= 400 {
+			text = strings.Repeat("a", 40000+i)
+		}
+		x.Feed([]byte(`data: {"text_output":"`+text+`"}`+"\n\n"), arriving(int64(i)+2))
+	}
+	x.Feed([]byte(`data: {"text_output":"`+strings.Repeat("a", 1<<20)+`"}`+"\n\n"), arriving(5000))
+	if n := m.Used(); n < 3<<20 { // the text three times: as text, spelt, and to compare with
+		t.Errorf("%d bytes held while it comes", n)
+	}
+	x.Close(6000, nil)
+	if n := m.Used(); n < 2<<20 || x.repeated() != 0 || x.Row.Outcome != record.OK {
+		t.Errorf("%d bytes held at the end, %d to compare with, %s", n, x.repeated(), x.Row.Detail)
+	}
+	if chunks, text := x.Spelt(); len(chunks) != 2001 || len(text) != 1<<20 || len(x.Text()) != 1<<20 {
+		t.Errorf("%d chunks of %d bytes", len(chunks), len(text))
+	}
+	if x.Release(); m.Used() != 0 || x.takenBytes() != 0 {
+		t.Errorf("%d bytes are still held, %d kept", m.Used(), x.takenBytes())
+	}
+}

@@ -126,14 +126,31 @@ func (x *Exchange) resetAnswer() {
 	for _, c := range x.kept { // of an attempt that failed
 		x.Sink.Chunk(c)
 	}
-	x.kept = x.kept[:0]
-	x.delta.Spell, x.delta.Spelt = x.Spell, x.delta.Spelt[:0]
+	x.Release()
+	x.delta.Spell, x.delta.Keep = x.Spell, x.Keep
+}
+
+// Release gives back what is left of an answer that has ended, once its text and its
+// chunks have been taken: until then they are in the budget.
+func (x *Exchange) Release() {
+	x.kept, x.delta.Spelt, x.delta.Text = x.kept[:0], x.delta.Spelt[:0], x.delta.Text[:0]
+	if cap(x.kept)*chunkBytes > api.MaxKept {
+		x.kept = nil
+	}
 	if cap(x.delta.Spelt) > api.MaxKept {
 		x.delta.Spelt = nil
 	}
-	x.delta.Keep, x.delta.Text = x.Keep, x.delta.Text[:0]
 	if cap(x.delta.Text) > api.MaxKept {
 		x.delta.Text = nil
+	}
+	x.releaseTo(0)
+}
+
+// releaseTo gives back what is held of the budget but for some bytes.
+func (x *Exchange) releaseTo(bytes int64) {
+	if x.held > bytes {
+		x.Memory.release(x.held - bytes)
+		x.held = bytes
 	}
 }
 
@@ -272,7 +289,7 @@ func (x *Exchange) takePlain(b []byte) error {
 	}
 	if x.isStream() {
 		err := x.frames.Feed(b, x.onEvent)
-		if x.frames.Partial()+len(x.fresh)+len(x.kept)+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
+		if x.frames.Partial()+x.repeated()+len(x.fresh)+len(x.kept)*chunkBytes+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
 			err = x.accountMemory()
 		}
 		return err
@@ -309,7 +326,23 @@ func (x *Exchange) accountMemory() error {
 
 // bufferBytes is how many bytes its buffers take.
 func (x *Exchange) bufferBytes() int64 {
-	return int64(cap(x.whole)+x.frames.Held()+cap(x.delta.Text)+cap(x.delta.Spelt)) + int64(cap(x.fresh)+cap(x.kept))*int64(unsafe.Sizeof(record.Chunk{}))
+	return int64(cap(x.whole)+x.frames.Held()+x.repeated()+cap(x.fresh)*chunkBytes) + x.takenBytes()
+}
+
+// chunkBytes is the size of a chunk.
+const chunkBytes = int(unsafe.Sizeof(record.Chunk{}))
+
+// takenBytes is how many of them whoever takes the answer has yet to take.
+func (x *Exchange) takenBytes() int64 {
+	return int64(cap(x.kept)*chunkBytes + cap(x.delta.Spelt) + cap(x.delta.Text))
+}
+
+// repeated is how many bytes of text the decoder holds.
+func (x *Exchange) repeated() int {
+	if h, ok := x.dec.(api.Holder); ok {
+		return h.Held()
+	}
+	return 0
 }
 
 // shrinkBuffers gives large buffers back when the answer has ended.
@@ -325,10 +358,10 @@ func (x *Exchange) shrinkBuffers() {
 	if cap(x.delta.Parts) > api.MaxKept>>6 {
 		x.delta.Parts = nil
 	}
-	if x.held > 0 {
-		x.Memory.release(x.held)
-		x.held = 0
+	if h, ok := x.dec.(api.Holder); ok {
+		h.Trim()
 	}
+	x.releaseTo(x.takenBytes())
 }
 
 // isStream says whether the answer is a stream of events. Not every server sets the

@@ -74,10 +74,10 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 		case err != nil:
 			why = "it does not answer: " + err.Error()
 		case same && rec.mark() == before: // the launch goes on
-			s = *x.again(rec)
+			s = *again(rec)
 		case same:
 			if other, of, n := x.lacking(before); other != nil { // which needs no start
-				if err := x.measureByHand(ctx, other, x.again(other), of, n, fmt.Sprintf("launch %d: %s", n, of.Name), view); err != nil {
+				if err := x.measureByHand(ctx, other, again(other), of, n, fmt.Sprintf("launch %d: %s", n, of.Name), view); err != nil {
 					return err
 				}
 				continue
@@ -115,7 +115,7 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 }
 
 // again is the last start of a launch, on which more is measured.
-func (x *Experiment) again(rec *launchRecord) *startRecord {
+func again(rec *launchRecord) *startRecord {
 	s := rec.Starts[len(rec.Starts)-1]
 	s.Began, s.Ended, s.Why, s.Rows = now(), "", "", []string{}
 	return &s

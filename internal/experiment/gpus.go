@@ -14,17 +14,19 @@ import (
 
 // parallel are the names of settings that multiply the number of GPUs, each with its other
 // names.
-var parallel = [][]string{
-	{"tensor_parallel_size", "tp_size", "tp"},
-	{"pipeline_parallel_size", "pp_size", "pp"},
-	{"data_parallel_size", "dp_size", "dp"},
+func parallel() [][]string {
+	return [][]string{
+		{"tensor_parallel_size", "tp_size", "tp"},
+		{"pipeline_parallel_size", "pp_size", "pp"},
+		{"data_parallel_size", "dp_size", "dp"},
+	}
 }
 
 // timesGPUs is how many times the baseline's GPUs a configuration has.
 func (p *Plan) timesGPUs(c Configuration) float64 {
 	times := 1.0
 	for _, k := range c.knobs() {
-		for _, names := range parallel {
+		for _, names := range parallel() {
 			if slices.Contains(names, k[0]) {
 				if n, err := strconv.Atoi(k[1]); err == nil && n > 0 {
 					times *= float64(n) / p.baselineOf(names)

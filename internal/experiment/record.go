@@ -690,6 +690,9 @@ func (x *Experiment) open(r *Record, d *decide.Decision, q *decide.Problem) stri
 	case s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0):
 		return fmt.Sprintf("%s carries %s to %s, and %s/s is wanted", name, atLeast, say.Quantity(s.Sure.Hi)+"/s", say.Quantity(q.Wanted))
 	}
+	if s.Sure.Lo <= 0 {
+		return fmt.Sprintf("what %s is sure to carry is not known, and %s/s is wanted", name, say.Quantity(q.Wanted))
+	}
 	return fmt.Sprintf("%s is sure to carry %s, and %s/s is wanted", name, atLeast, say.Quantity(q.Wanted))
 }
 

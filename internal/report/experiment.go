@@ -356,6 +356,15 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 	return s
 }
 
+// effectInterval writes the interval of an effect: one that reaches over more than a factor
+// of ten to either side, as of two launches with much noise, says nothing.
+func effectInterval(v [2]float64, share bool) string {
+	if !share && (v[0] < 0.1-1 || v[1] > 10-1) {
+		return "not known"
+	}
+	return say.Signed(v[0], share) + "…" + say.Signed(v[1], share)
+}
+
 func effectSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "effects", Title: "What each knob does"}
 	head := []string{"", "row", "metric", "baseline", "with it", "change", say.Percent(r.Contract.Confidence) + " interval", ""}
@@ -368,7 +377,7 @@ func effectSection(r *experiment.Record) DecisionSection {
 		}
 		ci := say.Unknown
 		if e.Interval != nil {
-			ci = say.Signed(e.Interval[0], e.OfShare) + "…" + say.Signed(e.Interval[1], e.OfShare)
+			ci = effectInterval(*e.Interval, e.OfShare)
 		}
 		row := []string{e.Configuration, e.Row, e.Metric, write(e.Baseline), write(e.Value), say.Change(e.Change, e.OfShare), ci, e.Verdict}
 		s.Table.Rows = append(s.Table.Rows, row)

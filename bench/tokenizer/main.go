@@ -52,7 +52,9 @@ func run(args []string) error {
 	tokens := 0
 	used := processor()
 	for _, text := range texts {
-		ids = e.Append(ids[:0], text)
+		if ids, err = e.Append(ids[:0], text); err != nil {
+			return err
+		}
 		tokens += len(ids)
 	}
 	took := processor() - used
@@ -72,7 +74,9 @@ func run(args []string) error {
 			reference[k] = binary.LittleEndian.Uint32(want[4+4*k:])
 		}
 		want = want[4+4*n:]
-		ids = e.Append(ids[:0], text)
+		if ids, err = e.Append(ids[:0], text); err != nil {
+			return err
+		}
 		if !slices.Equal(ids, reference) {
 			if wrong++; wrong <= 20 {
 				at := 0

@@ -217,6 +217,7 @@ type lookedAt struct {
 	names      []string
 	conditions workload.Conditions
 	count      func(text []byte) int
+	failed     *error // why a text could not be counted
 	counted    string // by what tokens are counted, "" for by none of a model
 }
 
@@ -247,7 +248,15 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 			if err != nil {
 				return l, err
 			}
-			l.count, l.counted = t.Encoder().Count, t.Name()
+			e := t.Encoder()
+			l.counted, l.failed = t.Name(), new(error)
+			l.count = func(text []byte) int {
+				n, err := e.Count(text)
+				if err != nil && *l.failed == nil {
+					*l.failed = err
+				}
+				return n
+			}
 		default:
 			return l, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--arrival", "--max-model-len", "--tokenizer"}))
 		}
@@ -286,6 +295,9 @@ func look(action string, args []string, then func(name, counted string, t *workl
 			continue
 		}
 		t, err := workload.Look(name, l.count)
+		if err == nil && l.failed != nil {
+			err = *l.failed
+		}
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,8 @@ type Counter struct {
 	ends    []int
 	counts  []int32 // of each chunk
 	of      []int   // chunks of the run
+	gaveUp  int     // answers that it could not count
+	err     error   // why, of the first
 	begins  []int   // where the text of each chunk begins
 	order   []int   // chunks by choice
 }
@@ -45,7 +47,13 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	total, placed := c.tokens(chunks, text)
+	total, placed, err := c.tokens(chunks, text)
+	if err != nil {
+		if c.gaveUp++; c.err == nil {
+			c.err = err
+		}
+		return
+	}
 	r.Counted = int32(total)
 	if r.CompletionTokens < 0 && r.Outcome == record.OK {
 		r.CompletionTokens, r.NoUsage = r.Counted, true
@@ -68,7 +76,7 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 
 // tokens counts those of all runs of text, which are of one choice and of one kind. placed says
 // that counts has those of each chunk.
-func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool) {
+func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool, err error) {
 	c.counts = append(c.counts[:0], make([]int32, len(chunks))...)
 	placed = true
 	c.run, c.of, c.begins, c.order = c.run[:0], c.of[:0], c.begins[:0], c.order[:0]
@@ -80,11 +88,11 @@ func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed 
 	// A choice is whatever number the server gave it: those that occur are gone through.
 	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(chunks[i].Choice, chunks[j].Choice) })
 	end := func() {
-		if len(c.of) == 0 {
+		if len(c.of) == 0 || err != nil {
 			return
 		}
 		var known bool
-		c.ends, known = c.encoder.Ends(c.ends[:0], c.run)
+		c.ends, known, err = c.encoder.Ends(c.ends[:0], c.run)
 		total, placed = total+len(c.ends), placed && known
 		c.place(chunks)
 		c.run, c.of = c.run[:0], c.of[:0]
@@ -98,7 +106,17 @@ func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed 
 		c.run, c.of = append(c.run, text[c.begins[i]:c.begins[i]+int(chunks[i].Bytes)]...), append(c.of, i)
 	}
 	end()
-	return total, placed
+	return total, placed, err
+}
+
+// GaveUp is how many answers could not be counted, and why the first could not.
+func (c *Counter) GaveUp() (answers int, why error) {
+	if c == nil {
+		return 0, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gaveUp, c.err
 }
 
 // place gives each chunk of the run the tokens that end in it.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -76,5 +77,20 @@ func TestCounter(t *testing.T) {
 	r, chunks, text = answerOf([]string{" air", " flow"}, nil)
 	if c.Count(&r, chunks, text[1:]); r.Counted != record.Unset {
 		t.Errorf("text that is not what was streamed was counted: %d", r.Counted)
+	}
+}
+
+// An answer that the tokenizer gives up on has no count, and is told of.
+func TestGaveUp(t *testing.T) {
+	tok, err := tokenizer.Parse([]byte(`{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(?:a|a)*b"}},
+		"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCounter(tok)
+	r, chunks, text := answerOf([]string{strings.Repeat("a", 40)}, nil)
+	c.Count(&r, chunks, text)
+	if n, why := c.GaveUp(); n != 1 || why == nil || r.Counted != record.Unset || r.CompletionTokens != record.Unset || r.NoUsage {
+		t.Errorf("%d given up, %v: %+v", n, why, r)
 	}
 }

@@ -210,6 +210,9 @@ func (w *Wall) Begin(in time.Duration) { w.origin = clock.Now() + int64(in) }
 // Origin is the clock reading of time 0.
 func (w *Wall) Origin() int64 { return w.origin }
 
+// Uncounted is how many answers the tokenizer gave up on, and why, of the first.
+func (w *Wall) Uncounted() (answers int, why error) { return w.cfg.Count.GaveUp() }
+
 // Now implements [World].
 func (w *Wall) Now() int64 { return clock.Now() - w.origin }
 

@@ -437,6 +437,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	stop := func() {}
 	told, tellLast := new(scrape.Watch), func() {}
 	var world load.World
+	uncounted := func() (int, error) { return 0, nil }
 	if t.Kind == "sim" {
 		s.begins(index, &setup)
 		var sink record.Sink = tap
@@ -456,6 +457,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, err
 		}
 		defer wall.Close()
+		uncounted = wall.Uncounted
 		told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
 		s.begins(index, &setup)
 		wall.Begin(5 * time.Millisecond)
@@ -475,6 +477,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	load.Run(ctx, core, items)
 	stop()
 	tellLast()
+	if n, why := uncounted(); n > 0 {
+		r.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
+	}
 	t0, t1 := core.Window()
 	end := marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin

@@ -125,17 +125,28 @@ func perWord(tokens []string, sep string) (counts []int) {
 // whether it could.
 func (t *Target) takeWords() bool {
 	e := t.Tokenizer.Encoder()
+	tokens := func(text string) int {
+		n, err := e.Count([]byte(text))
+		if err != nil {
+			return -1 // of no use in a prompt
+		}
+		return n
+	}
 	const before = "the"
-	alone := e.Count([]byte(before))
-	v, err := t.Options.Vocab.Restrict(
-		func(w string) bool { return e.Count([]byte(before+" "+w)) == alone+1 },
-		func(w string) bool { return e.Count([]byte(w)) == 1 })
+	alone := tokens(before)
+	goesOn := func(w string) bool { return tokens(before+" "+w) == alone+1 }
+	first := func(w string) bool { return tokens(w) == 1 }
+	// As with the server's own tokenizer: some templates write a space before a prompt.
+	if both := func(w string) bool { return first(w) && goesOn(w) }; count(t.Options.Vocab.FirstWords(), both) >= fewestFirst {
+		first = both
+	}
+	v, err := t.Options.Vocab.Restrict(goesOn, first)
 	if err != nil || v.Size() < fewestWords {
 		t.Notes = append(t.Notes, "the tokenizer has too few plain words that are one token each: prompts are as long as the server counts")
 		return false
 	}
 	for start := range uint64(4) { // words next to each other stay what they are
-		if n := e.Count(v.AppendText(nil, start, longWords, true)); n != longWords {
+		if n := tokens(string(v.AppendText(nil, start, longWords, true))); n != longWords {
 			t.Notes = append(t.Notes, fmt.Sprintf("the tokenizer makes %s tokens of %s of its words: prompts are as long as the server counts", say.Count(n), say.Count(longWords)))
 			return false
 		}

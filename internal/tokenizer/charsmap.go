@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
+
+	"pitot/internal/say"
 )
 
 // charsmap is the normalization that a SentencePiece model has in it, made
@@ -25,6 +27,11 @@ func parseCharsmap(data []byte) (*charsmap, error) {
 		return nil, damaged("its charsmap ends too early")
 	}
 	m := &charsmap{texts: data[4+size:]}
+	for text := range bytes.SplitSeq(m.texts, []byte{0}) {
+		if len(text) > longestToken {
+			return nil, damaged("its charsmap has a text of %s bytes", say.Count(len(text)))
+		}
+	}
 	for rest := data[4 : 4+size]; len(rest) > 0; rest = rest[4:] {
 		m.units = append(m.units, binary.LittleEndian.Uint32(rest))
 	}
@@ -89,6 +96,7 @@ func (m *charsmap) graphemes() normalizer {
 		}
 		dst = append(dst, s[:i]...)
 		for i < len(s) {
+			grown(len(dst), len(s))
 			end := cluster(t, s, i)
 			if end-i < 6 {
 				if text, n := m.match(s[i:end], false); n > 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pitot/internal/say"
 )
 
 // An expression that is not among the known ones is followed by backtracking, in
@@ -22,13 +24,20 @@ type then func(i int) int
 
 // node matches at i and goes on, or gives -1.
 type node interface {
-	match(t *classes, s []byte, i int, k then) int
+	match(m *matcher, i int, k then) int
 }
 
+// find gives up, by a panic that [Encoder.Append] makes an error of, where it takes too long and
+// where the match is empty: Hugging Face's library splits there, and a match without text is
+// none here.
 func (x expression) find(t *classes, s []byte, from int) (int, int) {
+	m := &matcher{t: t, s: s, steps: mostSteps + stepsPerByte*(len(s)-from)}
 	for from < len(s) {
-		if end := x.root.match(t, s, from, func(i int) int { return i }); end > from {
+		switch end := x.root.match(m, from, func(i int) int { return i }); {
+		case end > from:
 			return from, end
+		case end == from:
+			panic(gaveUp("its expression matches where nothing is"))
 		}
 		_, n := t.at(s, from)
 		from += n
@@ -36,15 +45,48 @@ func (x expression) find(t *classes, s []byte, from int) (int, int) {
 	return len(s), len(s)
 }
 
+// matcher is the text in which a match is looked for, and how much longer.
+type matcher struct {
+	t     *classes
+	s     []byte
+	steps int
+	depth int // of repetitions and sequences within one another: each is on the stack
+}
+
+// What looking for a match may take. Expressions that split text take a few steps for each
+// character; what backtracks without end takes twice as many for each further one.
+const (
+	mostSteps    = 1 << 20
+	stepsPerByte = 32
+	mostDepth    = 1 << 17
+)
+
+// take notes that so many steps are taken, one level deeper.
+func (m *matcher) take(steps int) {
+	if m.steps -= steps; m.steps < 0 || m.depth >= mostDepth {
+		panic(gaveUp("its expression takes too long on a text"))
+	}
+}
+
+// deeper calls next one level deeper.
+func (m *matcher) deeper(next func() int) int {
+	m.take(1)
+	m.depth++
+	end := next()
+	m.depth--
+	return end
+}
+
 // set is one character of a kind.
 type set func(t *classes, r rune) bool
 
-func (x set) match(t *classes, s []byte, i int, k then) int {
-	if i >= len(s) {
+func (x set) match(m *matcher, i int, k then) int {
+	m.take(1)
+	if i >= len(m.s) {
 		return -1
 	}
-	r, n := utf8.DecodeRune(s[i:])
-	if !x(t, r) {
+	r, n := utf8.DecodeRune(m.s[i:])
+	if !x(m.t, r) {
 		return -1
 	}
 	return k(i + n)
@@ -52,18 +94,20 @@ func (x set) match(t *classes, s []byte, i int, k then) int {
 
 type sequence []node
 
-func (x sequence) match(t *classes, s []byte, i int, k then) int {
+func (x sequence) match(m *matcher, i int, k then) int {
 	if len(x) == 0 {
 		return k(i)
 	}
-	return x[0].match(t, s, i, func(i int) int { return x[1:].match(t, s, i, k) })
+	return m.deeper(func() int {
+		return x[0].match(m, i, func(i int) int { return x[1:].match(m, i, k) })
+	})
 }
 
 type alternatives []node
 
-func (x alternatives) match(t *classes, s []byte, i int, k then) int {
+func (x alternatives) match(m *matcher, i int, k then) int {
 	for _, a := range x {
-		if end := a.match(t, s, i, k); end >= 0 {
+		if end := a.match(m, i, k); end >= 0 {
 			return end
 		}
 	}
@@ -78,29 +122,30 @@ type repeat struct {
 	possessive  bool
 }
 
-func (x repeat) match(t *classes, s []byte, i int, k then) int {
+func (x repeat) match(m *matcher, i int, k then) int {
 	if x.possessive {
 		greedy := x
 		greedy.possessive = false
-		end := greedy.match(t, s, i, func(i int) int { return i })
+		end := greedy.match(m, i, func(i int) int { return i })
 		if end < 0 {
 			return -1
 		}
 		return k(end)
 	}
 	if one, ok := x.of.(set); ok && !x.lazy { // the usual case, without recursion
-		n := 0
+		n, s := 0, m.s
 		for at := i; x.most < 0 || n < x.most; n++ {
 			if at >= len(s) {
 				break
 			}
 			r, size := utf8.DecodeRune(s[at:])
-			if !one(t, r) {
+			if !one(m.t, r) {
 				break
 			}
 			at += size
 			i = at
 		}
+		m.take(1 + n/16) // much less than what a step takes elsewhere
 		for ; n >= x.least; n-- {
 			if end := k(i); end >= 0 {
 				return end
@@ -112,22 +157,21 @@ func (x repeat) match(t *classes, s []byte, i int, k then) int {
 		}
 		return -1
 	}
-	return x.from(t, s, i, 0, k)
+	return x.from(m, i, 0, k)
 }
 
-// mostRepeats bounds how deep a repeated group goes.
-const mostRepeats = 1 << 16
-
-func (x repeat) from(t *classes, s []byte, i, n int, k then) int {
+func (x repeat) from(m *matcher, i, n int, k then) int {
 	again := func() int {
-		if x.most >= 0 && n >= x.most || n >= mostRepeats {
+		if x.most >= 0 && n >= x.most {
 			return -1
 		}
-		return x.of.match(t, s, i, func(next int) int {
-			if next == i && n >= x.least {
-				return -1 // nothing more
-			}
-			return x.from(t, s, next, n+1, k)
+		return m.deeper(func() int {
+			return x.of.match(m, i, func(next int) int {
+				if next == i && n >= x.least {
+					return -1 // nothing more
+				}
+				return x.from(m, next, n+1, k)
+			})
 		})
 	}
 	if n < x.least {
@@ -151,8 +195,8 @@ type look struct {
 	absent bool
 }
 
-func (x look) match(t *classes, s []byte, i int, k then) int {
-	if found := x.of.match(t, s, i, func(i int) int { return i }) >= 0; found == x.absent {
+func (x look) match(m *matcher, i int, k then) int {
+	if found := x.of.match(m, i, func(i int) int { return i }) >= 0; found == x.absent {
 		return -1
 	}
 	return k(i)
@@ -164,9 +208,9 @@ type behind struct {
 	absent bool
 }
 
-func (x behind) match(t *classes, s []byte, i int, k then) int {
-	r, n := utf8.DecodeLastRune(s[:i])
-	if found := n > 0 && x.of(t, r); found == x.absent {
+func (x behind) match(m *matcher, i int, k then) int {
+	r, n := utf8.DecodeLastRune(m.s[:i])
+	if found := n > 0 && x.of(m.t, r); found == x.absent {
 		return -1
 	}
 	return k(i)
@@ -175,8 +219,8 @@ func (x behind) match(t *classes, s []byte, i int, k then) int {
 // atomic gives nothing back.
 type atomic struct{ of node }
 
-func (x atomic) match(t *classes, s []byte, i int, k then) int {
-	end := x.of.match(t, s, i, func(i int) int { return i })
+func (x atomic) match(m *matcher, i int, k then) int {
+	end := x.of.match(m, i, func(i int) int { return i })
 	if end < 0 {
 		return -1
 	}
@@ -186,8 +230,8 @@ func (x atomic) match(t *classes, s []byte, i int, k then) int {
 // place is ^, $, \A, \z: something that stands between characters.
 type place func(s []byte, i int) bool
 
-func (x place) match(_ *classes, s []byte, i int, k then) int {
-	if !x(s, i) {
+func (x place) match(m *matcher, i int, k then) int {
+	if !x(m.s, i) {
 		return -1
 	}
 	return k(i)
@@ -195,15 +239,23 @@ func (x place) match(_ *classes, s []byte, i int, k then) int {
 
 // parser reads an expression.
 type parser struct {
-	rest  string
-	depth int
-	fold  bool
+	rest     string
+	depth    int
+	fold     bool
+	tiktoken bool
 }
 
 type notUnderstood string
 
-// compile reads an expression.
-func compile(pattern string) (x expression, err error) {
+// longestExpression is in bytes; those of known models have less than a thousand.
+const longestExpression = 1 << 14
+
+// compile reads an expression: as Hugging Face's library does, or as tiktoken, where a + behind
+// {1,3} makes it possessive and a ? behind {2} makes it lazy.
+func compile(pattern string, tiktoken bool) (x expression, err error) {
+	if len(pattern) > longestExpression {
+		return x, unsupported("an expression of " + say.Count(len(pattern)) + " bytes")
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			what, ok := r.(notUnderstood)
@@ -213,12 +265,24 @@ func compile(pattern string) (x expression, err error) {
 			err = unsupported("the expression " + strconv.Quote(pattern) + " (" + string(what) + ")")
 		}
 	}()
-	p := &parser{rest: pattern}
+	p := &parser{rest: pattern, tiktoken: tiktoken}
 	x.root = p.alternatives()
 	if p.rest != "" {
 		p.fail("at " + strconv.Quote(p.rest))
 	}
+	if x.empty() {
+		p.fail("it matches where nothing is")
+	}
 	return x, nil
+}
+
+// empty says that it matches in an empty text, or that this takes too long to say.
+func (x expression) empty() (is bool) {
+	err := giving(func() {
+		m := &matcher{t: classTable(), steps: mostSteps}
+		is = x.root.match(m, 0, func(i int) int { return i }) >= 0
+	})
+	return is || err != nil
 }
 
 func (p *parser) fail(what string) { panic(notUnderstood(what)) }
@@ -249,6 +313,9 @@ func (p *parser) alternatives() node {
 	for {
 		var s sequence
 		for p.rest != "" && p.rest[0] != '|' && p.rest[0] != ')' {
+			if p.fold && foldsTogether(p.rest) {
+				p.fail("several letters that are one in another case")
+			}
 			if n := p.repeated(); n != nil {
 				s = append(s, n)
 			}
@@ -264,10 +331,24 @@ func (p *parser) alternatives() node {
 	return list
 }
 
+// foldsTogether says that a text begins with letters of which one character is another case: ß, ﬀ,
+// ﬁ, ﬂ, ﬅ. Those beyond ASCII are not read where case is ignored.
+func foldsTogether(text string) bool {
+	if len(text) < 2 {
+		return false
+	}
+	switch strings.ToLower(text[:2]) {
+	case "ss", "ff", "fi", "fl", "st":
+		return true
+	}
+	return false
+}
+
 func (p *parser) repeated() node {
 	n := p.atom()
 	for n != nil && p.rest != "" {
 		r := repeat{of: n}
+		lazy, possessive := true, true // may follow
 		switch {
 		case p.take("*"):
 			r.most = -1
@@ -291,12 +372,17 @@ func (p *parser) repeated() node {
 			default:
 				r.most = p.number(high)
 			}
+			if r.most >= 0 && r.most < r.least {
+				p.fail("a repetition of " + bounds)
+			}
+			// In Oniguruma {1,3}+ repeats {1,3}, and {2}? is {2} or nothing.
+			lazy, possessive = both || p.tiktoken, p.tiktoken
 		default:
 			return n
 		}
-		if p.take("?") {
+		if lazy && p.take("?") {
 			r.lazy = true
-		} else if p.take("+") {
+		} else if possessive && p.take("+") {
 			r.possessive = true
 		}
 		n = r
@@ -384,6 +470,7 @@ func (p *parser) single(n node) set {
 }
 
 func (p *parser) literal(r rune) set {
+	p.foldable(r)
 	if !p.fold || unicode.SimpleFold(r) == r {
 		return func(_ *classes, x rune) bool { return x == r }
 	}
@@ -396,6 +483,13 @@ func (p *parser) literal(r rune) set {
 				return false
 			}
 		}
+	}
+}
+
+// foldable refuses characters that may be several in another case.
+func (p *parser) foldable(r rune) {
+	if p.fold && r >= utf8.RuneSelf {
+		p.fail("in any case " + string(r))
 	}
 }
 
@@ -535,7 +629,7 @@ func (p *parser) class() set {
 		})
 		any = nil
 	}
-	for began := false; !p.take("]") || !began; began = true {
+	for began := false; !began || !p.take("]"); began = true { // a ] at the beginning is itself
 		switch {
 		case p.take("&&"):
 			join()
@@ -563,6 +657,7 @@ func (p *parser) class() set {
 		if low == high {
 			any = append(any, p.literal(low))
 		} else {
+			p.foldable(high)
 			any = append(any, p.span(low, high))
 		}
 	}

@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +26,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		e := tok.Encoder()
-		for _, id := range e.Append(nil, []byte("Hello  wörld\n\n12345 它🙂<s>")) {
+		ids, _ := e.Append(nil, []byte("Hello  wörld\n\n12345 它🙂<s>"))
+		for _, id := range ids {
 			tok.Text(id)
 		}
 	})
@@ -50,8 +53,8 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, e := range encoders {
-			ids := e.Append(nil, text)
-			if again := e.Append(nil, text); !slices.Equal(ids, again) {
+			ids, err := e.Append(nil, text)
+			if again, _ := e.Append(nil, text); err != nil || !slices.Equal(ids, again) {
 				t.Fatalf("%s: %v, then %v", e.t.Name(), ids, again)
 			}
 			if e.t.lossless && len(e.t.normalizers) == 0 && e.t.lead == "" {
@@ -67,11 +70,13 @@ func FuzzEncode(f *testing.F) {
 func TestScanners(t *testing.T) {
 	parts := []string{"a", "B", "é", "É", "中", "の", "ǅ", "ʰ", "\u0301", "\u093f", "1", "½", "٣", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "'", "'s", "'LL", "'ſ", "!", "$", "/", "_", "🙂", "\u200d"}
 	table := classTable()
-	for pattern, scan := range scanners() {
+	known := scanners()
+	known[cl100k] = scanCL100k
+	for pattern, scan := range known {
 		if strings.Contains(pattern, `\s++$`) { // Oniguruma's $ is at each line break, tiktoken's at the end alone
 			pattern = strings.ReplaceAll(pattern, "$", `\z`)
 		}
-		x, err := compile(pattern)
+		x, err := compile(pattern, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +144,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				e.Count(text)
+				_, _ = e.Count(text)
 			}
 		})
 	}
@@ -174,7 +179,90 @@ func TestEmptySymbol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := tok.Encoder().Count([]byte("a")); n == 0 {
+	if n, err := tok.Encoder().Count([]byte("a")); n == 0 || err != nil {
 		t.Error("nothing was counted")
+	}
+}
+
+// hf is a tokenizer.json that has a token for each ASCII character but no merges, and other parts.
+func hf(t *testing.T, parts string) (*Tokenizer, error) {
+	t.Helper()
+	vocab := map[string]int{}
+	for c := rune(' '); c < 127; c++ {
+		vocab[string(c)] = len(vocab)
+	}
+	model, _ := json.Marshal(map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}})
+	return Parse([]byte(`{` + parts + `,"model":` + string(model) + `}`))
+}
+
+func expressed(pattern string) string {
+	quoted, _ := json.Marshal(pattern)
+	return `"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":` + string(quoted) + `}}`
+}
+
+// Matches are those of Hugging Face's library (tokenizers 0.23.3, Oniguruma).
+func TestOniguruma(t *testing.T) {
+	for _, x := range []struct{ pattern, text, want string }{
+		{`\d{1,3}+`, "1234567", "1234567"},
+		{`y\d{2}?`, "y1234y5", "y12 y"},
+		{`[]a]`, "x]ay", "] a"},
+		{`[^]a]`, "x]ay", "x y"},
+		{strings.TrimPrefix(cl100k, "'(?i:[sdmt]|ll|ve|re)|"), "1234567", "1234567"},
+	} {
+		f, err := expressionOf(x.pattern, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := 0; i < len(x.text); {
+			begin, end := f.find(classTable(), []byte(x.text), i)
+			if i = end; begin < end {
+				got = append(got, x.text[begin:end])
+			}
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%s in %q: %q, want %q", x.pattern, x.text, got, x.want)
+		}
+	}
+	for _, pattern := range []string{`\d{2}?`, `a*`, `(?i:ss)`, `(?i:ß)`, `a{3,2}`} {
+		if _, err := compile(pattern, false); err == nil {
+			t.Errorf("%s was read", pattern)
+		}
+	}
+	if _, err := expressionOf(cl100k, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// What takes too long, or too much room, is given up with an error; the next text is counted again.
+func TestGivesUp(t *testing.T) {
+	doubling := `"normalizer":{"type":"Sequence","normalizers":[` +
+		strings.TrimSuffix(strings.Repeat(`{"type":"Replace","pattern":{"String":"a"},"content":"aa"},`, 26), ",") + `]}`
+	for name, x := range map[string]struct{ parts, text string }{
+		"backtracking": {expressed(`(?:a|a)*b`), strings.Repeat("a", 24)},
+		"deep":         {expressed(`(?:(?:a|b)*c?)*d`), strings.Repeat("ab", 1<<20)},
+		"growing":      {doubling, "a"},
+	} {
+		tok, err := hf(t, x.parts)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		e := tok.Encoder()
+		if n, err := e.Count([]byte(x.text)); err == nil || n != 0 {
+			t.Errorf("%s: %d tokens, %v", name, n, err)
+		}
+		if n, err := e.Count([]byte("xyz")); n != 3 || err != nil {
+			t.Errorf("%s, then another text: %d tokens, %v", name, n, err)
+		}
+	}
+	long := strings.Repeat("a", longestToken+1)
+	for name, file := range map[string]string{
+		"Unigram":  `{"model":{"type":"Unigram","vocab":[["` + long + `",0]]}}`,
+		"BPE":      `{"model":{"type":"BPE","vocab":{"` + long + `":0},"merges":[]}}`,
+		"tiktoken": base64.StdEncoding.EncodeToString([]byte(long)) + " 0\n",
+	} {
+		if _, err := Parse([]byte(file)); err == nil || !strings.Contains(err.Error(), "4,097 bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -162,6 +162,11 @@ func (b *builder) normalizer(p *hfPart) error {
 	if p == nil {
 		return nil
 	}
+	for _, text := range []string{p.Prepend, p.Content} {
+		if err := checkToken(text); err != nil {
+			return err
+		}
+	}
 	add := func(n normalizer) { b.t.normalizers = append(b.t.normalizers, n) }
 	switch p.Type {
 	case "Sequence":
@@ -238,12 +243,20 @@ func (p hfPattern) finder() (finder, error) {
 	case p.String != nil:
 		return literal(*p.String), nil
 	case p.Regex != nil:
-		if scan, ok := scanners()[*p.Regex]; ok {
-			return scan, nil
-		}
-		return compile(*p.Regex)
+		return expressionOf(*p.Regex, false)
 	}
 	return nil, damaged("a pattern is missing")
+}
+
+// expressionOf is a known expression's scanner, or the expression itself.
+func expressionOf(pattern string, tiktoken bool) (finder, error) {
+	if scan, ok := scanners()[pattern]; ok {
+		return scan, nil
+	}
+	if tiktoken && pattern == cl100k {
+		return scanner(scanCL100k), nil
+	}
+	return compile(pattern, tiktoken)
 }
 
 func behaviourOf(name string) (behaviour, error) {
@@ -357,6 +370,11 @@ func (b *builder) model(m hfModel) error {
 			m.Type = "WordPiece"
 		}
 	}
+	for _, text := range []string{m.Prefix, m.Suffix} {
+		if err := checkToken(text); err != nil {
+			return err
+		}
+	}
 	b.fallback = m.ByteFallback
 	switch m.Type {
 	case "BPE":
@@ -373,9 +391,12 @@ func (b *builder) read(vocab json.RawMessage) error {
 	if err := json.Unmarshal(vocab, &b.vocabulary); err != nil {
 		return damaged("its vocabulary cannot be read: %v", err)
 	}
-	for _, id := range b.vocabulary {
+	for token, id := range b.vocabulary {
 		if id > mostIDs {
 			return damaged("it has the id %d", id)
+		}
+		if err := checkToken(token); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -554,6 +575,9 @@ func (b *builder) unigram(m hfModel) error {
 		if json.Unmarshal(row[0], &tokens[i]) != nil || json.Unmarshal(row[1], &scores[i]) != nil {
 			return damaged("token %d of its vocabulary cannot be read", i)
 		}
+		if err := checkToken(tokens[i]); err != nil {
+			return err
+		}
 	}
 	unknown := int(none)
 	if m.UnkID != nil {
@@ -598,6 +622,9 @@ func (b *builder) added(tokens []hfAdded) error {
 		if a.ID > mostIDs {
 			return damaged("it has the id %d", a.ID)
 		}
+		if err := checkToken(a.Content); err != nil {
+			return err
+		}
 	}
 	var raw, normalized []added
 	t := &Tokenizer{class: classTable(), normalizers: b.t.normalizers}
@@ -617,8 +644,13 @@ func (b *builder) added(tokens []hfAdded) error {
 			continue
 		}
 		s := []byte(a.Content)
-		for _, c := range change {
-			s, _ = c(s)
+		if err := giving(func() {
+			for _, c := range change {
+				s, _ = c(s)
+				grown(len(s), len(a.Content))
+			}
+		}); err != nil {
+			return err
 		}
 		if x.content = string(s); x.content != "" {
 			normalized = append(normalized, x)

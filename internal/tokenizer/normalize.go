@@ -131,6 +131,7 @@ func replace(at finder, content string) normalizer {
 			if bytes.IndexByte(s, l[0]) < 0 {
 				return nil
 			}
+			grown(len(s)+bytes.Count(s, l)*len(content), len(s))
 			return replaceByte(dst, s, l[0], content)
 		})
 	}
@@ -142,6 +143,7 @@ func replace(at finder, content string) normalizer {
 		done := 0
 		for begin < end {
 			dst = append(append(dst, s[done:begin]...), content...)
+			grown(len(dst), len(s))
 			done = end
 			begin, end = at.find(t, s, done)
 		}

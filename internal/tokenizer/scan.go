@@ -23,7 +23,6 @@ func scanners() map[string]scanner {
 	llama3 := lines{word: letter, digits: 3}.scan
 	qwen2 := lines{word: letter, digits: 1}.scan
 	marks := lines{word: letter | mark, digits: 1}.scan
-	cl100k := lines{word: letter, digits: 3, whole: true}.scan
 	o200k := cased{digits: 3, suffix: true}.scan
 	tekken := cased{digits: 1}.scan
 	return map[string]scanner{
@@ -31,19 +30,26 @@ func scanners() map[string]scanner {
 		`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:         gpt2,
 		`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`: gpt2,
 
-		suffixes + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                                  llama3,
-		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                        llama3,
-		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*` + `|\s*[\r\n]|\s+(?!\S)|\s+`:    llama3,
-		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`: cl100k,
-		suffixes + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                                       qwen2,
-		suffixes + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*` + linesEnd:                           marks,
-		capitals + suffixes + `?|` + mixed + suffixes + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                    o200k,
-		capitals + `|` + mixed + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                                                 tekken,
+		suffixes + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                               llama3,
+		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                     llama3,
+		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*` + `|\s*[\r\n]|\s+(?!\S)|\s+`: llama3,
+		suffixes + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                                    qwen2,
+		suffixes + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*` + linesEnd:                        marks,
+		capitals + suffixes + `?|` + mixed + suffixes + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                 o200k,
+		capitals + `|` + mixed + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                                              tekken,
 		` {2,}`:        severalSpaces,
 		`\p{N}{1,3}`:   threeDigits,
 		`[一-龥぀-ゟ゠-ヿ]+`: chinese,
 		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+": deepseek,
 	}
+}
+
+// cl100k is tiktoken's own expression of cl100k_base. It is not among the others: in a
+// tokenizer.json its {1,3}+ is a run of numbers of any length.
+const cl100k = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
+
+func scanCL100k(t *classes, s []byte, i int) int {
+	return lines{word: letter, digits: 3, whole: true}.scan(t, s, i)
 }
 
 // contraction gives how many bytes of s from i on are one of 's 't 're 've 'm

@@ -148,6 +148,9 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 	var user []added
 	all, unknown := map[string]uint32{}, none
 	for i, p := range m.pieces {
+		if err := checkToken(p.text); err != nil {
+			return nil, err
+		}
 		all[p.text] = uint32(i)
 		switch p.kind {
 		case spUnknown:
@@ -315,8 +318,9 @@ func (n spNormalizer) change(_ *classes, dst, s []byte) []byte {
 	if n.m.prefix && !n.m.suffix {
 		dst = append(dst, mark...)
 	}
-	spaced := n.m.extra
+	spaced, before := n.m.extra, len(s)
 	for len(s) > 0 {
+		grown(len(dst), before)
 		text, length := n.prefix(s)
 		for spaced && len(text) > 0 && text[0] == ' ' {
 			text = text[1:]

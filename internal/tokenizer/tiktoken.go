@@ -25,7 +25,7 @@ func tiktokens() map[int]struct {
 	return map[int]known{
 		50256:  {"gpt2", gpt2},
 		50280:  {"p50k_base", gpt2},
-		100256: {"cl100k_base", lines{word: letter, digits: 3, whole: true}.scan},
+		100256: {"cl100k_base", scanCL100k},
 		199998: {"o200k_base", cased{digits: 3, suffix: true}.scan},
 		128000: {"Llama 3", lines{word: letter, digits: 3}.scan},
 		151643: {"Qwen", lines{word: letter, digits: 1}.scan},
@@ -48,6 +48,9 @@ func tiktoken(data []byte) (*Tokenizer, error) {
 				WithHint("it may be a tokenizer.json of Hugging Face, a tokenizer.model of SentencePiece, a tekken.json or a *.tiktoken")
 		}
 		ranks[string(raw[:n])] = uint32(id)
+		if err := checkToken(string(raw[:n])); err != nil {
+			return nil, err
+		}
 	}
 	if len(ranks) == 0 {
 		return nil, damaged("it is empty")
@@ -108,12 +111,15 @@ func tekken(data []byte) (*Tokenizer, error) {
 	if f.Config.Special < 0 || f.Config.Special > mostIDs || inner <= 0 || inner > len(f.Vocab) {
 		return nil, damaged("its vocabulary has %s of %s tokens", say.Count(len(f.Vocab)), say.Count(inner))
 	}
-	at, err := hfPattern{Regex: &f.Config.Pattern}.finder()
+	at, err := expressionOf(f.Config.Pattern, true)
 	if err != nil {
 		return nil, err
 	}
 	ranks := make(map[string]uint32, inner)
 	for _, v := range f.Vocab {
+		if err := checkToken(string(v.Bytes)); err != nil {
+			return nil, err
+		}
 		if int(v.Rank) < inner && len(v.Bytes) > 0 {
 			ranks[string(v.Bytes)] = v.Rank
 		}

@@ -143,16 +143,19 @@ func (t *Tokenizer) changes() (steps []func([]byte) ([]byte, bool)) {
 }
 
 // Count is how many tokens a text is.
-func (e *Encoder) Count(text []byte) int {
-	e.ids = e.Append(e.ids[:0], text)
-	return len(e.ids)
+func (e *Encoder) Count(text []byte) (int, error) {
+	var err error
+	e.ids, err = e.Append(e.ids[:0], text)
+	return len(e.ids), err
 }
 
 // Ends appends where each token of a text ends in it, in bytes, and says whether
 // that is known: a tokenizer that changes text, to lower case or by leaving accents
 // out, has no places in it.
-func (e *Encoder) Ends(ends []int, text []byte) (_ []int, known bool) {
-	e.ids = e.Append(e.ids[:0], text)
+func (e *Encoder) Ends(ends []int, text []byte) (_ []int, known bool, err error) {
+	if e.ids, err = e.Append(e.ids[:0], text); err != nil {
+		return ends, false, err
+	}
 	at, known := 0, e.t.lossless
 	for i, id := range e.ids {
 		spelt := e.t.Text(id)
@@ -163,32 +166,84 @@ func (e *Encoder) Ends(ends []int, text []byte) (_ []int, known bool) {
 		at += len(spelt)
 		ends = append(ends, at)
 	}
-	return ends, known && at == len(text)
+	return ends, known && at == len(text), nil
 }
 
 // Append appends the ids of a text to ids, without what a template puts around it.
 // Bytes that are no UTF-8 count as U+FFFD, one for each sequence that is cut short, which
-// is what servers make of them.
-func (e *Encoder) Append(ids []uint32, text []byte) []uint32 {
+// is what servers make of them. It fails, and appends nothing, where the tokenizer asks for
+// more work or more text than is believed of one.
+func (e *Encoder) Append(ids []uint32, text []byte) (_ []uint32, err error) {
 	if !utf8.Valid(text) {
 		e.valid = repair(e.valid[:0], text)
 		text = e.valid
 	}
 	own := e.ids
 	e.ids = ids
-	e.t.raw.split(e.t.class, text, e.normalize, e.put)
-	ids, e.ids = e.ids, own
-	return ids
+	defer func() {
+		if e.ids = own; err != nil {
+			e.ids = own[:0]
+		}
+	}()
+	if err = giving(func() { e.t.raw.split(e.t.class, text, e.normalize, e.put) }); err != nil {
+		return ids, err
+	}
+	return e.ids, nil
+}
+
+// gaveUp is why a text cannot be encoded. It is thrown from within the steps, which hand on
+// what they make, and caught by giving.
+type gaveUp string
+
+// giving calls do and gives the error with which it gave up.
+func giving(do func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, ok := r.(gaveUp)
+			if !ok {
+				panic(r)
+			}
+			err = say.Errorf("the tokenizer cannot count a text: %s", string(why)).
+				WithHint("its file may be damaged: fetch it again, or leave --tokenizer out")
+		}
+	}()
+	do()
+	return nil
+}
+
+// What a normalizer may make of a text: no known one makes more than 11 bytes of one.
+const (
+	mostGrowth = 16
+	freeGrowth = 1 << 12
+)
+
+// grown gives up where a text became too long.
+func grown(now, before int) {
+	if now > mostGrowth*before+freeGrowth {
+		panic(gaveUp("it makes too much of it"))
+	}
+}
+
+// longestToken bounds what is believed of a file: the tokens of known models have less than 300 bytes.
+const longestToken = 1 << 12
+
+// checkToken refuses a token that is too long.
+func checkToken(token string) error {
+	if len(token) > longestToken {
+		return damaged("a token of it has %s bytes", say.Count(len(token)))
+	}
+	return nil
 }
 
 func (e *Encoder) put(id uint32) { e.ids = append(e.ids, id) }
 
 // normalize goes on with what stands between added tokens.
 func (e *Encoder) normalize(s []byte, at int) {
-	first := at == 0
+	first, n := at == 0, len(s)
 	for _, change := range e.change {
 		out, cut := change(s)
 		s, first = out, first && !cut
+		grown(len(s), n)
 	}
 	if e.t.normalized == nil {
 		if len(s) > 0 {

@@ -45,6 +45,13 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 	if bytes != len(text) || int64(bytes) != r.TextBytes || bytes == 0 {
 		return // what is here is not what was streamed
 	}
+	if r.HiddenTokens > 0 { // reasoning that is shown is a summary, whose tokens the server does not count
+		for i := range chunks {
+			if chunks[i].Kind == record.Reasoning {
+				return
+			}
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	total, placed, err := c.tokens(chunks, text)

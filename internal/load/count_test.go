@@ -74,6 +74,15 @@ func TestCounter(t *testing.T) {
 	if c.Count(&r, chunks, text); r.CompletionTokens != 9 || r.NoUsage || r.Counted != 2 || r.FirstTokens != 1 {
 		t.Errorf("beside a usage of 9: %+v", r)
 	}
+	r, chunks, text = answerOf([]string{" air", " flow"}, func(i int, c *record.Chunk) {
+		if i == 0 {
+			c.Kind = record.Reasoning
+		}
+	})
+	r.CompletionTokens, r.HiddenTokens = 32, 30
+	if c.Count(&r, chunks, text); r.Counted != record.Unset || chunks[0].Tokens != 0 {
+		t.Errorf("a summary of reasoning was counted: %d", r.Counted)
+	}
 	r, chunks, text = answerOf([]string{" air", " flow"}, nil)
 	if c.Count(&r, chunks, text[1:]); r.Counted != record.Unset {
 		t.Errorf("text that is not what was streamed was counted: %d", r.Counted)

@@ -135,9 +135,10 @@ func (t *Target) takeWords() bool {
 	const before = "the"
 	alone := tokens(before)
 	goesOn := func(w string) bool { return tokens(before+" "+w) == alone+1 }
-	first := func(w string) bool { return tokens(w) == 1 }
+	begins := func(w string) bool { return tokens(w) == 1 }
+	first := begins
 	// As with the server's own tokenizer: some templates write a space before a prompt.
-	if both := func(w string) bool { return first(w) && goesOn(w) }; count(t.Options.Vocab.FirstWords(), both) >= fewestFirst {
+	if both := func(w string) bool { return begins(w) && goesOn(w) }; count(t.Options.Vocab.FirstWords(), both) >= fewestFirst {
 		first = both
 	}
 	v, err := t.Options.Vocab.Restrict(goesOn, first)

@@ -113,28 +113,20 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int
 		levels = []int{10}
 	}
 	var done []*audit.Level
-	if p.Format != "json" {
-		report.CheckHead(e.Stdout, c.Ref, c.Window)
-	}
 	for _, c.API = range audit.APIs() {
-		if p.Format != "json" {
-			fmt.Fprintln(e.Stdout, c.API)
-		}
 		for _, n := range levels {
+			fmt.Fprintf(e.Stderr, "checking %s at %s\n", c.API, say.Plural(n, "stream"))
 			l, err := c.Level(ctx, n)
 			if err != nil {
 				return Done, fmt.Errorf("check %s: %w", c.API, err)
 			}
 			done = append(done, l)
-			if p.Format != "json" {
-				report.CheckLevel(e.Stdout, l)
-			}
 		}
 	}
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, done)
 	}
-	report.CheckAPIs(e.Stdout, done)
+	report.CheckAPIs(e.Stdout, c.Ref, c.Window, done)
 	return Done, nil
 }
 

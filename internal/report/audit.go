@@ -99,8 +99,9 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	}
 }
 
-// CheckAPIs says with which APIs the mean TTFT is true.
-func CheckAPIs(w io.Writer, levels []*audit.Level) {
+// CheckAPIs says with which APIs the mean TTFT is true, and under that shows the levels of
+// each.
+func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, levels []*audit.Level) {
 	const limit = .1 // ms
 	var off []string
 	for _, l := range levels {
@@ -115,7 +116,14 @@ func CheckAPIs(w io.Writer, levels []*audit.Level) {
 	if len(off) > 0 {
 		text = fmt.Sprintf("at %d of %d levels, not with %s", len(levels)-len(off), len(levels), strings.Join(off, ", "))
 	}
-	fmt.Fprintf(w, "\nThe mean TTFT is within %g ms of the truth %s.\n", limit, text)
+	fmt.Fprintf(w, "The mean TTFT is within %g ms of the truth %s.\n\n", limit, text)
+	CheckHead(w, r, window)
+	for i, l := range levels {
+		if i == 0 || l.API != levels[i-1].API {
+			fmt.Fprintln(w, l.API)
+		}
+		CheckLevel(w, l)
+	}
 }
 
 // levelsWithin are the levels from the smallest to the last before one whose worst

@@ -94,7 +94,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	facts = append(facts, []string{
 		fmt.Sprintf("carries %s/s (%s, 80 %%)", say.Quantity(o.Capacity*scale), fromTo(o.Interval, scale)),
 		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
-		fmt.Sprintf("enough with a probability of %s, by the errors to expect of the twin", likely(o.Enough)), o.Claim + " is reached first",
+		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", likely(o.Enough), asked(x.Sure)), o.Claim + " is reached first",
 	})
 	more := ""
 	switch {
@@ -168,6 +168,14 @@ func howSure(x *choose.Choice) []string {
 		return []string{first}
 	}
 	return []string{first, "not told apart from it: " + strings.Join(others, ", ")}
+}
+
+// asked is the probability that --sure wants.
+func asked(sure float64) string {
+	if sure == 0 {
+		return ""
+	}
+	return " (" + say.Percent(sure) + " wanted)"
 }
 
 // likely writes a probability that was found out by drawing: none is certain.

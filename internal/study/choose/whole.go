@@ -30,6 +30,7 @@ const (
 
 	mostPooled     = 16   // engines of an option beside the first of which it is looked for what they carry together
 	nearlyCheapest = 1.25 // times the first, and compared with it so
+	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
 )
 
 // together puts the first options together and asks them all that is wanted. A router evens
@@ -52,9 +53,13 @@ func (r *race) together(ctx context.Context) error {
 	// Those that may be the cheapest are compared by what their engines carry together.
 	list = r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	var near []*Option
+	dearer := nearlyCheapest
+	if r.wanted.Sure > 0 {
+		dearer = nearlySure
+	}
 	for i := range list {
 		o := &list[i]
-		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || o.Engines <= mostPooled && r.total(o) <= nearlyCheapest*r.total(&list[0])) {
+		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || o.Engines <= mostPooled && r.total(o) <= dearer*r.total(&list[0])) {
 			near = append(near, o)
 		}
 	}
@@ -162,8 +167,44 @@ func (r *race) joined(n int) *effort {
 	return &e
 }
 
-// pool finds what an option's engines carry together.
+// pool finds what an option's engines carry together, and of how many that is as likely to
+// be enough as is wanted: fewer than engines alone make one expect, for a router evens out
+// what comes to each.
 func (r *race) pool(ctx context.Context, o *Option) error {
+	if err := r.carry(ctx, o); err != nil {
+		return err
+	}
+	sure, tried := *o, map[int]bool{o.Engines: true}
+	for {
+		n := r.sureOf(o)
+		if n == 0 || tried[n] || n > mostJoined || len(tried) > mostTries {
+			break
+		}
+		tried[n] = true
+		x, err := r.whole(ctx, o, n)
+		if err != nil {
+			return err
+		}
+		if x == nil || !x.Met {
+			break
+		}
+		o.Whole = x
+		r.count(o, n)
+		if err := r.carry(ctx, o); err != nil {
+			return err
+		}
+		if now := r.sureOf(o); now <= n && (n < sure.Engines || r.sureOf(&sure) > sure.Engines) {
+			sure = *o
+		}
+	}
+	*o = sure
+	return nil
+}
+
+const mostTries = 4 // numbers of engines that are tried
+
+// carry finds what so many of an option's engines carry together.
+func (r *race) carry(ctx context.Context, o *Option) error {
 	d, err := deploy.Parse(o.Whole.Spec)
 	if err != nil {
 		return err

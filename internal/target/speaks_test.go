@@ -21,7 +21,7 @@ func only(url string, paths ...string) http.Handler {
 				ask.Header = r.Header
 				answer, err := http.DefaultClient.Do(ask)
 				if err != nil {
-					http.Error(w, err.Error(), 502)
+					http.Error(w, err.Error(), http.StatusBadGateway)
 					return
 				}
 				defer answer.Body.Close()

@@ -75,8 +75,7 @@ func TestSubAgents(t *testing.T) {
 	v := conversations(t, func(c *ConversationConfig) { c.SubAgents = law })
 	asked, squares, started, most, sessions := 0, 0, 0, 0, int64(4000)
 	for s := range sessions {
-		var waits map[int64]int
-		waits = map[int64]int{}
+		waits := map[int64]int{}
 		todo, seen, total := []int64{s}, map[int64]bool{}, 0
 		for len(todo) > 0 {
 			item := todo[0]

@@ -127,6 +127,8 @@ func (f *search) show(look *Probe) {
 // overRequests how many requests of it.
 const overLimit, overRequests = 1.1, 100
 
+// lowerStill is how much lower a look far below the limit is expected to be, of what it would
+// be by the violations seen before the loads that are fitted.
 const lowerStill = 0.75
 
 // affordMain is the same of the loads that are fitted.

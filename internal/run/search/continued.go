@@ -23,7 +23,7 @@ const (
 	// sharedError is the part of a fit's variance that is the same on all launches.
 	sharedError = 0.5
 	// launchTells is the standard error of a launch's capacity, in its logarithm, above which
-	// the mean over launches is better without it.
+	// it has no part in the mean over launches, where others tell more.
 	launchTells = 0.25
 )
 
@@ -137,9 +137,6 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	}
 	f.launch = now
 	if len(values) == 0 {
-		return own, 1
-	}
-	if own.Reason == "" && own.SE > launchTells {
 		return own, 1
 	}
 	tells(own)

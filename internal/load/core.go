@@ -41,6 +41,7 @@ type Config struct {
 	Window   int64 // its length; 0 with Requests
 	Requests int64 // or: it ends at the due time of its request Requests+1
 	Total    int64 // requests that are sent in all, 0 for no end of them
+	Share    Share // what of it is carried out here; [Config.Divided] makes one part of a whole load
 	Timeout  int64 // how long a request is followed after it was eligible, and held after it was due; 0 for ever
 
 	// Extend is asked when all requests of the window have ended: for a later
@@ -174,8 +175,8 @@ type Core struct {
 	t0  int64 // begin of the window, never while it is not known
 	t1  int64 // end of the window, never while it is not known
 
-	nextID   int64
-	nextItem int64   // of what comes by itself
+	nextID   int64   // of this share, where requests follow one another
+	nextItem int64   // of what comes by itself: the next of this share
 	nextDue  int64   // open loop: of the next arrival
 	later    []Ask   // what follows requests that have ended: users' next, turns; by due time
 	stagger  stagger // and those who have not begun
@@ -248,13 +249,15 @@ func NewCore(cfg Config) *Core {
 		c.look = firstLook
 		c.backlog = backlog{from: cfg.Warmup, width: max(1, cfg.Expect/looks/lookBlocks)}
 	}
-	if cfg.Arrivals != nil {
-		c.nextDue = cfg.Arrivals.Next()
-	} else {
-		c.stagger = stagger{users: cfg.Users, left: cfg.Users, took: cfg.Stagger, by: cfg.Begun}
+	if cfg.Arrivals == nil {
+		c.stagger = newStagger(cfg)
+		c.nextItem = cfg.Share.first(0)
 	}
 	if cfg.Arrivals != nil || cfg.Users == 0 || !cfg.Settle {
 		c.open(cfg.Warmup)
+	}
+	if cfg.Arrivals != nil {
+		c.nextArrival()
 	}
 	return c
 }
@@ -283,7 +286,7 @@ func (c *Core) opened() int64 {
 // begun, its end not before a window that counts requests has had them all.
 func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 
-// Begun is how many items came by themselves so far: those of lower numbers.
+// Begun is how many items came by themselves so far: those of lower numbers, of this share.
 func (c *Core) Begun() int64 { return c.nextItem }
 
 // InFlight is how many requests have been sent and have not ended.
@@ -337,7 +340,7 @@ func (c *Core) after(begin int64) int64 {
 // due is when the next request is.
 func (c *Core) due() int64 {
 	switch {
-	case c.cfg.Total > 0 && c.nextID >= c.cfg.Total:
+	case c.cfg.Total > 0 && c.number() >= c.cfg.Total:
 		return Never
 	case c.begins():
 		return max(c.stagger.next, c.floor)
@@ -347,6 +350,64 @@ func (c *Core) due() int64 {
 		return max(c.later[0].Due, c.floor)
 	}
 	return Never
+}
+
+// number is that of the next request: of its item where each comes by itself, which all
+// workers count alike, else among those of this share.
+func (c *Core) number() int64 {
+	if c.cfg.Follow == nil {
+		return c.nextItem
+	}
+	return c.nextID
+}
+
+// id is the id of the next request, which no other worker's has.
+func (c *Core) id() int64 {
+	if c.cfg.Follow == nil || c.cfg.Share.whole() {
+		return c.number()
+	}
+	return c.nextID*int64(c.cfg.Share.Of) + int64(c.cfg.Share.Rank)
+}
+
+// nextArrival takes the next arrival of this share. Those of others pass by; where the
+// window ends after so many requests they count.
+func (c *Core) nextArrival() {
+	for {
+		c.nextDue = c.cfg.Arrivals.Next()
+		if c.nextDue == Never || c.cfg.Share.Has(c.nextItem) || c.cfg.Total > 0 && c.number() >= c.cfg.Total {
+			return
+		}
+		if c.nextItem++; c.cfg.Follow == nil {
+			c.untie(max(c.nextDue, c.floor))
+			c.counts(max(c.nextDue, c.floor))
+		}
+	}
+}
+
+// untie puts off a request that would end the window, being one more than it counts,
+// and is due with or before one of those: users who all ask at once, or whose answers
+// were heard of in another order than they came. It reports whether it did.
+func (c *Core) untie(due int64) bool {
+	tied := c.full() && due <= c.latest
+	if tied {
+		c.floor = c.latest + 1
+	}
+	return tied
+}
+
+// counts says whether a request that is due is of the window's; one more than it counts
+// ends it.
+func (c *Core) counts(due int64) bool {
+	switch {
+	case due < c.t0 || due >= c.t1:
+	case c.full():
+		c.t1, c.floor = due, due
+	default:
+		c.cohort++
+		c.latest = max(c.latest, due)
+		return true
+	}
+	return false
 }
 
 // begins says that the next request is a user's first.
@@ -514,23 +575,20 @@ func (c *Core) retries(p pending, e Event) bool {
 // admit takes up every request that is due by now.
 func (c *Core) admit(now int64) {
 	for !c.draining && c.due() <= now && c.due() != Never {
-		if c.full() && c.t1 == Never && c.due() <= c.latest {
-			// Request N+1 ends the window at its due time, so it must not be
-			// due with or before one of the N: users who all ask at once, or
-			// whose answers were heard of in another order than they came.
-			c.floor = c.latest + 1
+		if c.untie(c.due()) {
 			continue
 		}
-		p := pending{id: c.nextID, item: next, due: c.due(), after: record.Unset}
+		p := pending{id: c.id(), item: next, due: c.due(), after: record.Unset}
 		c.nextID++
 		if c.look > 0 {
 			c.backlog.changeBy(p.due, 1)
 		}
+		arrives := false
 		switch {
 		case c.begins():
 			c.begin(p.due)
 		case c.arrives():
-			c.nextDue = c.cfg.Arrivals.Next()
+			arrives = true
 		default:
 			ask := c.later[0]
 			c.later = c.later[1:]
@@ -541,20 +599,18 @@ func (c *Core) admit(now int64) {
 		}
 		if p.item == next {
 			p.item = c.nextItem
-			c.nextItem++
+			if c.nextItem++; !arrives {
+				c.nextItem = c.cfg.Share.first(c.nextItem)
+			}
 			if c.cfg.Follow != nil {
 				p.session = &session{first: p.id, due: p.due, left: 1}
 			}
 		}
-		switch {
-		case p.due < c.t0 || p.due >= c.t1:
-		case c.full():
-			c.t1, c.floor = p.due, p.due
-		default:
-			p.cohort = true
-			c.cohort++
+		if p.cohort = c.counts(p.due); p.cohort {
 			c.unended++
-			c.latest = max(c.latest, p.due)
+		}
+		if arrives {
+			c.nextArrival()
 		}
 		if c.stop || c.cfg.Cap > 0 && (len(c.running) >= c.cfg.Cap || len(c.waiting) > 0) {
 			c.waiting = append(c.waiting, p)
@@ -585,8 +641,10 @@ func (c *Core) begin(due int64) {
 	c.open(max(c.cfg.Warmup, t0))
 }
 
-// full says that the window has had all the requests it counts.
-func (c *Core) full() bool { return c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests }
+// full says that the window has had all the requests it counts, and its end is to come.
+func (c *Core) full() bool {
+	return c.t1 == Never && c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests
+}
 
 // start sends a request that was eligible at a time.
 func (c *Core) start(p pending, eligible int64) {

@@ -25,11 +25,25 @@ const (
 	together = 4
 )
 
+// newStagger is that of a worker's users. Those of several workers begin one after the
+// other too.
+func newStagger(cfg Config) stagger {
+	s := stagger{users: cfg.Users, left: cfg.Users, took: cfg.Stagger, by: cfg.Begun}
+	if w := cfg.Share; !w.whole() && s.users > 0 {
+		s.next = int64(s.share() * float64(s.took) * float64(w.Rank) / float64(w.Of))
+	}
+	return s
+}
+
+// share is what of the time of one request is between the last who began and the next.
+func (s *stagger) share() float64 {
+	return max(1/float64(max(together, s.users-s.left)), spread/float64(s.users))
+}
+
 // begin takes the next user out and sets when the one behind begins.
 func (s *stagger) begin() {
 	s.left--
-	share := max(1/float64(max(together, s.users-s.left)), spread/float64(s.users))
-	gap := int64(share * float64(s.took))
+	gap := int64(s.share() * float64(s.took))
 	if s.left > 0 && s.by > 0 {
 		gap = min(gap, max(0, s.by-s.next)/int64(s.left))
 	}

@@ -51,6 +51,7 @@ type WallConfig struct {
 	Source  workload.Source
 	Sink    record.Sink
 	Point   int32
+	Share   Share       // what of the items that come by themselves is asked here
 	Ahead   int         // requests to prepare ahead
 	Spare   int         // idle connections to keep ahead of need
 	Nonce   string      // of this point, in front of each request's id
@@ -90,7 +91,7 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 
 // renderAhead prepares requests in order, as far ahead as made has room.
 func (w *Wall) renderAhead() {
-	for item := int64(0); ; item++ {
+	for item := w.cfg.Share.first(0); ; item = w.cfg.Share.first(item + 1) {
 		f := w.build(item, record.Unset)
 		select {
 		case w.made <- f:

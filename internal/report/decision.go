@@ -140,7 +140,7 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 			if f.Cause == explain.Unknown {
 				step.Then = "Not known. What would tell: " + say.Plain(f.Confirm) + "."
 			} else {
-				step.Then = say.Plain(string(f.Cause)) + confidenceText(f) + "."
+				step.Then = say.Plain(found.Name(f.Cause)) + confidenceText(f) + "."
 				if f.Try != nil {
 					step.Then += " Try " + say.Plain(trialText(f.Try)) + "."
 				}

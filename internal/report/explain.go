@@ -15,9 +15,6 @@ import (
 
 // What limits a run, in words.
 
-// inWords is a cause with its article, as a sentence has it.
-func inWords(c explain.Cause) string { return string(c) }
-
 // symptomText is the symptom and how much of it there is.
 func symptomText(d *explain.Diagnosis) string {
 	return say.Plain(d.Symptom.Of + " " + strings.ToUpper(string(d.Symptom.Metric)) + " " + say.Quantity(d.Value) + " ms")
@@ -67,7 +64,7 @@ func limitSentence(x *inspect.Explanation) string {
 	if d.Primary.Cause == explain.Unknown {
 		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.Plain(d.Primary.Claim))
 	}
-	return fmt.Sprintf("%s at %s is limited by %s (%s).", symptomName(d.Symptom), at.Load, inWords(d.Primary.Cause), d.Primary.Confidence)
+	return fmt.Sprintf("%s at %s is limited by %s (%s).", symptomName(d.Symptom), at.Load, at.Name(d.Primary.Cause), d.Primary.Confidence)
 }
 
 func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
@@ -163,7 +160,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 		return ""
 	}
 	path := []string{"the SLO is not met", symptomName(d.Symptom), branchOf(d.Primary.Cause, d.Symptom.Metric)}
-	return strings.Join(append(path, inWords(d.Primary.Cause)), " → ")
+	return strings.Join(append(path, p.Name(d.Primary.Cause)), " → ")
 }
 
 // WriteExplanation writes what limits a run for a terminal.
@@ -186,7 +183,7 @@ func WriteExplanation(w io.Writer, x *inspect.Explanation, s Style) error {
 			if r.To != r.From {
 				span = "from " + r.From + " to " + r.To
 			}
-			p.hanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+inWords(r.Cause))
+			p.hanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
 		}
 	}
 	for i := range x.Points {
@@ -216,7 +213,7 @@ func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
 			writeRow(p, s, "try", trialOf(f))
 			continue
 		}
-		writeFinding(p, s, f)
+		writeFinding(p, s, x, f)
 		for k := range d.Also {
 			a := &d.Also[k]
 			writeRow(p, s, "also", say.Plain(a.Claim), trialOf(a))
@@ -250,13 +247,13 @@ func writeRow(p *printer, s Style, name string, items ...string) {
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, s Style, f *explain.Finding) {
+func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding) {
 	var evidence, excluded []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
 	}
 	for _, e := range f.Excluded {
-		excluded = append(excluded, string(e.Cause)+": "+e.Because)
+		excluded = append(excluded, x.Name(e.Cause)+": "+e.Because)
 	}
 	writeRow(p, s, "because", evidence...)
 	writeRow(p, s, "not", excluded...)

@@ -128,8 +128,7 @@ type Case struct {
 	Twin    *Twin // nil where the server's model or accelerator is not known, or no twin was asked
 	Unasked bool  // twins could be asked, and were not: it takes longer
 	Command string
-	// Knob gives the server's name of a setting of vLLM's, "" where it has none; nil: it is vLLM.
-	Knob func(name string) string `json:"-"`
+	Engine  string // [SGLang], else the names are vLLM's
 }
 
 // Diagnosis is what limits one symptom: the finding to act on, and others that matter
@@ -282,8 +281,8 @@ func candidates(c *Case) (list []candidate) {
 
 // finding puts a candidate into words.
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
-	w := wording(x.cause, c.Symptom.Metric, c.Facts)
-	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: once(x.evidence), Confirm: w.confirm}
+	w := wordingFor(c.Engine, x.cause, c.Symptom.Metric, c.Facts)
+	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.once(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {
 		for _, t := range c.Twin.Trials[x.cause] {
 			if t.Gain >= Least {
@@ -292,19 +291,16 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
-	knob := w.knob
-	if c.Knob != nil {
-		knob = c.Knob(knob)
-	}
-	if f.Try == nil && knob != "" {
-		f.Try = &Trial{Knob: knob, To: w.to}
+	if f.Try == nil && w.knob != "" {
+		f.Try = &Trial{Knob: w.knob, To: w.to}
 	}
 	return f
 }
 
 // once leaves out what stands there already: several rules may rest on one fact.
-func once(list []Evidence) (out []Evidence) {
+func (c *Case) once(list []Evidence) (out []Evidence) {
 	for _, e := range list {
+		e.Signal = Signal(InWords(c.Engine, string(e.Signal)))
 		if !slices.ContainsFunc(out, func(o Evidence) bool { return o.Signal == e.Signal }) {
 			out = append(out, e)
 		}
@@ -314,9 +310,10 @@ func once(list []Evidence) (out []Evidence) {
 
 // notKnown says why, and what would tell.
 func notKnown(c *Case, why string, open []candidate) Finding {
+	why = InWords(c.Engine, why)
 	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c, open)}
 	for i := range open[:min(len(open), 2)] {
-		f.Evidence = append(f.Evidence, open[i].evidence...)
+		f.Evidence = append(f.Evidence, c.once(open[i].evidence)...)
 	}
 	return f
 }

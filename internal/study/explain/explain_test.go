@@ -3,6 +3,7 @@ package explain
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pitot/internal/data/metric"
@@ -246,6 +247,37 @@ func TestObserveNothing(t *testing.T) {
 				}
 			}
 			Diagnose(&Case{Symptom: s, Facts: Observe(s, list)})
+		}
+	}
+}
+
+// What is said of an SGLang server has none of vLLM's names, and its flags.
+func TestSGLangsNames(t *testing.T) {
+	for _, cause := range causes {
+		for _, m := range []metric.Name{metric.TTFT, metric.TPOT} {
+			for _, f := range []Facts{{}, {HitShare: {Value: 0.5}}} {
+				w := wordingFor(SGLang, cause, m, f)
+				for _, text := range []string{w.claim, w.confirm, w.knob, InWords(SGLang, string(cause))} {
+					for _, alone := range []string{"vllm", "max_num", "gpu_memory_utilization", "enable_prefix_caching", "async_scheduling", "tensor_parallel_size"} {
+						if strings.Contains(text, alone) {
+							t.Errorf("%s of %s: %q", cause, m, text)
+						}
+					}
+				}
+			}
+		}
+	}
+	c := Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 2000, Engine: SGLang, Facts: Facts{}}
+	for signal, x := range map[Signal]float64{QueueMean: 1800, TTFTMean: 1900, WaitingOften: 1, Running: 8, RunningMost: 8, KVMost: .1, Preempted: 0, MaxSeats: 8} {
+		c.Facts.Set(signal, x, "", FromServer)
+	}
+	p := Diagnose(&c).Primary
+	if p.Cause != Seats || p.Try == nil || p.Try.Knob != "max_running_requests" || !strings.Contains(p.Confirm, "sglang:num_queue_reqs") {
+		t.Errorf("%+v, try %+v", p, p.Try)
+	}
+	for _, e := range p.Evidence {
+		if strings.Contains(string(e.Signal), "max_num") {
+			t.Errorf("evidence %q", e.Signal)
 		}
 	}
 }

@@ -39,7 +39,8 @@ type Explanation struct {
 type Point struct {
 	Index     int                 `json:"point"`
 	Load      string              `json:"load"`
-	Value     float64             `json:"value"` // of the load
+	Value     float64             `json:"value"`            // of the load
+	Engine    string              `json:"engine,omitempty"` // [explain.SGLang], else settings have vLLM's names
 	Met       result.Met          `json:"slo_met,omitempty"`
 	Symptoms  []explain.Diagnosis `json:"diagnoses"`
 	NoFinding string              `json:"why_none,omitempty"`
@@ -202,6 +203,12 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		n, tokens, effort = askedQuickly, tokensQuickly, predict.Brief
 	}
 	seen := r.Seen()
+	if d != nil {
+		out.Engine = ""
+		if d.Software == deploy.SGLang {
+			out.Engine = explain.SGLang
+		}
+	}
 	known := explain.Facts{}
 	told(known, measured, p, d)
 	toldByServer(known, p, samples)
@@ -215,10 +222,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		what = r.First(first).WhatIf(d, held, effort)
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil}
-		if d != nil {
-			c.Knob = d.Knob
-		}
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Engine: out.Engine}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue
@@ -236,6 +240,18 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	}
 	return out, what != nil
 }
+
+// engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
+func engineOf(run *result.Run) string {
+	_, settings, _ := strings.Cut(run.Target.Spec, "?")
+	if run.Target.Server["engine"] == explain.SGLang || run.Target.Kind != "http" && slices.Contains(strings.Split(settings, "&"), "engine="+explain.SGLang) {
+		return explain.SGLang
+	}
+	return ""
+}
+
+// Name is what a cause is called of the point's server.
+func (p *Point) Name(c explain.Cause) string { return explain.InWords(p.Engine, string(c)) }
 
 // through is how many tokens of answers there are up to so many measured requests, those
 // of the warm-up included: what each twin has to serve.
@@ -413,7 +429,7 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 			for _, is := range of[1].Symptoms {
 				from, to := was.Primary.Cause, is.Primary.Cause
 				if was.Symptom == is.Symptom && from != to && from != explain.Unknown && to != explain.Unknown {
-					list = append(list, Change{was.Symptom, of[0].Load, from, to})
+					list = append(list, Change{was.Symptom, of[0].Load, of[0].Name(from), of[1].Name(to)})
 				}
 			}
 		}
@@ -443,5 +459,5 @@ func known(dir string, run *result.Run, at int) Point {
 type Change struct {
 	Symptom  explain.Symptom
 	Load     string
-	From, To explain.Cause
+	From, To string // causes, as each server calls them
 }

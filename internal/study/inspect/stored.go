@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"math"
+	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -69,6 +70,9 @@ func Stored(dir string, run *result.Run) *Explanation {
 		}
 		p := pointOf(run, from.Point)
 		p.NoFinding = from.WhyNone
+		if strings.Contains(f.Deployment, "engine="+explain.SGLang) {
+			p.Engine = explain.SGLang
+		}
 		for k := range from.Diagnoses {
 			d := &from.Diagnoses[k]
 			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, Primary: found(&d.Primary)}
@@ -102,7 +106,7 @@ func found(f *result.Finding) explain.Finding {
 // pointOf is a point of which nothing was found yet.
 func pointOf(run *result.Run, i int) Point {
 	p := &run.Points[i]
-	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Symptoms: []explain.Diagnosis{}}
+	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Engine: engineOf(run), Symptoms: []explain.Diagnosis{}}
 	if p.SLO != nil {
 		out.Met = p.SLO.Met
 	}

@@ -98,11 +98,11 @@ func TestChanged(t *testing.T) {
 		a, b *result.Run
 		want []Change
 	}{
-		{"another cause", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.KVCache), []Change{{symptom, "4.00 req/s", explain.Seats, explain.KVCache}}},
+		{"another cause", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.KVCache), []Change{{symptom, "4.00 req/s", string(explain.Seats), string(explain.KVCache)}}},
 		{"the same", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.Seats), nil},
 		{"not known of one", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.Unknown), nil},
 		{"another load", kept([]float64{4}, explain.Seats), kept([]float64{5}, explain.KVCache), nil},
-		{"one of two loads", kept([]float64{1, 4}, explain.Compute, explain.Seats), kept([]float64{1, 4}, explain.Compute, explain.KVCache), []Change{{symptom, "4.00 req/s", explain.Seats, explain.KVCache}}},
+		{"one of two loads", kept([]float64{1, 4}, explain.Compute, explain.Seats), kept([]float64{1, 4}, explain.Compute, explain.KVCache), []Change{{symptom, "4.00 req/s", string(explain.Seats), string(explain.KVCache)}}},
 		{"records that are gone", measuredAt(4), kept([]float64{4}, explain.KVCache), nil},
 	} {
 		if d := cmp.Diff(c.want, Changed("no such a", c.a, "no such b", c.b)); d != "" {

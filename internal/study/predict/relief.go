@@ -105,13 +105,21 @@ func number(to string) int {
 var knobs = []knob{
 	{"max_num_seqs", []explain.Cause{explain.Seats, explain.KVCache, explain.Bandwidth},
 		func(d *deploy.Deployment) []string {
-			return multiples(d.Settings.MaxNumSeqs, 1, d.Settings.MaxNumBatchedTokens, 2, 4, 0.5)
+			most := d.Settings.MaxNumBatchedTokens
+			if d.Software == deploy.SGLang { // which has no such limit
+				most = 1 << 16
+			}
+			return multiples(d.Settings.MaxNumSeqs, 1, most, 2, 4, 0.5)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumSeqs) },
 		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }, false},
 	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
 		func(d *deploy.Deployment) []string {
-			return multiples(d.Settings.MaxNumBatchedTokens, max(d.Settings.MaxNumSeqs, 128), 1<<16, 2, 4, 0.5, 0.25)
+			least := max(d.Settings.MaxNumSeqs, 128)
+			if d.Software == deploy.SGLang {
+				least = 128
+			}
+			return multiples(d.Settings.MaxNumBatchedTokens, least, 1<<16, 2, 4, 0.5, 0.25)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
 		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }, false},
@@ -147,6 +155,15 @@ var knobs = []knob{
 			f := &d.Settings.Frontend
 			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
 		}, false},
+	{"schedule_conservativeness", []explain.Cause{explain.KVCache}, // of SGLang: less of a request's answer is kept free for it
+		func(d *deploy.Deployment) []string {
+			if d.Software != deploy.SGLang || d.Given["schedule_conservativeness"] != "" {
+				return nil
+			}
+			return []string{"0.3", "1.3"}
+		},
+		func(*deploy.Deployment) string { return "1" },
+		func(d *deploy.Deployment, to string) { _ = d.Set("schedule_conservativeness", to) }, false}, // our own
 	{"stream_interval", []explain.Cause{explain.Frontend},
 		func(d *deploy.Deployment) []string { return multiples(max(d.Settings.StreamInterval, 1), 1, 64, 4) },
 		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
@@ -166,10 +183,13 @@ var knobs = []knob{
 // such knob.
 func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok bool) {
 	for i := range knobs {
-		if k := &knobs[i]; k.name == t.Knob && slices.Contains(k.turns(d), t.To) {
-			c := copied(d)
-			k.set(c, t.To)
-			return c, true
+		k := &knobs[i]
+		for _, to := range k.turns(d) {
+			if d.Knob(k.name) == t.Knob && d.KnobValue(k.name, to) == t.To {
+				c := copied(d)
+				k.set(c, to)
+				return c, true
+			}
 		}
 	}
 	return nil, false
@@ -177,15 +197,23 @@ func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok 
 
 // turns are the trials that may help against a cause.
 func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
-	if d.Software == deploy.SGLang { // the knobs are vLLM's
-		return nil
-	}
 	for i := range knobs {
 		if k := &knobs[i]; slices.Contains(k.of, cause) {
-			for _, to := range k.turns(d) {
-				list = append(list, explain.Trial{Knob: k.name, From: k.from(d), To: to, ChangesAnswers: k.changesAnswers})
-			}
+			list = append(list, k.trials(d)...)
 		}
+	}
+	return list
+}
+
+// trials are all turns of a knob, in the names of the deployment's engine; none where that
+// has no such knob.
+func (k *knob) trials(d *deploy.Deployment) (list []explain.Trial) {
+	name := d.Knob(k.name)
+	if name == "" {
+		return nil
+	}
+	for _, to := range k.turns(d) {
+		list = append(list, explain.Trial{Knob: name, From: d.KnobValue(k.name, k.from(d)), To: d.KnobValue(k.name, to), ChangesAnswers: k.changesAnswers})
 	}
 	return list
 }

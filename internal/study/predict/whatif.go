@@ -78,6 +78,9 @@ func (r *Recording) Seen() []explain.Request {
 func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Effort) *WhatIf {
 	r = r.farther(facts[explain.RoundTrip].Value / 1e3)
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
+	if d.Software == deploy.SGLang {
+		w.Name += "?engine=" + deploy.SGLang
+	}
 	seen := r.features(facts)
 	w.members = make([]member, effort.drawn)
 	InParallel(effort.drawn, func(i int) { w.members[i] = w.member(perturbed(d, uint64(i), 1), seen) })

@@ -32,6 +32,33 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// What is proposed of SGLang are its flags, and they turn the twin.
+func TestTurnsOfSGLang(t *testing.T) {
+	d := deployment(t, "llama-3.1-8b@h100?engine=sglang&disable_radix_cache=true&max_running_requests=8")
+	seen := map[string]bool{}
+	for _, cause := range modelled {
+		for _, trial := range turns(d, cause) {
+			seen[trial.Knob+" "+trial.To] = true
+			c, ok := Turn(d, trial)
+			if !ok {
+				t.Errorf("%+v turns nothing", trial)
+				continue
+			}
+			if trial.Knob == "disable_radix_cache" && !c.Settings.EnablePrefixCaching {
+				t.Errorf("%+v leaves the cache off", trial)
+			}
+			if trial.Knob != "tokenizer_worker_num" && !deploy.Settable(trial.Knob) {
+				t.Errorf("%s is no setting", trial.Knob)
+			}
+		}
+	}
+	for _, want := range []string{"max_running_requests 16", "chunked_prefill_size 16384", "disable_radix_cache false", "kv_cache_dtype fp8_e4m3", "schedule_conservativeness 0.3", "tokenizer_worker_num 2"} {
+		if !seen[want] {
+			t.Errorf("%s is not tried, of %v", want, seen)
+		}
+	}
+}
+
 // Twins of the catalogue's deployment find what limits a server that differs from it.
 func TestWhatIf(t *testing.T) {
 	if testing.Short() {

@@ -75,18 +75,34 @@ func (d *Deployment) checkSoftware() error {
 // against: engines of vLLM that compute each for itself.
 func (d *Deployment) Alike() bool { return !d.isSGLang() && !d.Lockstep() && d.pools.prefill == 0 }
 
-// Knob is the engine's name of a setting of vLLM's that means the same, "" where it has none.
+// Knob is the engine's name of a setting of vLLM's that does the same, "" where it has none.
 func (d *Deployment) Knob(name string) string {
 	if !d.isSGLang() {
 		return name
 	}
-	switch name {
-	case "max_num_seqs", "max_num_batched_tokens":
-		return vllmAlone[name]
-	case "kv_cache_dtype", "quantization", "tensor_parallel_size", "power limit":
-		return name
+	if name == "api_server_count" {
+		return "tokenizer_worker_num" // not modelled as a setting, but there is one
 	}
-	return ""
+	if like, alone := vllmAlone[name]; alone {
+		return like
+	}
+	return name
+}
+
+// KnobValue is a value of a setting of vLLM's as the engine has it.
+func (d *Deployment) KnobValue(name, value string) string {
+	if !d.isSGLang() {
+		return value
+	}
+	switch name {
+	case "enable_prefix_caching", "async_scheduling": // its flags say the opposite
+		return strconv.FormatBool(value != "true")
+	case "kv_cache_dtype":
+		if value == "fp8" {
+			return "fp8_e4m3"
+		}
+	}
+	return value
 }
 
 // completeSGLang works out what was left open as SGLang does (memory_hook.py,

@@ -121,6 +121,12 @@ func Definitions() []Definition {
 		}
 		return float64(cached) / float64(prompt), ""
 	}}
+	of[metric.InputsRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+		if f.flow.texts == 0 {
+			return 0, "requests ask for text"
+		}
+		return float64(f.flow.texts) / f.conditions.Seconds(), ""
+	}}
 	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
 		if p.PrefixCache == nil {
 			return 0, "what requests share is not known"

@@ -75,6 +75,7 @@ type flow struct {
 	alike, other       int64 // answers with as many events as usage counted visible tokens, and all others
 	expected, observed int64 // tokens by usage and by chunks or a tokenizer, where both are known
 	byTokenizer        bool
+	texts, generating  int64 // texts that were given a vector or a score, and requests that are answered with tokens
 	noUsage            int64 // answers whose tokens a tokenizer counted, for want of a usage
 }
 
@@ -312,6 +313,9 @@ func withEnds(counted, usage, answers int64) int64 {
 func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 	if r.Outcome == record.OK && window.Holds(r.Done) {
 		w.requests++
+		if r.OutputPlanned == 0 {
+			w.texts += int64(r.Choices)
+		}
 	}
 	const million = 1_000_000
 	reached := r.FirstToken // the prompt has been read
@@ -349,7 +353,11 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		w.expected += visible
 		w.observed += s.Tokens
 	}
+	if r.OutputPlanned != 0 {
+		w.generating++
+	}
 	switch {
+	case r.OutputPlanned == 0 && s.Count == 0: // nothing is generated
 	case r.CompletionTokens >= 0 && s.Count == 0: // nothing to spread over: all at the end
 		end := r.LastToken
 		if end < 0 {

@@ -119,7 +119,7 @@ func (f *Fold) throughput(due int64) result.Throughput {
 	if w.oneEach() {
 		output, uncounted = output+1e6*uncounted, 0
 	}
-	if w.noOutput == 0 {
+	if w.noOutput == 0 && w.generating > 0 {
 		t.OutputTokensPerS = rate(output)
 	}
 	switch {

@@ -79,6 +79,9 @@ type Ask struct {
 	Think         workload.Pause      // of users: between the turns of a conversation, and in a closed loop before what they ask next
 	Stop          workload.Stop       // where answers end
 	Choices       int                 // answers to each request
+	Batch         int                 // texts of a request of a model that generates nothing
+	Query         workload.Lengths    // tokens of what such texts are held against, where the API has that
+	Pooling       bool                // nothing is generated, found out from the API
 	Body          string              // JSON object
 	NoStream      bool
 	Seed          uint64

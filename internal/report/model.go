@@ -126,6 +126,7 @@ func facts(run *result.Run) [][]string {
 			Tree   string
 		}
 		Cache         string
+		Batch         *workload.BatchDescription
 		Conversations *struct {
 			SubAgents string `json:"sub_agents"`
 		}
@@ -164,6 +165,9 @@ func facts(run *result.Run) [][]string {
 	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
 	if w.Sampling.Stop == "natural" && run.Target.Kind == "http" { // nobody told it how many
 		asked = []string{tokens(in) + " tokens in"}
+	}
+	if w.Batch != nil {
+		how, asked = run.Target.API, batchText(tokens(in), w.Batch)
 	}
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
@@ -259,6 +263,18 @@ func facts(run *result.Run) [][]string {
 		out = append(out, present(effect))
 	}
 	return out
+}
+
+// batchText says what the requests are of which nothing is generated.
+func batchText(in string, b *workload.BatchDescription) []string {
+	texts := say.Plural(b.Texts, "text") + " a request"
+	if in != "" {
+		texts += ", " + in + " tokens each"
+	}
+	if b.Query != "" {
+		texts += ", with a query of " + tokens(b.Query) + " tokens"
+	}
+	return []string{texts, "nothing is generated: no TTFT, TPOT or ITL"}
 }
 
 // ordered are the settings of an embedded target that are not as usual. What its
@@ -384,6 +400,9 @@ func (m *PointModel) headline(p *result.Point) {
 	if x := t.RequestsPerS; x != nil {
 		addSentence("%s req/s", say.Quantity(*x))
 	}
+	if x := metric.All().Find(metric.InputsRate); p.Window[x.Field()] > 0 {
+		addSentence("%s %s", say.Quantity(p.Window[x.Field()]), string(x.Unit))
+	}
 	if x := t.OutputTokensPerS; x != nil {
 		addSentence("%s output tok/s", say.Quantity(*x))
 	}
@@ -410,7 +429,7 @@ func (m *PointModel) headline(p *result.Point) {
 func (m *PointModel) further(run *result.Run, p *result.Point) {
 	for _, x := range run.Further() {
 		v, _, _ := p.Figure(x)
-		if v == nil || x.Of == metric.Server || x.Show == metric.Data || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
+		if v == nil || x.Of == metric.Server || x.Show == metric.Data || x.Name == metric.InputsRate || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
 			continue
 		}
 		text := x.Label + " " + written(x.Unit)(*v)

@@ -390,10 +390,10 @@ func (o *Overview) loads(run *result.Run) {
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
 	}
-	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s"}
+	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s", "inputs/s"}
 	var heads metric.Catalogue
 	for _, m := range run.Metrics().Distributions() {
-		if m.Show == metric.Headline {
+		if m.Show == metric.Headline && !(m.Stream && !streams(run)) {
 			heads = append(heads, m)
 		}
 	}
@@ -441,7 +441,7 @@ func (o *Overview) loads(run *result.Run) {
 		case p.Stability == stat.Unstable:
 			mark = "unstable"
 		}
-		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p)}
+		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p), inputs(p)}
 		for _, m := range heads {
 			for _, key := range usual() {
 				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
@@ -466,6 +466,24 @@ func (o *Overview) loads(run *result.Run) {
 	}
 	o.costs = costLegend(run)
 	o.Legend = append(o.Legend, "times in ms")
+}
+
+// streams says whether some point has an answer that was streamed, or none to tell by.
+func streams(run *result.Run) bool {
+	return len(run.Points) == 0 || slices.ContainsFunc(run.Points, func(p result.Point) bool {
+		return p.Metrics.Undefined["ttft_ms"] != notStreaming
+	})
+}
+
+// notStreaming is why a point has no TTFT whose answers come whole.
+const notStreaming = "not streaming"
+
+// inputs are the texts a second that were given a vector or a score, "" of other loads.
+func inputs(p *result.Point) string {
+	if x, ok := p.Window[metric.All().Find(metric.InputsRate).Field()]; ok {
+		return say.Quantity(x)
+	}
+	return ""
 }
 
 // LoadsLegend explains the marks in a table of the loads, and what its columns count

@@ -290,7 +290,11 @@ func (s *source) meanTurns(p *plan.Ask) float64 { return cmp.Or(s.turns, p.MeanT
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	src, err := sourceOf(p, t, point)
-	if err == nil && p.Stop.Natural {
+	switch {
+	case err != nil:
+	case p.Pooling && p.Mix == nil: // its classes have it each
+		src.batch(p, t, point)
+	case p.Stop.Natural:
 		src.Source, src.exact = p.Stop.Of(src.Source), false
 	}
 	return src, err
@@ -494,7 +498,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if !p.Generated() {
 		end.PlannedHits = repeated(src, core.Begun())
 	}
-	if !s.runner.Figures {
+	if !s.runner.Figures && !p.Pooling {
 		end.PrefixCache = s.reuse(src, &tap.sent, items, t0, t1)
 	}
 	end.Missing = told.Missing()

@@ -138,6 +138,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := plannedFiles(p); err != nil {
 		return nil, err
 	}
+	if err := suitsName(p); err != nil {
+		return nil, err
+	}
 	src, err := fromFile(&p.Ask, nobody(), 0)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 			t.Close()
 		}
 	}()
+	if err := suits(p, t.API); err != nil {
+		return nil, err
+	}
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)
 	}

@@ -175,6 +175,9 @@ func (t *Target) checkContextLength(p *plan.Ask) error {
 		return nil
 	}
 	in, out := int(p.Input.Mean()+p.PrefixMean()), int(p.Output.Mean())
+	if !api.Generates(t.API) { // each text stands alone, and nothing comes behind it
+		out = 0
+	}
 	if in+out <= limit {
 		return nil
 	}
@@ -269,7 +272,9 @@ func (t *Target) adapt(ctx context.Context) error {
 			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
-			t.Notes = append(t.Notes, "the server has no chat for this model: completions are measured")
+			t.Notes = append(t.Notes, onlyCompletions)
+		case t.apiGuessed && row.Error == record.ErrNotFound && t.embeds(ctx):
+			return nil
 		case t.applyConcession(row.Detail):
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // odd for one token, but it answers
@@ -284,6 +289,24 @@ func (t *Target) adapt(ctx context.Context) error {
 	}
 	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}
 }
+
+// embeds says whether a server that has neither chat nor completions has embeddings, which
+// are measured then.
+func (t *Target) embeds(ctx context.Context) bool {
+	before, stream := t.API, t.Options.Stream
+	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
+		t.apiGuessed = false
+		t.Notes = slices.DeleteFunc(t.Notes, func(n string) bool { return n == onlyCompletions })
+		t.Notes = append(t.Notes, "the API is openai-embeddings: the server has neither chat nor completions")
+		return true
+	}
+	t.Options.Stream, t.Options.NoTemperature = stream, false
+	_ = t.useAPI(before, "") // it was used before
+	return false
+}
+
+// onlyCompletions says what is measured where there is no chat.
+const onlyCompletions = "the server has no chat for this model: completions are measured"
 
 // applyConcession changes the options as a refusal asks for, where the API knows how.
 func (t *Target) applyConcession(refusal string) bool {

@@ -93,6 +93,13 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 		input += calibrations * (shortWords + longWords)
 		output += 2 * calibrations
 	}
+	if p.Pooling {
+		output = 0
+		if p.Generated() {
+			input += Primings * float64(p.Batch) * (p.Input.Mean() + p.PrefixMean())
+		}
+		return requests, input, output
+	}
 	if p.Generated() {
 		input += Primings * (p.Input.Mean() + p.PrefixMean())
 	}

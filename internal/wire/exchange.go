@@ -69,6 +69,7 @@ type Exchange struct {
 	http       response
 
 	api       api.API
+	pooling   bool // nothing is generated: a choice is the result for one input
 	gunzip    gunzip
 	whole     []byte  // body of an error or of an answer that is not streamed
 	others    []int32 // choices from 64 on that have come
@@ -81,7 +82,7 @@ type Exchange struct {
 
 // NewExchange gives an exchange that can be used again and again.
 func NewExchange(a api.API) *Exchange {
-	x := &Exchange{api: a, dec: a.Decoder()}
+	x := &Exchange{api: a, dec: a.Decoder(), pooling: !api.Generates(a)}
 	x.onBody, x.onPlain, x.onEvent = x.takeBody, x.takePlain, x.takeEvent
 	return x
 }
@@ -643,6 +644,10 @@ func (x *Exchange) judgeWhole() {
 	x.checkUsage()
 	u := &d.Usage
 	switch {
+	case x.pooling && d.Ended:
+		if short := api.Shortage(int64(r.Choices), x.Asked.Choices); short != "" {
+			x.fail(record.Failed, record.ErrMalformed, short)
+		}
 	case !d.Ended && len(d.Parts) == 0:
 		x.fail(record.Failed, record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
 	case len(d.Parts) == 0 && u.Completion <= 0:

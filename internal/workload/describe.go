@@ -23,6 +23,7 @@ type Description struct {
 	Calibration   *CalibrationDescription  `json:"calibration,omitempty"`
 	File          *FileDescription         `json:"file,omitempty"`
 	Mix           *MixDescription          `json:"mix,omitempty"`
+	Batch         *BatchDescription        `json:"batch,omitempty"` // of requests of which nothing is generated
 }
 
 // MixDescription is what classes of requests there are.

@@ -77,6 +77,7 @@ const (
 	TokensPerS    Unit = "tok/s"
 	RequestsPerS  Unit = "req/s"
 	RequestsPerM  Unit = "req/min"
+	InputsPerS    Unit = "inputs/s"
 	Share         Unit = "share" // of 1
 	USDPerMTokens Unit = "$ per M tokens"
 	Count         Unit = "count" // of events

@@ -57,6 +57,7 @@ type Checker struct {
 func faces() map[string]string {
 	return map[string]string{
 		"openai-completions": "vllm", "openai-chat": "vllm", "openai-responses": "vllm", "anthropic": "vllm",
+		"openai-embeddings": "vllm-pooling", "rerank": "vllm-pooling", "tei-embed": "tei", "tei-rerank": "tei",
 		"sglang": "sglang", "tgi": "tgi", "ollama": "ollama", "llamacpp": "llamacpp",
 	}
 }

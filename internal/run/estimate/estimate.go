@@ -181,6 +181,9 @@ func history(a *plan.Ask) float64 {
 func (p Parts) price(e Estimate) Estimate {
 	in, out := means(p.Ask)
 	out *= float64(max(p.Ask.Choices, 1))
+	if p.Ask.Pooling {
+		in, out = in*float64(p.Ask.Batch), 0
+	}
 	e.Input, e.Output = e.Requests*in, e.Requests*out
 	e.Probes = p.Probes
 	price := p.Good.Price()
@@ -190,7 +193,7 @@ func (p Parts) price(e Estimate) Estimate {
 		e.NoPrice = "how long the windows have to be is found out at the start; bound them with --duration"
 	case byToken && e.Requests == 0:
 		e.NoPrice = "how many requests users make in a time is not known beforehand; bound it with --requests"
-	case byToken && (e.Input == 0 || e.Output == 0):
+	case byToken && (e.Input == 0 || e.Output == 0 && !p.Ask.Pooling):
 		e.NoPrice = "how many tokens a file's requests take is not known beforehand"
 	case byTime && p.GPUs == 0:
 		e.NoPrice = "how many GPUs the target has is not known: give --gpus"

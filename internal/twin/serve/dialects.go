@@ -19,6 +19,8 @@ var dialects = []struct {
 	{"tgi", beside(native.TGI)},
 	{"ollama", beside(native.Ollama)},
 	{"llamacpp", beside(native.LlamaCpp)},
+	{"vllm-pooling", beside(native.VLLMPooling)},
+	{"tei", beside(native.TEI)},
 }
 
 // beside is a dialect whose routes stand beside some of vLLM's.

@@ -245,8 +245,9 @@ func (st *stream) send(p []byte) {
 func (st *stream) finish() {
 	switch {
 	case !st.streamed:
+		whole := st.wholeResponse()
 		st.truth.DoneNS = clock.Now()
-		st.conn.out.write(st.wholeResponse())
+		st.conn.out.write(whole)
 	case st.finishClose:
 		st.took("finish-close")
 		if st.distort != nil {

@@ -218,7 +218,8 @@ func (e *OversizedError) Error() string {
 // All lists the APIs there are. Of two routes with the same end the longer stands
 // first.
 func All() []API {
-	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, Triton{}, SGLang{}, TGI{}, LlamaCpp{}, Gemini{}}
+	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, Triton{}, SGLang{}, TGI{}, LlamaCpp{}, Gemini{},
+		Embeddings{}, TEIRerank{}, Rerank{}, TEIEmbed{}}
 }
 
 // Default is the API of a server of which nothing is known yet.

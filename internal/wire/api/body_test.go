@@ -72,6 +72,16 @@ func TestBodyGolden(t *testing.T) {
 			`{"contents":[{"role":"model","parts":[{"text":"ok"}]},{"role":"user","parts":[{"text":"` + words + `"}]}],"systemInstruction":{"parts":[{"text":"be \"brief\""}]},"generationConfig":{"temperature":0,"maxOutputTokens":5}}`},
 		{"triton", Triton{}, workload.Request{Messages: user(generated), Output: 5}, base,
 			`{"text_input":"` + words + `","temperature":0,"max_tokens":5,"stream":true}`},
+		{"embeddings", Embeddings{}, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
+			`{"model":"m","input":["` + words + `","` + escaped + `"],"encoding_format":"float"}`},
+		{"rerank", Rerank{}, workload.Request{Messages: append(user(literal), user(generated)...)}, with(func(o *Options) { o.Body = []byte(`{"top_n":1}`) }),
+			`{"documents":["` + words + `"],"model":"m","query":"` + escaped + `","top_n":1}`},
+		{"rerank, before there is a query", Rerank{}, workload.Request{Messages: user(generated)}, base,
+			`{"model":"m","query":"a","documents":["` + words + `"]}`},
+		{"tei-embed", TEIEmbed{}, workload.Request{Messages: user(generated)}, base,
+			`{"inputs":["` + words + `"]}`},
+		{"tei-rerank", TEIRerank{}, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
+			`{"query":"` + words + `","texts":["` + escaped + `"]}`},
 	} {
 		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
 		if err != nil || string(got) != "kept"+c.want {

@@ -50,8 +50,10 @@ func match(path string, apis []API) (Match, bool) {
 	return Match{}, false
 }
 
-// belowVersion says whether a base goes down into /v1.
-func belowVersion(base string) bool { return strings.Contains(base+"/", "/v1/") }
+// belowVersion says whether a base goes down into /v1, or Cohere's /v2.
+func belowVersion(base string) bool {
+	return strings.Contains(base+"/", "/v1/") || strings.Contains(base+"/", "/v2/")
+}
 
 // cutRoute takes a route from the end of a path.
 func cutRoute(path, route string) (base, model string, ok bool) {

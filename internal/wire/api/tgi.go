@@ -32,28 +32,7 @@ func (TGI) Sign() Sign {
 }
 
 // List implements [API].
-func (TGI) List(body []byte) []Model {
-	name, context := "", int32(0)
-	s := scanner{b: body}
-	s.object(func(key []byte) bool {
-		switch string(key) {
-		case "model_id":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
-			raw, ok := s.rawString()
-			name = unquote(raw)
-			return ok
-		case "max_total_tokens":
-			return s.countNumber(&context)
-		}
-		return s.skipValue()
-	})
-	if name == "" {
-		return nil
-	}
-	return []Model{{name, "tgi", int(max(context, 0))}}
-}
+func (TGI) List(body []byte) []Model { return infoModel(body, "tgi", "max_total_tokens") }
 
 // Headers implements [API].
 func (TGI) Headers(key string) []Header { return Chat{}.Headers(key) }

@@ -1,0 +1,275 @@
+package native
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// Servers of models that generate nothing: each text is one prompt for the engine, whose
+// step it is done with is all that it takes.
+
+// VLLMPooling is vLLM with a pooling model: /v1/embeddings and /v1/rerank, as version 0.32
+// answers there.
+func VLLMPooling(s dialect.Served, base dialect.Dialect) dialect.Dialect {
+	p := pooling{s, vllmError}
+	rerank := dialect.Route{Methods: post, Generate: p.rerank}
+	own := []dialect.Route{{Path: "/v1/embeddings", Methods: post, Generate: p.embeddings}}
+	for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
+		rerank.Path = path
+		own = append(own, rerank)
+	}
+	return &face{base, with(base, own, "/v1/models", "/health", "/ping", "/version", "/load", "/metrics", "/tokenize", "/detokenize"), vllmError}
+}
+
+func vllmError(status int, message string) dialect.Reply {
+	kind := "InternalServerError"
+	switch status {
+	case http.StatusBadRequest:
+		kind = "BadRequestError"
+	case http.StatusNotFound:
+		kind = "NotFoundError"
+	}
+	return dialect.Reply{Status: status, Body: fmt.Appendf(nil, `{"error":{"message":%s,"type":"%s","param":null,"code":%d}}`, dialect.Marshal(message), kind, status)}
+}
+
+// TEI is Text Embeddings Inference: /embed and /rerank, and OpenAI's route.
+func TEI(s dialect.Served, base dialect.Dialect) dialect.Dialect {
+	p := pooling{s, teiError}
+	info := func(*dialect.Request) dialect.Reply {
+		return dialect.Reply{Status: http.StatusOK, Body: fmt.Appendf(nil,
+			`{"model_id":%s,"model_sha":null,"model_dtype":"float16","model_type":{"embedding":{"pooling":"mean"}},"max_concurrent_requests":512,`+
+				`"max_input_length":%d,"max_batch_tokens":16384,"max_batch_requests":null,"max_client_batch_size":4096,"auto_truncate":false,"tokenization_workers":2,"version":"1.8.2","sha":null,"docker_label":null}`,
+			dialect.Marshal(s.Name), s.MaxModelLen)}
+	}
+	own := []dialect.Route{
+		{Path: "/embed", Methods: post, Generate: p.teiEmbed},
+		{Path: "/rerank", Methods: post, Generate: p.teiRerank},
+		{Path: "/v1/embeddings", Methods: post, Generate: p.embeddings},
+		{Path: "/info", Methods: get, Reply: info},
+		health(healthy),
+	}
+	return &face{base, with(base, own, "/v1/models"), teiError}
+}
+
+func teiError(status int, message string) dialect.Reply {
+	kind := "Backend"
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		kind = "Validation"
+	case http.StatusTooManyRequests:
+		kind = "Overloaded"
+	}
+	return tgiError(status, kind, message)
+}
+
+// pooling is what these servers have in common.
+type pooling struct {
+	dialect.Served
+	words func(status int, message string) dialect.Reply // for errors
+}
+
+// usualDimensions are those of a vector of which no other number was asked for.
+const usualDimensions = 384
+
+// dimensionsMost bounds what may be asked for.
+const dimensionsMost = 1 << 16
+
+func (p *pooling) refuse(status int, format string, args ...any) (*dialect.Call, *dialect.Reply) {
+	r := p.words(status, fmt.Sprintf(format, args...))
+	return nil, &r
+}
+
+// embeddings is OpenAI's route.
+func (p *pooling) embeddings(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	var in struct {
+		Model      string          `json:"model"`
+		Input      json.RawMessage `json:"input"`
+		Format     string          `json:"encoding_format"`
+		Dimensions int             `json:"dimensions"`
+	}
+	if problem := decode(req, &in); problem != "" {
+		return p.refuse(http.StatusBadRequest, "%s", problem)
+	}
+	var texts list
+	switch err := json.Unmarshal(in.Input, &texts); {
+	case in.Model != "" && in.Model != p.Name:
+		return p.refuse(http.StatusNotFound, "The model `%s` does not exist.", in.Model)
+	case err != nil:
+		return p.refuse(http.StatusBadRequest, "body.input: Input should be a valid string or a list of them")
+	case len(texts) == 0:
+		return p.refuse(http.StatusBadRequest, "You must pass at least one prompt")
+	case in.Format != "" && in.Format != "float":
+		return p.refuse(http.StatusBadRequest, "body.encoding_format: the mock answers with 'float' alone")
+	case in.Dimensions < 0 || in.Dimensions > dimensionsMost:
+		return p.refuse(http.StatusBadRequest, "body.dimensions: Input should be from 1 to %d", dimensionsMost)
+	}
+	return p.call(req, "", texts, func(b []byte, w *poolingWriter) []byte {
+		b = fmt.Appendf(b, `{"id":"embd-%x","object":"list","created":%d,"model":%s,"data":[`, req.N, int64(p.Began), dialect.Marshal(p.Name))
+		for i := range w.prompts {
+			b = fmt.Appendf(b, `{"index":%d,"object":"embedding","embedding":`, i)
+			b = append(w.vector(b, i, cmp.Or(in.Dimensions, usualDimensions)), "},"...)
+		}
+		return fmt.Appendf(b[:len(b)-1], `],"usage":{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":0,"prompt_tokens_details":null}}`, w.tokens, w.tokens)
+	})
+}
+
+// rerank is Jina's and Cohere's route.
+func (p *pooling) rerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	var in struct {
+		Model     string  `json:"model"`
+		Query     *string `json:"query"`
+		Documents *list   `json:"documents"`
+		Top       int     `json:"top_n"`
+	}
+	if problem := decode(req, &in); problem != "" {
+		return p.refuse(http.StatusBadRequest, "%s", problem)
+	}
+	switch {
+	case in.Model != "" && in.Model != p.Name:
+		return p.refuse(http.StatusNotFound, "The model `%s` does not exist.", in.Model)
+	case in.Query == nil || in.Documents == nil || len(*in.Documents) == 0:
+		return p.refuse(http.StatusBadRequest, "1 validation error:\n  {'type': 'missing', 'loc': 'body.documents', 'msg': 'Field required'}")
+	}
+	return p.call(req, *in.Query, *in.Documents, func(b []byte, w *poolingWriter) []byte {
+		b = fmt.Appendf(b, `{"id":"score-%x","model":%s,"usage":{"prompt_tokens":%d,"total_tokens":%d},"results":[`, req.N, dialect.Marshal(p.Name), w.tokens, w.tokens)
+		order := w.order()
+		if in.Top > 0 {
+			order = order[:min(in.Top, len(order))]
+		}
+		for _, i := range order {
+			b = fmt.Appendf(b, `{"index":%d,"document":{"text":%s,"multi_modal":null},"relevance_score":%.9f},`, i, dialect.Marshal((*in.Documents)[i]), w.score(i))
+		}
+		return append(b[:len(b)-1], "]}"...)
+	})
+}
+
+func (p *pooling) teiEmbed(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	var in struct {
+		Inputs list `json:"inputs"`
+	}
+	if problem := decode(req, &in); problem != "" {
+		return p.refuse(http.StatusBadRequest, "%s", problem)
+	}
+	if len(in.Inputs) == 0 {
+		return p.refuse(http.StatusBadRequest, "`inputs` cannot be empty")
+	}
+	return p.call(req, "", in.Inputs, func(b []byte, w *poolingWriter) []byte {
+		b = append(b, '[')
+		for i := range w.prompts {
+			b = append(w.vector(b, i, usualDimensions), ',')
+		}
+		return append(b[:len(b)-1], ']')
+	})
+}
+
+func (p *pooling) teiRerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	var in struct {
+		Query *string `json:"query"`
+		Texts list    `json:"texts"`
+	}
+	if problem := decode(req, &in); problem != "" {
+		return p.refuse(http.StatusBadRequest, "%s", problem)
+	}
+	if in.Query == nil || len(in.Texts) == 0 {
+		return p.refuse(http.StatusBadRequest, "`query` and `texts` cannot be empty")
+	}
+	return p.call(req, *in.Query, in.Texts, func(b []byte, w *poolingWriter) []byte {
+		b = append(b, '[')
+		for _, i := range w.order() {
+			b = fmt.Appendf(b, `{"index":%d,"score":%.9f},`, i, w.score(i))
+		}
+		return append(b[:len(b)-1], ']')
+	})
+}
+
+// call is a prompt for each text, behind the query where there is one.
+func (p *pooling) call(req *dialect.Request, query string, texts []string, whole func([]byte, *poolingWriter) []byte) (*dialect.Call, *dialect.Reply) {
+	w := &poolingWriter{whole: whole}
+	call := &dialect.Call{ID: p.Name + "-" + strconv.FormatInt(req.N, 10), Batch: 1, Writer: w}
+	for _, text := range texts {
+		if query != "" {
+			text = query + " " + text
+		}
+		prompt := p.Model.TextPrompt([]byte(text), 0)
+		if prompt.Tokens > p.MaxModelLen {
+			return p.refuse(http.StatusBadRequest, "This model's maximum context length is %d tokens. However, your request has %d input tokens. Please reduce the length of the input.", p.MaxModelLen, prompt.Tokens)
+		}
+		plan := lm.Plan{Limit: 1, Output: 1}
+		answer := p.Model.Begin(&plan, req.N)
+		w.prompts = append(w.prompts, prompt)
+		w.tokens += prompt.Tokens
+		call.Jobs = append(call.Jobs, twin.Job{Prompt: max(prompt.Tokens, 1), Output: 1, Limit: 1, Content: answer.Content(&prompt, 0)})
+	}
+	call.Prompt = w.tokens
+	return call, nil
+}
+
+// poolingWriter writes an answer, which comes as a whole.
+type poolingWriter struct {
+	prompts []lm.Prompt
+	tokens  int // of all
+	whole   func([]byte, *poolingWriter) []byte
+}
+
+// number is what follows from a text and a position.
+func (w *poolingWriter) number(text, at int) float64 {
+	h := twin.Mix(uint64(lm.FixedFirst(w.prompts[text:text+1], 0)) + uint64(at))
+	return float64(h>>11) / (1 << 53)
+}
+
+// vector appends that of a text.
+func (w *poolingWriter) vector(b []byte, text, dimensions int) []byte {
+	b = append(b, '[')
+	for i := range dimensions {
+		b = append(strconv.AppendFloat(b, w.number(text, i)/4-0.125, 'f', 9, 64), ',')
+	}
+	return append(b[:len(b)-1], ']')
+}
+
+func (w *poolingWriter) score(text int) float64 { return w.number(text, 0) }
+
+// order lists the texts, the highest score first.
+func (w *poolingWriter) order() []int {
+	order := make([]int, len(w.prompts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(w.score(j), w.score(i)) })
+	return order
+}
+
+// Whole implements [dialect.Writer].
+func (w *poolingWriter) Whole(b []byte, _ []dialect.Part, _ dialect.Counts) []byte {
+	return w.whole(b, w)
+}
+
+// What follows implements [dialect.Writer] for streams, of which there are none.
+
+// Open implements [dialect.Writer].
+func (w *poolingWriter) Open(b []byte, _ int) []byte { return b }
+
+// Tokens implements [dialect.Writer].
+func (w *poolingWriter) Tokens(b []byte, _, _, _ int, _ string) ([]byte, bool) { return b, true }
+
+// Finish implements [dialect.Writer].
+func (w *poolingWriter) Finish(_ int, finish string) string { return finish }
+
+// Usage implements [dialect.Writer].
+func (w *poolingWriter) Usage(b []byte, _ dialect.Counts) []byte { return b }
+
+// Done implements [dialect.Writer].
+func (w *poolingWriter) Done(b []byte) []byte { return b }
+
+// Error implements [dialect.Writer].
+func (w *poolingWriter) Error(b []byte) []byte { return b }
+
+// Malformed implements [dialect.Writer].
+func (w *poolingWriter) Malformed(b []byte) []byte { return append(b, `{"data":[`...) }

@@ -1,0 +1,328 @@
+package api
+
+import (
+	"pitot/internal/data/record"
+	"pitot/internal/say"
+	"pitot/internal/workload"
+)
+
+// Pooling is an [API] of models that generate nothing: a request has texts, one a
+// message, and its answer a vector or a score of each. A result is what a choice is
+// elsewhere, so a row's Choices are the texts that were answered.
+type Pooling interface {
+	API
+	// Paired says that the texts are held against a query, which is the first message.
+	Paired() bool
+}
+
+// Generates says whether the answers of an API have tokens of their own.
+func Generates(a API) bool {
+	_, pooling := a.(Pooling)
+	return !pooling
+}
+
+// pooling is what these APIs have in common.
+type pooling struct{ openai }
+
+// Messages implements [API]: no template is laid over a text.
+func (pooling) Messages(Options) bool { return false }
+
+// Alias implements [API].
+func (pooling) Alias(string) string { return "" }
+
+// Sign implements [API]: servers of generating models have the same list of models.
+func (pooling) Sign() Sign { return Sign{} }
+
+// Decoder implements [API].
+func (pooling) Decoder() Decoder { return new(poolingDecoder) }
+
+// Headers implements [API].
+func (pooling) Headers(key string) []Header {
+	h := []Header{{"Accept", "application/json"}}
+	if key != "" {
+		h = append(h, Header{"Authorization", "Bearer " + key})
+	}
+	return h
+}
+
+// Prepare implements [API]: nothing is streamed, held to a length or drawn.
+func (pooling) Prepare(_ string, o *Options) error {
+	o.Stream, o.NoTemperature = false, true
+	return nil
+}
+
+// Fault implements [API].
+func (pooling) Fault(body []byte) string { return faultOf(new(poolingDecoder), body) }
+
+// Concede implements [API]: there is nothing that could be left out.
+func (pooling) Concede(string, *Options) string { return "" }
+
+// unaskedQuery stands where a request has no query: while a server is asked what it
+// counts for a text.
+const unaskedQuery = "a"
+
+// pair gives the query and the texts of a request.
+func pair(r *workload.Request) (query, texts []workload.Message) {
+	if len(r.Messages) < 2 {
+		return nil, r.Messages
+	}
+	return r.Messages[:1], r.Messages[1:]
+}
+
+// appendTexts writes a list of texts.
+func appendTexts(dst []byte, texts []workload.Message, o Options) []byte {
+	dst = append(dst, '[')
+	for i := range texts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendPrompt(dst, &workload.Request{Messages: texts[i : i+1]}, o)
+	}
+	return append(dst, ']')
+}
+
+// appendPair writes a query and the texts that are held against it.
+func appendPair(dst []byte, r *workload.Request, texts string, o Options) []byte {
+	query, all := pair(r)
+	dst = append(dst, `"query":`...)
+	if query == nil {
+		dst = append(dst, `"`+unaskedQuery+`"`...)
+	} else {
+		dst = appendPrompt(dst, &workload.Request{Messages: query}, o)
+	}
+	dst = append(append(append(dst, `,"`...), texts...), `":`...)
+	return appendTexts(dst, all, o)
+}
+
+// Embeddings is OpenAI's embeddings, as vLLM, TEI, Infinity, llama.cpp and hosted
+// services serve them.
+type Embeddings struct{ pooling }
+
+// Name implements [API].
+func (Embeddings) Name() string     { return "openai-embeddings" }
+func (Embeddings) Routes() []string { return []string{"/v1/embeddings"} }
+func (Embeddings) Paired() bool     { return false }
+func (Embeddings) Alias(tool string) string {
+	return map[string]string{"vllm": "openai-embeddings", "aiperf": "embeddings"}[tool]
+}
+
+// Asked implements [API].
+func (Embeddings) Asked(r *workload.Request, _ Options) Asked {
+	return Asked{Choices: int64(len(r.Messages))}
+}
+
+// Body implements [API].
+func (Embeddings) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	dst = appendTexts(append(dst, `,"input":`...), r.Messages, o)
+	return withExtras(append(dst, `,"encoding_format":"float"}`...), start, r, o)
+}
+
+// Rerank is the API of Jina and Cohere that scores texts by a query, as vLLM and
+// Infinity have it.
+type Rerank struct{ pooling }
+
+// Name implements [API].
+func (Rerank) Name() string     { return "rerank" }
+func (Rerank) Routes() []string { return []string{"/v1/rerank"} }
+func (Rerank) Paired() bool     { return true }
+func (Rerank) Alias(tool string) string {
+	return map[string]string{"vllm": "vllm-rerank", "aiperf": "rankings"}[tool]
+}
+
+// Asked implements [API]. An answer may be asked for the first few alone.
+func (Rerank) Asked(r *workload.Request, o Options) Asked {
+	_, texts := pair(r)
+	n := int64(len(texts))
+	if top := overNumber(r, o, n, "top_n"); top > 0 {
+		n = min(n, top)
+	}
+	return Asked{Choices: n}
+}
+
+// Body implements [API].
+func (Rerank) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = append(appendJSON(append(dst, `{"model":`...), []byte(o.Model)), ',')
+	dst = appendPair(dst, r, "documents", o)
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// TEIEmbed is the embeddings of Hugging Face's Text Embeddings Inference on its own
+// route. Its answers tell no usage.
+type TEIEmbed struct{ pooling }
+
+// Name implements [API].
+func (TEIEmbed) Name() string          { return "tei-embed" }
+func (TEIEmbed) Routes() []string      { return []string{"/embed"} }
+func (TEIEmbed) Models() string        { return "/info" }
+func (TEIEmbed) List(b []byte) []Model { return teiInfo(b) }
+func (TEIEmbed) KeyVariable() string   { return "HF_TOKEN" }
+func (TEIEmbed) Paired() bool          { return false }
+func (TEIEmbed) Alias(tool string) string {
+	return map[string]string{"aiperf": "hf_tei_embeddings"}[tool]
+}
+
+// Asked implements [API].
+func (TEIEmbed) Asked(r *workload.Request, o Options) Asked { return Embeddings{}.Asked(r, o) }
+
+// Body implements [API].
+func (TEIEmbed) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendTexts(append(dst, `{"inputs":`...), r.Messages, o)
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// TEIRerank is the scores of Text Embeddings Inference. Its answers tell no usage.
+type TEIRerank struct{ pooling }
+
+// Name implements [API].
+func (TEIRerank) Name() string          { return "tei-rerank" }
+func (TEIRerank) Routes() []string      { return []string{"/rerank"} }
+func (TEIRerank) Models() string        { return "/info" }
+func (TEIRerank) List(b []byte) []Model { return teiInfo(b) }
+func (TEIRerank) KeyVariable() string   { return "HF_TOKEN" }
+func (TEIRerank) Paired() bool          { return true }
+func (TEIRerank) Alias(tool string) string {
+	return map[string]string{"aiperf": "hf_tei_rankings"}[tool]
+}
+
+// Asked implements [API].
+func (TEIRerank) Asked(r *workload.Request, _ Options) Asked {
+	_, texts := pair(r)
+	return Asked{Choices: int64(len(texts))}
+}
+
+// Body implements [API].
+func (TEIRerank) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendPair(append(dst, '{'), r, "texts", o)
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// teiInfo reads what TEI tells of the one model that it has.
+func teiInfo(body []byte) []Model { return infoModel(body, "tei", "max_input_length") }
+
+// poolingDecoder reads the answers of all of them: a list of vectors (TEI), a list of
+// scores with their index (TEI), or an object that has such a list as data
+// (OpenAI) or as results (Jina, Cohere), and a usage.
+type poolingDecoder struct {
+	reading
+	results int32
+}
+
+// Event implements [Decoder]: nothing is streamed.
+func (x *poolingDecoder) Event(_, data []byte, d *Delta) error { return x.Whole(data, d) }
+
+// Whole implements [Decoder].
+func (x *poolingDecoder) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.begin(data)
+	x.results = 0
+	s := &x.s
+	if s.peek() == '[' {
+		ok := x.list(d)
+		return x.end(ok, d)
+	}
+	total := int32(record.Unset)
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "data", "results":
+			if s.peek() != '[' {
+				return s.skipValue()
+			}
+			return x.list(d)
+		case "usage":
+			return x.fields(func(key []byte) bool {
+				switch string(key) {
+				case "prompt_tokens":
+					return s.countNumber(&d.Usage.Prompt)
+				case "total_tokens":
+					return s.countNumber(&total)
+				}
+				return s.skipValue()
+			})
+		case "meta": // Cohere's
+			return x.fields(func(key []byte) bool {
+				if string(key) != "tokens" {
+					return s.skipValue()
+				}
+				return x.fields(func(key []byte) bool {
+					if string(key) != "input_tokens" {
+						return s.skipValue()
+					}
+					return s.countNumber(&total)
+				})
+			})
+		case "error":
+			return s.null() || x.fault(d)
+		case "detail", "message": // Jina's, Cohere's
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			return x.fault(d)
+		}
+		return s.skipValue()
+	})
+	if d.Usage.Prompt == record.Unset { // all tokens are those of the texts
+		d.Usage.Prompt = total
+	}
+	return x.end(ok, d)
+}
+
+// list reads the results.
+func (x *poolingDecoder) list(d *Delta) bool {
+	s := &x.s
+	d.Ended = true
+	return s.array(func() bool {
+		s.skipSpace()
+		from, first, index := s.i, len(d.Parts), x.results
+		x.results++
+		ok := false
+		if s.peek() == '{' {
+			ok = s.object(func(key []byte) bool {
+				if string(key) == "index" {
+					return s.countNumber(&index)
+				}
+				return s.skipValue()
+			})
+		} else {
+			ok = s.skipValue()
+		}
+		if !ok || !x.add(d, record.Answer, int32(s.i-from)) {
+			return false
+		}
+		if index < 0 { // no such number: each is one of its own
+			index = x.results - 1
+		}
+		x.choose(d, first, index, 0)
+		return true
+	})
+}
+
+// infoModel reads the /info of Hugging Face's servers, of the one model that they have.
+func infoModel(body []byte, engine, longest string) []Model {
+	name := unquote(stringField(body, "model_id"))
+	if name == "" {
+		return nil
+	}
+	context := int32(0)
+	s := scanner{b: body}
+	s.object(func(key []byte) bool {
+		if string(key) == longest {
+			return s.countNumber(&context)
+		}
+		return s.skipValue()
+	})
+	return []Model{{name, engine, max(int(context), 0)}}
+}
+
+// Shortage says what an answer of a pooling API lacks, "" where each text has its
+// result.
+func Shortage(results, asked int64) string {
+	if results >= asked {
+		return ""
+	}
+	return say.Plural(int(results), "result") + " for " + say.Plural(int(asked), "input")
+}

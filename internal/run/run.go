@@ -184,8 +184,8 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 		Notes:  p.KeptNotes(),
 		Launch: p.Launch,
 	}
-	if t.Changes != "" {
-		run.Notes["replica_events"] = t.Changes + " (from the start of the load and its warm-up)"
+	if told, _ := t.Changing(); told != "" {
+		run.Notes["replica_events"] = told
 	}
 	run.Environment.Stamps = stamps(t)
 	return run
@@ -544,7 +544,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	if src.turns > 0 {
 		setup.Load.Turns = &src.turns
 	}
-	if setup.Load.Varies() || t.FirstChange > 0 {
+	if told, _ := t.Changing(); setup.Load.Varies() || told != "" {
 		setup.AutoWarmup = false // it does not settle
 	}
 	if cfg.Requests > 0 {
@@ -643,9 +643,10 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 	if l.Exactly {
 		cfg.Total = l.Requests
 	}
-	change := l.Warmup == plan.AutoWarmup && t.FirstChange > 0 // which is to be measured, not warmed up over
+	_, first := t.Changing()
+	change := l.Warmup == plan.AutoWarmup && first > 0 // which is to be measured, not warmed up over
 	if change {
-		cfg.Warmup = min(cfg.Warmup, int64(t.FirstChange))
+		cfg.Warmup = min(cfg.Warmup, int64(first))
 	}
 	if l.Rate == 0 {
 		// Users who begin at once stay in step where answers take equally long. A

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/twin"
@@ -318,14 +319,26 @@ func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
 		t.Server[k] = v
 	}
 	t.GPUs, t.GPUPrice, t.KV = e.gpus, e.gpuPrice, e.kv()
-	if t.Kind == "sim" { // the clock of another begins before the load
-		t.Changes, t.FirstChange = e.changes, e.firstChange
-	}
+	t.changes, t.firstChange = e.changes, e.firstChange
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.departures = e.outside
 		t.Notes = append(t.Notes, t.Beyond(wantedRange(p))...)
 	}
+}
+
+// Changing says which engines of an embedded target come and go and from when on their
+// times count, and how long it is until the first does if a load began now; "" and 0 where
+// none does, or none any more.
+func (t *Target) Changing() (told string, first time.Duration) {
+	switch {
+	case t.changes == "":
+		return "", 0
+	case t.began == 0: // each load has an engine of its own
+		return t.changes + " (from the start of the load and its warm-up)", t.firstChange
+	}
+	ago := time.Duration(clock.Now() - t.began)
+	return fmt.Sprintf("%s (from the start of the server, %s before the run)", t.changes, say.Span(ago.Round(time.Millisecond))), max(t.firstChange-ago, 0)
 }
 
 // NewMock makes the server of `pitot mock`; name is MODEL@GPU, or "fixed" or "" for

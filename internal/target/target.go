@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/telemetry/scrape"
@@ -43,8 +44,9 @@ type Target struct {
 	KV          KVCache          // as far as it is known
 	Timeout     time.Duration    // for one request
 	Residence   time.Duration    // how long one request alone takes, 0 if not asked
-	Changes     string           // of a simulated one: which engines come and go while the load runs, in words
-	FirstChange time.Duration    // when the first does, from the start of the load; 0 for never
+	changes     string           // of an embedded one: which engines come and go while the load runs, in words
+	firstChange time.Duration    // when the first does, from the start of the engine; 0 for never
+	began       int64            // when the engine of a mock: started, by the clock of this process
 	Notes       []string         // findings of the probing that the user should know
 	Sources     []*scrape.Source // pages of metrics to ask for while a load goes on, the server's own first
 	GPUs        int              // that serve an embedded target; 0 if not known
@@ -276,6 +278,7 @@ func (t *Target) openMock(p Wanted) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen for the embedded target: %w", err)
 	}
+	t.began = clock.Now()
 	go srv.Serve(l)
 	t.close = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -17,7 +17,6 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/study/choose"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/workload"
 )
 
 // chooseVerb finds the deployment that carries a load within limits for the least money.
@@ -34,9 +33,6 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 		own.Model = args[0]
 	case len(args) > 0:
 		return Usage, say.Errorf("choose takes no arguments: %q", args[0]).WithHint("name the model with --model")
-	}
-	if preset, _ := workload.PresetNamed(ask.Workload); preset.Turns != "" {
-		return Usage, say.Errorf("%s has conversations, and deployments are chosen by single requests", preset.Name).WithHint("try deployments one by one: pitot find sim:" + own.Model + "@GPU --workload " + preset.Name + " --over agents")
 	}
 	w, err := wanted(&own, &ask, &hard, &good)
 	if err != nil {
@@ -89,6 +85,9 @@ func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good)
 		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
 	}
 	ask.Seed = own.Seed
+	if !ask.Think.None() && !ask.Conversing() {
+		return w, say.Errorf("--think is a pause within conversations, and these are single requests").WithHint("say how many requests a conversation has: --turns 4")
+	}
 	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Sure: own.Sure}
 	w.Asked = plan.FlagsOf(plan.VerbChoose, plan.VerbFind, ask, hard)
 	for _, text := range own.GPUs {

@@ -28,6 +28,9 @@ type ChoiceModel struct {
 func BuildChoice(x *choose.Choice) ChoiceModel {
 	m := ChoiceModel{Choice: x}
 	asked := fmt.Sprintf("%s · %s · %s tokens in and %s out on average", x.Model, x.SLO, say.Count(int(x.Input+0.5)), say.Count(int(x.Output+0.5)))
+	if x.Turns > 0 {
+		asked += fmt.Sprintf(" · conversations of %s requests on average", say.Quantity(x.Turns))
+	}
 	if len(x.Options) == 0 {
 		m.Answer = "no deployment meets the limits, however light the load"
 		m.Facts = [][]string{strings.Split(asked, " · ")}
@@ -47,7 +50,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		m.Facts = append(m.Facts, carriesTogether(x, best)...)
 	} else {
 		m.Facts = append(m.Facts, []string{
-			fmt.Sprintf("an engine carries %s/s (%s, 80 %%)", say.Quantity(best.Capacity), fromTo(best.Interval, 1)), best.Claim + " is reached first",
+			fmt.Sprintf("an engine carries %s (%s, 80 %%)", RateText(x, best.Capacity), fromTo(best.Interval, 1)), best.Claim + " is reached first",
 		})
 	}
 	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
@@ -92,7 +95,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 		scale = w.Capacity / o.Capacity
 	}
 	facts = append(facts, []string{
-		fmt.Sprintf("carries %s/s (%s, 80 %%)", say.Quantity(o.Capacity*scale), fromTo(o.Interval, scale)),
+		fmt.Sprintf("carries %s (%s, 80 %%)", RateText(x, o.Capacity*scale), fromTo(o.Interval, scale)),
 		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
 		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", likely(o.Enough), asked(x.Sure)), o.Claim + " is reached first",
 	})
@@ -128,6 +131,14 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	return facts
 }
 
+// RateText writes a rate of a choice, of requests or of conversations that begin.
+func RateText(x *choose.Choice, rate float64) string {
+	if x.Turns > 0 {
+		return say.Quantity(rate) + " conversations/s"
+	}
+	return say.Quantity(rate) + "/s"
+}
+
 // fromTo writes an interval of one engine, scaled.
 func fromTo(v [2]float64, by float64) string {
 	return say.Quantity(v[0]*by) + " to " + say.Quantity(v[1]*by)
@@ -140,6 +151,8 @@ func routerName(router string) string {
 		return "vLLM itself"
 	case choose.PowerOfTwo:
 		return "a router, to the one with fewer requests of any two"
+	case choose.CacheAware:
+		return "a router, to the one that has the conversation in its cache"
 	}
 	return router
 }
@@ -231,7 +244,11 @@ func options(x *choose.Choice) (t Table, legend []string) {
 		}
 		t.Rows = append(t.Rows, append(row, likely(o.Cheapest), limitName(o.Claim)))
 	}
-	legend = []string{"n: engines", "carries: requests per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is, by these errors"}
+	carries := "requests"
+	if x.Turns > 0 {
+		carries = "conversations that begin"
+	}
+	legend = []string{"n: engines", "carries: " + carries + " per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is, by these errors"}
 	for i := range t.Rows {
 		if o := &x.Options[i]; len(o.Settings) > 0 {
 			var list []string

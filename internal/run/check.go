@@ -116,7 +116,7 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 // makes of a token. Call close when done.
 func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
 	s, err := newSource(p, nobody(), point)
-	return s, s.close, err
+	return s.Source, s.close, err
 }
 
 // nobody is a target that nothing is known of.

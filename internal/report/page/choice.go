@@ -79,7 +79,7 @@ func costChart(m report.ChoiceModel) *chart {
 			look = "good"
 		}
 		c.Rows = append(c.Rows, row{Name: report.EngineName(o), At: o.PerMillion, Lo: &lo, Hi: &hi, Look: look,
-			Text: "$" + say.Dollars(o.PerMillion), Word: fmt.Sprintf("%s, $%s an hour", say.Plural(o.Engines, "engine"), say.Dollars(o.PerHour)), Say: choiceSays(o)})
+			Text: "$" + say.Dollars(o.PerMillion), Word: fmt.Sprintf("%s, $%s an hour", say.Plural(o.Engines, "engine"), say.Dollars(o.PerHour)), Say: choiceSays(m.Choice, o)})
 	}
 	if len(c.Rows) == 0 {
 		return nil
@@ -87,9 +87,9 @@ func costChart(m report.ChoiceModel) *chart {
 	return c
 }
 
-func choiceSays(o *choose.Option) []string {
+func choiceSays(x *choose.Choice, o *choose.Option) []string {
 	return []string{
-		fmt.Sprintf("an engine carries %s/s", say.Quantity(o.Capacity)),
+		"an engine carries " + report.RateText(x, o.Capacity),
 		o.Claim + " is reached first",
 		fmt.Sprintf("%.0f %% likely to be the cheapest", 100*o.Cheapest),
 	}

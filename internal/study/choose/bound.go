@@ -15,6 +15,9 @@ func (r *race) possible(c *Candidate) (claim string, ok bool) {
 	b := d.Bounds()
 	token := b.StepFloor / float64(1+d.Settings.DraftsFor(1)) // s
 	shared := s.input - s.own                                 // tokens that a cache may have
+	if s.talks != nil {
+		shared = 0 // they are no part of what is asked there
+	}
 	for _, limit := range r.wanted.SLO.Limits {
 		if limit.Max <= 0 {
 			continue
@@ -60,7 +63,7 @@ func (r *race) bound(c *Candidate) float64 {
 	for n := 1; n <= fit; n = n + 1 + n/8 {
 		read = max(read, float64(n)/(s.output*d.DecodeFloor(n, back)))
 	}
-	return min(compute, boundStep*read)
+	return min(compute, boundStep*read) / s.perArrival()
 }
 
 // boundStep makes up for the numbers of requests that are left out.

@@ -38,7 +38,9 @@ type Candidate struct {
 
 	joined *deploy.Deployment // that serves in its place: all engines together
 	common []Set              // settings that all candidates have
-	curve  curve
+	// converses says that it is asked conversations, which a router has to keep together.
+	converses bool
+	curve     curve
 }
 
 // hardware is what candidates that differ in their settings alone have in common.
@@ -187,7 +189,7 @@ func (w *Wanted) candidate(offer Offer, engine software, tp int, dtype string, s
 			return nil, err
 		}
 	}
-	return &Candidate{Offer: offer, Engine: engine.name, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings}, nil
+	return &Candidate{Offer: offer, Engine: engine.name, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.Conversing()}, nil
 }
 
 // spec writes so many engines, each on tp accelerators, as a deployment is written.
@@ -197,7 +199,7 @@ func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string,
 	if engines > 1 {
 		with("tensor_parallel_size", strconv.Itoa(tp))
 		with("data_parallel_size", strconv.Itoa(engines))
-		if router := routerOf(offer, engine, tp, engines); router != "" {
+		if router := w.router(offer, engine, tp, engines); router != "" {
 			with("router", router)
 		}
 	}
@@ -221,14 +223,21 @@ func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string,
 	return spec
 }
 
-// PowerOfTwo is the policy of the routers in front of several machines.
-const PowerOfTwo = "power_of_two"
+// The policies of the routers in front of several engines: to the one with fewer requests of
+// any two; and where conversations repeat what was said, to the one that was sent it.
+const (
+	PowerOfTwo = "power_of_two"
+	CacheAware = "cache_aware"
+)
 
-// routerOf is who shares the requests out: in one machine vLLM itself, for which nothing
-// needs to be said, otherwise the routers of vLLM and SGLang, which send each request to the
-// one with fewer of any two.
-func routerOf(offer Offer, engine string, tp, engines int) string {
-	if engine == "vllm" && tp*engines <= offer.Most {
+// router is who shares the requests out: in one machine vLLM itself, for which nothing needs
+// to be said, otherwise the routers of vLLM and SGLang. Those alone know who has the
+// beginning of a conversation in its cache.
+func (w *Wanted) router(offer Offer, engine string, tp, engines int) string {
+	switch {
+	case w.Ask.Conversing():
+		return CacheAware
+	case engine == "vllm" && tp*engines <= offer.Most:
 		return ""
 	}
 	return PowerOfTwo

@@ -184,7 +184,15 @@ func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rat
 	if x.joined != nil {
 		d = x.joined
 	}
-	return s.serve(ctx, d, claims, rate, max(int(2*rate*s.full(x)), 20), e)
+	return s.serve(ctx, d, claims, rate, s.warmUp(x, rate), e)
+}
+
+// warmUp is how many requests, or conversations, come before those that are judged.
+func (s *schedule) warmUp(x *Candidate, rate float64) int {
+	if s.talks != nil {
+		return int(math.Ceil(rate * settling(s.full(x))))
+	}
+	return max(int(2*rate*s.full(x)), 20)
 }
 
 // flanks are loads below the capacity, as shares of it, that are looked at closely too: for
@@ -194,13 +202,22 @@ var flanks = []float64{0.85, 0.5}
 // lightest is the lightest load that is tried, in requests under way on average.
 const lightest = 0.02
 
-// alone is how long a request takes that has the engine for itself, in seconds, and full in
-// an engine that is full.
+// alone is how long a request, or a conversation, takes that has the engine for itself, in
+// seconds, and full in an engine that is full.
 func (s *schedule) alone(x *Candidate) float64 {
-	return x.Deployment.Residence(int(s.input), int(s.output), 1).Seconds()
+	return s.lasts(x.Deployment.Residence(s.computed(), int(s.output), 1).Seconds())
+}
+
+// computed is how many tokens of a prompt the engine computes: all, but of conversations
+// those that are new.
+func (s *schedule) computed() int {
+	if s.talks != nil && s.own > 0 {
+		return int(s.own)
+	}
+	return int(s.input)
 }
 
 func (s *schedule) full(x *Candidate) float64 {
 	_, run := x.Deployment.Sequences(int(s.input + s.output))
-	return x.Deployment.Residence(int(s.input), int(s.output), max(run/2, 1)).Seconds()
+	return s.lasts(x.Deployment.Residence(s.computed(), int(s.output), max(run/2, 1)).Seconds())
 }

@@ -64,7 +64,10 @@ type Choice struct {
 	Input   float64  `json:"mean_input_tokens"`
 	Output  float64  `json:"mean_output_tokens"`
 	Claims  []string `json:"limits"`
-	Asked   []string `json:"asked,omitempty"` // the flags of the workload, for the command that verifies
+	// Turns is how many requests a conversation has on average, 0 where requests stand alone:
+	// rates are then of conversations that begin.
+	Turns float64  `json:"requests_per_conversation,omitempty"`
+	Asked []string `json:"asked,omitempty"` // the flags of the workload, for the command that verifies
 
 	Options []Option  `json:"options"`
 	Failing []Failing `json:"failing,omitempty"` // hardware on which no load meets the limits
@@ -174,9 +177,6 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Ask.Conversing() {
-		return nil, say.Errorf("conversations are not chosen by: their requests depend on answers").WithHint("take a workload of single requests, as chat, or try deployments one by one: pitot find sim:MODEL@GPU --workload agents")
-	}
 	law, err := plan.Arrivals(w.Arrival)
 	if err != nil {
 		return nil, err
@@ -184,10 +184,15 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if law.Varies() {
 		return nil, say.Errorf("--arrival %s has no steady load that a deployment could be chosen for", w.Arrival).WithHint("take poisson or gamma(0.5), at the rate of the busiest hour")
 	}
-	s, err := newSchedule(w.Ask, law, drawn)
+	draw := newlyDrawn
+	if w.Ask.Conversing() {
+		draw = converse
+	}
+	s, done, err := draw(w.Ask, law)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	w.context = s.longest()
 	list, refused, err := candidates(&w)
 	if err != nil {
@@ -197,6 +202,9 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Sure: w.Sure, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
+	if s.talks != nil {
+		r.choice.Turns = s.talks.turns
+	}
 	for _, c := range claims {
 		r.choice.Claims = append(r.choice.Claims, c.Spec)
 	}
@@ -647,7 +655,7 @@ func (r *race) count(o *Option, engines int) {
 		o.AfterLoss = float64(engines-1) * o.Capacity * o.pooled() / carried
 	}
 	perMillion := func(engines int, rate float64) float64 { // 0 where it is not known, or of no number of engines
-		tokens := rate * r.schedule.output
+		tokens := rate * r.schedule.perArrival() * r.schedule.output
 		if tokens <= 0 {
 			return 0
 		}

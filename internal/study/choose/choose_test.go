@@ -85,6 +85,32 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A rate of conversations is of those that begin: an engine carries fewer of them the more
+// requests they have, and more than of single requests as long, for what was said is in its
+// cache.
+func TestConversations(t *testing.T) {
+	w := wanted(t, "p95 ttft<100ms", 0, "l4")
+	w.Settings = []Set{{"max_num_seqs", "128"}, {"max_num_batched_tokens", "2048"}}
+	single := choice(t, w).Options[0].Capacity
+	w.Ask.Turns, w.Ask.Think = workload.Fixed(4), workload.Pause{}
+	x := choice(t, w)
+	if len(x.Options) != 1 || x.Turns != 4 {
+		t.Fatalf("%d options, %v requests each", len(x.Options), x.Turns)
+	}
+	o := x.Options[0]
+	if o.Capacity >= single || o.Capacity < single/10 {
+		t.Errorf("%v conversations/s of 4 requests each, %v single ones/s", o.Capacity, single)
+	}
+	// Prompts of turns are 125, 253, 381 and 509 tokens long, of which about 125 are new.
+	w.Ask.Turns, w.Ask.Input = workload.Fixed(1), workload.Fixed(317)
+	if long := choice(t, w).Options[0].Capacity; 4*o.Capacity < long {
+		t.Errorf("%v requests/s in conversations, %v single ones/s as long: nothing was found in the cache", 4*o.Capacity, long)
+	}
+	if !(o.Interval[0] < o.Capacity && o.Capacity < o.Interval[1]) {
+		t.Errorf("%v is outside of %v", o.Capacity, o.Interval)
+	}
+}
+
 // Limits that no GPU can meet leave nothing to choose from, and are told for each.
 func TestNothingToChoose(t *testing.T) {
 	x := choice(t, wanted(t, "p95 tpot<2ms", 0, "h100", "l4"))

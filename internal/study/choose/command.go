@@ -77,7 +77,7 @@ func (o *Option) Base() bool {
 // InOneMachine says that there are several engines, which one machine holds and vLLM
 // itself shares the requests out to.
 func (o *Option) InOneMachine() bool {
-	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.Engine == "vllm"
+	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.Engine == "vllm" && !o.candidate.converses
 }
 
 // Target is the option on the twin: all its engines, as pitot find takes it.
@@ -113,7 +113,11 @@ func (o *Option) Router(engines ...string) []string {
 	if o.Engines < 2 || o.InOneMachine() {
 		return nil
 	}
-	return append(append(o.routerProgram(), "--policy", PowerOfTwo, "--host", "0.0.0.0", "--port", "8000"), engines...)
+	policy := PowerOfTwo
+	if o.candidate.converses {
+		policy = CacheAware
+	}
+	return append(append(o.routerProgram(), "--policy", policy, "--host", "0.0.0.0", "--port", "8000"), engines...)
 }
 
 func (o *Option) routerProgram() []string {

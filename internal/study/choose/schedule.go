@@ -24,7 +24,9 @@ import (
 // schedule is what all candidates are asked: the same requests with the same random
 // numbers behind their times, so that what tells two of them apart is not what was drawn.
 type schedule struct {
-	asked  []predict.Asked // whose times are not used, by their prompts' length
+	talks  *conversations  // nil: requests stand alone
+	asked  []predict.Asked // whose times are not used, by their prompts' length; of conversations Input is what no cache has
+	most   int             // tokens of the longest request
 	law    *arrival.Law
 	seed   uint64
 	input  float64 // tokens, means
@@ -50,6 +52,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 		if ask.Prefix > 0 || ask.Tree != nil || !ask.Generated() { // else nothing is shared
 			a.Content = load.Content(&q, q.Input)
 		}
+		s.most = max(s.most, int(a.Input+a.Output))
 		s.input += float64(a.Input) / float64(n)
 		s.output += float64(a.Output) / float64(n)
 	}
@@ -66,12 +69,8 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 
 // longest is what a context must hold: the longest request, and a quarter more.
 func (s *schedule) longest() int {
-	most := 0
-	for _, a := range s.asked {
-		most = max(most, int(a.Input+a.Output))
-	}
 	const whole = 1024
-	return (most*5/4 + whole - 1) / whole * whole
+	return (s.most*5/4 + whole - 1) / whole * whole
 }
 
 // sample is n requests of the schedule in a random order, one of each of n parts of equal
@@ -91,12 +90,17 @@ func (s *schedule) sample(n int, stream uint64) []predict.Asked {
 // that settle it, and the factor between a load within the limits and one beyond them at
 // which the search ends.
 type effort struct {
-	requests, before []predict.Asked
+	count            int             // requests of a load
+	requests, before []predict.Asked // nil of conversations
 	within           float64
 }
 
 func (s *schedule) effort(n int, within float64) effort {
-	return effort{s.sample(n, 1), s.sample(n, 2), within}
+	if s.talks != nil {
+		n = int(float64(n) * min(1, usualTokens/s.output))
+		return effort{count: max(n, int(math.Ceil(leastTalks*s.talks.turns))), within: within}
+	}
+	return effort{n, s.sample(n, 1), s.sample(n, 2), within}
 }
 
 // served is what a deployment made of a load.
@@ -131,8 +135,12 @@ func (s *served) worst() (claim int, times float64) {
 }
 
 // serve puts a load to a deployment in virtual time: so many requests of the schedule, the
-// first of which are a warm-up. It ends early where a claim is violated beyond doubt.
+// first of which are a warm-up; of conversations, the time in which so many begin. It ends
+// early where a claim is violated beyond doubt.
 func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate float64, warm int, e *effort) (*served, error) {
+	if s.talks != nil {
+		return s.hold(ctx, d, claims, rate, float64(warm)/rate, e)
+	}
 	arrivals, err := s.law.Process(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
@@ -157,8 +165,13 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate)}
-	for c := range claims {
+	return s.outcome(t, rate), nil
+}
+
+// outcome is what was made of a load, by its tally.
+func (s *schedule) outcome(t *tally, rate float64) *served {
+	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate * s.perArrival())}
+	for c := range t.claims {
 		x.Worst = append(x.Worst, t.rank(c))
 		if x.Grows { // it would not hold for long
 			x.Worst[c] = math.Inf(1)
@@ -170,7 +183,7 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	if t.last > t.first && t.first > 0 {
 		x.Tokens = t.tokens / (float64(t.last-t.first) / 1e9)
 	}
-	return x, nil
+	return x
 }
 
 // beyondDoubt is by how many times a claim's share is to be violated for a load to end
@@ -215,6 +228,10 @@ type tally struct {
 	left     []int       // violations of each claim until it is beyond doubt
 	hopeless bool
 
+	window [2]int64 // ns: of conversations, whose requests are judged by when they are due
+	rows   []judged // of these
+	enough func()   // ends the load of them
+
 	spans [][2]int64 // when each request was due and ended, ns, the warm-up's too
 
 	tpot, tpots, tokens float64 // s, requests, tokens
@@ -228,6 +245,10 @@ func (*tally) Chunk(record.Chunk) {}
 // Done implements [record.Sink].
 func (t *tally) Done(r *record.Row) {
 	t.spans = append(t.spans, [2]int64{r.Due, r.Done})
+	if t.enough != nil {
+		t.judge(r)
+		return
+	}
 	if r.ID < t.from {
 		return
 	}
@@ -242,6 +263,33 @@ func (t *tally) Done(r *record.Row) {
 			}
 		}
 	}
+	t.add(r)
+}
+
+// judge takes a request of a conversation.
+func (t *tally) judge(r *record.Row) {
+	if r.Due < t.window[0] || r.Due >= t.window[1] || t.hopeless {
+		return
+	}
+	t.begin, t.end = min(t.begin, r.Due), max(t.end, r.Due)
+	one := predict.Judged(r)
+	row := judged{r.Due, r.ID, make([]float64, len(t.claims))}
+	for c := range t.claims {
+		if row.times[c] = t.claims[c].Times(one); row.times[c] >= 1 {
+			if t.left[c]--; t.left[c] < 0 {
+				t.hopeless = true
+			}
+		}
+	}
+	t.rows = append(t.rows, row)
+	t.add(r)
+	if t.hopeless {
+		t.enough()
+	}
+}
+
+// add adds up the tokens of a request that was answered.
+func (t *tally) add(r *record.Row) {
 	if r.Outcome != record.OK {
 		return
 	}

@@ -27,6 +27,7 @@ const (
 	eachJoined = 1000 // requests for each of them
 	leastAsked = 5000 // requests in all
 	mostAsked  = 32_000
+	mostBefore = 100_000 // requests of conversations before those
 
 	mostPooled     = 16   // engines of an option beside the first of which it is looked for what they carry together
 	nearlyCheapest = 1.25 // times the first, and compared with it so
@@ -142,8 +143,8 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 		return nil, err
 	}
 	e := r.joined(n)
-	warm := max(int(2*r.wanted.Rate*r.schedule.full(c)), 20)
-	if warm > len(e.before) {
+	warm := r.schedule.warmUp(c, r.wanted.Rate)
+	if warm > len(e.before) && r.schedule.talks == nil || float64(warm)*r.schedule.perArrival() > mostBefore {
 		return nil, nil
 	}
 	x, err := r.schedule.serve(ctx, d, r.claims, r.wanted.Rate, warm, e)

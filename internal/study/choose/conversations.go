@@ -1,0 +1,172 @@
+package choose
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"pitot/internal/load"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/slo"
+	"pitot/internal/study/predict"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+)
+
+// conversations are what is asked where requests come in them: a rate is one of those that
+// begin. What a later turn asks stands behind all that was said, and when it comes depends
+// on the answer before it; so the workload itself is asked, and no sample of requests.
+type conversations struct {
+	src    workload.Sessions
+	turns  float64 // requests of one, on average
+	pauses float64 // seconds of one in which nothing is asked: a user reads, a tool runs
+}
+
+// Bounds of what is drawn of conversations.
+const (
+	leastTalks  = 15  // conversations of a window, at least
+	mostWalked  = 400 // that are looked at before any is simulated
+	settled     = 1.2 // times as long as a conversation lasts, before a window: about as many end then as begin
+	usualTokens = 200 // of an answer: of longer ones fewer are asked for, for it is tokens that take time
+)
+
+// converse draws conversations, and finds what they are like. Those who call it close what
+// it gives when all is simulated.
+func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err error) {
+	src, done, err := run.Workload(ask, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	of, ok := src.(workload.Sessions)
+	if !ok {
+		done()
+		return newlyDrawn(ask, law)
+	}
+	s = &schedule{law: law, seed: ask.Seed, talks: &conversations{src: of}}
+	shared := float64(ask.System + ask.Prefix + ask.SubAgents.System) // what others may have asked before
+	n := 0.0
+	talks := 0.0
+	for ; talks < mostWalked && n < drawn; talks++ {
+		named := map[int64]int{}
+		for items := []int64{int64(talks)}; len(items) > 0; items = items[1:] {
+			q, err := of.At(items[0])
+			if err != nil {
+				if talks > 0 && len(items) == 1 && items[0] == int64(talks) { // a file has no more
+					return s.known(n, talks), done, nil
+				}
+				done()
+				return nil, nil, err
+			}
+			a := predict.Asked{Output: int32(max(1, q.Output))}
+			n++
+			s.input += float64(max(1, q.Input))
+			s.output += float64(a.Output)
+			s.most = max(s.most, max(1, q.Input)+int(a.Output))
+			if ask.Generated() && ask.Tree == nil && ask.Mix == nil {
+				own := float64(max(q.Input, 0) - max(q.History, 0))
+				if q.History <= 0 {
+					own -= shared
+				}
+				a.Input = int32(max(own, 0))
+				s.own += float64(a.Input)
+			}
+			s.asked = append(s.asked, a)
+			for _, next := range of.Follow(items[0], true) {
+				join := max(next.Join, 1)
+				s.talks.pauses += next.After.Seconds() / float64(join)
+				if named[next.Item]++; named[next.Item] == join {
+					items = append(items, next.Item)
+				}
+			}
+		}
+	}
+	return s.known(n, talks), done, nil
+}
+
+// newlyDrawn is a schedule of requests that stand alone.
+func newlyDrawn(ask *plan.Ask, law *arrival.Law) (*schedule, func(), error) {
+	s, err := newSchedule(ask, law, drawn)
+	return s, func() {}, err
+}
+
+// known makes means of what was added up of so many requests of so many conversations.
+func (s *schedule) known(requests, talks float64) *schedule {
+	s.input, s.output, s.own = s.input/requests, s.output/requests, s.own/requests
+	s.talks.turns, s.talks.pauses = requests/talks, s.talks.pauses/talks
+	return s
+}
+
+// perArrival is how many requests come of each that comes by itself, on average.
+func (s *schedule) perArrival() float64 {
+	if s.talks == nil {
+		return 1
+	}
+	return s.talks.turns
+}
+
+// lasts is how long what comes by itself is under way with all that follows it, in seconds,
+// where a request takes so long.
+func (s *schedule) lasts(request float64) float64 {
+	if s.talks == nil {
+		return request
+	}
+	return s.talks.turns*request + s.talks.pauses
+}
+
+// hold puts a load of conversations to a deployment: those that begin at the rate, and of
+// their requests those are judged that are due in a window, which begins when as many
+// conversations end as begin. The load goes on until all of these are answered.
+func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, settled float64, e *effort) (*served, error) {
+	arrivals, err := s.law.Process(rate, s.seed, 0)
+	if err != nil {
+		return nil, err
+	}
+	from := int64(settled * 1e9)
+	window := int64(float64(e.count) / (rate * s.talks.turns) * 1e9)
+	ctx2, enough := context.WithCancel(ctx)
+	defer enough()
+	t := &tally{claims: claims, window: [2]int64{from, from + window}, begin: math.MaxInt64, left: make([]int, len(claims)), enough: enough}
+	for c := range claims {
+		t.left[c] = int(beyondDoubt*claims[c].Share*float64(e.count)) + 10
+	}
+	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(s.talks.src), Warmup: from, Window: window})
+	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(s.seed), Source: s.talks.src, Sink: t}))
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(t.rows, func(a, b judged) int {
+		switch {
+		case a.due < b.due:
+			return -1
+		case a.due > b.due:
+			return 1
+		}
+		return int(a.id - b.id)
+	})
+	t.times = make([][]float64, len(claims))
+	for c := range claims {
+		for _, r := range t.rows {
+			t.times[c] = append(t.times[c], r.times[c])
+		}
+	}
+	x := s.outcome(t, rate)
+	if !x.Grows {
+		x.Tokens = rate * s.talks.turns * s.output
+	}
+	return x, nil
+}
+
+// judged is what claims say of a request.
+type judged struct {
+	due, id int64
+	times   []float64
+}
+
+// settling is how long a load takes to settle, in seconds, where what comes by itself
+// lasts so long.
+func settling(lasts float64) float64 {
+	return min(settled*lasts, (24 * time.Hour).Seconds())
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -47,16 +48,21 @@ func (openai) Sign() Sign {
 func (openai) List(body []byte) (list []Model) {
 	var answer struct {
 		Data []struct {
-			ID          string      `json:"id"`
-			OwnedBy     string      `json:"owned_by"`
-			MaxModelLen json.Number `json:"max_model_len"`
+			ID          string          `json:"id"`
+			OwnedBy     string          `json:"owned_by"`
+			MaxModelLen json.Number     `json:"max_model_len"`
+			Meta        json.RawMessage `json:"meta"` // llama.cpp's, whatever others call so
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
 		return nil
 	}
 	for _, m := range answer.Data {
-		context, _ := strconv.Atoi(m.MaxModelLen.String())
+		var slot struct {
+			Context json.Number `json:"n_ctx"`
+		}
+		_ = json.Unmarshal(m.Meta, &slot)
+		context, _ := strconv.Atoi(cmp.Or(m.MaxModelLen, slot.Context).String())
 		list = append(list, Model{m.ID, m.OwnedBy, context})
 	}
 	return list

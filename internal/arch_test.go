@@ -52,6 +52,7 @@ func rooms() []room {
 		{"workload/arrival", "workload/seed say stat"},
 		{"workload/plain", ""}, // files as plain text, whatever they are packed in
 		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill"},
+		{"workload/question", "say workload workload/seed workload/token"}, // requests whose answers are known, and the check of these
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
@@ -70,7 +71,7 @@ func rooms() []room {
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat"}, // what a log was like, without text: logs, the profile, the workload of one
-		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed workload/profile"},
+		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile"},
 		// measured
 		{"wire/api", "workload workload/token data/record say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
@@ -78,12 +79,12 @@ func rooms() []room {
 		{"telemetry/local", "clock telemetry telemetry/scrape"},           // what the machine of a server tells: nvidia-smi, /proc
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
+		{"measure", "measure/judge data/record data/spill data/result say slo stat data/metric telemetry cost"},
 		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local"}, // what is measured: opened, asked, adapted to
 		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},            // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                 // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},                                              // a run as the evidence that explain weighs

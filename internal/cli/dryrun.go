@@ -49,8 +49,8 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	switch {
 	case v == plan.VerbRun:
 		text = givenNumber(cmp.Or(p.Rate, float64(p.Concurrency))) + kind
-	case v == plan.VerbFind && p.Verify > 0:
-		text = givenNumber(p.Verify) + kind
+	case v == plan.VerbFind && p.Verify.Load > 0:
+		text = givenNumber(p.Verify.Load) + kind
 	case v == plan.VerbFind:
 		text = "what meets " + p.SLO.String()
 	case len(loads) > 0:
@@ -106,7 +106,7 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 		"output    " + about(e.Output, " tokens"),
 		"time      " + timeText(&e, p.Kind() == plan.KindSim),
 	}
-	if v == plan.VerbFind && p.Verify == 0 {
+	if v == plan.VerbFind && p.Verify.Load == 0 {
 		lines = append(lines, "gives     "+outlookText(p))
 	}
 	if n := e.Probes; n.Requests > 0 {

@@ -32,7 +32,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 		}
 	}
 	in := run.NewSearcher(s, claims, p.Closed(), view)
-	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify, Seed: p.Seed, Continued: earlier}
+	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify.Load, Seed: p.Seed, Continued: earlier}
 	if p.Twin != "" {
 		twin, err := predict.NewSearched(deploymentOf(p.Twin), p, claims, s.Dir, in.Probed)
 		if err != nil {

@@ -58,6 +58,17 @@ type WallConfig struct {
 	Alarm   clock.Alarm // nil for the platform's best
 	Retry   bool        // requests are sent again, where the core says so
 	Count   *Counter    // counts the tokens of answers, nil for none
+	Check   Checker     // checks the answers to some items, nil for none
+}
+
+// Checker knows of some items what their answers have to be.
+type Checker interface {
+	// Question names the question that an item is, "" for one whose answer is not checked.
+	Question(item int64) string
+	// Check looks at the answer to a question that came to its end and puts what it finds
+	// into its row. text is the first choice's answer, spelt that of all chunks in turn. It
+	// keeps nothing that it is handed.
+	Check(item int64, r *record.Row, chunks []record.Chunk, text, spelt []byte)
 }
 
 // flight is a request with its exchange and, once sent, its connection.
@@ -82,7 +93,7 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 	w.ctx, w.stop = context.WithCancel(ctx)
 	w.made = make(chan *flight, max(cfg.Ahead, 1))
 	w.own.Go(w.renderAhead)
-	if cfg.Count != nil {
+	if cfg.Count != nil || cfg.Check != nil {
 		w.count = make(chan *flight, 1024)
 		w.own.Go(w.countAnswers)
 	}
@@ -122,6 +133,11 @@ func (w *Wall) build(item, session int64) *flight {
 	row := record.BlankRow()
 	row.Point, row.Stream = w.cfg.Point, w.cfg.Options.Stream
 	place(&row, &req)
+	if w.cfg.Check != nil {
+		row.Question = w.cfg.Check.Question(item)
+	}
+	f.x.Keep = w.history != nil || row.Question != ""
+	f.x.Spell = w.cfg.Count != nil || row.Question != ""
 	f.x.Asked = w.cfg.API.Asked(&req, w.cfg.Options)
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
@@ -145,8 +161,7 @@ func (w *Wall) newFlight() *flight {
 	}
 	x := wire.NewExchange(w.cfg.API)
 	x.Sink, x.Kernel = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel
-	x.Secret, x.Memory, x.Keep = w.cfg.Secret, w.cfg.Memory, w.history != nil
-	x.Spell = w.cfg.Count != nil
+	x.Secret, x.Memory = w.cfg.Secret, w.cfg.Memory
 	return &flight{x: x}
 }
 
@@ -436,8 +451,8 @@ func (w *Wall) finish(f *flight) {
 	w.settle(f)
 }
 
-// settle has an attempt counted, where there is a tokenizer, and recorded. That takes time that the
-// goroutine of a socket does not have.
+// settle has an attempt counted, where there is a tokenizer, checked, where its answer is
+// known, and recorded. That takes time that the goroutine of a socket does not have.
 func (w *Wall) settle(f *flight) {
 	select {
 	case w.count <- f:
@@ -463,9 +478,15 @@ func (w *Wall) countAnswers() {
 
 // record records a request that has ended and tells the pacer.
 func (w *Wall) record(f *flight) {
-	if w.cfg.Count != nil {
+	if f.x.Spell {
+		r := &f.x.Row
 		chunks, text := f.x.Spelt()
-		w.cfg.Count.Count(&f.x.Row, chunks, text)
+		if w.cfg.Count != nil {
+			w.cfg.Count.Count(r, chunks, text)
+		}
+		if r.Question != "" && r.Outcome == record.OK {
+			w.cfg.Check.Check(f.item, r, chunks, f.x.Text(), text)
+		}
 		for _, c := range chunks {
 			w.cfg.Sink.Chunk(c)
 		}

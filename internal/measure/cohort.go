@@ -25,6 +25,8 @@ type part struct {
 	sets   []*gapSet
 	until  int64 // end of the records
 
+	questions *questions // of the window, which are in no part
+
 	oneEach bool // events of streams without usage count as one token each
 	conf    *confidence
 	scratch *spill.Store
@@ -133,7 +135,7 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{cohort: f.cohort, groups: &f.groups, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
+	c := &part{questions: &f.questions, cohort: f.cohort, groups: &f.groups, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
 	if len(list) < len(f.groups.list) {
 		c.in = make([]bool, len(f.groups.list))
 	}

@@ -133,6 +133,20 @@ func Definitions() []Definition {
 		}
 		return p.PrefixCache.Expected, ""
 	}}
+	ofAnswers := func(which func(*result.Answers) *result.Answered) Definition {
+		return Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
+			if p.Answers == nil {
+				return 0, "no questions were asked"
+			}
+			a := which(p.Answers)
+			if a == nil || a.Share == nil {
+				return 0, "no answer tells"
+			}
+			return *a.Share, ""
+		}}
+	}
+	of[metric.Wrong] = ofAnswers(func(a *result.Answers) *result.Answered { return a.Wrong })
+	of[metric.Differing] = ofAnswers(func(a *result.Answers) *result.Answered { return a.Differ })
 	var list []Definition
 	for _, m := range metric.All() {
 		if d, ok := of[m.Name]; ok {

@@ -40,6 +40,7 @@ type Fold struct {
 	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
 
 	retried    retries
+	questions  questions // of the window, which are no part of the cohort
 	server     server
 	seen       idSet
 	asked      int      // requests of any time
@@ -116,6 +117,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		examples:    map[string]example{},
 		finish:      map[string]int{},
 		server:      server{t0: s.T0, t1: s.T1},
+		questions:   questions{alone: s.Alone},
 	}
 	f.conditions = s.conditions()
 	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
@@ -204,7 +206,11 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 			f.counts[i] += count(s, r, &f.conditions)
 		}
 	}
-	if f.conditions.Holds(r.Due) {
+	switch {
+	case !f.conditions.Holds(r.Due):
+	case r.Question != "":
+		f.questions.add(r)
+	default:
 		f.member(r, s, visible)
 	}
 }
@@ -332,7 +338,8 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 			w.noInput++
 		}
 	}
-	if r.Outcome == record.OK && s.Count > 0 {
+	own := r.Question == "" // calls of tools and objects have tokens without a text, and so without an event
+	if r.Outcome == record.OK && s.Count > 0 && own {
 		if r.CompletionTokens >= 0 && s.visible(r) == s.Count {
 			w.alike++
 		} else {
@@ -344,7 +351,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		w.noUsage++
 	}
 	switch visible := int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0)); {
-	case r.Outcome != record.OK || r.CompletionTokens < 0 || r.NoUsage:
+	case r.Outcome != record.OK || r.CompletionTokens < 0 || r.NoUsage || !own:
 	case r.Counted >= 0:
 		w.expected += visible
 		w.observed += withEnds(int64(r.Counted), visible, int64(max(r.Choices, 1)))

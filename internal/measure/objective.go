@@ -200,7 +200,7 @@ func (c *part) values(s slo.Spec) []*float64 {
 	var asked []question
 	var of []int
 	for i, l := range s.Limits {
-		if l.Metric != metric.Errors && !l.Metric.Pooled() && (c.tally.streamed || l.Metric == metric.E2E) {
+		if !l.OfShare() && !l.Metric.Pooled() && (c.tally.streamed || l.Metric == metric.E2E) {
 			asked, of = append(asked, question{unit: inMS, take: c.taken(l.Metric)}), append(of, i)
 		}
 	}
@@ -241,7 +241,7 @@ func barely(s slo.Spec, within []int64, joint, due int64) bool {
 			if manyViolate(joint, s.Share()) {
 				return true
 			}
-		case l.Metric != metric.Errors && !l.Metric.Pooled() && manyViolate(within[i], l.P()):
+		case !l.OfShare() && !l.Metric.Pooled() && manyViolate(within[i], l.P()):
 			return true
 		}
 	}
@@ -274,6 +274,10 @@ func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result
 	}
 	p := l.P()
 	switch {
+	case l.Metric == metric.Wrong:
+		out.Limit = l.MaxPercent / 100
+		c.questions.limit(&out)
+		return out
 	case l.Metric == metric.Errors:
 		bad := due - n.well
 		out.Limit = l.MaxPercent / 100

@@ -22,7 +22,8 @@ func (f *Fold) Point() result.Point {
 		PrefixCache: f.setup.PrefixCache(),
 		Seconds:     f.seconds(),
 		Requests:    all.account(),
-		Throughput:  f.throughput(all.tally.due()),
+		Throughput:  f.throughput(all.tally.due() + int64(f.questions.due())),
+		Answers:     f.questions.result(),
 	}
 	took := all.answers()
 	p.Seconds.Residence = f.queue.Residence(took)

@@ -36,6 +36,11 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 	}
 	in := f.sessionBlocks(n)
 	v.Cluster = in.cluster()
+	for i, c := range claims {
+		if c.OnAnswers() {
+			f.questions.violations(&v, i, blocks)
+		}
+	}
 	one := &judged{part: all}
 	k, of := -1, make([]int, len(claims)) // requests so far
 	for q := range all.requests() {
@@ -133,7 +138,7 @@ func (f *Fold) inBlocks() (list []result.Violations) {
 	v := f.Violations(claims, windowBlocks)
 	for i, c := range claims {
 		one := result.Violations{Spec: c.Spec, Allowed: c.Share, Blocks: v.Blocks[i]}
-		if c.Class != "" {
+		if c.Class != "" || c.OnAnswers() {
 			one.Due = &v.Due[i]
 		}
 		list = append(list, one)

@@ -25,7 +25,7 @@ func (p *Plan) Check(v Verb) error {
 	default:
 		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
-	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective) {
+	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions) {
 		if err := check(); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (p *Plan) checkLoads() error {
 	if p.Over == OverAgents && !p.Conversing() {
 		return say.Errorf("--over agents without sessions: each request stands alone").WithHint("say what an agent does: --workload agentic-coding, recorded sessions, or --turns 20; users who ask one thing after the other are --over concurrency")
 	}
-	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
+	for _, x := range append([]float64{p.Verify.Load, p.MaxLoad}, p.Loads...) {
 		if p.Closed() && x != math.Trunc(x) {
 			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over " + p.Over + " takes whole numbers")
 		}

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/cost"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
+	"pitot/internal/workload/question"
 )
 
 // Plan is what a verb that measures is to do, in parts, so that each room can be given
@@ -82,6 +83,7 @@ type Ask struct {
 	Batch         int                 // texts of a request of a model that generates nothing
 	Query         workload.Lengths    // tokens of what such texts are held against, where the API has that
 	Pooling       bool                // nothing is generated, found out from the API
+	Questions     question.Shares     // of the requests, whose answers are checked
 	Body          string              // JSON object
 	NoStream      bool
 	Seed          uint64
@@ -110,7 +112,7 @@ type Search struct {
 	Loads   []float64     // to measure; none: Points of them are chosen
 	Points  int           // how many
 	Budget  time.Duration // for the search, or for the window of Load.Until
-	Verify  float64       // the load to verify, 0 to search
+	Verify  Verify        // the load to verify, or questions among the requests of those that are searched
 	MaxLoad float64       // 0 for no limit
 	Twin    string        // MODEL@GPU that a search is replayed on, "" for none
 	// Continue is the directory of the search to go on with, "" for none.

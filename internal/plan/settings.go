@@ -6,6 +6,7 @@ import (
 	"pitot/internal/cost"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
+	"pitot/internal/workload/question"
 )
 
 // Groups of settings.
@@ -200,6 +201,9 @@ func Settings() []Setting {
 		{Name: "query", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Default: "32", Targets: SocketTargets,
 			Help:  "length of the query that the texts of --api rerank are held against, as --input is written",
 			value: field(lengths(), func(a *Ask) *workload.Lengths { return &a.Query })},
+		{Name: "verify", Verbs: verbs(VerbRun, VerbSweep), Group: groupWorkload, Arg: "SHARE", Unset: "none; 5% with a limit on wrong answers",
+			Help:  "share of the requests that are questions with a known answer, which is checked, in place of the workload's own: 5%, or by kind numbers=5%,json=1% of " + kindsOfQuestions() + ". Each is asked alone beforehand; their latencies are in no figure",
+			value: field(questionShares(), func(a *Ask) *question.Shares { return &a.Questions })},
 		{Name: "body", Verbs: connecting, Group: groupWorkload, Arg: "JSON", Public: publicBody, Lost: lostFields,
 			Help:  "merged over each request's body: objects field by field, null takes one away",
 			value: field(jsonObject(), func(a *Ask) *string { return &a.Body })},
@@ -289,8 +293,8 @@ func Settings() []Setting {
 			Help:  "what was measured, with the settings that its engine was started with: llama-3.1-8b@h100?max_num_seqs=256; twins of it are asked what would help",
 			value: field(nonEmptyWord(), func(x *Explanation) *string { return &x.Deployment })},
 		{Name: "verify", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "LOAD",
-			Help:  "search nothing: find out whether this load meets the SLO",
-			value: field(numberWithin(1e-6, 1e6), func(s *Search) *float64 { return &s.Verify })},
+			Help:  "search nothing: find out whether this load meets the SLO. A share of the requests, 5% or numbers=5%,json=1%, is not a load but questions whose answers are checked, as of pitot run; an SLO on wrong answers, wrong<1%, asks them by itself",
+			value: field(loadOrQuestions(), func(s *Search) *Verify { return &s.Verify })},
 		{Name: "twin", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "MODEL@GPU", Unset: "none",
 			Help:  "what the target is, with its engine's settings: the search is also replayed on its twin, for an estimate by what both violate",
 			value: field(nonEmptyWord(), func(s *Search) *string { return &s.Twin })},

@@ -329,6 +329,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.Objective = objective(p)
 	m.backlog(p)
 	m.overTime(p)
+	m.answers(p)
 	m.retries(p)
 	m.sessions(p)
 	m.until(p)

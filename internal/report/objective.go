@@ -40,7 +40,12 @@ func objective(p *result.Point) *Objective {
 		good := "goodput " + say.Quantity(g.RequestsPerS)
 		// Goodput counts requests by when they were due, throughput by when
 		// they were answered: either can be the larger.
-		if due := p.Throughput.DuePerS; due != nil {
+		due := p.Throughput.DuePerS
+		if due != nil && p.Answers != nil { // questions are neither good nor bad
+			own := *due * float64(p.Requests.Due) / float64(max(p.Requests.Due+p.Answers.Asked, 1))
+			due = &own
+		}
+		if due != nil {
 			good += " of the " + say.Quantity(*due) + " req/s that came due"
 		} else {
 			good += " req/s of what came due"
@@ -155,7 +160,7 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 	ms := func() string { return say.QuantityNear(*l.Value, l.Limit) + " ms" }
 	switch {
 	case l.Value == nil:
-	case l.Metric == "errors":
+	case l.Metric == "errors" || l.Metric == "wrong":
 		facts = append(facts, "measured "+say.PercentNear(*l.Value, l.Limit))
 	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.

@@ -62,7 +62,7 @@ func plannedFiles(p *plan.Plan) error {
 	}
 	users := p.Concurrency
 	if p.Closed() {
-		for _, x := range append([]float64{p.Verify}, p.Loads...) {
+		for _, x := range append([]float64{p.Verify.Load}, p.Loads...) {
 			users = max(users, int(x))
 		}
 	}

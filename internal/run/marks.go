@@ -29,6 +29,9 @@ func pointMark(s *measure.Setup) marks.Point {
 	if s.T1 != math.MaxInt64 {
 		p.T1 = &s.T1
 	}
+	for _, a := range s.Alone {
+		p.Alone = append(p.Alone, marks.Questions(a))
+	}
 	return p
 }
 
@@ -41,6 +44,9 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	}
 	if p.T1 != nil {
 		s.T1 = *p.T1
+	}
+	for _, a := range p.Alone {
+		s.Alone = append(s.Alone, measure.Alone(a))
 	}
 	if m := p.Price; m != nil {
 		var err error

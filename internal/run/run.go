@@ -413,7 +413,15 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}
+	if err := s.questioned(ctx); err != nil || ctx.Err() != nil {
+		return nil, err
+	}
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
+	var check load.Checker
+	if s.answers != nil {
+		c := s.answers.among(src.Source, seed.Point(p.Seed, index))
+		src.Source, check, setup.Alone = c, c, s.answers.alone
+	}
 	// A load that leaves no trace, or one that something interferes with, is not
 	// worth going on with.
 	ctx, lost := context.WithCancel(ctx)
@@ -453,7 +461,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		})
 		world, tellLast = sim, sim.Told
 	} else {
-		wall, err := s.wall(ctx, l, src, tap, index)
+		wall, err := s.wall(ctx, l, src, check, tap, index)
 		if ctx.Err() != nil && err != nil {
 			return nil, nil
 		}
@@ -578,7 +586,7 @@ func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink reco
 }
 
 // wall prepares sockets and requests.
-func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32) (*load.Wall, error) {
+func (s *Session) wall(ctx context.Context, l *plan.Load, src source, check load.Checker, sink record.Sink, index int32) (*load.Wall, error) {
 	p, t := s.plan, s.Target
 	conns := l.Concurrency
 	spare := 0
@@ -601,7 +609,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src.Source, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
-		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0, Count: load.NewCounter(t.Tokenizer),
+		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0, Count: load.NewCounter(t.Tokenizer), Check: check,
 	})
 	if p.NoProbe {
 		conns = min(conns, 8)

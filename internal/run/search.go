@@ -298,7 +298,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: l.Reason,
 		})
 	}
-	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" })
+	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" || c.OnAnswers() })
 	for i, step := range c.Trail {
 		point := Unrecorded
 		if earlier := len(c.Trail) - len(s.probed); i >= earlier {
@@ -345,8 +345,11 @@ func (s *Searcher) of() (list []float64) {
 	some := false
 	for _, c := range s.claims {
 		share := 1.
-		if c.Class != "" {
+		switch {
+		case c.Class != "":
 			some, share = true, s.session.plan.Ask.ShareOf(c.Class)
+		case c.OnAnswers():
+			some, share = true, s.session.plan.Verifying().Total()
 		}
 		list = append(list, share)
 	}

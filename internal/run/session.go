@@ -76,6 +76,7 @@ type Session struct {
 	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
 	primed    []workload.Request // that were asked and that it has not had yet
 	warmed    int                // of them, to warm it
+	answers   *answers           // to questions that were asked alone, nil before and without any
 }
 
 // made is what a session has made of a directory.

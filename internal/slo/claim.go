@@ -35,7 +35,7 @@ func (s Spec) Claims() ([]Claim, error) {
 		switch {
 		case l.Metric.Pooled():
 			return nil, say.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
-		case l.Metric == metric.Errors:
+		case l.OfShare():
 			if err := addClaim(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
 				return nil, err
 			}
@@ -73,12 +73,20 @@ func (s Spec) Claims() ([]Claim, error) {
 }
 
 // IsAbout says that a request is one of those that the claim is about.
-func (c Claim) IsAbout(r Request) bool { return c.Class == "" || c.Class == r.Class() }
+func (c Claim) IsAbout(r Request) bool {
+	if _, question := r.(Question); question || c.OnAnswers() {
+		return question && c.OnAnswers()
+	}
+	return c.Class == "" || c.Class == r.Class()
+}
+
+// OnAnswers says that the claim is about questions whose answers are checked.
+func (c Claim) OnAnswers() bool { return c.limit != nil && c.limit.Metric == metric.Wrong }
 
 // Times is by how many times what the claim allows a request took: at 1 and above it
 // violates it. It is +Inf of one that did not end well.
 func (c Claim) Times(r Request) float64 {
-	if !c.IsAbout(r) {
+	if !c.IsAbout(r) || c.OnAnswers() {
 		return 0
 	}
 	if c.limit != nil {
@@ -110,6 +118,9 @@ func (c Claim) On() (names []metric.Name) {
 func (c Claim) Violates(r Request) bool {
 	if !c.IsAbout(r) {
 		return false
+	}
+	if c.OnAnswers() {
+		return r.(Question).Wrong()
 	}
 	if c.limit != nil {
 		return !c.limit.Meets(r)

@@ -17,11 +17,18 @@ type Request interface {
 	Class() string
 }
 
+// Question is a [Request] of which it is known what its answer has to be, and which came to its
+// end. Limits on wrong answers are about those alone, and all others about no such request.
+type Question interface {
+	Request
+	Wrong() bool
+}
+
 // Meets says that a request ended well and is within the limit. Of errors and
 // of the pooled metrics, which no single request has, it asks only that the
 // request ended well.
 func (l Limit) Meets(r Request) bool {
-	if !r.OK() || l.Metric == metric.Errors || l.Metric.Pooled() {
+	if !r.OK() || l.OfShare() || l.Metric.Pooled() {
 		return r.OK()
 	}
 	return !(r.Value(l.Metric) >= float64(l.Max))
@@ -32,7 +39,7 @@ func (l Limit) times(r Request) float64 {
 	switch {
 	case !r.OK():
 		return math.Inf(1)
-	case l.Metric == metric.Errors || l.Metric.Pooled():
+	case l.OfShare() || l.Metric.Pooled():
 		return 0
 	}
 	if x := r.Value(l.Metric) / float64(l.Max); x > 0 {

@@ -54,6 +54,8 @@ func (g Grammar) Parse(text string) (Spec, error) {
 			return Spec{}, CheckClass(class)
 		case named && slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Name == class }):
 			return Spec{}, say.Errorf("the limits of class %s are given twice", class).WithHint("a comma separates limits of one class: " + class + ": p99 ttft<200ms, p99 tpot<50ms")
+		case named && own.LimitsAnswers():
+			return Spec{}, say.Errorf("class %s limits wrong answers: questions are of no class", class).WithHint("limit them of all requests: \"wrong<1%; chat: p99 ttft<200ms\"")
 		case named:
 			s.Classes = append(s.Classes, Class{class, own})
 		case len(s.Limits) > 0:
@@ -145,9 +147,9 @@ func (g Grammar) parseLimit(term string) (Limit, error) {
 		return Limit{}, g.unknownMetric(name)
 	}
 	l.Metric = m.Name
-	if l.Metric == metric.Errors {
+	if l.OfShare() {
 		if l.Percentile != 0 {
-			return Limit{}, say.Errorf("errors have no percentile").WithHint("write errors<1%")
+			return Limit{}, say.Errorf("a share has no percentile").WithHint("write " + name + "<1%")
 		}
 		p, err := percent(bound)
 		l.MaxPercent = p

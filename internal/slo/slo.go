@@ -27,15 +27,18 @@ type Limit struct {
 
 // Joint says that the limit holds for single requests, together with the
 // other joint limits.
-func (l Limit) Joint() bool { return l.Percentile == 0 && l.Metric != metric.Errors }
+func (l Limit) Joint() bool { return l.Percentile == 0 && !l.OfShare() }
+
+// OfShare says that the limit is on a share, of errors or of wrong answers.
+func (l Limit) OfShare() bool { return l.Metric == metric.Errors || l.Metric == metric.Wrong }
 
 // P is the limit's percentile as a fraction, 0.99 for p99.
 func (l Limit) P() float64 { return l.Percentile / 100 }
 
 // String gives the limit as it is written, "p99 ttft<200ms".
 func (l Limit) String() string {
-	if l.Metric == metric.Errors {
-		return "errors<" + say.Exact(l.MaxPercent) + "%"
+	if l.OfShare() {
+		return string(l.Metric) + "<" + say.Exact(l.MaxPercent) + "%"
 	}
 	s := string(l.Metric) + "<" + duration(l.Max)
 	if l.Percentile != 0 {
@@ -84,7 +87,7 @@ func (s Spec) String() string {
 	var percentile, joint, errors []string
 	for _, l := range s.Limits {
 		switch {
-		case l.Metric == metric.Errors:
+		case l.OfShare():
 			errors = append(errors, l.String())
 		case l.Joint():
 			joint = append(joint, l.String())
@@ -103,6 +106,11 @@ func (s Spec) String() string {
 		parts = append(parts, c.Prefix()+c.Spec.String())
 	}
 	return strings.Join(parts, "; ")
+}
+
+// LimitsAnswers says that some limit is on the share of wrong answers.
+func (s Spec) LimitsAnswers() bool {
+	return slices.ContainsFunc(s.All(), func(l Limit) bool { return l.Metric == metric.Wrong })
 }
 
 // NeedsStream says that the objective cannot be judged without streaming.

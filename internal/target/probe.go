@@ -444,16 +444,30 @@ func (t *Target) askWithRetries(ctx context.Context, req workload.Request, outpu
 	}
 }
 
-// askOnce sends one request on a connection of its own and waits for its end. It is
-// kept for [Target.Probes].
+// askOnce sends one request on a connection of its own and waits for its end.
 func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) record.Row {
 	req.Output = output
+	return t.exchange(ctx, wire.NewExchange(t.API), req)
+}
+
+// Answer sends one request on a connection of its own, and gives what came of it: its row,
+// with the chunks of the answer, the text of its first choice and that of all chunks in turn.
+func (t *Target) Answer(ctx context.Context, req workload.Request) (row record.Row, chunks []record.Chunk, text, spelt []byte) {
 	x := wire.NewExchange(t.API)
+	x.Keep, x.Spell = true, true
+	row = t.exchange(ctx, x, req)
+	chunks, spelt = x.Spelt()
+	return row, chunks, x.Text(), spelt
+}
+
+// exchange sends a request and waits for the end of its answer. It is kept for
+// [Target.Probes].
+func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Request) record.Row {
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, t.probes.start()
 	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
 	row.ID, row.Class, row.Stream = t.probes.nextID(), record.ProbeClass, t.Options.Stream
-	row.InputPlanned, row.OutputPlanned = int32(req.Input), int32(output)
+	row.InputPlanned, row.OutputPlanned = int32(req.Input), int32(req.Output)
 	x.Begin(row)
 	defer func() { t.probes.record(x.Row) }()
 	body, err := t.API.Body(nil, &req, t.Options)

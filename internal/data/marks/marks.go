@@ -50,6 +50,16 @@ type Point struct {
 
 	Residence  int64 `json:"residence_ns"`
 	AutoWarmup bool  `json:"auto_warmup"`
+
+	Alone []Questions `json:"questions_alone"` // null without questions
+}
+
+// Questions is what questions of a kind came to that were asked alone before the load.
+type Questions struct {
+	Kind     string `json:"kind"`
+	Answered int    `json:"answered"`
+	Wrong    int    `json:"wrong"`
+	Why      string `json:"why"` // they are not asked under load
 }
 
 // Price is what is paid for the target, as it was written.

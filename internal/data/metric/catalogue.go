@@ -35,6 +35,8 @@ const (
 
 	ExpectedCachedShare Name = "expected cached share"
 	Errors              Name = "errors"
+	Wrong               Name = "wrong"
+	Differing           Name = "differing"
 	OutputCost          Name = "cost"
 	GoodOutputCost      Name = "good cost"
 	InputCost           Name = "input cost"
@@ -101,6 +103,8 @@ var all = Catalogue{
 	{Name: GoodOutputRate, Key: "goodput.output_tokens_per_s", Label: "good output", Help: "output tokens of those requests", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
 	{Name: Attained, Key: "slo.attained", Label: "in SLO", Help: "share of all due that ended well within every limit", Of: Window, Unit: Share, Better: Higher, Compared: []string{Value}, Show: Row},
 	{Name: Errors, Key: "errors", Label: "errors", Help: "share of all due that did not end well: 1 − requests.ok / requests.due", Of: Window, Unit: Share, Better: Lower, Limit: true, Also: []Name{"error rate"}, Compared: []string{Value}},
+	{Name: Wrong, Key: "window.wrong_share", Label: "wrong answers", Help: "share of the answered questions whose answer is wrong, of the kinds that tell something: --verify", Of: Window, Unit: Share, Better: Lower, Limit: true, Compared: []string{Value}, Show: Row},
+	{Name: Differing, Key: "window.differing_share", Label: "greedy answers that differ", Help: "share of the greedy answers that differ from that of the same prompt alone: --verify", Of: Window, Unit: Share, Better: Lower, Show: Row},
 	{Name: CachedShare, Key: "window.cached_share", Label: "prompt tokens cached", Help: "share of the tokens of answered prompts that came from the server's prefix cache, by the usage of the answers; one that tells none had none, where others tell", Of: Window, Unit: Share, Better: Higher, Show: Row},
 	{Name: ExpectedCachedShare, Key: "window.expected_cached_share", Label: "expected from the cache", Help: "share of the tokens of answered prompts that a cache of that block size and capacity has, by what requests share and when they came", Of: Window, Unit: Share, Show: Data},
 	{Name: OutputCost, Key: "cost.usd_per_m_output", Label: "cost", Help: "dollars for a million output tokens", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},

@@ -95,6 +95,9 @@ var rowFields = []field[Row]{
 	{name: "backoff_ns", at: func(r *Row) any { return &r.Backoff }, later: true},
 	{name: "counted_tokens", at: func(r *Row) any { return &r.Counted }, null: ifUnset, later: true},
 	{name: "no_usage", at: func(r *Row) any { return &r.NoUsage }, later: true},
+	{name: "question", at: func(r *Row) any { return &r.Question }, later: true},
+	{name: "wrong", at: func(r *Row) any { return &r.Wrong }, later: true},
+	{name: "differs_at", at: func(r *Row) any { return &r.DiffersAt }, null: ifUnset, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

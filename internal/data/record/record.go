@@ -91,6 +91,11 @@ type Row struct {
 	Counted int32
 	NoUsage bool
 
+	// Of a question whose answer is checked (--verify).
+	Question  string // its name, "numbers/7", "" for the workload's own requests
+	Wrong     bool   // the answer came to its end and is not right
+	DiffersAt int32  // tokens of a greedy answer before the first that the same prompt alone did not have, Unset where all are alike
+
 	Stream   bool  // asked to stream
 	Chunks   int32 // events that carried tokens
 	Arrivals int32 // reads (or stamps) that carried tokens; < Chunks where events shared one
@@ -122,7 +127,7 @@ func BlankRow() Row {
 		Session: u, Turns: u, After: u, History: u,
 		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
 		DNS: u, Connect: u, TLS: u, FirstSent: u,
-		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u, Counted: u,
+		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u, Counted: u, DiffersAt: u,
 		Status: u, RetryAfter: u,
 	}
 }
@@ -133,7 +138,7 @@ func (r *Row) NextAttempt(waited int64) {
 	next := BlankRow()
 	next.ID, next.Point, next.Session, next.Turn, next.Turns, next.After, next.History, next.Class =
 		r.ID, r.Point, r.Session, r.Turn, r.Turns, r.After, r.History, r.Class
-	next.Due, next.Eligible, next.Stream = r.Due, r.Eligible, r.Stream
+	next.Due, next.Eligible, next.Stream, next.Question = r.Due, r.Eligible, r.Stream, r.Question
 	next.InputPlanned, next.OutputPlanned = r.InputPlanned, r.OutputPlanned
 	next.Earlier, next.Backoff, next.FirstSent = r.Earlier+1, r.Backoff+waited, r.FirstSent
 	if next.EarlierErrors = r.Error; r.Earlier > 0 {

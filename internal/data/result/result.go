@@ -118,6 +118,9 @@ type Point struct {
 	// PrefixCache is what the server's prefix cache was expected to have of the prompts,
 	// beside what it had.
 	PrefixCache *PrefixCache `json:"prefix_cache,omitempty"`
+	// Answers is what became of the questions among the requests whose answers are checked;
+	// nil without --verify. They are in no other count of requests and in no latency.
+	Answers *Answers `json:"answers,omitempty"`
 	// Retries is what became of failed requests that were sent again; nil without --retry.
 	Retries *Retries `json:"retries,omitempty"`
 	// ServerMissing are pages of metrics that were given up under the load, each with why.

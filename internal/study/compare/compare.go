@@ -322,6 +322,9 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		}
 		sa, whyA := x.sample(m, a.name)
 		sb, whyB := y.sample(m, b.name)
+		if m.name == wrongAnswers && whyA != "" && whyB != "" && !o.named(m) { // nobody asked questions
+			continue
+		}
 		if why := join(whyA, whyB); why != "" {
 			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
 			continue

@@ -39,6 +39,8 @@ const (
 	attained    = string(metric.Attained)
 	failures    = string(metric.Errors)
 	capacity    = string(metric.Capacity)
+
+	wrongAnswers = string(metric.Wrong)
 )
 
 // comparable says that one value of a metric can be better than another, and that

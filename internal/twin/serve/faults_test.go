@@ -196,7 +196,7 @@ func TestFaultsOfWholeAnswers(t *testing.T) {
 // Each row of the table does what it does without breaking the server for the
 // next request, alone and with all the others.
 func TestEveryFaultLeavesTheServerAlive(t *testing.T) {
-	fs, err := ParseFaults("429:5%,500:5%,503:5%,html:5%,slow:20%:2ms,stall:20%:2ms,cut:10%,reset:10%,malformed:20%,error:10%,no-done:20%,no-usage:20%,finish-close:10%,crlf:30%,ping:30%,coalesce:30%:2,split:30%,gzip:20%,http10:20%,slow-accept:10%:2ms,freeze:every 40ms:5ms")
+	fs, err := ParseFaults("429:5%,500:5%,503:5%,html:5%,slow:20%:2ms,stall:20%:2ms,cut:10%,reset:10%,malformed:20%,error:10%,no-done:20%,no-usage:20%,finish-close:10%,crlf:30%,ping:30%,coalesce:30%:2,split:30%,gzip:20%,http10:20%,slow-accept:10%:2ms,garble:20%,freeze:every 40ms:5ms")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,7 @@ var faultTable = [...]fault{
 	{name: "reset", about: "the connection is reset in the middle", when: inside, ends: true, apply: reset},
 	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
 	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, ends: true, apply: errorEvent},
+	{name: "garble", about: "words of the answer are wrong; with a number, only while so many are under way", k: 1, apply: func(*stream, Fault) {}},
 	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
 	{name: "no-usage", about: "no usage event", apply: noUsage},
 	{name: "finish-close", about: "the connection is closed after finish_reason", ends: true, apply: finishClose},
@@ -237,4 +238,17 @@ func (st *stream) tookFromTheStart() {
 		}
 		st.took(f.Name)
 	}
+}
+
+// garbles says whether a fault makes the answer to request n wrong. It is asked before the
+// answer is made, unlike others; one with a number waits until so many answers are under
+// way, this one among them.
+func (s *Server) garbles(n int64) bool {
+	got, _ := s.cfg.Faults.draw(s.cfg.Seed, n, time.Duration(clock.Now()-s.start))
+	for _, f := range got {
+		if f.Name == "garble" && s.stats.active()+1 >= int64(f.K) {
+			return true
+		}
+	}
+	return false
 }

@@ -71,6 +71,7 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		Status:    http.StatusOK,
 		ArrivalNS: arrival,
 	}
+	asked.Garble = s.garbles(asked.N)
 	call, refused := route.Generate(asked)
 	if refused == nil && s.deserted.Load() {
 		r := s.dialect.Refuse(dialect.NoEngine)
@@ -86,6 +87,9 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 			}
 		}
 		st := newStream(c, call, t)
+		if asked.Garble {
+			st.took("garble")
+		}
 		for _, f := range st.faults {
 			if row := faultRow(f.Name); row.when == before && st.refused == nil {
 				row.apply(st, f)

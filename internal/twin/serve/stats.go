@@ -32,11 +32,10 @@ func (s Stats) String() string {
 // Stats may be called at any time.
 func (s *Server) Stats() Stats {
 	c := &s.stats
-	ended := c.ended.Load() // before begun, so that Active is never negative
 	return Stats{
 		Requests: s.requests.Load(),
 		Refused:  c.refused.Load(),
-		Active:   c.begun.Load() - ended,
+		Active:   c.active(),
 		Aborted:  c.aborted.Load(),
 		Tokens:   c.tokens.Load(),
 		Events:   c.late.n.Load(),
@@ -50,6 +49,12 @@ func (s *Server) Stats() Stats {
 type stats struct {
 	begun, ended, refused, aborted, tokens, short atomic.Int64
 	late                                          histogram
+}
+
+// active is how many answers are under way.
+func (c *stats) active() int64 {
+	ended := c.ended.Load() // before begun, so that it is never negative
+	return c.begun.Load() - ended
 }
 
 // histogram counts durations in buckets of which 16 make a factor of two. It

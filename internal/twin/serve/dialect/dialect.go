@@ -87,6 +87,7 @@ type Request struct {
 	Body         []byte
 	N            int64 // number of a request that has an answer generated, from 0
 	Loading      bool  // the model is not there yet
+	Garble       bool  // a fault makes the answer wrong
 }
 
 // Reply is a response that is known as a whole.

@@ -18,6 +18,7 @@ type Plan struct {
 	Reasoning int    // tokens of the answer that are reasoning
 	Call      *Call  // the answer is a call
 	Given     *Given // the answer says this
+	garbled   bool   // see [Model.Say]
 	lead      int    // tokens before what is given
 }
 
@@ -163,7 +164,7 @@ func (a *Answer) Ends(finish string) string {
 
 // Stocked is which word of the stock token i is; false for what is given.
 func (a *Answer) Stocked(i int) (word int, ok bool) {
-	return stockAt(a.first, i), !a.plan.given(i)
+	return a.word(i), !a.plan.given(i)
 }
 
 // TokenText is the text of token i.
@@ -171,7 +172,7 @@ func (a *Answer) TokenText(i int) string {
 	if p := a.plan; p.given(i) {
 		return p.Given.slice(i-p.lead, i-p.lead+1)
 	}
-	return stock[stockAt(a.first, i)]
+	return stock[a.word(i)]
 }
 
 // key is what the prefix cache knows token i by: that of the text it is sent
@@ -184,7 +185,7 @@ func (a *Answer) key(i int) uint32 {
 	case p.given(i):
 		return p.Given.key(i - p.lead)
 	}
-	return a.m.stock[stockAt(a.first, i)].key
+	return a.m.stock[a.word(i)].key
 }
 
 // ID is the id of token i.
@@ -201,7 +202,7 @@ func (a *Answer) ID(i int) uint32 {
 	case p.Reasoning > 0 && i == p.Reasoning:
 		return v.special(1) // what ends the reasoning
 	}
-	return a.m.stock[stockAt(a.first, i)].id
+	return a.m.stock[a.word(i)].id
 }
 
 // Append appends the text of the tokens [from, to), as it stands inside a JSON
@@ -215,7 +216,7 @@ func (a *Answer) Append(b []byte, from, to int, end bool) []byte {
 			return AppendQuoted(b, p.Given.slice(from-p.lead, to-p.lead))
 		}
 		for i := from; i < to; i++ {
-			b = append(b, stock[stockAt(a.first, i)]...)
+			b = append(b, stock[a.word(i)]...)
 		}
 		return b
 	}

@@ -116,6 +116,7 @@ func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialec
 	if i, calls := s.Model.CallsTool(len(a.tools), first); calls && p.Call == nil {
 		p.Call = &a.tools[i]
 	}
+	s.Model.Say(p, []lm.Prompt{w.prompt}, req.Garble)
 	s.Model.Settle(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
 	w.answer = s.Model.Begin(p, first)
 	call := &dialect.Call{

@@ -118,7 +118,7 @@ func (a *api) read(req *dialect.Request, chat bool) (*ask, *dialect.Reply) {
 			return nil, refused
 		}
 	}
-	return r, r.settle(a, req.N)
+	return r, r.settle(a, req.N, req.Garble)
 }
 
 // unread says what is wrong with JSON that is no request.
@@ -366,7 +366,7 @@ func (r *ask) fits(a *api) *dialect.Reply {
 }
 
 // settle decides what the answer says; number is that of the request.
-func (r *ask) settle(a *api, number int64) *dialect.Reply {
+func (r *ask) settle(a *api, number int64, garble bool) *dialect.Reply {
 	m, p := a.model, &r.plan
 	r.first = number
 	if greedy := r.Temperature != nil && *r.Temperature == 0; greedy || r.Seed != nil { // the same prompt has the same answer
@@ -388,6 +388,7 @@ func (r *ask) settle(a *api, number int64) *dialect.Reply {
 	if given != "" && p.Call == nil {
 		p.Given = m.TokenizeGiven(given)
 	}
+	m.Say(p, r.prompts, garble)
 	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.IgnoreEOS})
 	for i := range r.prompts {
 		r.prompts[i].IDs = nil

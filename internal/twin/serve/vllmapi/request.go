@@ -47,6 +47,7 @@ type reader struct {
 	*body
 	ask
 	number int64
+	garble bool // the answer is wrong
 
 	// what was read and has yet to be looked at
 	limit      int    // tokens that an answer may have, if limited
@@ -71,7 +72,7 @@ func (a *api) read(req *dialect.Request, chat bool) (*reader, *dialect.Reply) {
 	if refused != nil {
 		return nil, refused
 	}
-	r := &reader{api: a, body: b, number: req.N, ask: ask{chat: chat, logprobs: -1, promptLogprobs: -1}}
+	r := &reader{api: a, body: b, number: req.N, garble: req.Garble, ask: ask{chat: chat, logprobs: -1, promptLogprobs: -1}}
 	for _, check := range []func() *dialect.Reply{
 		r.readFields, r.together, r.servedModel, r.refuseSuffix, r.limits, r.content, r.truncate, r.fits, r.values,
 	} {
@@ -353,6 +354,7 @@ func (r *reader) settle() *dialect.Reply {
 		}
 		p.Given = m.TokenizeGiven(text)
 	}
+	m.Say(p, r.prompts, r.garble)
 	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.ignoreEOS})
 	r.keep()
 	return nil

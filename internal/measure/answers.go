@@ -1,0 +1,249 @@
+package measure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+)
+
+// Questions among the requests are checked, and are in no latency, no count of requests and
+// no limit but those on wrong answers: their lengths are not the workload's. They are part of
+// the load, and what they make of it is in throughput and in the queue.
+
+// Alone is what questions of a kind came to that were asked one at a time before the load. Of
+// greedy ones the first pass is what the others are held against.
+type Alone struct {
+	Kind            string
+	Answered, Wrong int
+	Why             string // they are not asked under load
+}
+
+// asked is what questions of a kind came to in the window.
+type asked struct {
+	due, answered, wrong int
+	differAt             []int // of those whose place is known
+}
+
+// questions are those of the window.
+type questions struct {
+	alone  []Alone
+	kinds  map[string]*asked
+	inTurn []checked // whose answers are known and came
+}
+
+// checked is an answer that was: when it was due, and of which kind.
+type checked struct {
+	due   int64
+	kind  string
+	wrong bool
+}
+
+// greedyKind are the questions whose right answer is what the server said alone.
+const greedyKind = "greedy"
+
+// telling is the share of wrong answers alone from which on those of a kind tell nothing of a
+// load.
+const telling = 0.5
+
+// add takes in a question that was due in the window.
+func (q *questions) add(r *record.Row) {
+	kind, _, _ := strings.Cut(r.Question, "/")
+	k := q.kinds[kind]
+	if k == nil {
+		k = &asked{}
+		if q.kinds == nil {
+			q.kinds = map[string]*asked{}
+		}
+		q.kinds[kind] = k
+	}
+	k.due++
+	if r.Outcome != record.OK {
+		return
+	}
+	k.answered++
+	if r.Wrong {
+		k.wrong++
+	}
+	if r.DiffersAt >= 0 {
+		k.differAt = append(k.differAt, int(r.DiffersAt))
+	}
+	if kind != greedyKind {
+		q.inTurn = append(q.inTurn, checked{r.Due, kind, r.Wrong})
+	}
+}
+
+// due is how many there were.
+func (q *questions) due() (n int) {
+	for _, k := range q.kinds {
+		n += k.due
+	}
+	return n
+}
+
+// tells says whether wrong answers of a kind would tell of the load.
+func (q *questions) tells(kind string) bool {
+	for _, a := range q.alone {
+		if a.Kind == kind {
+			return a.Why == "" && a.Answered > 0 && float64(a.Wrong) < telling*float64(a.Answered)
+		}
+	}
+	return true // what they were alone is not known
+}
+
+// ofLoad are the answers by which the share of wrong ones is judged, as they were due.
+func (q *questions) ofLoad() []checked {
+	list := slices.DeleteFunc(slices.Clone(q.inTurn), func(c checked) bool { return !q.tells(c.kind) })
+	slices.SortStableFunc(list, func(a, b checked) int { return cmp.Compare(a.due, b.due) })
+	return list
+}
+
+// result is what became of them, nil where there were none.
+func (q *questions) result() *result.Answers {
+	if len(q.kinds) == 0 && len(q.alone) == 0 {
+		return nil
+	}
+	out := &result.Answers{Kinds: []result.AnswersOf{}}
+	var known, greedy result.Answered
+	seen := map[string]bool{}
+	one := func(kind string, a Alone) {
+		seen[kind] = true
+		k := cmp.Or(q.kinds[kind], &asked{})
+		of := result.AnswersOf{Kind: kind, Asked: k.due, NotAsked: a.Why,
+			Checked: result.Answered{Answered: k.answered, Wrong: k.wrong, AloneAnswered: a.Answered, AloneWrong: a.Wrong}}
+		of.TellsNothing = kind != greedyKind && a.Why == "" && !q.tells(kind)
+		if len(k.differAt) > 0 {
+			slices.Sort(k.differAt)
+			of.DifferAt = &k.differAt[len(k.differAt)/2]
+		}
+		switch {
+		case kind == greedyKind:
+			greedy = of.Checked
+		case !of.TellsNothing:
+			known.Answered, known.Wrong = known.Answered+k.answered, known.Wrong+k.wrong
+			known.AloneAnswered, known.AloneWrong = known.AloneAnswered+a.Answered, known.AloneWrong+a.Wrong
+		}
+		held(&of.Checked)
+		out.Kinds = append(out.Kinds, of)
+		out.Asked += k.due
+		out.Unanswered += k.due - k.answered
+	}
+	for _, a := range q.alone {
+		one(a.Kind, a)
+	}
+	var rest []string // of a run whose questions alone are lost
+	for kind := range q.kinds {
+		if !seen[kind] {
+			rest = append(rest, kind)
+		}
+	}
+	slices.Sort(rest)
+	for _, kind := range rest {
+		one(kind, Alone{Kind: kind})
+	}
+	if known.Answered+known.AloneAnswered > 0 {
+		held(&known)
+		out.Wrong = &known
+	}
+	if greedy.Answered+greedy.AloneAnswered > 0 {
+		held(&greedy)
+		out.Differ = &greedy
+	}
+	out.Finding = finding(out)
+	return out
+}
+
+// violations are those of a limit on wrong answers, in equal blocks of the answers that it is
+// about.
+func (q *questions) violations(v *Violations, claim, blocks int) {
+	list := q.ofLoad()
+	n := len(list)
+	v.Due[claim], v.Of[claim], v.Blocks[claim] = n, 0, make([]int, min(blocks, n))
+	for i := range list {
+		if list[i].wrong {
+			v.Of[claim]++
+			v.Blocks[claim][min(i*len(v.Blocks[claim])/n, len(v.Blocks[claim])-1)]++
+		}
+	}
+}
+
+// limit judges a limit on the share of wrong answers. They are a sample of what the server
+// answers: it is met or not met where the interval of their share lies on one side.
+func (q *questions) limit(out *result.Limit) {
+	a := q.result()
+	out.Attained, out.Met = nil, undecided
+	if a == nil || a.Wrong == nil || a.Wrong.Answered == 0 {
+		out.Why = "no answer tells"
+		if a != nil && slices.ContainsFunc(a.Kinds, func(k result.AnswersOf) bool { return k.TellsNothing }) {
+			out.Why = "no answer tells: they are wrong already at one user"
+		}
+		return
+	}
+	x := a.Wrong
+	out.Value = x.Share
+	n := say.Plural(x.Answered, "answer")
+	switch {
+	case x.CI95[1] < out.Limit:
+		out.Met = yes
+	case x.CI95[0] >= out.Limit:
+		out.Met, out.Why = no, fmt.Sprintf("%d of %s, at least %s", x.Wrong, n, say.Percent(x.CI95[0]))
+		if x.AloneCI95 != nil && x.AloneCI95[0] >= out.Limit {
+			out.Why += fmt.Sprintf("; and %d of %d at one user: it is not the load", x.AloneWrong, x.AloneAnswered)
+		}
+	default:
+		out.Why = fmt.Sprintf("%d of %s: anything from %s to %s", x.Wrong, n, say.Percent(x.CI95[0]), say.Percent(x.CI95[1]))
+		if x.Wrong == 0 {
+			out.Why += fmt.Sprintf("; %d without a wrong one would tell", enoughRight(out.Limit))
+		}
+	}
+}
+
+// enoughRight is of how many answers all have to be right for their share of wrong ones to be
+// below a limit.
+func enoughRight(limit float64) int {
+	return int(math.Ceil(math.Log((1-level)/2) / math.Log1p(-limit)))
+}
+
+// beyondChance is how seldom as many more answers are wrong under the load where it makes no
+// difference.
+const beyondChance = 0.01
+
+// held works out shares with their intervals, and how likely chance makes such a difference.
+func held(a *result.Answered) {
+	of := func(wrong, n int) (*float64, *[2]float64) {
+		if n == 0 {
+			return nil, nil
+		}
+		v := stat.ClopperPearson(wrong, n, 1, level)
+		return share(int64(wrong), int64(n)), &[2]float64{v.Lo, v.Hi}
+	}
+	a.Share, a.CI95 = of(a.Wrong, a.Answered)
+	a.AloneShare, a.AloneCI95 = of(a.AloneWrong, a.AloneAnswered)
+	if a.Answered > 0 && a.AloneAnswered > 0 {
+		p := stat.MoreOften(a.Wrong, a.Answered, a.AloneWrong, a.AloneAnswered)
+		a.Chance = &p
+	}
+}
+
+// finding is what the answers of a load say of the server.
+func finding(a *result.Answers) result.AnswersFinding {
+	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < beyondChance }
+	tells := a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0
+	switch {
+	case tells && more(a.Wrong):
+		return result.AnswersDamaged
+	case more(a.Differ) && tells:
+		return result.AnswersVary
+	case more(a.Differ):
+		return result.AnswersDiffer
+	case tells || a.Differ != nil && a.Differ.Chance != nil:
+		return result.AnswersSame
+	}
+	return result.AnswersTellNothing
+}

@@ -1,0 +1,81 @@
+package measure
+
+import (
+	"testing"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/slo"
+)
+
+// answered is a point of which some requests are questions, of a kind that was asked alone.
+func answered(t *testing.T, alone []Alone, objective string, n, of, wrong int, kind string) result.Point {
+	t.Helper()
+	setup := Setup{T1: 1e9, Alone: alone}
+	if objective != "" {
+		var err error
+		if setup.SLO, err = slo.Parse(objective); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := NewFold(setup)
+	for i := range n {
+		r := record.BlankRow()
+		r.ID, r.Due = int64(i), int64(i)*1e9/int64(n)
+		r.Eligible, r.Ready, r.Sent, r.FirstToken, r.LastToken, r.Done = r.Due, r.Due, r.Due, r.Due+1e6, r.Due+2e6, r.Due+2e6
+		if i < of {
+			r.Question, r.LastToken, r.Done = kind+"/1", r.Due+9e8, r.Due+9e8
+			if r.Wrong = i < wrong; r.Wrong && kind == greedyKind {
+				r.DiffersAt = int32(i)
+			}
+		}
+		f.Add(record.Frame{Rows: []record.Row{r}})
+	}
+	return f.Point()
+}
+
+// Questions are no requests of the cohort: neither its count nor its latencies know them.
+func TestQuestionsAreApart(t *testing.T) {
+	p := answered(t, []Alone{{Kind: "echo", Answered: 50}}, "p99 e2e<5ms", 300, 100, 0, "echo")
+	if p.Requests.Due != 200 || p.Requests.OK != 200 || p.Answers.Asked != 100 || p.Answers.Unanswered != 0 {
+		t.Errorf("%+v, %+v", p.Requests, p.Answers)
+	}
+	if e := p.Metrics.SummaryOf("e2e"); e == nil || e.N != 200 || *e.Max != 2 {
+		t.Errorf("%+v", e)
+	}
+	if *p.SLO.Attained != 1 || *p.Throughput.DuePerS != 300 {
+		t.Errorf("%v attained, %v/s due", *p.SLO.Attained, *p.Throughput.DuePerS)
+	}
+	if p.Window["wrong_share"] != 0 {
+		t.Error(p.Window)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		alone            Alone
+		n, wrong         int
+		want             result.AnswersFinding
+		tellsNothing     bool
+		asked, notTelled bool
+	}{
+		{"damage", Alone{Kind: "echo", Answered: 96}, 200, 20, result.AnswersDamaged, false, true, false},
+		{"as alone", Alone{Kind: "echo", Answered: 96, Wrong: 9}, 200, 20, result.AnswersSame, false, true, false},
+		{"few", Alone{Kind: "echo", Answered: 8}, 20, 1, result.AnswersSame, false, true, false},
+		{"a model that cannot", Alone{Kind: "numbers", Answered: 96, Wrong: 96}, 200, 200, result.AnswersTellNothing, true, true, true},
+		{"batch variance or damage", Alone{Kind: greedyKind, Answered: 48}, 200, 60, result.AnswersDiffer, false, true, true},
+		{"a server that is never the same", Alone{Kind: greedyKind, Answered: 48, Wrong: 20}, 200, 80, result.AnswersSame, false, true, true},
+	} {
+		a := answered(t, []Alone{c.alone}, "", c.n+10, c.n, c.wrong, c.alone.Kind).Answers
+		if a.Finding != c.want || a.Kinds[0].TellsNothing != c.tellsNothing || a.Kinds[0].Checked.Wrong != c.wrong {
+			t.Errorf("%s: %+v", c.name, a)
+		}
+		if c.notTelled != (a.Wrong == nil) {
+			t.Errorf("%s: %+v", c.name, a.Wrong)
+		}
+		if k := a.Kinds[0]; c.alone.Kind == greedyKind && (k.DifferAt == nil || *k.DifferAt != c.wrong/2) {
+			t.Errorf("%s: differs at %v", c.name, k.DifferAt)
+		}
+	}
+}

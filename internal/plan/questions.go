@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/question"
+)
+
+// Verify is what a search is to verify: one load, or the answers that the server gives under
+// those that it tries.
+type Verify struct {
+	Load      float64 // 0 to search
+	Questions question.Shares
+}
+
+// Verifying is which requests are questions whose answers are checked: those that are asked
+// for, and the usual share where the objective has a limit on wrong answers.
+func (p *Plan) Verifying() question.Shares {
+	switch {
+	case !p.Ask.Questions.None():
+		return p.Ask.Questions
+	case !p.Verify.Questions.None():
+		return p.Verify.Questions
+	case p.SLO.LimitsAnswers():
+		return question.Usual()
+	}
+	return question.Shares{}
+}
+
+// questionShares is shares of the requests that are questions.
+func questionShares() kind[question.Shares] {
+	return kind[question.Shares]{parse: question.ParseShares, write: question.Shares.String}
+}
+
+// loadOrQuestions is a load, or shares of the requests, which have a percent sign.
+func loadOrQuestions() kind[Verify] {
+	load := numberWithin(1e-6, 1e6)
+	return kind[Verify]{
+		parse: func(v string) (Verify, error) {
+			if strings.ContainsAny(v, "%=") {
+				s, err := question.ParseShares(v)
+				return Verify{Questions: s}, err
+			}
+			x, err := load.parse(v)
+			return Verify{Load: x}, err
+		},
+		write: func(v Verify) string {
+			if v.Load > 0 {
+				return strconv.FormatFloat(v.Load, 'f', -1, 64)
+			}
+			return v.Questions.String()
+		},
+	}
+}
+
+// kindsOfQuestions lists them for the help.
+func kindsOfQuestions() string {
+	var names []string
+	for _, k := range question.Kinds() {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkQuestions refuses questions where nothing would be learnt of their answers.
+func (p *Plan) checkQuestions() error {
+	s := p.Verifying()
+	if s.None() {
+		return nil
+	}
+	what := "--verify"
+	if p.Ask.Questions.None() && p.Verify.Questions.None() {
+		what = "a limit on wrong answers"
+	}
+	switch {
+	case p.Kind() == KindSim:
+		return say.Errorf("%s looks at what is answered, and %s answers in no words", what, p.Spec).WithHint("use mock: in place of sim:, or a server")
+	case p.Pooling:
+		return say.Errorf("%s looks at what is answered, and --api %s generates no text", what, p.API).WithHint("leave it out")
+	case p.NoProbe:
+		return say.Errorf("%s asks each question alone before the load, which --no-probe forbids", what).WithHint("keep one of them")
+	case p.Conversing():
+		return say.Errorf("%s and conversations: a question would stand in for a whole conversation, and the load would be another one", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
+	case p.Choices > 1:
+		return say.Errorf("%s and --n %d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --n out")
+	case p.SLO.LimitsAnswers() && !s.Asks():
+		return say.Errorf("a limit on wrong answers, and all questions are greedy ones, which have no right answer").WithHint("ask others too: --verify numbers=5%,greedy=1%")
+	}
+	return nil
+}

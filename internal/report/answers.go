@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// AnswersText says what the questions among the requests tell: first of the answers that are
+// known, then of greedy ones, then what tells nothing. It is empty without questions.
+func AnswersText(a *result.Answers) (lines []string) {
+	if a == nil {
+		return nil
+	}
+	if x := a.Wrong; x != nil && x.Answered > 0 {
+		text := "answers: " + sharesText(x, "wrong")
+		switch {
+		case a.Finding == result.AnswersDamaged:
+			text += ": more than chance makes of an undamaged server in 1 of 100 loads"
+		case x.AloneAnswered > 0:
+			text += ": no more than chance"
+		}
+		lines = append(lines, text)
+	}
+	if x := a.Differ; x != nil && x.Answered > 0 {
+		text := "greedy answers: " + sharesText(x, "unlike the first alone")
+		for _, k := range a.Kinds {
+			if k.DifferAt != nil {
+				text += fmt.Sprintf(", after %s in the median", say.Plural(*k.DifferAt, "token"))
+			}
+		}
+		switch {
+		case a.Finding == result.AnswersVary:
+			text += ": batch variance, as no more answers are wrong"
+		case a.Finding == result.AnswersDiffer:
+			text += ": batch variance or damage, which no known answer tells apart here"
+		case x.Wrong > 0 && x.AloneWrong > 0:
+			text += ": no more than the server differs from itself"
+		}
+		lines = append(lines, text)
+	}
+	var silent, missing []string
+	for _, k := range a.Kinds {
+		switch {
+		case k.NotAsked != "":
+			missing = append(missing, k.Kind)
+		case k.TellsNothing:
+			silent = append(silent, fmt.Sprintf("%s (%s of %s)", k.Kind, say.Count(k.Checked.AloneWrong), say.Count(k.Checked.AloneAnswered)))
+		}
+	}
+	if len(silent) > 0 {
+		lines = append(lines, "tells nothing, wrong already at one user: "+strings.Join(silent, ", "))
+	}
+	if len(missing) > 0 {
+		lines = append(lines, "not asked, as alone none was answered: "+strings.Join(missing, ", "))
+	}
+	if a.Unanswered > 0 {
+		lines = append(lines, fmt.Sprintf("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question")))
+	}
+	if a.Asked > 0 {
+		lines = append(lines, fmt.Sprintf("%s stood in place of requests, and are in no latency and no other count", say.Plural(a.Asked, "question")))
+	}
+	return lines
+}
+
+// sharesText is the share under the load and alone, each with its interval.
+func sharesText(x *result.Answered, what string) string {
+	text := fmt.Sprintf("%s of %s %s under this load", say.Count(x.Wrong), say.Count(x.Answered), what) + interval(x.Share, x.CI95)
+	if x.AloneAnswered > 0 {
+		text += fmt.Sprintf("; %s of %s alone", say.Count(x.AloneWrong), say.Count(x.AloneAnswered)) + interval(x.AloneShare, x.AloneCI95)
+	}
+	return text
+}
+
+func interval(share *float64, ci *[2]float64) string {
+	if share == nil || ci == nil {
+		return ""
+	}
+	number := func(x float64) string { return strings.TrimSuffix(say.Percent(x), " %") }
+	return fmt.Sprintf(", %s (%s–%s %%)", say.Percent(*share), number(ci[0]), number(ci[1]))
+}
+
+// damagedText is what comes first of a server that gets wrong.
+func damagedText(a *result.Answers) string {
+	return fmt.Sprintf("the server answers wrong under this load: %s of the answers that are known, %s one at a time", say.Percent(*a.Wrong.Share), say.Percent(*a.Wrong.AloneShare))
+}
+
+// answers remarks on the questions.
+func (m *PointModel) answers(p *result.Point) {
+	if p.Answers != nil && p.Answers.Finding == result.AnswersDamaged && m.Outcome == "" {
+		m.Outcome = damagedText(p.Answers)
+	}
+	m.Remarks = append(m.Remarks, AnswersText(p.Answers)...)
+}

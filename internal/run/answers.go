@@ -1,0 +1,211 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/measure"
+	"pitot/internal/say"
+	"pitot/internal/wire/api"
+	"pitot/internal/workload"
+	"pitot/internal/workload/question"
+	"pitot/internal/workload/seed"
+)
+
+// aloneAtMost is how long the questions are asked one at a time. Of a server that needs more
+// fewer of them are asked, alone and under load.
+const aloneAtMost = 2 * time.Minute
+
+// passes is how often each is asked alone: what a server does twice is what it does by
+// itself, without any load.
+const passes = 2
+
+// answers is the questions of a session, and what was answered to them alone.
+type answers struct {
+	bank   *question.Bank
+	shares [question.Count]float64
+	sizes  question.Sizes
+	alone  []measure.Alone
+	greedy [][]byte // texts of the first pass, by number
+}
+
+// streamQuestions is the stream of a run's seed that questions are of: the same for all of
+// its loads.
+const streamQuestions = 0x7665726966
+
+// askAlone asks each question on its own, in the order of their numbers and the kinds in
+// turn, and then all of them again.
+func (s *Session) askAlone(ctx context.Context) (*answers, error) {
+	r, p, t := s.runner, s.plan, s.Target
+	shares, err := p.Verifying().Of(func(k question.Kind) bool { return !k.NeedsChat() || t.API.Name() == api.Chat{}.Name() })
+	if err != nil {
+		return nil, err
+	}
+	longest, _ := strconv.Atoi(t.Server["max_model_len"])
+	q := &answers{bank: question.NewBank(seed.At(p.Seed, streamQuestions, 0), longest), shares: shares, sizes: question.SizesOf(shares)}
+	var of [question.Count]measure.Alone
+	var why [question.Count]string // one was not answered
+	begun, all, largest := time.Now(), 0, 0
+	for _, n := range q.sizes {
+		all, largest = all+n, max(largest, n)
+	}
+	q.greedy = make([][]byte, q.sizes[question.Greedy])
+	r.showLine(fmt.Sprintf("asking %s one at a time, %d times each", say.Plural(all, "question"), passes))
+	for pass := range passes {
+		for number := range largest {
+			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/passes; late && number > 0 {
+				if pass == 0 {
+					for k := range q.sizes {
+						q.sizes[k] = min(q.sizes[k], number)
+					}
+					r.showLine(fmt.Sprintf("note: alone the answers take long: %s of a kind are asked", say.Plural(number, "question")))
+				}
+				break
+			}
+			for _, k := range question.Kinds() {
+				if number >= q.sizes[k] || why[k] != "" && of[k].Answered == 0 {
+					continue
+				}
+				asked := q.bank.Ask(k, number)
+				row, chunks, text, spelt := t.Answer(ctx, asked.Request)
+				if ctx.Err() != nil {
+					return nil, nil
+				}
+				if row.Outcome != record.OK {
+					why[k] = row.Error
+					if row.Detail != "" {
+						why[k] += ": " + row.Detail
+					}
+					continue
+				}
+				answer := answerOf(chunks, text, spelt)
+				switch {
+				case k != question.Greedy:
+					of[k].Answered++
+					if !asked.Right(answer) {
+						of[k].Wrong++
+					}
+				case pass == 0:
+					q.greedy[number] = append([]byte{}, answer.Text...)
+				case q.greedy[number] != nil:
+					of[k].Answered++
+					if _, differs := question.Differs(q.greedy[number], answer.Text); differs {
+						of[k].Wrong++
+					}
+				}
+			}
+		}
+	}
+	if n := slices.IndexFunc(q.greedy, func(text []byte) bool { return text == nil }); n >= 0 { // from there on some have nothing to be held against
+		q.sizes[question.Greedy] = min(q.sizes[question.Greedy], n)
+	}
+	for _, k := range question.Kinds() {
+		if q.shares[k] == 0 {
+			continue
+		}
+		a := of[k]
+		if a.Kind = k.String(); a.Answered == 0 {
+			a.Why = why[k]
+			if a.Why == "" {
+				a.Why = "none was answered in time"
+			}
+			q.sizes[k] = 0
+			r.showLine("note: no questions of the kind " + a.Kind + ": alone none was answered, " + a.Why)
+		}
+		q.alone = append(q.alone, a)
+	}
+	return q, nil
+}
+
+// answerOf is what the chunks of an answer say: the calls among them are told by their kind.
+// One that was not streamed has no chunks, and is then nothing but text or a call.
+func answerOf(chunks []record.Chunk, text, spelt []byte) question.Answer {
+	a := question.Answer{Text: text}
+	at := 0
+	for i := range chunks {
+		end := min(at+int(chunks[i].Bytes), len(spelt))
+		if chunks[i].Kind == record.ToolCall && chunks[i].Choice == 0 {
+			a.Call = append(a.Call, spelt[at:end]...)
+		}
+		at = end
+	}
+	if len(chunks) == 0 && len(text) == 0 {
+		a.Call = spelt
+	}
+	return a
+}
+
+// among puts the questions among the requests of a load; of is the seed of its point.
+func (q *answers) among(src workload.Source, of uint64) *checker {
+	return &checker{question.NewAmong(src, q.bank, q.shares, q.sizes, seed.At(of, streamQuestions, 0)), q}
+}
+
+// checker is the requests of a load with the questions among them, and checks their answers.
+type checker struct {
+	*question.Among
+	asked *answers
+}
+
+// Question implements [load.Checker].
+func (c *checker) Question(item int64) string {
+	k, number, ok := c.Find(item)
+	if !ok {
+		return ""
+	}
+	return question.Name(k, number)
+}
+
+// Check implements [load.Checker].
+func (c *checker) Check(item int64, r *record.Row, chunks []record.Chunk, text, spelt []byte) {
+	q, ok := c.Ask(item)
+	if !ok {
+		return
+	}
+	answer := answerOf(chunks, text, spelt)
+	if q.Kind != question.Greedy {
+		r.Wrong = !q.Right(answer)
+		return
+	}
+	alone := c.asked.greedy[q.Number]
+	at, differs := question.Differs(alone, answer.Text)
+	if r.Wrong = differs; differs {
+		r.DiffersAt = tokensBefore(chunks, at, r.CompletionTokens, len(text))
+	}
+}
+
+// tokensBefore is how many tokens of an answer end before a byte of its text: by its chunks
+// where each tells its tokens or is one, else in the mean of them all; Unset where no count
+// is known.
+func tokensBefore(chunks []record.Chunk, at int, tokens int32, length int) int32 {
+	byChunks, sum, bytes := int32(0), int32(0), 0
+	for i := range chunks {
+		c := &chunks[i]
+		if c.Kind != record.Answer || c.Choice != 0 {
+			continue
+		}
+		n := max(c.Tokens, 1)
+		if bytes += int(c.Bytes); bytes <= at {
+			byChunks += n
+		}
+		sum += n
+	}
+	switch {
+	case sum > 0 && (tokens < 0 || sum >= tokens-1): // the last token may have no text
+		return byChunks
+	case tokens > 0 && length > 0:
+		return int32(int64(tokens) * int64(at) / int64(length))
+	}
+	return record.Unset
+}
+
+// questioned asks the questions of the plan alone, where it has any and they have not been.
+func (s *Session) questioned(ctx context.Context) (err error) {
+	if s.answers == nil && !s.plan.Verifying().None() && s.Target.Kind != "sim" {
+		s.answers, err = s.askAlone(ctx)
+	}
+	return err
+}

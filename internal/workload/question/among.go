@@ -1,0 +1,78 @@
+package question
+
+import (
+	"pitot/internal/workload"
+	"pitot/internal/workload/seed"
+)
+
+// Sizes says of how many questions of each kind a load may ask.
+type Sizes [Count]int
+
+// BankSize is about how many different questions there are in all: each is asked alone
+// beforehand, and then again and again.
+const BankSize = 48
+
+// SizesOf spreads the bank over kinds with shares, at least four of each.
+func SizesOf(shares [Count]float64) (s Sizes) {
+	total := 0.
+	for _, x := range shares {
+		total += x
+	}
+	for k, x := range shares {
+		if x > 0 {
+			s[k] = max(int(BankSize*x/total+.5), 4)
+		}
+	}
+	return s
+}
+
+// Among is a workload in which some requests are questions: they stand in the place of the
+// workload's own, which keep their items, so that nothing else changes. It is pure in the
+// item, and safe for concurrent use.
+type Among struct {
+	inner  workload.Source
+	bank   *Bank
+	shares [Count]float64
+	sizes  Sizes
+	seed   uint64
+}
+
+// NewAmong puts questions of a bank among the requests of a workload that has no sessions;
+// seed says which.
+func NewAmong(inner workload.Source, bank *Bank, shares [Count]float64, sizes Sizes, seed uint64) *Among {
+	return &Among{inner, bank, shares, sizes, seed}
+}
+
+// Find says which question an item is, false for one of the workload's own.
+func (a *Among) Find(item int64) (k Kind, number int, ok bool) {
+	u := seed.Float(seed.At(a.seed, streamItem, uint64(item)))
+	for k, x := range a.shares {
+		if x == 0 || a.sizes[k] == 0 {
+			continue
+		}
+		if u -= x; u < 0 {
+			return Kind(k), int(seed.At(a.seed, streamNumber, uint64(item)) % uint64(a.sizes[k])), true
+		}
+	}
+	return 0, 0, false
+}
+
+// At implements [workload.Source].
+func (a *Among) At(item int64) (workload.Request, error) {
+	k, number, ok := a.Find(item)
+	if !ok {
+		return a.inner.At(item)
+	}
+	r := a.bank.Ask(k, number).Request
+	r.ID = item
+	return r, nil
+}
+
+// Ask gives the question that an item is, false for one of the workload's own.
+func (a *Among) Ask(item int64) (Question, bool) {
+	k, number, ok := a.Find(item)
+	if !ok {
+		return Question{}, false
+	}
+	return a.bank.Ask(k, number), true
+}

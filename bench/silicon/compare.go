@@ -78,6 +78,12 @@ func simulated(systems string, chosen bool, only, set string) (modelled []compar
 	}
 	list := make([]comparison, 0, len(rows))
 	for _, r := range rows {
+		if lockstep != (r.dp > 0) {
+			if !lockstep {
+				refused[r.engine+": data parallel, in lock step (-lockstep compares them)"]++
+			}
+			continue
+		}
 		if strings.Contains(r.system(), only) && !(chosen && held(r.system())) {
 			list = append(list, comparison{row: r, set: set})
 		}
@@ -218,7 +224,10 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 			settings += "&async_scheduling=false&gpu_memory_utilization=0.9"
 		}
 	}
-	if b.ep || b.divided() {
+	if b.dp > 0 {
+		settings += fmt.Sprintf("&data_parallel_size=%d&tensor_parallel_size=%d", b.dp, b.tp)
+	}
+	if b.ep || b.dp > 0 || b.divided() {
 		settings += "&enable_expert_parallel=true"
 	}
 	if need := b.input + b.output + 256; need > 0 {
@@ -227,7 +236,7 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	if b.set != "" {
 		settings += "&" + b.set
 	}
-	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp, b.accelerator, settings))
+	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp*max(b.dp, 1), b.accelerator, settings))
 }
 
 // serial says that a row's server planned its steps one after the other: asynchronous

@@ -92,14 +92,14 @@ func kernels(directory, name string) (*catalogue.Kernels, error) {
 		return nil, err
 	}
 	k := &catalogue.Kernels{Accelerator: name, Products: map[string]catalogue.Product{}, Experts: map[string]catalogue.Experts{},
-		Decode: map[string]catalogue.Decode{}, Prompt: map[string]catalogue.Prompt{}, Latent: map[string]catalogue.LatentDecode{}, Reduce: map[int]catalogue.Reduce{}}
+		Decode: map[string]catalogue.Decode{}, Prompt: map[string]catalogue.Prompt{}, Latent: map[string]catalogue.LatentDecode{}, Reduce: map[int]catalogue.Reduce{}, Exchange: map[int]catalogue.Reduce{}}
 	var versions []string
 	for _, part := range []struct {
 		kind string
 		take func(*catalogue.Kernels, *catalogue.Accelerator, *columns) error
 	}{{"gemm/vllm/*/gemm_perf", products}, {"attention/vllm/*/generation_attention_perf", decode}, {"attention/vllm/*/context_attention_perf", prompt},
 		{"moe/vllm/*/moe_perf", experts}, {"comm/vllm/*/custom_allreduce_perf", reduce}, {"gemm/sglang/*/gemm_perf", blocks},
-		{"mla/vllm/*/mla_generation_module_perf", latent}, {"linear_attention/vllm/*/gdn_perf", delta}} {
+		{"mla/vllm/*/mla_generation_module_perf", latent}, {"linear_attention/vllm/*/gdn_perf", delta}, {"comm/nccl/*/nccl_perf", exchange}} {
 		t, version, err := newest(filepath.Join(directory, part.kind+".parquet"))
 		if err != nil {
 			return nil, err
@@ -485,6 +485,42 @@ func experts(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 	return nil
 }
 
+// exchange works out how long it takes to gather tokens from all and to give sums of them
+// back, by NCCL's all-gather and reduce-scatter of a message of as many bytes in all. Its
+// table counts values, as that of all-reduces does.
+func exchange(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
+	halves := map[string]map[[2]int]float64{"all_gather": {}, "reduce_scatter": {}} // s, by group and bytes
+	for i := range t.n {
+		of := halves[t.words["op_name"][i]]
+		if of == nil || t.words["nccl_dtype"][i] != "half" || 2*t.numbers["message_size"][i] > 1<<28 {
+			continue
+		}
+		of[[2]int{int(t.numbers["num_gpus"][i]), int(2 * t.numbers["message_size"][i])}] = t.numbers["latency"][i] / 1e3
+	}
+	lists := map[int]fastest{}
+	for at, gather := range halves["all_gather"] {
+		scatter, ok := halves["reduce_scatter"][at]
+		if n := at[0]; ok && n <= 8 {
+			if lists[n] == nil {
+				lists[n] = fastest{}
+			}
+			lists[n].take([8]float64{float64(at[1])}, kernel{move: float64(at[1]), s: gather + scatter})
+		}
+	}
+	for n, f := range lists {
+		k.Exchange[n] = messages(f)
+	}
+	return nil
+}
+
+// messages are the constants of kernels that pass on a message, by its size.
+func messages(f fastest) catalogue.Reduce {
+	p, of := leastSquares(f.list(), []float64{5e-6, 1e11, 1, 2e11}, func(p []float64, x *kernel) float64 {
+		return p[0] + catalogue.Message/p[1]*math.Pow(min(x.move/catalogue.Message, 1), p[2]) + max(x.move-catalogue.Message, 0)/p[3]
+	})
+	return catalogue.Reduce{Latency: round(p[0] * 1e6), GBs: round(p[1] / 1e9), Growth: round(p[2]), Large: round(p[3] / 1e9), Of: of}
+}
+
 // reduce works out all-reduces as vLLM's own kernels carry them out in a graph,
 // or where none was measured by themselves.
 func reduce(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
@@ -505,10 +541,7 @@ func reduce(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 			if _, ok := k.Reduce[n]; ok || n > 8 {
 				continue
 			}
-			p, of := leastSquares(f.list(), []float64{5e-6, 1e11, 1, 2e11}, func(p []float64, x *kernel) float64 {
-				return p[0] + catalogue.Message/p[1]*math.Pow(min(x.move/catalogue.Message, 1), p[2]) + max(x.move-catalogue.Message, 0)/p[3]
-			})
-			k.Reduce[n] = catalogue.Reduce{Latency: round(p[0] * 1e6), GBs: round(p[1] / 1e9), Growth: round(p[2]), Large: round(p[3] / 1e9), Of: of}
+			k.Reduce[n] = messages(f)
 		}
 	}
 	return nil

@@ -17,10 +17,14 @@ import (
 	"path/filepath"
 )
 
+// lockstep says that rows of engines in lock step are compared, in place of the others.
+var lockstep bool
+
 func main() {
 	all := flag.Bool("all", false, "compare: a line for each load and for each system too")
 	chosen := flag.Bool("chosen", false, "compare: without the systems that are kept out, to look for causes")
 	only := flag.String("only", "", "compare: systems whose names have this in them")
+	flag.BoolVar(&lockstep, "lockstep", false, "compare: the rows of engines in lock step that divide experts among them, which no constant was chosen on, in place of the others")
 	set := flag.String("set", "", "compare, stages: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
 	errors := flag.String("errors", "", "compare: write the errors to expect to this file")
 	flag.Usage = func() {

@@ -14,6 +14,7 @@ import (
 type row struct {
 	model, accelerator, dtype, engine, version string
 	tp, users, input, output                   int
+	dp                                         int     // engines in lock step that divide the experts among them, 0 for one engine
 	ep                                         bool    // experts are divided among the group, not each of them
 	ttft, tpot                                 float64 // ms, means
 	source                                     string
@@ -25,6 +26,9 @@ func (r *row) system() string {
 	ep := ""
 	if r.ep {
 		ep = " EP"
+	}
+	if r.dp > 0 {
+		ep = fmt.Sprintf(" DP%d EP", r.dp)
 	}
 	return fmt.Sprintf("%s %s %s TP%d%s %s", r.model, r.dtype, r.accelerator, r.tp, ep, r.engine)
 }
@@ -92,6 +96,9 @@ func read(path string) (rows []row, refused map[string]int, err error) {
 			refused[r.engine+": pipeline parallel"]++
 		case relabelled(&r, number("attention_dp_size"), number("moe_ep_size")):
 			r.ep = true
+			rows = append(rows, r)
+		case number("attention_dp_size") > 1 && number("attention_dp_size") == number("moe_ep_size") && r.tp == 1 && number("moe_tp_size") == 1:
+			r.dp = number("attention_dp_size")
 			rows = append(rows, r)
 		case number("attention_dp_size") > 1 || number("moe_tp_size")*max(number("moe_ep_size"), 1) > r.tp && r.kind() == "MoE":
 			refused[r.engine+": data parallel"]++

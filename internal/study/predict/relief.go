@@ -31,9 +31,11 @@ func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deploy
 	case explain.Host:
 		e.PerStep, e.PerRequest, e.PerPrefill, e.PerLayer, e.PerLaunch = 0, 0, 0, 0, 0
 	case explain.Links:
-		if c.TensorParallel < 2 {
+		if c.TensorParallel < 2 && !c.Lockstep() {
 			return nil, false
 		}
+		e.ExchangeGBs *= speedup
+		e.Exchange = e.Exchange * 3 / 4
 		e.CollectiveGBs *= speedup
 		e.Collective = e.Collective * 3 / 4
 	case explain.Seats:

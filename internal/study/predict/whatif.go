@@ -301,6 +301,8 @@ func perturbed(d *deploy.Deployment, seed uint64, much float64) *deploy.Deployme
 	e.Attention *= factor(0.2)
 	e.CollectiveGBs *= factor(0.3)
 	span(&e.Collective, 0.3)
+	e.ExchangeGBs *= factor(0.3)
+	span(&e.Exchange, 0.3)
 	span(&e.PerStep, 0.4)
 	span(&e.PerRequest, 0.4)
 	span(&e.PerPrefill, 0.4)

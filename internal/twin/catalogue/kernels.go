@@ -20,6 +20,9 @@ type Kernels struct {
 	Latent   map[string]LatentDecode `yaml:"latent,omitempty"` // attention of answers in latent layers, by the type of the KV cache
 	Delta    Delta                   `yaml:"delta,omitempty"`  // the gated delta rule of linear layers
 	Reduce   map[int]Reduce          `yaml:"all_reduce"`       // by the number of accelerators, in a CUDA graph
+	// Exchange is an all-gather and a reduce-scatter together, of messages that have as many
+	// bytes in all: how engines that divide experts get each other's tokens, and give them back.
+	Exchange map[int]Reduce `yaml:"exchange,omitempty"`
 }
 
 // Product is a matrix product of m rows with n × k weights. It takes

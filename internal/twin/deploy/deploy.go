@@ -263,6 +263,9 @@ func (d *Deployment) checkKnobs() error {
 	if !(e.CollectiveGBs >= 1e-3 && e.CollectiveGBs <= 1e5) {
 		return say.Errorf("allreduce_gb_per_s is %v, it must be between 0.001 and 100000", e.CollectiveGBs)
 	}
+	if d.Lockstep() && !(e.ExchangeGBs >= 1e-3 && e.ExchangeGBs <= 1e5) {
+		return say.Errorf("exchange_gb_per_s is %v, it must be between 0.001 and 100000", e.ExchangeGBs)
+	}
 	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
 		return say.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
 	}
@@ -277,7 +280,7 @@ func (d *Deployment) checkKnobs() error {
 		v, most time.Duration
 	}{
 		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute},
-		{"layer_overhead", e.PerLayer, time.Second}, {"launch_overhead", e.PerLaunch, time.Second}, {"allreduce_latency", e.Collective, time.Second},
+		{"layer_overhead", e.PerLayer, time.Second}, {"launch_overhead", e.PerLaunch, time.Second}, {"allreduce_latency", e.Collective, time.Second}, {"exchange_latency", e.Exchange, time.Second},
 		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
 		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
 	} {

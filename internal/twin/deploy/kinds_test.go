@@ -3,6 +3,7 @@ package deploy
 import (
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -158,8 +159,21 @@ func TestLockstepCost(t *testing.T) {
 	if slowest := lasting(h.partsAmong(answers(64), 71).Total()); odd != slowest {
 		t.Errorf("a batch among dummies takes %v, not %v", odd, slowest)
 	}
-	if p := h.partsAmong(answers(8), 64); p.Collective <= 0 || h.reduce.n != 0 || h.exchange != float64(all.Model.Layers) {
+	if p := h.partsAmong(answers(8), 64); p.Collective <= 0 || h.reduce.n != 0 || h.exchange.n != float64(all.Model.Layers) {
 		t.Errorf("%+v, %v all-reduces and exchanges in %v layers", p, h.reduce.n, h.exchange)
+	}
+	// What is exchanged is measured of H200, and can be set; where it is not known it is as an
+	// all-reduce in two halves.
+	if p := h.partsAmong(answers(8), 64); math.Abs(p.Collective/float64(all.Model.Layers)-30e-6) > 10e-6 {
+		t.Errorf("tokens are exchanged in %v s a layer", p.Collective/float64(all.Model.Layers))
+	}
+	slow := must(t, "qwen3-30b-a3b@8xh200?data_parallel_size=8&enable_expert_parallel=true&exchange_latency=1ms&exchange_gb_per_s=1")
+	if p := slow.hardware().partsAmong(answers(8), 64); p.Collective < 1e-3*float64(all.Model.Layers) {
+		t.Errorf("set to a millisecond, tokens are exchanged in %v s", p.Collective)
+	}
+	unknown := must(t, "qwen3-30b-a3b@8xmi300x?data_parallel_size=8&enable_expert_parallel=true")
+	if e := unknown.Efficiency; e.Exchange != 2*e.Collective && e.Exchange < 10*time.Microsecond {
+		t.Errorf("where nothing was measured tokens are exchanged in %v", e.Exchange)
 	}
 	if dense := must(t, "llama-3.1-8b@2xh100?data_parallel_size=2&enable_expert_parallel=true"); dense.Lockstep() {
 		t.Error("a model without experts is in lock step")

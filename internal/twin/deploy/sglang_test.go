@@ -35,9 +35,14 @@ func TestSGLangsDefaults(t *testing.T) {
 
 func TestKnobsOfSGLang(t *testing.T) {
 	v, s := must(t, "llama-3.1-8b@h100"), must(t, "llama-3.1-8b@h100?engine=sglang")
-	for name, want := range map[string]string{"max_num_seqs": "max_running_requests", "quantization": "quantization", "async_scheduling": "", "api-server-count": ""} {
+	for name, want := range map[string]string{"max_num_seqs": "max_running_requests", "quantization": "quantization", "async_scheduling": "disable_overlap_schedule", "api_server_count": "tokenizer_worker_num", "watermark": ""} {
 		if v.Knob(name) != name || s.Knob(name) != want {
 			t.Errorf("%s is %q of vLLM, %q of SGLang", name, v.Knob(name), s.Knob(name))
+		}
+	}
+	for _, x := range [][3]string{{"enable_prefix_caching", "true", "false"}, {"kv_cache_dtype", "fp8", "fp8_e4m3"}, {"max_num_seqs", "8", "8"}} {
+		if v.KnobValue(x[0], x[1]) != x[1] || s.KnobValue(x[0], x[1]) != x[2] {
+			t.Errorf("%s %s is %q of SGLang", x[0], x[1], s.KnobValue(x[0], x[1]))
 		}
 	}
 }

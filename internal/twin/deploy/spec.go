@@ -210,6 +210,8 @@ var settings = []setting{
 	{[]string{"launch_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
 	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
 	{[]string{"allreduce_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
+	{[]string{"exchange_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
+	{[]string{"exchange_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
 	{[]string{"bandwidth_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
 	{[]string{"compute_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
 	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
@@ -298,7 +300,7 @@ func Switch(name string) bool {
 
 // OfTwin says that a setting is of the model alone: no engine has a flag for it.
 func OfTwin(name string) bool {
-	for _, part := range []string{"overhead", "frontend_", "efficiency", "allreduce_", "slow_"} {
+	for _, part := range []string{"overhead", "frontend_", "efficiency", "allreduce_", "exchange_", "slow_"} {
 		if strings.Contains(name, part) {
 			return true
 		}

@@ -27,6 +27,8 @@ type Efficiency struct {
 	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
 	Collective    time.Duration // latency of one all-reduce
 	CollectiveGBs float64       // 10⁹ bytes of a message in a second of an all-reduce
+	Exchange      time.Duration // latency of gathering tokens from engines that divide experts, and of giving them back
+	ExchangeGBs   float64       // 10⁹ bytes in a second of these two together
 }
 
 // What is taken where kernels were not measured. Of data types, the middle of
@@ -98,6 +100,7 @@ type kernels struct {
 	latent        catalogue.LatentDecode
 	delta         catalogue.Delta
 	reduce        catalogue.Reduce
+	exchange      catalogue.Reduce // between engines that divide experts
 }
 
 // kernels finds them.
@@ -132,20 +135,40 @@ func (d *Deployment) kernels() (k kernels) {
 	if measured.Delta.Kernels > 0 {
 		k.delta = measured.Delta
 	}
-	k.reduce = d.reduce(measured.Reduce)
+	k.reduce = d.reduce(measured.Reduce, d.TensorParallel)
+	if d.Lockstep() {
+		k.exchange = d.exchange(measured.Exchange)
+	}
 	return k
 }
 
-// reduce gives the constants of all-reduces in the deployment's group: those
-// of the next larger group that was measured, else what is usual for the link.
-func (d *Deployment) reduce(measured map[int]catalogue.Reduce) catalogue.Reduce {
-	n := int(d.sharing())
-	for size := n; size <= machine; size++ {
+// ofGroup gives the constants of the next larger group that was measured, those of a machine
+// for larger ones.
+func ofGroup(measured map[int]catalogue.Reduce, n int) (r catalogue.Reduce, ok bool) {
+	for size := min(n, machine); size <= machine; size++ {
 		if r, ok := measured[size]; ok {
-			return r
+			return r, true
 		}
 	}
-	if r, ok := measured[machine]; ok {
+	return r, false
+}
+
+// exchange gives the constants of what engines that divide experts exchange in a layer,
+// all-gather and reduce-scatter by NCCL, which is vLLM's default; where they were not measured,
+// an all-reduce among as many, with its latency twice: it is made of the same two.
+func (d *Deployment) exchange(measured map[int]catalogue.Reduce) catalogue.Reduce {
+	if r, ok := ofGroup(measured, d.GPUs()); ok {
+		return r
+	}
+	r := d.reduce(catalogue.KernelsOf(d.Accelerator.Name).Reduce, d.GPUs())
+	r.Latency *= 2
+	return r
+}
+
+// reduce gives the constants of all-reduces in a group of so many: measured ones, else what
+// is usual for the link.
+func (d *Deployment) reduce(measured map[int]catalogue.Reduce, n int) catalogue.Reduce {
+	if r, ok := ofGroup(measured, n); ok {
 		return r
 	}
 	link := d.Accelerator.Link
@@ -190,6 +213,8 @@ func (d *Deployment) fillEfficiency() {
 	}
 	e.Collective = cmp.Or(e.Collective, time.Duration(k.reduce.Latency*1e3))
 	e.CollectiveGBs = cmp.Or(e.CollectiveGBs, k.reduce.GBs)
+	e.Exchange = cmp.Or(e.Exchange, time.Duration(k.exchange.Latency*1e3))
+	e.ExchangeGBs = cmp.Or(e.ExchangeGBs, k.exchange.GBs)
 }
 
 // Parts are a step's duration by what it is spent on, in seconds.
@@ -222,11 +247,11 @@ type hardware struct {
 	expert   experts
 	looks    []look // the layers by how they look back
 	layers   float64
-	other    struct{ floor, perToken float64 }                         // of all layers
-	reduce   struct{ n, floor, message, share, growth, large float64 } // how many, s each, s of 16 MiB, a token's share of that, s of each further 16 MiB
+	other    struct{ floor, perToken float64 } // of all layers
+	reduce   passing                           // all-reduces
+	exchange passing                           // of tokens among engines that share the experts
 	drafter  vllm.Drafter
 	engines  float64 // that share the experts, 0 of one
-	exchange float64 // layers in which they exchange tokens
 
 	graphs graphs
 	launch float64 // s of the host to launch a step's kernels one by one
@@ -446,20 +471,37 @@ func (d *Deployment) hardware() *hardware {
 	}
 	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * between)
 	if d.Lockstep() {
-		h.engines, h.exchange = float64(d.DataParallel), layers-dense
+		h.engines = float64(d.DataParallel)
+		h.exchange = pass(layers-dense, e.Exchange, e.ExchangeGBs, hidden, &k.exchange)
 	}
-	if tp > 1 || h.exchange > 0 {
-		if tp > 1 { // two all-reduces in each layer, where experts are exchanged one
-			h.reduce.n = 2*layers - h.exchange
-		}
-		h.reduce.floor = e.Collective.Seconds()
-		h.reduce.message, h.reduce.share, h.reduce.growth = catalogue.Message/(e.CollectiveGBs*1e9), 2*hidden/catalogue.Message, k.reduce.Growth
-		h.reduce.large = h.reduce.message
-		if k.reduce.Large > 0 {
-			h.reduce.large *= k.reduce.GBs / k.reduce.Large
-		}
+	if tp > 1 { // two all-reduces in each layer, where experts are exchanged one
+		h.reduce = pass(2*layers-h.exchange.n, e.Collective, e.CollectiveGBs, hidden, &k.reduce)
 	}
 	return h
+}
+
+// passing is how long accelerators take to pass on what tokens are to them: how many times in
+// a step, seconds each, seconds of 16 MiB, a token's share of that, by which power they grow
+// up to there, and seconds of each further 16 MiB.
+type passing struct{ n, floor, message, share, growth, large float64 }
+
+// pass is that of n messages in a step by their constants, of which a deployment may set two.
+func pass(n float64, latency time.Duration, gbs, hidden float64, r *catalogue.Reduce) passing {
+	p := passing{n: n, floor: latency.Seconds(), message: catalogue.Message / (gbs * 1e9), share: 2 * hidden / catalogue.Message, growth: r.Growth}
+	p.large = p.message
+	if r.Large > 0 {
+		p.large *= r.GBs / r.Large
+	}
+	return p
+}
+
+// time is how long those of a step with so many tokens take.
+func (p *passing) time(tokens float64) float64 {
+	if p.n == 0 {
+		return 0
+	}
+	size := tokens * p.share
+	return p.n * (p.floor + p.message*math.Pow(min(size, 1), p.growth) + p.large*max(size-1, 0))
 }
 
 // look works out how the layers of a kind look back.
@@ -547,7 +589,7 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 			p.Prefill += l.stretch(float64(c.New), float64(c.Context))
 		}
 	}
-	p.Collective = h.reduce.n*h.collective(t) + h.exchange*h.swapping(all)
+	p.Collective = h.reduce.time(t) + h.exchange.time(all)
 	p.Draft = h.drafting(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
 	kernels := p.Total()
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
@@ -555,23 +597,6 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 		p.Overhead += h.e.PerPrefill.Seconds()
 	}
 	return p.times(h.e.Scale)
-}
-
-// collective is the time of an all-reduce of so many tokens.
-func (h *hardware) collective(tokens float64) float64 {
-	r := &h.reduce
-	size := tokens * r.share
-	return r.floor + r.message*math.Pow(min(size, 1), r.growth) + r.large*max(size-1, 0)
-}
-
-// swapping is the time of the two collectives of a layer whose experts are divided among
-// engines: tokens are gathered from all and given back, which is an all-reduce in two halves,
-// each with its latency.
-func (h *hardware) swapping(tokens float64) float64 {
-	if h.exchange == 0 {
-		return 0
-	}
-	return h.collective(tokens) + h.reduce.floor
 }
 
 func (p Parts) times(f float64) Parts {

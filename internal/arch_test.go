@@ -85,7 +85,9 @@ func rooms() []room {
 		{"run/estimate", "plan run/search"},            // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                 // what a prefix cache is expected to have of a load's prompts
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
-		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
+		{"fleet/bus", ""}, // messages and journals between processes, over NATS
+		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
+		{"study/explain", "data/metric telemetry"},                                                    // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},                                              // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it
@@ -100,7 +102,7 @@ func rooms() []room {
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile experiment"},
+		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile experiment"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -128,6 +130,8 @@ func dependencies() []dependency {
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export workload/plain"},
 		{"github.com/klauspost/compress", "the compression of those, within the memory that a page needs; parquet-go has it anyway; workloads in Zstandard", "data/record workload/plain"},
+		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "fleet/bus"},
+		{"github.com/nats-io/nats-server/v2", "its server in the coordinator's process, so that a fleet needs nothing installed", "fleet/bus"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},

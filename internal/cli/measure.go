@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pitot/internal/data/result"
+	"pitot/internal/fleet"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
@@ -88,6 +89,14 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		view.ShowLine("settings: " + from)
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
+	if p.Workers > 0 {
+		crew, err := fleet.Start(ctx, r.Version, p.Workers, self())
+		if err != nil {
+			return nil, "", err
+		}
+		defer crew.Close()
+		r.Crew = crew
+	}
 	s, err := r.Open(ctx, p)
 	if err != nil {
 		return nil, "", err

@@ -223,6 +223,9 @@ func (w *Wall) Prepared(ctx context.Context, n int) {
 // Begin sets the origin: the load's time 0 is a moment from now.
 func (w *Wall) Begin(in time.Duration) { w.origin = clock.Now() + int64(in) }
 
+// BeginAt sets it to a reading of the clock.
+func (w *Wall) BeginAt(origin int64) { w.origin = origin }
+
 // Origin is the clock reading of time 0.
 func (w *Wall) Origin() int64 { return w.origin }
 

@@ -57,6 +57,7 @@ type Fold struct {
 	conf       confidence
 	probe      *judge.Probe
 	broken     error
+	workers    []*Fold // of each of several workers: its instrument is judged by itself
 }
 
 // example is the message of the first request of an error class.
@@ -122,6 +123,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 	f.conditions = s.conditions()
 	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
 	f.streams = record.Join[Stream]{Chunk: f.chunk, Row: f.row, Reset: (*Stream).Reset}
+	f.workers = foldWorkers(store, &s)
 	return f
 }
 
@@ -156,6 +158,9 @@ func (f *Fold) Add(fr record.Frame) {
 	}
 	for i := range fr.Marks {
 		f.probe.Mark(&fr.Marks[i])
+	}
+	if w := int(fr.Worker); w < len(f.workers) {
+		f.workers[w].Add(fr)
 	}
 }
 
@@ -302,6 +307,9 @@ func (f *Fold) Err() error { return errors.Join(f.broken, f.store.Err()) }
 func (f *Fold) Free() {
 	f.cohort.Free()
 	f.probe.Free()
+	for _, w := range f.workers {
+		w.Free()
+	}
 	for _, g := range f.groups.list {
 		g.gaps.free()
 	}

@@ -82,6 +82,7 @@ func (f *Fold) Point() result.Point {
 	p.Standstills = f.arrivals.Standstills(&f.conditions, all.times())
 	f.untilReached(&p)
 	p.Checks = f.evidence(all, &p).Checks()
+	f.judgeWorkers(&p)
 	p.Verdict = judge.Verdict(p.Checks)
 	return p
 }

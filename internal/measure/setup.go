@@ -45,7 +45,8 @@ type Setup struct {
 	PlannedHits *float64 // share of the prompts that an unlimited prefix cache would have, where the workload tells it by its prompts alone
 	Missing     []string // pages of metrics that were given up, and why
 
-	Alone []Alone // of the questions among the requests, nil without any
+	Alone   []Alone         // of the questions among the requests, nil without any
+	Workers []result.Worker // that carried the load out, by rank, without what their records tell; none: one process did
 
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known
 }

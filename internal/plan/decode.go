@@ -108,6 +108,24 @@ func Recorded(path string) (Plan, error) {
 	return p, err
 }
 
+// Carried reads the plan of a verb from a config.yaml that another process wrote, as it has
+// it: of the environment only what the file leaves out, being secret, counts.
+func Carried(v Verb, path string, environ []string) (Plan, error) {
+	var secret []string
+	for _, s := range Settings() {
+		if s.Lost == nil || !s.For(v) {
+			continue
+		}
+		for _, e := range environ {
+			if strings.HasPrefix(e, envName(s.Name)+"=") {
+				secret = append(secret, e)
+			}
+		}
+	}
+	p, _, err := Decode(v, []string{"--config", path}, secret)
+	return p, err
+}
+
 // decode takes the settings of all sources. The target of a file stands for one
 // that is missing in the arguments.
 func (d *decoder) decode(argv, environ []string) (args []string, err error) {

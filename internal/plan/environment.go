@@ -12,6 +12,8 @@ const (
 	configVariable  = "PITOT_CONFIG"
 	profileVariable = "PITOT_CPUPROFILE" // read where the program begins
 	targetVariable  = "OPENAI_BASE_URL"  // as OpenAI's own clients read it
+
+	TokenVariable = "PITOT_FLEET_TOKEN" // of a worker: what it shows to the run's server
 )
 
 const (
@@ -58,7 +60,7 @@ func (d *decoder) environment(env map[string]string) error {
 
 // strangers refuses a PITOT_ variable that nothing reads: it is mistyped.
 func strangers(env map[string]string) error {
-	known := []string{configVariable, profileVariable}
+	known := []string{configVariable, profileVariable, TokenVariable}
 	for _, s := range Settings() {
 		known = append(known, envName(s.Name))
 	}

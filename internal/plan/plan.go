@@ -26,6 +26,7 @@ type Plan struct {
 	Good     // what is good, and what it costs
 	Output   // what is kept and shown
 	Embedded // what the target is like, where it is an embedded one
+	Fleet    // by how many processes
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }
@@ -161,6 +162,17 @@ type Embedded struct {
 	TellCached   bool             // in the usage
 	Faults       []string
 	Truth        string // file
+}
+
+// Fleet is by how many processes a load is carried out.
+type Fleet struct {
+	Workers int // processes of this machine, 0 for the one that measures alone
+}
+
+// Working is what `pitot worker` is told.
+type Working struct {
+	Join      string // URL of the run's NATS server
+	TokenFile string // file of the token, "" for the variable
 }
 
 // Serving is how `pitot mock` serves.
@@ -322,7 +334,7 @@ func Reset(parts ...any) {
 }
 
 func (p *Plan) parts() []any {
-	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded}
+	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded, &p.Fleet}
 }
 
 // KeptNotes are the notes of run.json, by name: those of --note, and the values of

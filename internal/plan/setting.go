@@ -25,6 +25,7 @@ const (
 
 	VerbExperiment Verb = "experiment"
 	VerbChoose     Verb = "choose"
+	VerbWorker     Verb = "worker"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

@@ -37,6 +37,9 @@ const (
 	noRun     = "of a verb that makes no run"
 )
 
+// mostWorkers bounds the processes that one machine is asked to start.
+const mostWorkers = 256
+
 // Settings lists all there is to set, in the order of config.yaml. Two entries of
 // one name are of different verbs.
 func Settings() []Setting {
@@ -233,6 +236,15 @@ func Settings() []Setting {
 			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}, {"over=agents", ownLimit}},
 			Help:    "most requests at once; the others wait, and their wait counts",
 			value:   field(wholeNumber(1, many), func(l *Load) *int { return &l.MaxInFlight })},
+		{Name: "fleet", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "this process alone", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent",
+			Help:  "have the load carried out by N worker processes of this machine, each its own part of one schedule: for loads beyond what one core sends and reads",
+			value: field(wholeNumber(1, mostWorkers), func(f *Fleet) *int { return &f.Workers })},
+		{Name: "join", Verbs: verbs(VerbWorker), Group: groupRun, Arg: "URL", NotKept: noRun,
+			Help:  "NATS server of the run to work for, nats://HOST:PORT",
+			value: field(nonEmptyWord(), func(w *Working) *string { return &w.Join })},
+		{Name: "token-file", Verbs: verbs(VerbWorker), Group: groupRun, Arg: "FILE", Unset: "PITOT_FLEET_TOKEN", NotKept: noRun,
+			Help:  "file that holds the server's token alone",
+			value: field(filePath(), func(w *Working) *string { return &w.TokenFile })},
 		{Name: "retry", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "0",
 			Help:  "send a request that failed up to N times again, as users' clients do: 2 is OpenAI's (0.5 s doubled up to 8 s, Retry-After), 2,exponential(1s,20s) and 2,constant(1s) wait otherwise. It stays one request, timed from when it was due",
 			value: field(retries(), func(l *Load) *Retry { return &l.Retry })},

@@ -48,7 +48,10 @@ func BuildCheck(c *result.Check) CheckModel {
 	if limit == nil {
 		limit = limitOf
 	}
-	m.Value, m.Limit, m.Advice = say.Plain(value(c)), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
+	if m.Value = value(c); c.Worker != nil {
+		m.Value += fmt.Sprintf(" on worker %d, the worst", *c.Worker)
+	}
+	m.Value, m.Limit, m.Advice = say.Plain(m.Value), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
 	if c.Name == result.CheckResidences {
 		m.Advice = "Measure longer: " + judge.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
 	}

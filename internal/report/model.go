@@ -455,5 +455,22 @@ func (m *PointModel) instrument(run *result.Run, p *result.Point) {
 			lag += ", p99 " + say.Quantity(*l.P99) + " ms"
 		}
 	}
-	m.Instrument = present(stamps, lag)
+	m.Instrument = present(stamps, lag, carriedBy(p.Workers))
+}
+
+// carriedBy says who carried a load out together, and how far their clocks are known to be
+// apart; "" where one process did. No latency rests on that: each is of one worker's clock.
+func carriedBy(workers []result.Worker) string {
+	if len(workers) == 0 {
+		return ""
+	}
+	hosts, bound := map[string]bool{}, 0.
+	for _, w := range workers {
+		hosts[w.Host], bound = true, max(bound, w.AheadBound)
+	}
+	where := workers[0].Host
+	if len(hosts) > 1 {
+		where = say.Plural(len(hosts), "host")
+	}
+	return fmt.Sprintf("sent by %s on %s, clocks known within %s ms", say.Plural(len(workers), "worker"), where, say.Quantity(bound))
 }

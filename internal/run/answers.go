@@ -10,6 +10,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/measure"
 	"pitot/internal/say"
+	"pitot/internal/target"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 	"pitot/internal/workload/question"
@@ -37,6 +38,12 @@ type answers struct {
 // its loads.
 const streamQuestions = 0x7665726966
 
+// bankOf is the questions of a run, as long as a target takes.
+func bankOf(runSeed uint64, t *target.Target) *question.Bank {
+	longest, _ := strconv.Atoi(t.Server["max_model_len"])
+	return question.NewBank(seed.At(runSeed, streamQuestions, 0), longest)
+}
+
 // askAlone asks each question on its own, in the order of their numbers and the kinds in
 // turn, and then all of them again.
 func (s *Session) askAlone(ctx context.Context) (*answers, error) {
@@ -45,8 +52,7 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 	if err != nil {
 		return nil, err
 	}
-	longest, _ := strconv.Atoi(t.Server["max_model_len"])
-	q := &answers{bank: question.NewBank(seed.At(p.Seed, streamQuestions, 0), longest), shares: shares, sizes: question.SizesOf(shares)}
+	q := &answers{bank: bankOf(p.Seed, t), shares: shares, sizes: question.SizesOf(shares)}
 	var of [question.Count]measure.Alone
 	var why [question.Count]string // one was not answered
 	begun, all, largest := time.Now(), 0, 0

@@ -26,14 +26,18 @@ type watcher struct {
 	quit, done chan struct{}
 }
 
-// watchInstrument notes samples until stop.
-func watchInstrument(j *record.Journal, point int32, origin int64) *watcher {
+// watchInstrument notes samples until stop. others is the processor time of further processes
+// on this machine that are part of the instrument, nil for none.
+func watchInstrument(j *record.Journal, point int32, origin int64, others func() time.Duration) *watcher {
 	w := &watcher{make(chan struct{}), make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
-		last := look()
+		if others == nil {
+			others = func() time.Duration { return 0 }
+		}
+		last, with := look(), others()
 		for {
 			ended := false
 			select {
@@ -41,12 +45,12 @@ func watchInstrument(j *record.Journal, point int32, origin int64) *watcher {
 				ended = true // what was left of the last second counts too
 			case <-tick.C:
 			}
-			now := look()
+			now, all := look(), others()
 			at := clock.Now() - origin
 			sample := func(name string, v float64) {
 				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceClient, Name: name, Value: v})
 			}
-			now.machine.samples(last.machine, now.cpu-last.cpu, now.mono.Sub(last.mono), func(name string, v float64) {
+			now.machine.samples(last.machine, now.cpu-last.cpu+all-with, now.mono.Sub(last.mono), func(name string, v float64) {
 				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceHost, Name: name, Value: v})
 			})
 			span := now.mono.Sub(last.mono).Seconds()
@@ -60,7 +64,7 @@ func watchInstrument(j *record.Journal, point int32, origin int64) *watcher {
 			if ended {
 				return
 			}
-			last = now
+			last, with = now, all
 		}
 	}()
 	return w

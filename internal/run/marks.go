@@ -90,6 +90,12 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, nil
 	s.PlannedHits, s.Missing = w.PlannedHits, w.Missing
 	s.Reuse = reuseOf(w.PrefixCache)
+	s.Workers = nil
+	for _, x := range w.Workers {
+		s.Workers = append(s.Workers, result.Worker{
+			Rank: x.Rank, Host: x.Host, CPUs: x.CPUs, Ahead: float64(x.Ahead) / 1e6, AheadBound: float64(x.AheadBound) / 1e6, ClockSteps: x.ClockSteps, JournalBytes: x.JournalBytes,
+		})
+	}
 	if w.Until != nil {
 		u := result.Until(*w.Until)
 		s.Until = &u

@@ -51,7 +51,14 @@ func (t *tap) Chunk(c record.Chunk) {
 
 // Done implements [record.Sink].
 func (t *tap) Done(r *record.Row) {
+	t.note(r)
+	t.Sink.Done(r)
+}
+
+// note keeps a little of a request.
+func (t *tap) note(r *record.Row) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch r.Outcome {
 	case record.OK:
 		t.ok++
@@ -66,8 +73,6 @@ func (t *tap) Done(r *record.Row) {
 		t.failed++
 	}
 	t.sent.keep(r)
-	t.mu.Unlock()
-	t.Sink.Done(r)
 }
 
 // reporting is a world that tells how the load goes on.

@@ -54,6 +54,7 @@ type Runner struct {
 	// Figures says that nothing but the run's figures is asked for, as of a rehearsal: what a
 	// prefix cache is expected to have had is not worked out, and the workload is not judged.
 	Figures bool
+	Crew    Crew // carries loads out, nil where this process does
 }
 
 // verb is what config.yaml is for.
@@ -282,6 +283,7 @@ type source struct {
 	exact   bool               // output lengths are held to
 	turns   float64            // of a file's conversations on average, 0 where the plan says it
 	close   func()
+	check   load.Checker // knows the answers of questions among them, nil without any
 }
 
 // meanTurns is how many requests come of each that comes by itself, on average.
@@ -417,10 +419,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		return nil, err
 	}
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
-	var check load.Checker
 	if s.answers != nil {
 		c := s.answers.among(src.Source, seed.Point(p.Seed, index))
-		src.Source, check, setup.Alone = c, c, s.answers.alone
+		src.Source, src.check, setup.Alone = c, c, s.answers.alone
 	}
 	// A load that leaves no trace, or one that something interferes with, is not
 	// worth going on with.
@@ -444,76 +445,35 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		cfg.Extend = look.extend
 	}
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
-	core := load.NewCore(cfg)
 	tap := newTap(j)
-	stop := func() {}
-	told, tellLast := new(scrape.Watch), func() {}
-	var world load.World
-	uncounted := func() (int, error) { return 0, nil }
-	if t.Kind == "sim" {
-		s.begins(index, &setup)
-		var sink record.Sink = tap
-		if r.Late != nil {
-			sink = &late{tap, int64(r.Late(index))}
-		}
-		sim := virtual(p, l, t, src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
-			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
-		})
-		world, tellLast = sim, sim.Told
-	} else {
-		wall, err := s.wall(ctx, l, src, check, tap, index)
-		if ctx.Err() != nil && err != nil {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		defer wall.Close()
-		uncounted = wall.Uncounted
-		told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
-		s.begins(index, &setup)
-		wall.Begin(5 * time.Millisecond)
-		told.Start(ctx, wall.Origin())
-		begin, cpu := time.Now(), cpuTime()
-		if r.Loaded != nil {
-			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
-		}
-		in := watchInstrument(j, index, wall.Origin())
-		stop = in.stop
-		world = wall
+	carry := s.byItself
+	if r.Crew != nil {
+		carry = s.byCrew
 	}
-	if r.Progress != nil && t.Kind != "sim" {
-		world = &reporting{World: world, core: core, tap: tap, told: told, to: r.Progress}
+	c, err := carry(ctx, l, what, index, &setup, &cfg, tap, &src)
+	if c == nil || err != nil {
+		return nil, err
 	}
-	items := &itemized{World: world, items: map[int64]int64{}}
-	load.Run(ctx, core, items)
-	stop()
-	tellLast()
-	if n, why := uncounted(); n > 0 {
-		r.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
-	}
-	t0, t1 := core.Window()
-	end := marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
-	if t0 != setup.T0 { // the users of a closed loop took longer to begin
-		end.T0 = &t0
-	}
-	if since, gone := core.Gone(); gone {
-		end.Gone = &since
+	defer c.close()
+	end := c.window
+	t0, t1 := setup.T0, end.T1
+	if end.T0 != nil {
+		t0 = *end.T0
 	}
 	if look != nil {
 		end.Until = until(look.until())
 	}
 	if !p.Generated() {
-		end.PlannedHits = repeated(src, core.Begun())
+		end.PlannedHits = repeated(src, c.begun)
 	}
-	if !s.runner.Figures && !p.Pooling {
-		end.PrefixCache = s.reuse(src, &tap.sent, items, t0, t1)
+	if !s.runner.Figures && c.items != nil && !p.Pooling {
+		end.PrefixCache = s.reuse(src, &tap.sent, c.items, t0, t1)
 	}
-	end.Missing = told.Missing()
+	end.Missing = c.told.Missing()
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())
-	told.End(ctx)
-	for _, sentence := range told.Sentences() {
+	c.told.End(ctx)
+	for _, sentence := range c.told.Sentences() {
 		r.showLine("note: " + sentence)
 	}
 	if err := j.Err(); err != nil {
@@ -521,6 +481,77 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	setup = ended(setup, end)
 	return &setup, nil
+}
+
+// carried is how the load of a point went.
+type carried struct {
+	window marks.Window
+	begun  int64         // items that came by themselves
+	items  *itemized     // what requests asked, nil where that is not known
+	told   *scrape.Watch // of the server while it went on
+	close  func()
+}
+
+// byItself carries out the load of a point in this process; nil if it was stopped before it
+// began.
+func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+	r, p, t, j := s.runner, s.plan, s.Target, s.journal
+	core := load.NewCore(*cfg)
+	c := &carried{told: new(scrape.Watch), close: func() {}}
+	stop, tellLast := func() {}, func() {}
+	var world load.World
+	uncounted := func() (int, error) { return 0, nil }
+	if t.Kind == "sim" {
+		s.begins(index, setup)
+		var sink record.Sink = tap
+		if r.Late != nil {
+			sink = &late{tap, int64(r.Late(index))}
+		}
+		sim := virtual(p, l, t, *src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
+			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
+		})
+		world, tellLast = sim, sim.Told
+	} else {
+		wall, err := s.wall(ctx, l, *src, tap, index, load.Share{})
+		if ctx.Err() != nil && err != nil {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.close = wall.Close
+		uncounted = wall.Uncounted
+		c.told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
+		s.begins(index, setup)
+		wall.Begin(5 * time.Millisecond)
+		c.told.Start(ctx, wall.Origin())
+		begin, cpu := time.Now(), cpuTime()
+		if r.Loaded != nil {
+			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
+		}
+		stop = watchInstrument(j, index, wall.Origin(), nil).stop
+		world = wall
+	}
+	if r.Progress != nil && t.Kind != "sim" {
+		world = &reporting{World: world, core: core, tap: tap, told: c.told, to: r.Progress}
+	}
+	c.items = &itemized{World: world, items: map[int64]int64{}}
+	load.Run(ctx, core, c.items)
+	stop()
+	tellLast()
+	if n, why := uncounted(); n > 0 {
+		r.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
+	}
+	t0, t1 := core.Window()
+	c.window = marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	if t0 != setup.T0 { // the users of a closed loop took longer to begin
+		c.window.T0 = &t0
+	}
+	if since, gone := core.Gone(); gone {
+		c.window.Gone = &since
+	}
+	c.begun = core.Begun()
+	return c, nil
 }
 
 // giveUp lets a hopeless load of an open loop end early, where that is wanted; light is
@@ -585,8 +616,8 @@ func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink reco
 	})
 }
 
-// wall prepares sockets and requests.
-func (s *Session) wall(ctx context.Context, l *plan.Load, src source, check load.Checker, sink record.Sink, index int32) (*load.Wall, error) {
+// wall prepares sockets and requests, for a share of the load.
+func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32, share load.Share) (*load.Wall, error) {
 	p, t := s.plan, s.Target
 	conns := l.Concurrency
 	spare := 0
@@ -608,8 +639,8 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, check load
 	ahead := min(max(conns, 64), int(max(8, 64<<20/(8*(p.Input.Mean()+p.PrefixMean())))))
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
-		Source: src.Source, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
-		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0, Count: load.NewCounter(t.Tokenizer), Check: check,
+		Source: src.Source, Sink: sink, Point: index, Share: share, Ahead: ahead, Spare: spare,
+		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0, Count: load.NewCounter(t.Tokenizer), Check: src.check,
 	})
 	if p.NoProbe {
 		conns = min(conns, 8)

@@ -112,8 +112,14 @@ type Wanted struct {
 func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedded, p.Concurrency} }
 
 // Open connects to the target and probes it. notef is called with what takes time.
-func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
-	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
+func Open(ctx context.Context, p Wanted, notef func(string)) (*Target, error) {
+	return open(ctx, p, p.Kind(), notef)
+}
+
+// open does so for a target of a kind. One that stands behind a socket already is opened by
+// its URL, whatever the kind: no other process serves it anew.
+func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Target, err error) {
+	t := &Target{Spec: p.Spec, Kind: kind, Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
 	t.choices = p.Choices
 	if p.Tokenizer != "" {
@@ -134,7 +140,7 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 		}
 	}()
 	spec := p.Spec
-	if t.Kind == "mock" {
+	if p.Kind() == "mock" {
 		url, err := t.openMock(p)
 		if err != nil {
 			return nil, err

@@ -109,6 +109,19 @@ type Window struct {
 	Missing     []string `json:"missing"`      // pages of metrics that were given up, and why
 
 	PrefixCache *PrefixCache `json:"prefix_cache"` // null: not known
+
+	Workers []Worker `json:"workers"` // that carried the load out together; null: one process did
+}
+
+// Worker is one of several processes that carried a load out.
+type Worker struct {
+	Rank         int    `json:"rank"`
+	Host         string `json:"host"`
+	CPUs         int    `json:"cpus"`
+	Ahead        int64  `json:"ahead_ns"` // of the coordinator's clock was its own
+	AheadBound   int64  `json:"ahead_bound_ns"`
+	ClockSteps   int    `json:"clock_steps"`
+	JournalBytes int64  `json:"journal_bytes"`
 }
 
 // PrefixCache is what the server's prefix cache was expected to have of the prompts of the

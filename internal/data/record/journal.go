@@ -31,6 +31,7 @@ const (
 type Journal struct {
 	mu     sync.Mutex // guards the fields below; never held during a write
 	point  int32
+	worker int32    // whose journal it is
 	open   *batch   // takes records
 	queue  []*batch // closed, in order, waiting to be written
 	free   []*batch
@@ -221,10 +222,45 @@ func (j *Journal) SetPoint(i int32) {
 	j.point = i
 }
 
+// SetWorker makes what follows the records of a worker, of several that load one point.
+// Call it before the first record.
+func (j *Journal) SetWorker(n int32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.worker = n
+}
+
+// Take takes the records of a frame of another journal, as those of its worker. The plan
+// is this journal's own: of marks it takes those of records that are missing.
+func (j *Journal) Take(f *Frame) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	add := func(put func(*batch)) {
+		if b := j.batch(f.part()); b != nil {
+			put(b)
+			j.sealFull()
+		}
+	}
+	for i := range f.Chunks {
+		add(func(b *batch) { b.chunk(f.Chunks[i]) })
+	}
+	for i := range f.Rows {
+		add(func(b *batch) { b.row(&f.Rows[i]) })
+	}
+	for _, s := range f.Samples {
+		add(func(b *batch) { b.sample(s) })
+	}
+	for _, m := range f.Marks {
+		if m.Name == LostMark || m.Name == DamageMark {
+			add(func(b *batch) { b.mark(m) })
+		}
+	}
+}
+
 // Chunk takes a chunk of the current point.
 func (j *Journal) Chunk(c Chunk) {
 	j.mu.Lock()
-	if b := j.batch(j.point); b != nil {
+	if b := j.batch(j.own(j.point)); b != nil {
 		b.chunk(c)
 		if len(b.chunks) >= frameSize {
 			j.seal()
@@ -238,7 +274,7 @@ func (j *Journal) Chunk(c Chunk) {
 func (j *Journal) Done(r *Row) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(j.point); b != nil {
+	if b := j.batch(j.own(j.point)); b != nil {
 		b.row(r)
 		j.sealFull()
 	}
@@ -248,7 +284,7 @@ func (j *Journal) Done(r *Row) {
 func (j *Journal) Sample(s Sample) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(s.Point); b != nil {
+	if b := j.batch(j.own(s.Point)); b != nil {
 		b.sample(s)
 		j.sealFull()
 	}
@@ -258,7 +294,7 @@ func (j *Journal) Sample(s Sample) {
 func (j *Journal) Mark(m Mark) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(m.Point); b != nil {
+	if b := j.batch(j.own(m.Point)); b != nil {
 		b.mark(m)
 		j.sealFull()
 	}
@@ -281,15 +317,18 @@ const firstPause = time.Second
 // writePlan puts the plan into the open batch. The caller holds j.mu.
 func (j *Journal) writePlan() {
 	for _, m := range j.plan {
-		if b := j.batch(j.point); b != nil {
+		if b := j.batch(j.own(j.point)); b != nil {
 			b.mark(m)
 		}
 	}
 }
 
-// batch gives the open batch for a record of a point, nil if records are no
+// own is what records of this process are of. The caller holds j.mu.
+func (j *Journal) own(point int32) part { return part{point, j.worker} }
+
+// batch gives the open batch for a record of a point and a worker, nil if records are no
 // longer taken. The caller holds j.mu.
-func (j *Journal) batch(point int32) *batch {
+func (j *Journal) batch(of part) *batch {
 	if j.err != nil {
 		return nil
 	}
@@ -302,11 +341,11 @@ func (j *Journal) batch(point int32) *batch {
 		j.fail()
 		return nil
 	}
-	if j.open.point != point {
+	if j.open.point != of.point || j.open.worker != of.worker {
 		if j.open.size() > 0 {
 			j.seal()
 		}
-		j.open.point = point
+		j.open.point, j.open.worker = of.point, of.worker
 	}
 	return j.open
 }
@@ -326,7 +365,7 @@ func (j *Journal) seal() {
 		}
 	}
 	j.queue = append(j.queue, j.open)
-	of := part{point: j.open.point}
+	of := part{j.open.point, j.open.worker}
 	if n := len(j.free); n > 0 {
 		j.open, j.free = j.free[n-1], j.free[:n-1]
 	} else {
@@ -423,7 +462,7 @@ func (j *Journal) Flush() error {
 		j.err = j.broken
 		j.fail()
 	}
-	of := part{point: max(j.point, 0)} // a mark of no point would be of none that is judged
+	of := part{max(j.point, 0), j.worker} // a mark of no point would be of none that is judged
 	lost := j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
 	if lost && !j.lossNoted {

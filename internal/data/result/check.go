@@ -9,6 +9,7 @@ type Check struct {
 	Limit  *float64           `json:"limit"`            // beyond which it does not pass; null where there is none
 	Unit   string             `json:"unit"`             // of both
 	Case   string             `json:"case,omitempty"`   // which of several things it found
+	Worker *int               `json:"worker,omitempty"` // whose it is, the worst of several workers
 	Detail map[string]float64 `json:"detail,omitempty"` // what else it counted, by names of its own
 	Prose  *Prose             `json:"prose,omitempty"`  // of a run of version 1, which has no numbers
 }

@@ -144,8 +144,23 @@ type Point struct {
 	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
 	Outcome      Outcome          `json:"outcome"`
 	Classes      map[string]Class `json:"classes,omitempty"`
+	Workers      []Worker         `json:"workers,omitempty"` // that carried the load out together; none: one process did
 	Checks       []Check          `json:"checks"`
 	Verdict      Verdict          `json:"verdict"`
+}
+
+// Worker is one of several processes that carried a load out.
+type Worker struct {
+	Rank int    `json:"rank"` // its number, from 0
+	Host string `json:"host"`
+	CPUs int    `json:"cpus"` // that it may use
+
+	Requests     int     `json:"requests"`       // of the window, that were its own
+	Ahead        float64 `json:"ahead_ms"`       // of the coordinator's clock was its own
+	AheadBound   float64 `json:"ahead_bound_ms"` // and by how much that may be wrong
+	ClockSteps   int     `json:"clock_steps"`    // of either, as far as their distance shows
+	JournalBytes int64   `json:"journal_bytes"`  // that came home
+	Verdict      Verdict `json:"verdict"`        // of its instrument
 }
 
 // CacheEffect is what a warm prefix cache makes of TTFT, by pairs of requests of the same

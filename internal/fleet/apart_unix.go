@@ -1,0 +1,12 @@
+//go:build unix
+
+package fleet
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// apart keeps a process out of what the terminal sends to this one: Ctrl-C stops the run, and
+// the run its workers.
+func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,97 @@
+//go:build !nofleet
+
+package bus
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A server starts at once, lets in who has its token, and carries questions, words and a
+// stream: what is put twice under one id is read once, in order.
+func TestBus(t *testing.T) {
+	begin := time.Now()
+	s, err := Serve("127.0.0.1", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	t.Logf("ready after %v", time.Since(begin))
+	if _, err := Dial(s.URL(), "wrong"); err == nil || !strings.Contains(err.Error(), "uthorization") {
+		t.Errorf("without the token: %v", err)
+	}
+	a, b := dial(t, s), dial(t, s)
+	if err := a.Answer("sum", func(q []byte) []byte { return append(q, '!') }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if got, err := b.Ask(ctx, "sum", []byte("1+1")); err != nil || string(got) != "1+1!" {
+		t.Errorf("answered %q, %v", got, err)
+	}
+	heard := make(chan string, 1)
+	if err := a.Hear("word", func(w []byte) { heard <- string(w) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Tell("word", []byte("go")); err != nil {
+		t.Fatal(err)
+	}
+	if w := <-heard; w != "go" {
+		t.Errorf("heard %q", w)
+	}
+	if err := a.Keep(ctx, "run", "run.*"); err != nil {
+		t.Fatal(err)
+	}
+	const n = 40
+	var mu sync.Mutex
+	var got []string
+	all := make(chan struct{})
+	stop, err := a.Read(ctx, "run", func(subject, id string, m []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, fmt.Sprintf("%s %s %d", subject, id, len(m)))
+		if len(got) == n {
+			close(all)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := bytes.Repeat([]byte("x"), 256<<10)
+	for i := range n {
+		for range 2 {
+			if err := b.Put(ctx, "run.1", fmt.Sprint(i), frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	select {
+	case <-all:
+	case <-ctx.Done():
+		t.Fatal("not all came")
+	}
+	stop()
+	for i, g := range got {
+		if g != fmt.Sprintf("run.1 %d %d", i, len(frame)) {
+			t.Errorf("message %d is %s", i, g)
+		}
+	}
+	if len(got) != n {
+		t.Errorf("%d messages", len(got))
+	}
+}
+
+func dial(t *testing.T, s *Server) *Conn {
+	t.Helper()
+	c, err := Dial(s.URL(), s.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}

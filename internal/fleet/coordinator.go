@@ -1,0 +1,533 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/marks"
+	"pitot/internal/data/result"
+	"pitot/internal/fleet/bus"
+	"pitot/internal/load"
+	"pitot/internal/run"
+	"pitot/internal/say"
+)
+
+const (
+	// reportEvery is how often a worker tells how its load goes on.
+	reportEvery = 500 * time.Millisecond
+	// leaseTime is how long a worker goes on that does not hear of the coordinator.
+	leaseTime = 10 * time.Second
+	// lostAfter is when the coordinator takes a worker for lost that it does not hear of:
+	// later than that one stops by itself, so that none sends any more.
+	lostAfter = 12 * time.Second
+	// prepareTime is how long a worker has to make its share ready.
+	prepareTime = 2 * time.Minute
+	// leadTime is how far ahead a load begins, so that all workers know in time.
+	leadTime = 500 * time.Millisecond
+)
+
+// Coordinator has loads carried out by workers that have joined it. It implements [run.Crew].
+type Coordinator struct {
+	server *bus.Server // nil where the user runs one
+	conn   *bus.Conn
+	build  string
+	id     runID
+	size   int
+	host   string
+	lead   time.Duration // see [leadTime]
+	dir    string        // of the server's streams
+	stop   func()        // reading of journals
+
+	mu      sync.Mutex // guards what follows
+	members []*member
+	turned  []string // why workers were refused
+	news    chan struct{}
+	word    word
+	with    run.Sums
+	broken  error // the journals cannot be taken
+}
+
+var _ run.Crew = (*Coordinator)(nil)
+
+// member is a worker as the coordinator knows it.
+type member struct {
+	rank  int
+	hello hello
+	last  time.Time // heard of
+	home  int64     // bytes of its journal that are here
+	gone  bool      // its process has ended
+	cpu   time.Duration
+
+	// Of the present point:
+	report report
+}
+
+// Listen starts the embedded server and waits for so many workers.
+func Listen(v result.Version, size int) (_ *Coordinator, err error) {
+	c := &Coordinator{build: Build(v), size: size, lead: leadTime, id: runID(strings.ToLower(rand.Text()[:10])), news: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	c.host, _ = os.Hostname()
+	if c.dir, err = os.MkdirTemp("", "pitot-fleet-"); err != nil {
+		return nil, fmt.Errorf("make a place for journals: %w", err)
+	}
+	if c.server, err = bus.Serve("127.0.0.1", c.dir); err != nil {
+		return nil, err
+	}
+	if c.conn, err = bus.Dial(c.server.URL(), c.server.Token()); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err = c.conn.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+		return nil, err
+	}
+	if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take); err != nil {
+		return nil, err
+	}
+	if err = c.conn.Answer(c.id.reporting(), c.heard); err != nil {
+		return nil, err
+	}
+	return c, c.conn.Answer(joining, c.join)
+}
+
+// URL is where workers join, and Token what they have to show.
+func (c *Coordinator) URL() string   { return c.server.URL() }
+func (c *Coordinator) Token() string { return c.server.Token() }
+
+// Size implements [run.Crew].
+func (c *Coordinator) Size() int { return c.size }
+
+// Close lets the workers go and ends the server.
+func (c *Coordinator) Close() {
+	if c.conn != nil {
+		_ = c.bye()
+	}
+	if c.stop != nil {
+		c.stop()
+	}
+	if c.conn != nil {
+		c.conn.Close()
+	}
+	if c.server != nil {
+		c.server.Close()
+	}
+	if c.dir != "" {
+		_ = os.RemoveAll(c.dir)
+	}
+}
+
+// bye tells the workers that the run has ended; one that does not hear it misses the server.
+func (c *Coordinator) bye() error { return c.conn.Tell(c.id.ending(), nil) }
+
+// join answers a worker that asks to.
+func (c *Coordinator) join(question []byte) []byte {
+	h, err := decode[hello](question)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		return encode(welcome{Refused: err.Error()})
+	case h.Protocol != protocol || h.Build != c.build:
+		refused := otherBuild(h.Build, c.build).Error()
+		c.turned = append(c.turned, refused)
+		c.tell()
+		return encode(welcome{Refused: refused})
+	case len(c.members) == c.size:
+		return encode(welcome{Refused: fmt.Sprintf("the fleet has its %s", say.Plural(c.size, "worker"))})
+	}
+	m := &member{rank: len(c.members), hello: h}
+	c.members = append(c.members, m)
+	return encode(welcome{Run: c.id, Rank: m.rank})
+}
+
+// tell says that there is news. The caller holds c.mu.
+func (c *Coordinator) tell() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// Ready waits until all workers are there.
+func (c *Coordinator) Ready(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c.mu.Lock()
+		here := 0
+		for _, m := range c.members {
+			if !m.last.IsZero() {
+				here++
+			}
+		}
+		refused := c.turned
+		c.mu.Unlock()
+		switch {
+		case len(refused) > 0:
+			return say.Errorf("%s", refused[0]).WithHint(say.Hint(otherBuild("", "")))
+		case here == c.size:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return say.Errorf("%d of %s have joined: %v", here, say.Plural(c.size, "worker"), context.Cause(ctx)).WithHint("see what they say of it")
+		case <-c.news:
+		case <-tick.C:
+		}
+	}
+}
+
+// gone says that a process of this machine has ended.
+func (c *Coordinator) gone(pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		m.gone = m.gone || m.hello.PID == pid
+	}
+	c.tell()
+}
+
+// heard takes in a report, and answers with what is decided.
+func (c *Coordinator) heard(question []byte) []byte {
+	r, err := decode[report](question)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && r.Rank < len(c.members) {
+		m := c.members[r.Rank]
+		m.last, m.cpu = time.Now(), max(m.cpu, r.CPU)
+		if r.Point == c.word.Point && r.Number > m.report.Number {
+			m.report = r
+		}
+		c.tell()
+	}
+	w := c.word
+	w.Clock, w.Others = clock.Now(), c.others(r.Rank)
+	return encode(w)
+}
+
+// others is the processor time of the run's processes on a worker's machine but its own. The
+// caller holds c.mu.
+func (c *Coordinator) others(rank int) (cpu time.Duration) {
+	if rank >= len(c.members) {
+		return 0
+	}
+	host := c.members[rank].hello.Host
+	if host == c.host {
+		cpu = run.ProcessorTime()
+	}
+	for _, m := range c.members {
+		if m.rank != rank && m.hello.Host == host {
+			cpu += m.cpu
+		}
+	}
+	return cpu
+}
+
+// take takes a piece of a worker's journal. Pieces of one journal come in order, and again
+// where the connection was lost: each is taken once.
+func (c *Coordinator) take(subject, id string, frames []byte) {
+	rank, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
+	_, offset, _ := strings.Cut(id, "-")
+	at, atErr := strconv.ParseInt(offset, 10, 64)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err = errors.Join(err, atErr); err == nil && rank >= len(c.members) {
+		err = fmt.Errorf("there is no worker %d", rank)
+	}
+	if err == nil {
+		switch m := c.members[rank]; {
+		case at < m.home: // again
+			return
+		case at > m.home:
+			err = fmt.Errorf("the journal of worker %d goes on at byte %d, not at %d", rank, at, m.home)
+		case c.with.Home == nil:
+			m.home += int64(len(frames)) // of no point
+		default:
+			if err = c.with.Home(frames); err == nil {
+				m.home += int64(len(frames))
+			}
+		}
+	}
+	if err != nil && c.broken == nil {
+		c.broken = fmt.Errorf("take records of a worker: %w", err)
+	}
+	c.tell()
+}
+
+// Carry implements [run.Crew].
+func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*run.Carried, error) {
+	c.mu.Lock()
+	members := c.members[:t.Workers]
+	c.word, c.with, c.broken = word{Point: t.Point}, with, nil
+	for _, m := range members {
+		m.report = report{Rank: m.rank, Number: m.report.Number, Point: t.Point}
+	}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.with = run.Sums{}
+		c.mu.Unlock()
+	}()
+	if err := c.prepare(ctx, members, encode(t)); err != nil {
+		return nil, err
+	}
+	origin := clock.Now() + int64(c.lead)
+	if err := c.ask(ctx, members, c.lead, encode(start{origin}), c.id.begin); err != nil {
+		c.decide(word{Point: t.Point, Stop: true}) // those that have begun
+		return nil, err
+	}
+	with.Begun(origin)
+	return c.follow(ctx, members, with)
+}
+
+// prepare has workers make their shares ready.
+func (c *Coordinator) prepare(ctx context.Context, members []*member, task []byte) error {
+	return c.ask(ctx, members, prepareTime, task, c.id.prepare)
+}
+
+// ask asks workers at once, and gives the first error.
+func (c *Coordinator) ask(ctx context.Context, members []*member, within time.Duration, question []byte, subject func(rank int) string) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	failed := make(chan error, len(members))
+	for _, m := range members {
+		go func() {
+			answer, err := c.conn.Ask(ctx, subject(m.rank), question)
+			if err != nil {
+				failed <- fmt.Errorf("worker %d: %w", m.rank, err)
+				return
+			}
+			p, err := decode[prepared](answer)
+			if err == nil && p.Error != "" {
+				err = say.Errorf("worker %d: %s", m.rank, p.Error).WithHint(p.Hint)
+			}
+			failed <- err
+		}()
+	}
+	var first error
+	for range members {
+		if err := <-failed; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// follow follows a load to its end.
+func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	looked, shown := 0, time.Time{}
+	done := ctx.Done()
+	for {
+		c.mu.Lock()
+		was := c.word
+		s := c.sum(members)
+		err := c.broken
+		c.mu.Unlock()
+		next := was
+		switch {
+		case s.ended:
+			return s.carried(c, members, was)
+		case err != nil || s.err != nil:
+			err = cmp.Or(err, s.err)
+			next.Stop = true
+		case was.Stop:
+		case s.asks && s.home && s.t1 > was.End: // not all have that end yet
+			next.End = s.t1
+			if s.alike {
+				next.End, next.Final = extended(with, s.t0, s.t1, was.End)
+			}
+		case s.asks && s.home && s.alike && !was.Final:
+			next.End, next.Final = extended(with, s.t0, s.t1, was.End)
+		}
+		if k := len(s.looks); k > looked && with.GiveUp != nil && !next.Stop {
+			looked = k
+			if with.GiveUp(s.looks[k-1].Elapsed, s.looks[k-1].UnderWay) {
+				next.Stop, next.GaveUp = true, true
+			}
+		}
+		if ctx.Err() != nil {
+			next.Stop, done = true, nil
+		}
+		if next != was {
+			c.decide(next)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if with.Update != nil && time.Since(shown) > reportEvery/2 {
+			shown = time.Now()
+			with.Update(s.status)
+		}
+		select {
+		case <-done:
+		case <-c.news:
+		case <-tick.C:
+		}
+	}
+}
+
+// decide tells all what was decided.
+func (c *Coordinator) decide(w word) {
+	c.mu.Lock()
+	c.word = w
+	c.mu.Unlock()
+	_ = c.conn.Tell(c.id.words(), encode(w)) // who misses it has it with the next answer
+}
+
+// extended asks for the end of a window that all workers are through with; where that is not
+// known yet it stays as it was decided.
+func extended(with run.Sums, t0, t1, was int64) (end int64, final bool) {
+	if with.Extend == nil {
+		return t1, true
+	}
+	end, known := with.Extend(t0, t1)
+	if !known {
+		return was, false
+	}
+	return max(end, t1), end <= t1
+}
+
+// sum is how the workers of a load stand together.
+type sum struct {
+	ended  bool // all have, and their records are here
+	asks   bool // all are through with the windows they have, or have ended
+	alike  bool // these end at the same time
+	home   bool // all records are here that they rest on
+	t0, t1 int64
+	looks  []look
+	status run.Status
+	err    error
+}
+
+// sum sums up. The caller holds c.mu.
+func (c *Coordinator) sum(members []*member) (s sum) {
+	s = sum{ended: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
+	first := int64(math.MinInt64)
+	looks := math.MaxInt
+	var ttft, tpot []time.Duration
+	for _, m := range members {
+		r := &m.report
+		w := r.Asks
+		if r.Ended != nil {
+			w = &window{r.Ended.T0, r.Ended.T1}
+		}
+		if w == nil {
+			s.asks = false
+		} else {
+			if r.Ended == nil {
+				s.alike = s.alike && (first == math.MinInt64 || w.T1 == first)
+				first = w.T1
+			}
+			s.t0, s.t1 = max(s.t0, w.T0), max(s.t1, w.T1)
+		}
+		s.ended = s.ended && r.Ended != nil
+		s.home = s.home && m.home >= r.Bytes
+		looks = min(looks, len(m.report.Looks))
+		if x := r.Status; x != nil {
+			add(&s.status, x)
+			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
+		}
+		switch {
+		case r.Error != "":
+			s.err = cmp.Or(s.err, error(say.Errorf("worker %d: %s", m.rank, r.Error)))
+		case r.Ended != nil:
+		case m.gone:
+			s.err = cmp.Or(s.err, lost(m, "its process has ended"))
+		case time.Since(m.last) > lostAfter:
+			s.err = cmp.Or(s.err, lost(m, fmt.Sprintf("nothing was heard of it for %s", say.Span(lostAfter))))
+		}
+	}
+	s.ended = s.ended && s.home
+	s.status.TTFT, s.status.TPOT = middle(ttft), middle(tpot)
+	for k := range looks {
+		l := look{}
+		for _, m := range members {
+			l.Elapsed = max(l.Elapsed, m.report.Looks[k].Elapsed)
+			for i, x := range m.report.Looks[k].UnderWay {
+				if i == len(l.UnderWay) {
+					l.UnderWay = append(l.UnderWay, 0)
+				}
+				l.UnderWay[i] += x
+			}
+		}
+		s.looks = append(s.looks, l)
+	}
+	return s
+}
+
+// lost says that a worker is.
+func lost(m *member, why string) error {
+	return say.Errorf("worker %d on %s is lost: %s", m.rank, m.hello.Host, why).WithHint("what it says stands above; measure the point again")
+}
+
+// add adds how one worker stands.
+func add(s, x *run.Status) {
+	s.Phase = cmp.Or(s.Phase, x.Phase)
+	s.At, s.T0 = max(s.At, x.At), max(s.T0, x.T0)
+	if s.T1 = max(s.T1, x.T1); x.T1 < 0 {
+		s.T1 = x.T1
+	}
+	s.Sent, s.OK, s.Failed = s.Sent+x.Sent, s.OK+x.OK, s.Failed+x.Failed
+	s.InFlight, s.Held, s.Chunks = s.InFlight+x.InFlight, s.Held+x.Held, s.Chunks+x.Chunks
+}
+
+// middle is the median.
+func middle(x []time.Duration) time.Duration {
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return x[(len(x)-1)/2]
+}
+
+// carried is how the load of all went.
+func (s *sum) carried(c *Coordinator, members []*member, w word) (*run.Carried, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp}
+	gone := 0
+	for _, m := range members {
+		e := m.report.Ended
+		out.Ended, out.Begun = max(out.Ended, e.Ended), max(out.Begun, e.Begun)
+		if w.Stop { // they did not stop at the same moment: all of them sent until the first did
+			out.T1 = max(min(out.T1, e.T1), out.T0)
+		}
+		if e.Gone != nil {
+			if gone++; out.Gone == nil || *e.Gone > *out.Gone {
+				out.Gone = e.Gone
+			}
+		}
+		for _, note := range e.Notes {
+			out.Notes = append(out.Notes, fmt.Sprintf("worker %d: %s", m.rank, note))
+		}
+		out.Workers = append(out.Workers, marks.Worker{
+			Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.report.Bytes,
+			Ahead: m.report.Ahead, AheadBound: m.report.Bound, ClockSteps: m.report.Steps,
+		})
+	}
+	if gone > 0 && gone < len(members) {
+		out.Notes, out.Gone = append(out.Notes, fmt.Sprintf("%d of %s were refused every connection for a while and stopped sending", gone, say.Plural(len(members), "worker"))), nil
+	}
+	if out.T1 == load.Never {
+		out.T1 = out.Ended
+	}
+	return out, nil
+}

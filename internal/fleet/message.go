@@ -1,0 +1,127 @@
+// Package fleet has a load carried out by several processes, as one run: a coordinator, which
+// is the session, and workers, each of which computes the whole schedule and sends its share.
+// No request crosses the bus between them: what does is the task, the start, a few words a
+// second, and each worker's journal.
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/run"
+	"pitot/internal/say"
+)
+
+// protocol is the version of the messages. Coordinator and workers are of one build, so there
+// is no older one to understand.
+const protocol = 1
+
+// Subjects. Those of a run begin with its id, since a cluster may carry many.
+const joining = "pitot.join"
+
+func (id runID) reporting() string       { return string("pitot." + id + ".report") }
+func (id runID) words() string           { return string("pitot." + id + ".word") }
+func (id runID) ending() string          { return string("pitot." + id + ".end") }
+func (id runID) prepare(rank int) string { return fmt.Sprintf("pitot.%s.prepare.%d", id, rank) }
+func (id runID) begin(rank int) string   { return fmt.Sprintf("pitot.%s.begin.%d", id, rank) }
+func (id runID) journal(rank int) string { return fmt.Sprintf("pitot.%s.journal.%d", id, rank) }
+func (id runID) journals() string        { return fmt.Sprintf("pitot.%s.journal.*", id) }
+func (id runID) stream() string          { return "pitot-" + string(id) }
+
+// runID is what a run is called on the bus.
+type runID string
+
+// hello is how a worker asks to join.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Build    string `json:"build"`
+	Host     string `json:"host"`
+	PID      int    `json:"pid"`
+	CPUs     int    `json:"cpus"`
+}
+
+// welcome is the answer.
+type welcome struct {
+	Refused string `json:"refused,omitempty"`
+	Run     runID  `json:"run"`
+	Rank    int    `json:"rank"`
+}
+
+// prepared answers a task.
+type prepared struct {
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// start is when a load begins, on the coordinator's clock.
+type start struct {
+	Origin int64 `json:"origin"`
+}
+
+// report is what a worker tells, each half second and when there is news.
+type report struct {
+	Rank   int         `json:"rank"`
+	Number int64       `json:"number"` // counts reports: one may overtake another
+	Point  int32       `json:"point"`
+	Status *run.Status `json:"status,omitempty"`
+	Looks  []look      `json:"looks,omitempty"` // of which it was asked whether to give up
+	Asks   *window     `json:"asks,omitempty"`  // it is through with this window
+	Ended  *run.Ended  `json:"ended,omitempty"`
+	Error  string      `json:"error,omitempty"` // its share could not be carried out
+	Bytes  int64       `json:"bytes"`           // of its journal, that what it tells rests on
+	Ahead  int64       `json:"ahead_ns"`        // of the coordinator's clock
+	Bound  int64       `json:"ahead_bound_ns"`
+	Steps  int         `json:"clock_steps"`
+
+	CPU time.Duration `json:"cpu_ns"` // that it has used
+}
+
+// window is one, with the end it has.
+type window struct{ T0, T1 int64 }
+
+// look is what the decision whether to give up rests on.
+type look struct {
+	Elapsed  int64     `json:"elapsed_ns"`
+	UnderWay []float64 `json:"under_way"`
+}
+
+// word is what was decided for all, as far as it was: the answer to a report, and told when
+// it changes.
+type word struct {
+	Clock  int64 `json:"clock"` // the coordinator's, 0 in one that is no answer
+	Point  int32 `json:"point"`
+	End    int64 `json:"end"`   // of the window, 0 where nothing is decided
+	Final  bool  `json:"final"` // it is not made longer
+	Stop   bool  `json:"stop"`
+	GaveUp bool  `json:"gave_up"`
+
+	Others time.Duration `json:"others_ns"` // processor time of the run\'s other processes on the asker\'s machine
+}
+
+// encode writes a message. What messages are made of can always be written.
+func encode(m any) []byte {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func decode[M any](b []byte) (m M, err error) {
+	if err = json.Unmarshal(b, &m); err != nil {
+		err = fmt.Errorf("read message: %w", err)
+	}
+	return m, err
+}
+
+// Build is what a worker and its coordinator have in common.
+func Build(v result.Version) string {
+	return fmt.Sprintf("%s %s %s", v.Version, v.Commit, v.Go)
+}
+
+// otherBuild refuses a worker.
+func otherBuild(theirs, ours string) error {
+	return say.Errorf("the worker is pitot %s, the coordinator pitot %s", theirs, ours).WithHint("run the same build everywhere: numbers of two programs are not those of one")
+}

@@ -1,0 +1,367 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
+	"pitot/internal/fleet/bus"
+	"pitot/internal/run"
+	"pitot/internal/say"
+)
+
+// Worker is a process that sends its share of the loads of one run.
+type Worker struct {
+	Runner  run.Runner
+	URL     string
+	Token   string
+	Dir     string       // an empty directory, for its journal
+	Say     func(string) // shows a line
+	Environ []string     // NAME=VALUE: the target's key is read from here, or from its file
+
+	conn *bus.Conn
+	id   runID
+	rank int
+	hand *run.Hand
+	news chan struct{} // there is something to report
+
+	mu      sync.Mutex // guards what follows
+	offset  Offset
+	word    word
+	report  report
+	stop    context.CancelFunc // of the load that goes on, nil without one
+	heard   time.Time          // of the coordinator
+	reports int64
+	others  time.Duration // see [run.Hand]
+}
+
+// pings are the round trips by which the clock's offset is estimated before a load.
+const pings = 24
+
+// Run joins and works until the run ends. That the journal stays, and where, it says where it
+// did not come home.
+func (w *Worker) Run(ctx context.Context) (err error) {
+	w.news = make(chan struct{}, 1)
+	if w.conn, err = bus.Dial(w.URL, w.Token); err != nil {
+		return say.Errorf("%v", err).WithHint("is the coordinator there, and the token its own?")
+	}
+	defer w.conn.Close()
+	if err := w.join(ctx); err != nil {
+		return err
+	}
+	w.Runner.Progress = (*told)(w)
+	w.hand = &run.Hand{Runner: &w.Runner, Rank: w.rank, Dir: w.Dir, Others: func() time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.others
+	}}
+	if err := w.hand.Open(); err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	ended := errors.New("the run has ended")
+	if err := w.conn.Hear(w.id.ending(), func([]byte) { leave(ended) }); err != nil {
+		return err
+	}
+	if err := w.conn.Hear(w.id.words(), func(b []byte) {
+		if said, err := decode[word](b); err == nil {
+			w.note(said)
+		}
+	}); err != nil {
+		return err
+	}
+	if err := w.conn.Answer(w.id.prepare(w.rank), func(b []byte) []byte { return encode(w.prepare(ctx, b)) }); err != nil {
+		return err
+	}
+	if err := w.conn.Answer(w.id.begin(w.rank), func(b []byte) []byte { return encode(w.begin(ctx, b)) }); err != nil {
+		return err
+	}
+	var own sync.WaitGroup
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	own.Go(func() { w.sendJournal(sending) })
+	w.keepReporting(ctx, leave)
+	w.halt()
+	stopSending()
+	own.Wait()
+	if err := w.hand.Close(); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
+		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, filepath.Join(w.Dir, rundir.Journal))
+	}
+	return nil
+}
+
+// Recorded says that it has sent requests, whose journal is in its directory.
+func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Written() > 0 }
+
+// join asks the coordinator, until there is one.
+func (w *Worker) join(ctx context.Context) error {
+	host, _ := os.Hostname()
+	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Host: host, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0)})
+	for waited := false; ; waited = true {
+		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+		answer, err := w.conn.Ask(asking, joining, h)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			if !waited {
+				w.Say("waiting for a run at " + w.URL)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+			continue
+		}
+		got, err := decode[welcome](answer)
+		if err == nil && got.Refused != "" {
+			err = say.Errorf("%s", got.Refused)
+		}
+		w.id, w.rank = got.Run, got.Rank
+		return err
+	}
+}
+
+// keepReporting tells how the load goes on until the run ends. A worker that does not hear of
+// the coordinator for the time of its lease stops sending, and ends.
+func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFunc) {
+	w.mu.Lock()
+	w.heard = time.Now()
+	w.mu.Unlock()
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	w.tell(ctx)
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.news:
+		case <-tick.C:
+		}
+		w.tell(ctx)
+		w.mu.Lock()
+		alone := time.Since(w.heard) > leaseTime
+		w.mu.Unlock()
+		if alone {
+			leave(fmt.Errorf("nothing was heard of the coordinator for %s", say.Span(leaseTime)))
+		}
+	}
+}
+
+// tell reports once.
+func (w *Worker) tell(ctx context.Context) {
+	w.mu.Lock()
+	r := w.report
+	w.reports++
+	r.Rank, r.Number, r.CPU = w.rank, w.reports, run.ProcessorTime()
+	r.Ahead, r.Bound, _ = w.offset.At(clock.Now())
+	r.Ahead, r.Steps = -r.Ahead, w.offset.Steps
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	began := clock.Now()
+	answer, err := w.conn.Ask(ctx, w.id.reporting(), encode(r))
+	ended := clock.Now()
+	if err != nil {
+		return
+	}
+	said, err := decode[word](answer)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	w.heard = time.Now()
+	w.offset.Add(began, ended, said.Clock)
+	w.others = max(w.others, said.Others)
+	w.mu.Unlock()
+	w.note(said)
+}
+
+// note takes in what was decided.
+func (w *Worker) note(said word) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if said.Point != w.report.Point {
+		return
+	}
+	said.End, said.Final, said.Stop = max(said.End, w.word.End), said.Final || w.word.Final, said.Stop || w.word.Stop // one may have overtaken another
+	w.word = said
+	if said.Stop && w.stop != nil {
+		w.stop()
+	}
+}
+
+// changed says that there is something to report.
+func (w *Worker) changed() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// prepare makes its share of a task ready.
+func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
+	t, err := decode[run.Task](question)
+	if err == nil {
+		config := filepath.Join(w.Dir, rundir.Config)
+		if err = os.WriteFile(config, t.Config, 0o600); err == nil {
+			w.halt()
+			err = w.hand.Prepare(ctx, &t, config, w.Environ)
+		}
+	}
+	if err != nil {
+		return prepared{Error: err.Error(), Hint: say.Hint(err)}
+	}
+	w.mu.Lock()
+	w.report, w.word = report{Point: t.Point}, word{Point: t.Point}
+	w.mu.Unlock()
+	for range pings {
+		w.tell(ctx)
+	}
+	return prepared{}
+}
+
+// begin sends the share that is ready.
+func (w *Worker) begin(ctx context.Context, question []byte) prepared {
+	s, err := decode[start](question)
+	if err != nil {
+		return prepared{Error: err.Error()}
+	}
+	w.mu.Lock()
+	ahead, _, known := w.offset.At(clock.Now())
+	w.mu.Unlock()
+	if !known {
+		return prepared{Error: "the coordinator's clock is not known"}
+	}
+	loading, stop := context.WithCancel(ctx)
+	w.mu.Lock()
+	if w.stop = stop; w.word.Stop {
+		stop()
+	}
+	w.mu.Unlock()
+	go w.carry(loading, s.Origin-ahead)
+	return prepared{}
+}
+
+// carry sends, from a reading of the clock on.
+func (w *Worker) carry(ctx context.Context, origin int64) {
+	ended, err := w.hand.Carry(ctx, origin, w.extend, w.giveUp)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.report.Ended, w.report.Bytes = ended, w.hand.Journal().Written(); err != nil {
+		w.report.Error = err.Error()
+	}
+	w.stop = nil
+	w.changed()
+}
+
+// halt stops a load that goes on, and waits for its end.
+func (w *Worker) halt() {
+	for {
+		w.mu.Lock()
+		on := w.stop != nil
+		if on {
+			w.stop()
+		}
+		w.mu.Unlock()
+		if !on {
+			w.hand.Drop()
+			return
+		}
+		time.Sleep(time.Millisecond) // what runs is being cut
+	}
+}
+
+// extend asks, as [load.Config] does, and does not wait for the answer.
+func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch said := &w.word; {
+	case said.End > t1:
+		return said.End, true
+	case said.Final && said.End == t1:
+		return t1, true
+	}
+	if asks := w.report.Asks; asks == nil || asks.T1 != t1 {
+		go w.through(window{t0, t1})
+	}
+	return 0, false
+}
+
+// through reports that a window is through with, and what of the journal that rests on.
+func (w *Worker) through(is window) {
+	_ = w.hand.Journal().Flush() // its error ends the load
+	w.mu.Lock()
+	w.report.Asks, w.report.Bytes = &is, w.hand.Journal().Written()
+	w.mu.Unlock()
+	w.changed()
+}
+
+// giveUp reports how many requests are under way, and gives what was decided by then.
+func (w *Worker) giveUp(elapsed int64, underWay []float64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Looks = append(w.report.Looks[:len(w.report.Looks):len(w.report.Looks)], look{elapsed, append([]float64(nil), underWay...)})
+	w.changed()
+	return w.word.GaveUp
+}
+
+// told is a worker that is told how its load goes on.
+type told Worker
+
+// ShowLine implements [run.Progress].
+func (w *told) ShowLine(line string) { w.Say(line) }
+
+// Update implements [run.Progress].
+func (w *told) Update(s run.Status) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Status = &s
+}
+
+// A piece of a journal is sent when it is as large as that, or nothing more is written.
+const pieceSize = 256 << 10
+
+// sendJournal copies what is written of the journal to the bus until ctx is done. Where the
+// bus stalls only this waits: the file is the truth.
+func (w *Worker) sendJournal(ctx context.Context) {
+	file, err := os.Open(filepath.Join(w.Dir, rundir.Journal))
+	if err != nil {
+		w.Say(err.Error())
+		return
+	}
+	defer file.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var at int64
+	for {
+		frames, err := record.Sealed(file, at, w.hand.Journal().Written(), pieceSize)
+		if err == nil && frames != nil {
+			within, cancel := context.WithTimeout(ctx, 5*time.Second)
+			if err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames); err == nil {
+				at += int64(len(frames))
+			}
+			cancel()
+		}
+		if err == nil && frames != nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

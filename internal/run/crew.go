@@ -1,0 +1,370 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pitot/internal/data/marks"
+	"pitot/internal/data/record"
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/target"
+	"pitot/internal/telemetry/scrape"
+	"pitot/internal/workload/question"
+	"pitot/internal/workload/seed"
+)
+
+// Crew are workers that carry out loads together: each sends its share of every point, and
+// records it by itself. What is asked beforehand, what is decided and what comes of it are
+// the session's, as of a load that it sends alone.
+type Crew interface {
+	// Size is how many workers there are.
+	Size() int
+	// Carry has the load of a point carried out, and returns when every worker has ended
+	// and all records are home. When ctx is done the workers stop early, as a load does.
+	Carry(ctx context.Context, t *Task, with Sums) (*Carried, error)
+}
+
+// Task is a point as a worker is told of it: all that its share of the load follows from.
+// There is no secret in it.
+type Task struct {
+	Verb   plan.Verb `json:"verb"`
+	Config []byte    `json:"config"` // the plan, as config.yaml
+	Seed   uint64    `json:"seed"`
+	Point  int32     `json:"point"`
+
+	Rate        float64       `json:"rate"`
+	Concurrency int           `json:"concurrency"`
+	Requests    int64         `json:"requests"`
+	Duration    time.Duration `json:"duration_ns"`
+	Warmup      time.Duration `json:"warmup_ns"`
+	Stage       string        `json:"stage"`
+	GiveUp      bool          `json:"give_up"`
+
+	Questions *Questions `json:"questions,omitempty"` // that are asked among the requests
+
+	Found   target.Found `json:"target"`
+	Workers int          `json:"workers"` // that share it: those of lower rank
+}
+
+// Questions is what a worker needs to know to ask questions and to check their answers.
+type Questions struct {
+	Shares [question.Count]float64 `json:"shares"`
+	Sizes  question.Sizes          `json:"sizes"`
+	Greedy [][]byte                `json:"greedy"` // what was answered alone, by number
+}
+
+// Sums is what a crew needs of the session, since it is decided from all workers together.
+// None is called by two goroutines at once.
+type Sums struct {
+	// Begun is called when the load begins, with the reading of this process's clock that
+	// is time 0.
+	Begun func(origin int64)
+	// Home takes the records of a worker, whole frames of its journal in order.
+	Home func(frames []byte) error
+	// Extend is [load.Config]'s, asked when all workers' requests of the window have ended
+	// and their records are home. Nil for a window that stays as it is.
+	Extend func(t0, t1 int64) (end int64, known bool)
+	// GiveUp is load.Config's, with the sum over the workers. Nil for never.
+	GiveUp func(elapsed int64, underWay []float64) bool
+	// Update shows how the load goes on. Nil for nobody who looks.
+	Update func(Status)
+}
+
+// Carried is how the load of a point went that several workers carried out.
+type Carried struct {
+	T0, T1 int64 // the window of all
+	Ended  int64 // the last of them
+	Begun  int64 // items that came by themselves
+	GaveUp bool
+	Gone   *int64 // since when every worker was refused
+	Notes  []string
+
+	Workers []marks.Worker // by rank
+}
+
+// ranks is how many of so many workers share a load: no more than there are users, or
+// requests that may be in flight.
+func ranks(workers int, l *plan.Load) int {
+	if l.Rate == 0 {
+		workers = min(workers, l.Concurrency)
+	}
+	if l.MaxInFlight > 0 {
+		workers = min(workers, l.MaxInFlight)
+	}
+	return max(workers, 1)
+}
+
+// shareSeed is the seed of which worker sends what of a point.
+func shareSeed(runSeed uint64, point int32) uint64 {
+	return seed.At(seed.Point(runSeed, point), seed.Workload, betweenWorkers)
+}
+
+// betweenWorkers is the index of a workload's seed that workers are drawn from.
+const betweenWorkers = 0x776f_726b_6572_7300
+
+// byCrew has the load of a point carried out by the runner's crew.
+func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, _ *source) (*carried, error) {
+	r, p, t, j := s.runner, s.plan, s.Target, s.journal
+	found, err := t.Found()
+	if err != nil {
+		return nil, err
+	}
+	task := &Task{
+		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
+		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup,
+		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(r.Crew.Size(), l),
+	}
+	if q := s.answers; q != nil {
+		task.Questions = &Questions{q.shares, q.sizes, q.greedy}
+	}
+	if n := r.Crew.Size(); task.Workers < n {
+		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, or a request that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
+	}
+	told := new(scrape.Watch)
+	// Workers whose requests follow answers cannot know when all of them together have had
+	// as many as the window counts: so they have some more, which come behind its end.
+	counts := setup.Requests > 0 && (cfg.Arrivals == nil || cfg.Follow != nil)
+	var dues []int64
+	sums := Sums{
+		Begun: func(origin int64) {
+			s.begins(index, setup)
+			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
+			told.Start(ctx, origin)
+		},
+		Home: func(frames []byte) error {
+			for f, err := range record.Carried(frames) {
+				if err != nil {
+					return err
+				}
+				if f.Point != index {
+					continue
+				}
+				if tap.took(&f); counts {
+					for i := range f.Rows {
+						dues = append(dues, f.Rows[i].Due)
+					}
+				}
+				j.Take(&f)
+			}
+			return j.Err()
+		},
+		Extend: cfg.Extend, GiveUp: cfg.GiveUp,
+	}
+	if r.Progress != nil {
+		sums.Update = r.Progress.Update
+	}
+	c, err := r.Crew.Carry(ctx, task, sums)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range c.Notes {
+		r.showLine("note: " + note)
+	}
+	if counts && !c.GaveUp && c.Gone == nil && ctx.Err() == nil {
+		c.T1 = endOf(dues, c.T0, c.T1, setup.Requests)
+	}
+	out := &carried{
+		window: marks.Window{T1: c.T1, Ended: c.Ended, GaveUp: c.GaveUp, Gone: c.Gone, Workers: c.Workers},
+		begun:  c.Begun, told: told, close: func() {},
+	}
+	if c.T0 != setup.T0 {
+		out.window.T0 = &c.T0
+	}
+	if cfg.Follow == nil { // an id is then an item
+		out.items = &itemized{}
+	}
+	return out, nil
+}
+
+// endOf is when a window ends that begins at t0, ends at t1 at the latest and counts so many
+// requests: when the one behind them is due.
+func endOf(dues []int64, t0, t1, requests int64) int64 {
+	dues = slices.DeleteFunc(dues, func(due int64) bool { return due < t0 || due >= t1 })
+	slices.Sort(dues)
+	for i := requests; i > 0 && i < int64(len(dues)); i++ {
+		if dues[i] > dues[i-1] {
+			return dues[i]
+		}
+	}
+	return t1
+}
+
+// took keeps of a worker's records what is kept of this process's own.
+func (t *tap) took(f *record.Frame) {
+	t.chunks.Add(int64(len(f.Chunks)))
+	for i := range f.Rows {
+		t.note(&f.Rows[i])
+	}
+}
+
+// Hand is a worker: it carries out its share of the tasks that it is given, one after the
+// other, and records it in a journal of its own.
+type Hand struct {
+	Runner *Runner
+	Rank   int
+	Dir    string // of its journal
+	// Others is the processor time of the run's other processes on this machine, nil where
+	// there are none.
+	Others func() time.Duration
+
+	session *Session
+	found   string // what the target was opened with
+
+	// Of the task that is prepared:
+	l     plan.Load
+	setup measure.Setup
+	cfg   load.Config
+	src   source
+	tap   *tap
+	wall  *load.Wall
+	point int32
+}
+
+// Open makes the journal, in a directory that is there.
+func (h *Hand) Open() error {
+	j, err := record.Create(h.Dir)
+	if err != nil {
+		return err
+	}
+	j.SetWorker(int32(h.Rank))
+	h.session = &Session{runner: h.Runner, Dir: h.Dir, journal: j}
+	return nil
+}
+
+// Close ends the journal.
+func (h *Hand) Close() error {
+	if h.session.Target != nil {
+		h.session.Target.Close()
+	}
+	return h.session.journal.Close()
+}
+
+// Journal is what it records in.
+func (h *Hand) Journal() *record.Journal { return h.session.journal }
+
+// Prepare makes its share of a task ready to be sent: the target, connections, the first
+// requests. config is the file that the task's plan was written to; what it leaves out,
+// being secret, comes from the environment.
+func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []string) error {
+	p, err := plan.Carried(t.Verb, config, environ)
+	if err != nil {
+		return say.Errorf("%v", err).WithHint("no secret is sent to a worker: give each PITOT_HEADER in its environment, keys with --key-env or --key-file, and what is none with --header-public")
+	}
+	p.Seed = t.Seed
+	if err := p.Check(t.Verb); err != nil {
+		return err
+	}
+	s := h.session
+	if found := fmt.Sprintf("%s %+v", t.Config, t.Found); found != h.found {
+		if s.Target != nil {
+			s.Target.Close()
+		}
+		if s.Target, err = target.Rejoin(ctx, target.WantedBy(&p), &t.Found); err != nil {
+			return err
+		}
+		h.found = found
+	}
+	s.plan, h.point = &p, t.Point
+	h.l = p.Load
+	h.l.Rate, h.l.Concurrency, h.l.Requests, h.l.Duration, h.l.Warmup = t.Rate, t.Concurrency, t.Requests, t.Duration, t.Warmup
+	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {
+		return err
+	}
+	if h.cfg, err = schedule(&p, &h.l, s.Target, &h.src, t.Point); err != nil {
+		h.src.close()
+		return err
+	}
+	align(&h.src, h.cfg.Arrivals)
+	if err := h.src.arrive(&p.Ask, &h.l, arrivalSeed(t.Seed, t.Point), h.cfg.Warmup); err != nil {
+		h.src.close()
+		return err
+	}
+	if of := t.Questions; of != nil {
+		q := &answers{bank: bankOf(t.Seed, s.Target), shares: of.Shares, sizes: of.Sizes, greedy: of.Greedy}
+		c := q.among(h.src.Source, seed.Point(t.Seed, t.Point))
+		h.src.Source, h.src.check = c, c
+	}
+	what := Load{Stage: t.Stage, GiveUp: t.GiveUp}
+	h.setup = plannedPoint(&p, s.Target, &h.l, &h.src, &h.cfg, what, 0)
+	giveUp(&h.cfg, what, &h.l, h.setup.Residence, h.src.meanTurns(&p.Ask))
+	h.cfg = h.cfg.Divided(load.Share{Rank: h.Rank, Of: t.Workers, Seed: shareSeed(t.Seed, t.Point)})
+	own := h.l
+	own.Rate, own.Concurrency, own.MaxInFlight = h.l.Rate/float64(t.Workers), h.cfg.Users, h.cfg.Cap
+	h.tap = newTap(s.journal)
+	h.wall, err = s.wall(ctx, &own, h.src, h.tap, t.Point, h.cfg.Share)
+	if err != nil {
+		h.src.close()
+	}
+	return err
+}
+
+// ProcessorTime is what this process has used so far.
+func ProcessorTime() time.Duration { return cpuTime() }
+
+// Ended is how a worker's share of a task went.
+type Ended struct {
+	T0, T1 int64
+	Ended  int64
+	Begun  int64
+	GaveUp bool
+	Gone   *int64
+	Notes  []string
+}
+
+// Carry sends what was prepared, from a reading of the clock on. extend and giveUp ask whoever
+// decides for all workers.
+func (h *Hand) Carry(ctx context.Context, origin int64, extend func(t0, t1 int64) (int64, bool), giveUp func(elapsed int64, underWay []float64) bool) (*Ended, error) {
+	j := h.session.journal
+	defer h.Drop()
+	ctx, lost := context.WithCancel(ctx)
+	defer lost()
+	go func() {
+		select {
+		case <-j.Failed():
+			lost()
+		case <-ctx.Done():
+		}
+	}()
+	j.SetPoint(h.point)
+	cfg := h.cfg
+	cfg.Extend = extend
+	if cfg.GiveUp != nil {
+		cfg.GiveUp = giveUp
+	}
+	core := load.NewCore(cfg)
+	h.wall.BeginAt(origin)
+	mark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
+	in := watchInstrument(j, h.point, origin, h.Others)
+	var world load.World = h.wall
+	if h.Runner.Progress != nil {
+		world = &reporting{World: world, core: core, tap: h.tap, told: new(scrape.Watch), to: h.Runner.Progress}
+	}
+	load.Run(ctx, core, world)
+	in.stop()
+	e := &Ended{Ended: world.Now(), Begun: core.Begun(), GaveUp: core.GaveUp()}
+	e.T0, e.T1 = core.Window()
+	if since, gone := core.Gone(); gone {
+		e.Gone = &since
+	}
+	if n, why := h.wall.Uncounted(); n > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("%s without a count of tokens: %v", say.Plural(n, "answer"), why))
+	}
+	if err := j.Flush(); err != nil {
+		return nil, &RecordsError{err}
+	}
+	return e, nil
+}
+
+// Drop gives up what was prepared, or what it was needed for.
+func (h *Hand) Drop() {
+	if h.wall != nil {
+		h.wall.Close()
+		h.src.close()
+		h.wall = nil
+	}
+}

@@ -78,9 +78,13 @@ func simulated(systems string, chosen bool, only, set string) (modelled []compar
 	}
 	list := make([]comparison, 0, len(rows))
 	for _, r := range rows {
-		if lockstep != (r.dp > 0) {
-			if !lockstep {
+		if lockstep != (r.dp > 0) || pools != (r.prefill > 0) {
+			switch {
+			case lockstep || pools:
+			case r.dp > 0:
 				refused[r.engine+": data parallel, in lock step (-lockstep compares them)"]++
+			default:
+				refused[r.engine+": prefill and decode on servers of their own, all alike (-pools compares them)"]++
 			}
 			continue
 		}
@@ -227,7 +231,11 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	if b.dp > 0 {
 		settings += fmt.Sprintf("&data_parallel_size=%d&tensor_parallel_size=%d", b.dp, b.tp)
 	}
-	if b.ep || b.dp > 0 || b.divided() {
+	engines := max(b.dp, b.prefill+b.decode, 1)
+	if b.prefill > 0 {
+		settings += fmt.Sprintf("&data_parallel_size=%d&tensor_parallel_size=%d&prefill=%d&decode=%d", engines, b.tp, b.prefill, b.decode)
+	}
+	if b.prefill == 0 && (b.ep || b.dp > 0 || b.divided()) {
 		settings += "&enable_expert_parallel=true"
 	}
 	if need := b.input + b.output + 256; need > 0 {
@@ -236,7 +244,7 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	if b.set != "" {
 		settings += "&" + b.set
 	}
-	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp*max(b.dp, 1), b.accelerator, settings))
+	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp*engines, b.accelerator, settings))
 }
 
 // serial says that a row's server planned its steps one after the other: asynchronous

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pitot/internal/stat"
+	"pitot/internal/twin/catalogue"
 )
 
 // Does the twin put deployments in the order in which they were measured? Two systems of
@@ -21,6 +22,9 @@ type frontier struct {
 	system, accelerator, model string
 	held                       bool
 	measured, twin             []place
+	// plain orders systems without a twin: logarithms of the bandwidth of all their GPUs, and
+	// of how many times a second it reads the weights.
+	plain [2]float64
 }
 
 // place is a load: logarithms of tokens/s and user, and of tokens/s and GPU.
@@ -42,7 +46,7 @@ func frontiers(list []comparison) map[string][]*frontier {
 		}
 		f := groups[key][b.system()]
 		if f == nil {
-			f = &frontier{system: b.system(), accelerator: b.accelerator, model: model, held: held(b.system())}
+			f = &frontier{system: b.system(), accelerator: b.accelerator, model: model, held: held(b.system()), plain: plainly(b)}
 			groups[key][b.system()] = f
 		}
 		at := func(ttft, tpot float64) place {
@@ -67,6 +71,17 @@ func frontiers(list []comparison) map[string][]*frontier {
 	return out
 }
 
+// plainly is what the datasheet alone says of a system.
+func plainly(b *comparison) [2]float64 {
+	a, err := catalogue.FindAccelerator(b.accelerator)
+	if err != nil {
+		return [2]float64{}
+	}
+	bytes := map[string]float64{"fp8": 1, "fp8_block": 1, "fp4": 0.5, "int4": 0.5}
+	all := math.Log(a.BandwidthGBs * float64(b.tp))
+	return [2]float64{all, all - math.Log(cmp.Or(bytes[b.dtype], 2))}
+}
+
 // at is what a GPU gives where users get so much, straight between loads; false outside.
 func at(c []place, user float64) (float64, bool) {
 	for i := 1; i < len(c); i++ {
@@ -81,6 +96,7 @@ func at(c []place, user float64) (float64, bool) {
 type pair struct {
 	a, b           string // systems
 	measured, twin float64
+	plain          [2]float64
 	held           bool // both were kept out
 	sameGPU        bool
 }
@@ -105,7 +121,8 @@ func pairs(groups map[string][]*frontier) (list []pair) {
 					at1, ok3 := at(a.twin, user)
 					bt, ok4 := at(b.twin, user)
 					if ok1 && ok2 && ok3 && ok4 {
-						list = append(list, pair{a.system, b.system, am - bm, at1 - bt, a.held && b.held, a.accelerator == b.accelerator})
+						plain := [2]float64{a.plain[0] - b.plain[0], a.plain[1] - b.plain[1]}
+						list = append(list, pair{a.system, b.system, am - bm, at1 - bt, plain, a.held && b.held, a.accelerator == b.accelerator})
 					}
 				}
 			}
@@ -136,7 +153,8 @@ func rank(systems string, chosen bool, only, set string) error {
 	}
 	groups := frontiers(list)
 	all := pairs(groups)
-	fmt.Printf("%-28s %-22s %7s %7s %7s %7s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "right of those told apart (95 %, by system)")
+	fmt.Println("right of those told apart: by the twin (95 %, by system), and by the datasheet alone: bandwidth × GPUs, and that ÷ the bytes of a weight")
+	fmt.Printf("%-28s %-12s %7s %7s %7s %7s  %-22s  %-16s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "twin", "bandwidth × GPUs", "÷ bytes")
 	for _, part := range []struct {
 		name string
 		in   func(*pair) bool
@@ -159,7 +177,7 @@ func rank(systems string, chosen bool, only, set string) error {
 				}
 			}
 			right, ties := score(some, nil)
-			fmt.Printf("%-28s %-22s %7d %7d %7d %7d  %s\n", part.name, size.name, len(count), len(some), right, ties, shareRight(some, slices.Sorted(keysOf(count))))
+			fmt.Printf("%-28s %-12s %7d %7d %7d %7d  %-22s  %-16s  %s\n", part.name, size.name, len(count), len(some), right, ties, shareRight(some, slices.Sorted(keysOf(count))), shareOf(some, 0), shareOf(some, 1))
 		}
 	}
 	alike(groups)
@@ -182,6 +200,24 @@ func score(list []pair, weight map[string]float64) (right, ties int) {
 		}
 	}
 	return right, ties
+}
+
+// shareOf is how many of the pairs that a rule of the datasheet tells apart it orders as
+// measured.
+func shareOf(list []pair, rule int) string {
+	right, ties := 0, 0
+	for _, p := range list {
+		switch x := p.plain[rule]; {
+		case math.Abs(x) < tie:
+			ties++
+		case (x > 0) == (p.measured > 0):
+			right++
+		}
+	}
+	if len(list) == ties {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d, %.0f %%", right, len(list)-ties, 100*float64(right)/float64(len(list)-ties))
 }
 
 // shareRight is the share of pairs that are ordered right among those that are told apart, with an

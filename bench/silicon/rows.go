@@ -15,6 +15,7 @@ type row struct {
 	model, accelerator, dtype, engine, version string
 	tp, users, input, output                   int
 	dp                                         int     // engines in lock step that divide the experts among them, 0 for one engine
+	prefill, decode                            int     // engines of a pool each, 0 where each does both
 	ep                                         bool    // experts are divided among the group, not each of them
 	ttft, tpot                                 float64 // ms, means
 	source                                     string
@@ -29,6 +30,9 @@ func (r *row) system() string {
 	}
 	if r.dp > 0 {
 		ep = fmt.Sprintf(" DP%d EP", r.dp)
+	}
+	if r.prefill > 0 {
+		ep = fmt.Sprintf(" %dP%dD", r.prefill, r.decode)
 	}
 	return fmt.Sprintf("%s %s %s TP%d%s %s", r.model, r.dtype, r.accelerator, r.tp, ep, r.engine)
 }
@@ -91,7 +95,13 @@ func read(path string) (rows []row, refused map[string]int, err error) {
 		r.tpot, _ = strconv.ParseFloat(field("silicon_tpot_ms"), 64)
 		switch {
 		case field("mode") != "agg":
-			refused[r.engine+": prefill and decode on servers of their own"]++
+			r.prefill, r.decode, r.tp = number("prefill_num_workers"), number("decode_num_workers"), number("decode_tp_size")
+			r.users = concurrency(r.source, number("decode_batch_size")*r.decode)
+			if why := unlike(number); why != "" {
+				refused[r.engine+": prefill and decode on servers of their own, "+why]++
+			} else {
+				rows = append(rows, r)
+			}
 		case number("pp_size") > 1:
 			refused[r.engine+": pipeline parallel"]++
 		case relabelled(&r, number("attention_dp_size"), number("moe_ep_size")):
@@ -108,6 +118,22 @@ func read(path string) (rows []row, refused map[string]int, err error) {
 		}
 	}
 	return rows, refused, nil
+}
+
+// unlike says why the pools of prefill and decode are none of the twin's, which have engines
+// that are all alike and compute each for itself; "" where they are.
+func unlike(number func(string) int) string {
+	switch {
+	case number("prefill_pp_size") > 1 || number("decode_pp_size") > 1:
+		return "pipeline parallel"
+	case number("prefill_attention_dp_size") > 1 || number("decode_attention_dp_size") > 1:
+		return "data parallel"
+	case number("prefill_tp_size") != number("decode_tp_size"):
+		return "on groups of different sizes"
+	case number("prefill_num_workers") < 1 || number("decode_num_workers") < 1:
+		return "of an unknown number"
+	}
+	return ""
 }
 
 // relabelled says whether a row that is written as so many data parallel groups, with

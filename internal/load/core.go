@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire"
 )
 
 // Never is a time that does not come.
@@ -59,6 +60,10 @@ type Config struct {
 	// before that one. To its end the request stays in flight: its due time, its slot and
 	// its timeout are those of all its attempts. Nil for never.
 	Retry func(id int64, earlier int, e Event) (wait int64, again bool)
+
+	// Limits holds back what the server has said that it will refuse, by the [Room] of
+	// events: such a request is eligible when there is room again.
+	Limits bool
 
 	// Gone ends the load of a target that went away: for this long every
 	// connection was refused, and no request is under way that was sent before.
@@ -135,6 +140,8 @@ type Event struct {
 	// told whether to: by Again, Settle or Cancel.
 	Retriable  bool
 	RetryAfter int64 // nanoseconds that the server asked to wait, 0 if it did not
+
+	Room *wire.Room // what the server lets through beside, nil where it did not tell
 }
 
 // pause is the least time between a failed request of a user and the next: a
@@ -198,6 +205,9 @@ type Core struct {
 	refused refusals // with Gone
 	gone    bool     // because of them
 
+	room  allowed // with Limits
+	sends []int64 // when requests were sent, likewise
+
 	stop     bool // interrupted
 	draining bool // nothing more is sent; what runs is being cancelled
 	out      []Action
@@ -244,7 +254,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = Never
 	}
-	c := &Core{cfg: cfg, t0: Never, t1: Never, nextDue: Never, running: map[int64]pending{}}
+	c := &Core{cfg: cfg, t0: Never, t1: Never, nextDue: Never, running: map[int64]pending{}, room: endless()}
 	if cfg.GiveUp != nil {
 		c.look = firstLook
 		c.backlog = backlog{from: cfg.Warmup, width: max(1, cfg.Expect/looks/lookBlocks)}
@@ -309,9 +319,16 @@ func (c *Core) Wake() int64 {
 	}
 	if len(c.waiting) > 0 {
 		at = min(at, c.after(c.waiting[0].due))
+		if c.room.left <= 0 && !c.stop && (c.cfg.Cap == 0 || len(c.running) < c.cfg.Cap) {
+			at = min(at, c.room.whole)
+		}
 	}
 	if len(c.backoff) > 0 {
-		at = min(at, c.backoff[0].at)
+		again := c.backoff[0].at
+		if c.room.left <= 0 {
+			again = max(again, c.room.whole)
+		}
+		at = min(at, again)
 	}
 	if c.t1 != Never && c.unended == 0 {
 		again := c.t1
@@ -531,6 +548,7 @@ func (c *Core) enough(now int64) bool {
 
 // pass lets time go by: requests become due, and held ones are given up.
 func (c *Core) pass(now int64) {
+	c.release(now)
 	c.sendAgain(now)
 	c.admit(now)
 	for len(c.waiting) > 0 && c.after(c.waiting[0].due) <= now && !c.stop {
@@ -542,11 +560,12 @@ func (c *Core) pass(now int64) {
 
 // sendAgain sends what failed and has waited.
 func (c *Core) sendAgain(now int64) {
-	for !c.draining && len(c.backoff) > 0 && c.backoff[0].at <= now {
+	for !c.draining && len(c.backoff) > 0 && c.backoff[0].at <= now && c.hasRoom(now) {
 		a := c.backoff[0]
 		c.backoff = c.backoff[1:]
 		if p, ok := c.running[a.id]; ok { // else it was cancelled meanwhile
-			c.out = append(c.out, p.action(Action{Kind: Again, Eligible: a.at}))
+			c.sent(now)
+			c.out = append(c.out, p.action(Action{Kind: Again, Eligible: max(a.at, min(c.room.at, now))}))
 		}
 	}
 }
@@ -612,7 +631,7 @@ func (c *Core) admit(now int64) {
 		if arrives {
 			c.nextArrival()
 		}
-		if c.stop || c.cfg.Cap > 0 && (len(c.running) >= c.cfg.Cap || len(c.waiting) > 0) {
+		if len(c.waiting) > 0 || !c.lets(now) {
 			c.waiting = append(c.waiting, p)
 			continue
 		}
@@ -649,6 +668,7 @@ func (c *Core) full() bool {
 // start sends a request that was eligible at a time.
 func (c *Core) start(p pending, eligible int64) {
 	p.eligible = eligible
+	c.sent(eligible)
 	c.running[p.id] = p
 	c.expiry = append(c.expiry, p)
 	c.out = append(c.out, p.action(Action{Kind: Start, Eligible: eligible}))
@@ -679,6 +699,9 @@ func (c *Core) end(e Event) {
 	default:
 		c.refused.n++
 	}
+	if c.cfg.Limits && e.Room != nil {
+		c.room.told(e.Room, c.uncounted(p.eligible)-1) // itself is counted
+	}
 	if c.retries(p, e) {
 		return
 	}
@@ -699,10 +722,20 @@ func (c *Core) end(e Event) {
 	if due, thinks := c.goOn(p, e); thinks && !e.Failed && c.cfg.Stagger > 0 {
 		c.stagger.took = due - begun
 	}
-	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
+	c.release(e.At)
+}
+
+// lets says whether a request may be sent now: there is a slot, and the server has room.
+func (c *Core) lets(now int64) bool {
+	return !c.stop && (c.cfg.Cap == 0 || len(c.running) < c.cfg.Cap) && c.hasRoom(now)
+}
+
+// release sends what was held back, as far as it may be sent now.
+func (c *Core) release(now int64) {
+	for len(c.waiting) > 0 && !c.draining && c.lets(now) {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
-		c.start(next, max(next.due, e.At))
+		c.start(next, max(next.due, now))
 	}
 }
 

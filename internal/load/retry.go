@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire"
 )
 
 // retriable says that clients send a request again whose attempt ended like this, as
@@ -30,8 +31,8 @@ func retriable(r *record.Row, hint *bool) bool {
 }
 
 // failed is the event of an attempt that waits for what is decided of it.
-func failed(r *record.Row, retryAfter int64) Event {
-	return Event{ID: r.ID, At: r.Done, Failed: true, Refused: r.Error == record.ErrConnect, Retriable: true, RetryAfter: retryAfter}
+func failed(r *record.Row, retryAfter int64, room *wire.Room) Event {
+	return Event{ID: r.ID, At: r.Done, Failed: true, Refused: r.Error == record.ErrConnect, Retriable: true, RetryAfter: retryAfter, Room: room}
 }
 
 // giveUp ends a request between two attempts.

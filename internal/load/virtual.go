@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/twin"
+	"pitot/internal/wire"
 	"pitot/internal/workload"
 )
 
@@ -309,13 +310,18 @@ func (v *Virtual) end(r *record.Row) {
 		v.told.running -= int(v.running.find(r.ID).left)
 	}
 	v.running.remove(r.ID)
+	after := int64(max(r.RetryAfter, 0)) * int64(time.Second)
+	var room *wire.Room
+	if r.Status == http.StatusTooManyRequests {
+		room = &wire.Room{At: v.now, Whole: v.now + max(after, int64(time.Second))}
+	}
 	if v.cfg.Retry && retriable(r, nil) {
 		v.failed[r.ID] = r
-		v.events = append(v.events, failed(r, int64(max(r.RetryAfter, 0))*int64(time.Second)))
+		v.events = append(v.events, failed(r, after, room))
 		return
 	}
 	v.cfg.Sink.Done(r)
-	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed, Cut: r.Outcome == record.Cut})
+	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed, Cut: r.Outcome == record.Cut, Room: room})
 }
 
 // Wait implements [World]: it lets the engine work until something ends or

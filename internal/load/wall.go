@@ -444,7 +444,7 @@ func (w *Wall) finish(f *flight) {
 		after, hint := f.x.RetryHints()
 		if w.mu.Lock(); f.class == "" && retriable(&f.x.Row, hint) {
 			f.failed = true
-			w.events = append(w.events, failed(&f.x.Row, after))
+			w.events = append(w.events, failed(&f.x.Row, after, f.x.Room()))
 			w.mu.Unlock()
 			w.notify()
 			return
@@ -495,10 +495,11 @@ func (w *Wall) record(f *flight) {
 		}
 	}
 	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
+	room := f.x.Room()
 	f.x.Release()
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
-	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Cut: f.x.Row.Outcome == record.Cut, Refused: f.x.Row.Error == record.ErrConnect})
+	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Cut: f.x.Row.Outcome == record.Cut, Refused: f.x.Row.Error == record.ErrConnect, Room: room})
 	delete(w.flights, f.id)
 	w.free = append(w.free, f)
 	w.mu.Unlock()

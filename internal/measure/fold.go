@@ -39,6 +39,8 @@ type Fold struct {
 	examples map[string]example // of the cohort: error classes
 	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
 
+	limits rateLimits
+
 	retried    retries
 	questions  questions // of the window, which are no part of the cohort
 	server     server
@@ -260,6 +262,7 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 		}
 	}
 	f.retried.add(r)
+	f.limits.add(r)
 	f.probe.Row(r, s.Count)
 	g := f.groups.groupOf(r)
 	q.group = g.index

@@ -44,6 +44,7 @@ func (f *Fold) Point() result.Point {
 	if f.setup.Load.Retry != "" {
 		p.Retries = f.retried.result()
 	}
+	p.RateLimits = f.limits.result()
 	for class, e := range f.examples {
 		if p.Requests.ErrorExamples == nil {
 			p.Requests.ErrorExamples = map[string]string{}

@@ -97,7 +97,8 @@ type Load struct {
 	Arrival     string
 	MaxInFlight int // 0 for no limit
 	Retry       Retry
-	Concurrency int // closed loop, users
+	Respect     bool // requests are held back that the server has said it will refuse
+	Concurrency int  // closed loop, users
 
 	Duration time.Duration // of the window, AutoDuration for auto
 	Requests int64         // of the window, 0: it lasts Duration
@@ -160,6 +161,7 @@ type Embedded struct {
 	ToolCalls    float64          // share of the chats with tools
 	EOS          workload.Lengths // at which answers end by themselves; zero: at the limit
 	TellCached   bool             // in the usage
+	RateLimit    RateLimit        // of a mock server
 	Faults       []string
 	Truth        string // file
 }

@@ -187,6 +187,7 @@ func checkWords() map[string]sayings {
 			limit: always("< 2 %"), advice: "Lower the load of this client, or raise --max-in-flight.", or: host,
 		},
 		result.CheckConnects:    {limit: with("waited for a connection"), advice: "Raise the keep-alive timeout of the server, or of the proxy before it."},
+		result.CheckRateLimits:  {limit: with("held back"), advice: "The server's limits shaped this load: its arrivals are not those that were planned. Read it as what can be had within the limits, or ask for less."},
 		result.CheckMaxInFlight: {limit: with("held back"), advice: "Raise --max-in-flight, or read the latencies as those of a queue before the server."},
 		result.CheckOffered: {
 			value: func(c *result.Check) string {

@@ -331,6 +331,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.overTime(p)
 	m.answers(p)
 	m.retries(p)
+	m.rateLimits(p)
 	m.sessions(p)
 	m.until(p)
 	m.tables(p)
@@ -383,6 +384,9 @@ func loadText(p *result.Point) []string {
 	}
 	if l.MaxInFlight != nil {
 		s += fmt.Sprintf(", at most %s in flight", say.Plural(*l.MaxInFlight, "request"))
+	}
+	if l.RespectLimits {
+		s += ", within the rate limits that the server tells"
 	}
 	if l.Retry != "" {
 		s += ", failed requests sent again as --retry " + l.Retry

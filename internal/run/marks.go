@@ -64,12 +64,12 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 }
 
 func loadMark(l result.Load) marks.Load {
-	return marks.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight, Turns: l.Turns, LongestTurns: l.LongestTurns, Retry: l.Retry,
+	return marks.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight, Turns: l.Turns, LongestTurns: l.LongestTurns, Retry: l.Retry, RespectLimits: l.RespectLimits,
 		Expected: (*marks.Arrivals)(l.Expected)}
 }
 
 func loadOf(l marks.Load) result.Load {
-	return result.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight, Turns: l.Turns, LongestTurns: l.LongestTurns, Retry: l.Retry,
+	return result.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight, Turns: l.Turns, LongestTurns: l.LongestTurns, Retry: l.Retry, RespectLimits: l.RespectLimits,
 		Expected: (*result.Arrivals)(l.Expected)}
 }
 

@@ -676,6 +676,7 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 			return int64(wait), again
 		}
 	}
+	cfg.Limits = l.Respect
 	if l.Requests > 0 {
 		cfg.Window = 0
 	}
@@ -779,5 +780,6 @@ func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 	if l.Retry.Times > 0 {
 		d.Retry = l.Retry.String()
 	}
+	d.RespectLimits = l.Respect
 	return d
 }

@@ -369,6 +369,7 @@ func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 		Engine: e.make(chances), Dialect: e.dialect, Settings: e.server, Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
+		RateLimit: serve.RateLimit{Requests: p.RateLimit.Requests, Every: p.RateLimit.Every},
 	}
 	if p.Face != "" {
 		mc.Dialect = p.Face

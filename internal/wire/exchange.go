@@ -567,7 +567,9 @@ func (x *Exchange) finish() {
 func (x *Exchange) copyCounts() {
 	r := &x.Row
 	if x.http.headersDone() {
-		r.Status, r.RetryAfter = int32(x.http.status), x.http.retryAfter
+		h := &x.http
+		r.Status, r.RetryAfter = int32(h.status), h.retryAfter
+		r.LimitRequests, r.LeftRequests, r.LimitTokens, r.LeftTokens = h.requests.limit, h.requests.left, h.tokens.limit, h.tokens.left
 	}
 	x.checkUsage()
 	if r.ReasoningTokens > 0 && !x.reasoning {

@@ -32,6 +32,9 @@ type response struct {
 	line         []byte // an incomplete line carried over from the last read
 	length       int64  // Content-Length, -1 if none
 	location     string
+	date         string    // of the answer
+	requests     allowance // rate limits
+	tokens       allowance
 	secret       string // what no message may repeat
 }
 
@@ -51,7 +54,7 @@ const (
 
 // reset prepares for the next response on the same connection.
 func (r *response) reset() {
-	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret}
+	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret, requests: unlimitedAllowance, tokens: unlimitedAllowance}
 }
 
 // feed takes bytes and hands stretches of body to body. It stops at the end
@@ -167,7 +170,7 @@ func (r *response) takeHeader(line []byte) error {
 		return fmt.Errorf("%w: header line %q", errHTTP, r.quoteLine(string(line), 60))
 	}
 	v := strings.TrimSpace(string(value))
-	switch strings.ToLower(string(name)) {
+	switch low := strings.ToLower(string(name)); low {
 	case "content-length":
 		u, err := strconv.ParseUint(v, 10, 63)
 		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
@@ -211,6 +214,10 @@ func (r *response) takeHeader(line []byte) error {
 		}
 	case "location":
 		r.location = v
+	case "date":
+		r.date = v
+	default:
+		r.rateHeader(low, v)
 	}
 	return nil
 }

@@ -84,6 +84,8 @@ type Load struct {
 
 	LongestTurns *float64 `json:"longest_turns"` // of the class whose conversations have most, where classes differ in that
 	Retry        string   `json:"retry"`         // as --retry is written, "" for none
+
+	RespectLimits bool `json:"respect_limits"` // requests are held back that the server has said it will refuse
 }
 
 // Arrivals is what the arrival process of a load makes one expect.

@@ -98,6 +98,10 @@ var rowFields = []field[Row]{
 	{name: "question", at: func(r *Row) any { return &r.Question }, later: true},
 	{name: "wrong", at: func(r *Row) any { return &r.Wrong }, later: true},
 	{name: "differs_at", at: func(r *Row) any { return &r.DiffersAt }, null: ifUnset, later: true},
+	{name: "limit_requests", at: func(r *Row) any { return &r.LimitRequests }, null: ifUnset, later: true},
+	{name: "remaining_requests", at: func(r *Row) any { return &r.LeftRequests }, null: ifUnset, later: true},
+	{name: "limit_tokens", at: func(r *Row) any { return &r.LimitTokens }, null: ifUnset, later: true},
+	{name: "remaining_tokens", at: func(r *Row) any { return &r.LeftTokens }, null: ifUnset, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

@@ -114,6 +114,10 @@ type Row struct {
 	Status      int32  // HTTP status, Unset if none came
 	RetryAfter  int32  // seconds, from the Retry-After header, Unset if none
 
+	// What the headers of the answer said of rate limits, Unset where nothing.
+	LimitRequests, LeftRequests int64
+	LimitTokens, LeftTokens     int64
+
 	Outcome Outcome
 	Error   string // error class, "" when OK
 	Detail  string // the message of the server or the system, cut to 300 bytes, secrets removed
@@ -128,7 +132,7 @@ func BlankRow() Row {
 		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
 		DNS: u, Connect: u, TLS: u, FirstSent: u,
 		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u, Counted: u, DiffersAt: u,
-		Status: u, RetryAfter: u,
+		Status: u, RetryAfter: u, LimitRequests: u, LeftRequests: u, LimitTokens: u, LeftTokens: u,
 	}
 }
 

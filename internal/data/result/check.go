@@ -38,6 +38,7 @@ const (
 	CheckArrivals     = "arrivals"
 	CheckConnects     = "connects"
 	CheckMaxInFlight  = "max in flight"
+	CheckRateLimits   = "rate limits"
 	CheckOffered      = "offered rate"
 	CheckAchieved     = "achieved rate"
 	CheckStability    = "stability"
@@ -123,6 +124,7 @@ func Checks() []CheckKind {
 		{CheckArrivals, share, "were requests sent when they were due?", "2 % late at once", ""},
 		{CheckConnects, share, "requests that waited 1 ms or more for a connection", "over 1 %", ""},
 		{CheckMaxInFlight, share, "requests that the cap held back", "over 1 %", ""},
+		{CheckRateLimits, share, "requests that --respect-limits held back: the load is then not the one that was planned", "any", ""},
 		{CheckOffered, "req/s", "did as many requests come due in the window as the rate brings?", "5 % and 3.5 standard deviations apart", ""},
 		{CheckAchieved, "req/s", "did as many requests end as came due?", "2 % apart, beyond chance", ""},
 		{CheckStability, share, "does the queue grow?", "if unstable", ""},

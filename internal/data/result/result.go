@@ -123,6 +123,8 @@ type Point struct {
 	Answers *Answers `json:"answers,omitempty"`
 	// Retries is what became of failed requests that were sent again; nil without --retry.
 	Retries *Retries `json:"retries,omitempty"`
+	// RateLimits is what the server told of its rate limits; nil where it told nothing.
+	RateLimits *RateLimits `json:"rate_limits,omitempty"`
 	// ServerMissing are pages of metrics that were given up under the load, each with why.
 	ServerMissing []string `json:"server_missing,omitempty"`
 
@@ -193,6 +195,19 @@ type PrefixCache struct {
 	Off       bool     `json:"off"`                 // the server keeps no prefixes
 	Asked     int      `json:"asked_before"`        // requests that asked for shared prefixes before the load, and are in no figure
 	Mode      string   `json:"mode,omitempty"`      // what --cache asked for: "cold", "warm", "60%"
+}
+
+// RateLimits is what the headers of the answers to the window's requests said of rate limits.
+type RateLimits struct {
+	Requests *RateLimit `json:"requests"` // null where nothing was said
+	Tokens   *RateLimit `json:"tokens"`
+	Refused  int        `json:"refused"` // requests that ended with status 429: they count as failed
+}
+
+// RateLimit is one of them.
+type RateLimit struct {
+	Limit *int64 `json:"limit"`           // the lowest that was told, null if none was
+	Least *int64 `json:"least_remaining"` // likewise of what was left
 }
 
 // Retries is what became of the window's requests where failed ones are sent again. All
@@ -335,6 +350,8 @@ type Load struct {
 	LongestTurns *float64 `json:"longest_turns,omitempty"`
 
 	Retry string `json:"retry,omitempty"` // how failed requests are sent again, as --retry is written
+
+	RespectLimits bool `json:"respect_limits,omitempty"` // requests are held back that the server has said it will refuse
 
 	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }

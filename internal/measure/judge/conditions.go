@@ -191,8 +191,11 @@ func stampCodec() spill.Codec[int64] {
 // checkCap flags a cap on what is in flight that held requests back: the load
 // was then not the one that was asked for.
 func (e *Evidence) checkCap() (c result.Check, applies bool) {
-	limit := e.conditions().Load.MaxInFlight
-	if limit == nil {
+	load := e.conditions().Load
+	if load.RespectLimits {
+		return checkShare(result.CheckRateLimits, e.Queue.held, e.Queue.members, 0), true
+	}
+	if load.MaxInFlight == nil {
 		return c, false
 	}
 	return checkShare(result.CheckMaxInFlight, e.Queue.held, e.Queue.members, .01), true

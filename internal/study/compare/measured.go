@@ -286,6 +286,9 @@ func describe(l result.Load) string {
 	default:
 		s = l.Loop + " loop"
 	}
+	if l.RespectLimits {
+		s += ", within rate limits"
+	}
 	if l.MaxInFlight != nil {
 		s += fmt.Sprintf(", at most %s in flight", say.Count(*l.MaxInFlight))
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	// Speed is how many times as fast as the real clock the engine's runs;
 	// 0 is 1.
 	Speed float64
+	// RateLimit bounds how many requests are answered in a time.
+	RateLimit RateLimit
 	// Tokenize takes a text apart: it calls token with the bytes of each
 	// token in turn. Requests share a prefix in the engine's cache as far as
 	// their tokens are equal. nil, with Count nil as well, is words.

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"fmt"
 	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"pitot/internal/clock"
 	"pitot/internal/twin/serve/dialect"
@@ -77,6 +79,12 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		r := s.dialect.Refuse(dialect.NoEngine)
 		refused = &r
 	}
+	limits, reset, allowed := s.take(asked.Path)
+	if refused == nil && !allowed {
+		r := s.dialect.Refuse(dialect.TooMany)
+		r.Header = fmt.Sprintf("retry-after: %d\r\n", int64((reset+time.Second-1)/time.Second))
+		refused = &r
+	}
 	if refused == nil {
 		t.PromptTokens = call.Prompt
 		if id := asked.Header.Get("X-Session-Id"); id != "" {
@@ -90,6 +98,7 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		if asked.Garble {
 			st.took("garble")
 		}
+		st.limits = limits
 		for _, f := range st.faults {
 			if row := faultRow(f.Name); row.when == before && st.refused == nil {
 				row.apply(st, f)
@@ -101,6 +110,7 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		refused, t = st.refused, st.truth
 		t.ID = "" // it got no answer
 	}
+	refused.Header += limits
 	t.Status = refused.Status
 	t.DoneNS = clock.Now()
 	s.stats.refused.Add(1)

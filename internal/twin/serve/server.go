@@ -20,9 +20,10 @@ import (
 // Server serves an engine. Make one with [New]; it runs from the first Serve
 // or ServeConn until Shutdown.
 type Server struct {
-	cfg   Config
-	alarm clock.Alarm
-	start int64 // when it was made, for faults that come by the clock
+	cfg     Config
+	alarm   clock.Alarm
+	limiter limiter
+	start   int64 // when it was made, for faults that come by the clock
 
 	scale     scale
 	ready     int64 // when the model will be loaded

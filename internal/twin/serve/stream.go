@@ -41,13 +41,14 @@ type stream struct {
 	finishClose bool
 	distort     *distortion // how events look on the wire; nil: as they should
 
-	asked     int64 // length of the request, bytes
-	announced int64 // announced length of the answer
-	last      bool  // the connection closes after it
-	sent      int   // tokens the engine gave, of all choices
-	due       []due // chunks that are not written yet
-	role      bool  // the role chunk is written
-	past      bool  // the faults inside the answer have had their turn
+	limits    string // headers that tell of rate limits
+	asked     int64  // length of the request, bytes
+	announced int64  // announced length of the answer
+	last      bool   // the connection closes after it
+	sent      int    // tokens the engine gave, of all choices
+	due       []due  // chunks that are not written yet
+	role      bool   // the role chunk is written
+	past      bool   // the faults inside the answer have had their turn
 	holding   bool
 	ended     bool
 }
@@ -128,7 +129,7 @@ func (st *stream) streamHead() []byte {
 
 // headEnd appends the header lines that streams and whole answers share.
 func (st *stream) headEnd(b []byte) []byte {
-	b = append(b, st.s.dialect.Header()...)
+	b = append(append(b, st.s.dialect.Header()...), st.limits...)
 	if st.last {
 		b = append(b, "connection: close\r\n"...)
 	}

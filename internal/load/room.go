@@ -1,0 +1,71 @@
+package load
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"pitot/internal/wire"
+)
+
+// allowed is what a server lets through, by what its answers said last.
+type allowed struct {
+	left  int64 // requests that may still be sent before it is whole again
+	limit int64 // requests that may be then, 0 where that is not known
+	at    int64 // when the request was sent whose answer said so, or it became whole
+	whole int64 // when it is whole again
+}
+
+// endless is what a server lets through that has said nothing.
+func endless() allowed { return allowed{left: math.MaxInt64 / 2, at: math.MinInt64, whole: Never} }
+
+// told takes what an answer said, of which so many others take a part. What was said before
+// it became whole is no news.
+func (a *allowed) told(r *wire.Room, others int64) {
+	if r.At >= a.at {
+		*a = allowed{r.Requests - others, r.Limit, r.At, r.Whole}
+	}
+}
+
+// hasRoom says whether the server lets one more request through. What was used up is whole
+// again when its time has come, less what was sent just before and may be counted then.
+func (c *Core) hasRoom(now int64) bool {
+	a := &c.room
+	if a.left > 0 {
+		return true
+	}
+	if now < a.whole {
+		return false
+	}
+	if a.limit <= 0 {
+		*a = allowed{math.MaxInt64 / 2, 0, a.whole, Never}
+		return true
+	}
+	*a = allowed{a.limit, a.limit, a.whole, a.whole + max(a.whole-a.at, int64(time.Second))}
+	a.left -= c.uncounted(now)
+	return a.left > 0
+}
+
+// reordered is how far apart requests are sent at most that a server may take up in another
+// order: each comes on a connection of its own.
+const reordered = int64(100 * time.Millisecond)
+
+// uncounted is how many requests the server may not have counted when it told one that was
+// sent at a time what is left: those sent after that, and about then.
+func (c *Core) uncounted(at int64) int64 {
+	i := sort.Search(len(c.sends), func(i int) bool { return c.sends[i] > at-reordered })
+	return int64(len(c.sends) - i)
+}
+
+// mostSends bounds how many times of sending are kept.
+const mostSends = 1 << 16
+
+// sent notes when a request was sent.
+func (c *Core) sent(at int64) {
+	if c.room.left--; !c.cfg.Limits {
+		return
+	}
+	if c.sends = append(c.sends, at); len(c.sends) > mostSends {
+		c.sends = append(c.sends[:0], c.sends[mostSends/2:]...)
+	}
+}

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/data/record"
+)
+
+// allowance is one rate limit as the headers of an answer tell it: OpenAI's x-ratelimit-*,
+// which most gateways have too, and Anthropic's anthropic-ratelimit-*.
+type allowance struct {
+	limit, left int64 // requests or tokens; Unset where it is not said
+	reset       int64 // nanoseconds until it is whole again, Unset likewise
+}
+
+var unlimitedAllowance = allowance{record.Unset, record.Unset, record.Unset}
+
+// rateHeader takes a header about rate limits, and leaves others. date is the Date of the
+// answer: what is reset at a time of day is so many nanoseconds later.
+func (r *response) rateHeader(name, value string) {
+	name, openai := strings.CutPrefix(name, "x-ratelimit-")
+	if !openai {
+		var anthropic bool
+		if name, anthropic = strings.CutPrefix(name, "anthropic-ratelimit-"); !anthropic {
+			return
+		}
+		// requests-limit in place of limit-requests. Those of input and output tokens apart
+		// stand beside the one that binds.
+		of, what, _ := strings.Cut(name, "-")
+		name = what + "-" + of
+	}
+	what, of, _ := strings.Cut(name, "-")
+	var a *allowance
+	switch of {
+	case "requests":
+		a = &r.requests
+	case "tokens":
+		a = &r.tokens
+	default:
+		return
+	}
+	n := int64(record.Unset)
+	if x, err := strconv.ParseFloat(value, 64); err == nil && x >= 0 && x < 1<<53 {
+		n = int64(x)
+	}
+	switch what {
+	case "limit":
+		a.limit = n
+	case "remaining":
+		a.left = n
+	case "reset":
+		a.reset = r.untilReset(value)
+	}
+}
+
+// untilReset reads when a limit is whole again: 6m0s, 250ms, 30 (seconds), or a time of day,
+// which is held against the Date of the answer.
+func (r *response) untilReset(value string) int64 {
+	if x, err := strconv.ParseFloat(value, 64); err == nil && x >= 0 && x < 1e6 {
+		return int64(math.Ceil(x * 1e9))
+	}
+	if d, err := time.ParseDuration(value); err == nil && d >= 0 {
+		return int64(d)
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	now, wrong := time.Parse(time.RFC1123, r.date)
+	if err != nil || wrong != nil {
+		return record.Unset
+	}
+	return max(int64(at.Sub(now)), 0)
+}
+
+// Room is what a server lets through beside what it has been asked, by what an answer told.
+type Room struct {
+	Requests int64 // that may still be sent
+	Limit    int64 // that may be when it is whole again, 0 where that is not known
+	At       int64 // when the request was sent that was told so, relative to the origin
+	Whole    int64 // when it is whole again, likewise
+}
+
+// unsaidReset is how long a limit is waited for whose reset the server does not tell.
+const unsaidReset = int64(time.Second)
+
+// Room says how many more requests like this one the server lets through, nil where it does
+// not tell.
+func (x *Exchange) Room() *Room {
+	h, r := &x.http, &x.Row
+	if !h.headersDone() || r.Headers < 0 {
+		return nil
+	}
+	room := &Room{Requests: math.MaxInt64, At: r.Sent}
+	least := func(a allowance, each int64) {
+		if a.left < 0 || each <= 0 {
+			return
+		}
+		if n := a.left / each; n < room.Requests {
+			room.Requests, room.Limit, room.Whole = n, max(a.limit, 0)/each, r.Headers+max(a.reset, 0)
+			if a.reset < 0 {
+				room.Whole = r.Headers + unsaidReset
+			}
+		}
+	}
+	least(h.requests, 1)
+	least(h.tokens, int64(max(r.PromptTokens, r.InputPlanned, 0))+int64(max(r.CompletionTokens, r.OutputPlanned, 0)))
+	if h.status == 429 {
+		after, _ := x.RetryHints()
+		if after <= 0 {
+			after = max(room.Whole-r.Headers, unsaidReset)
+		}
+		room.Requests, room.Whole = 0, r.Headers+after
+	}
+	if room.Requests == math.MaxInt64 {
+		return nil
+	}
+	return room
+}

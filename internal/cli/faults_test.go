@@ -28,6 +28,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 )
 
 // The matrix of faults: what a broken or hostile server, a machine that is too
@@ -450,4 +451,42 @@ func mebibytes(use *syscall.Rusage) int64 {
 		n >>= 10
 	}
 	return n
+}
+
+// A worker that is killed leaves a run that says so: what was measured is kept, INVALID, and
+// no other worker goes on.
+func TestKilledWorker(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("children are found in /proc")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "40", "--rate", "400", "--duration", "1m", "--warmup", "0s", "--no-scrape", "--quiet", "--fleet", "3", "--out", dir)
+	recording(t, dir)
+	var workers []int
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
+	for _, path := range threads {
+		list, _ := os.ReadFile(path) // of a thread that has ended there is none
+		for _, child := range strings.Fields(string(list)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				workers = append(workers, pid)
+			}
+		}
+	}
+	if len(workers) != 3 {
+		t.Skipf("%d workers are found: this kernel does not tell a process's children", len(workers))
+	}
+	if err := syscall.Kill(workers[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(); code != Invalid || !strings.Contains(p.err.String(), "was lost (its process ended)") || !strings.Contains(p.out.String(), "INVALID") {
+		t.Errorf("exit code %d\n%s\n%s", code, p.out.String(), p.err.String())
+	}
+	for _, pid := range workers {
+		if err := syscall.Kill(pid, 0); err == nil {
+			t.Errorf("worker %d goes on", pid)
+		}
+	}
+	if _, err := rundir.ReadResult(dir); err != nil {
+		t.Error(err)
+	}
 }

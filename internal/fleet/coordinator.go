@@ -449,9 +449,9 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			s.err = cmp.Or(s.err, error(say.Errorf("worker %d: %s", m.rank, r.Error)))
 		case r.Ended != nil:
 		case m.gone:
-			s.err = cmp.Or(s.err, lost(m, "its process has ended"))
+			s.err = cmp.Or(s.err, lost(m, "its process ended"))
 		case time.Since(m.last) > lostAfter:
-			s.err = cmp.Or(s.err, lost(m, fmt.Sprintf("nothing was heard of it for %s", say.Span(lostAfter))))
+			s.err = cmp.Or(s.err, lost(m, fmt.Sprintf("not heard of for %s", say.Span(lostAfter))))
 		}
 	}
 	s.ended = s.ended && s.home
@@ -474,7 +474,7 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 
 // lost says that a worker is.
 func lost(m *member, why string) error {
-	return say.Errorf("worker %d on %s is lost: %s", m.rank, m.hello.Host, why).WithHint("what it says stands above; measure the point again")
+	return &run.LostError{Rank: m.rank, Host: m.hello.Host, Why: why}
 }
 
 // add adds how one worker stands.

@@ -84,7 +84,8 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 	for range size {
 		p := &process{ended: make(chan struct{})}
 		p.Cmd = &exec.Cmd{Path: command[0], Args: []string{command[1], string(plan.VerbWorker), "--join", c.URL()}, Stderr: &p.said}
-		p.Env = append(os.Environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores))
+		p.Env = append(os.Environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
+			"TMPDIR="+c.dir, "TMP="+c.dir) // what is home by the end goes with the run's own; of one that is killed it stays
 		apart(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {
 			return nil, fmt.Errorf("start a worker: %w", err)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -87,6 +88,18 @@ type Carried struct {
 	Workers []marks.Worker // by rank
 }
 
+// LostError says that a worker was lost, and with it records: of what it had sent, and that it
+// had yet to send the rest. Nobody sends that in its place, since it may have been sent.
+type LostError struct {
+	Rank int
+	Host string
+	Why  string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send is missing, and the load was stopped", e.Rank, e.Host, e.Why)
+}
+
 // ranks is how many of so many workers share a load: no more than there are users, or
 // requests that may be in flight.
 func ranks(workers int, l *plan.Load) int {
@@ -159,6 +172,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		sums.Update = r.Progress.Update
 	}
 	c, err := r.Crew.Carry(ctx, task, sums)
+	if lost := (*LostError)(nil); errors.As(err, &lost) {
+		return nil, &RecordsError{lost}
+	}
 	if err != nil {
 		return nil, err
 	}

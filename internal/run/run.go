@@ -108,11 +108,19 @@ func (e *RecordsError) Error() string {
 	if errors.As(e.Err, &other) { // which says it all
 		return other.Error() + "; the load was stopped"
 	}
+	var lost *LostError
+	if errors.As(e.Err, &lost) {
+		return lost.Error()
+	}
 	return "write records: " + e.Err.Error()
 }
 
 // Hint says what to do.
 func (e *RecordsError) Hint() string {
+	var lost *LostError
+	if errors.As(e.Err, &lost) {
+		return "measure again; with --resume the points before it are kept"
+	}
 	var other *record.InterferenceError
 	if !errors.As(e.Err, &other) {
 		return "free space where the run directory is, or choose another place with --out"

@@ -16,12 +16,15 @@ import (
 	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/target"
+	"pitot/internal/workload/question"
 )
 
 // estimated is what a verb's plan is expected to send and take, with all launches.
 func estimated(v plan.Verb, p *plan.Plan) (e estimate.Estimate) {
 	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))}
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
+	questions, input, output := question.Alone(p.Verifying())
+	from.Probes.Requests, from.Probes.Input, from.Probes.Output = from.Probes.Requests+questions, from.Probes.Input+input, from.Probes.Output+output
 	switch v {
 	case plan.VerbSweep:
 		e = from.Sweep(&p.Search)
@@ -60,6 +63,9 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	}
 	if v == plan.VerbSweep && p.Repeat > 1 {
 		text += fmt.Sprintf("; each %d times", p.Repeat)
+	}
+	if s := p.Verifying(); !s.None() {
+		text += "; " + say.Percent(s.Total()) + " of the requests are questions"
 	}
 	if p.Launches > 1 {
 		text += "; " + say.Plural(p.Launches, "launch")

@@ -45,7 +45,7 @@ func AnswersText(a *result.Answers) (lines []string) {
 	for _, k := range a.Kinds {
 		switch {
 		case k.NotAsked != "":
-			missing = append(missing, k.Kind)
+			missing = append(missing, k.Kind+" ("+say.Cut(say.Plain(k.NotAsked), 120)+")")
 		case k.TellsNothing:
 			silent = append(silent, fmt.Sprintf("%s (%s of %s)", k.Kind, say.Count(k.Checked.AloneWrong), say.Count(k.Checked.AloneAnswered)))
 		}
@@ -93,4 +93,29 @@ func (m *PointModel) answers(p *result.Point) {
 		m.Outcome = damagedText(p.Answers)
 	}
 	m.Remarks = append(m.Remarks, AnswersText(p.Answers)...)
+}
+
+// AnswersTable has a row for each kind of question.
+func AnswersTable(a *result.Answers) Table {
+	t := Table{Head: []string{"Questions", "Wrong under load", "95 % interval", "Wrong alone", "95 % interval", ""}}
+	for _, k := range a.Kinds {
+		x, note := &k.Checked, ""
+		switch {
+		case k.NotAsked != "":
+			note = "not asked: " + say.Plain(k.NotAsked)
+		case k.TellsNothing:
+			note = "tells nothing: wrong already at one user"
+		case k.DifferAt != nil:
+			note = fmt.Sprintf("differ after %s in the median", say.Plural(*k.DifferAt, "token"))
+		}
+		cells := func(wrong, of int, share *float64, ci *[2]float64) []string {
+			if share == nil {
+				return []string{say.Unknown, say.Unknown}
+			}
+			return []string{fmt.Sprintf("%s of %s, %s", say.Count(wrong), say.Count(of), say.Percent(*share)), say.Percent(ci[0]) + " to " + say.Percent(ci[1])}
+		}
+		row := append([]string{say.Plain(k.Kind)}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
+		t.Rows = append(t.Rows, append(append(row, cells(x.AloneWrong, x.AloneAnswered, x.AloneShare, x.AloneCI95)...), note))
+	}
+	return t
 }

@@ -21,10 +21,6 @@ import (
 // fewer of them are asked, alone and under load.
 const aloneAtMost = 2 * time.Minute
 
-// passes is how often each is asked alone: what a server does twice is what it does by
-// itself, without any load.
-const passes = 2
-
 // answers is the questions of a session, and what was answered to them alone.
 type answers struct {
 	bank   *question.Bank
@@ -60,10 +56,10 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 		all, largest = all+n, max(largest, n)
 	}
 	q.greedy = make([][]byte, q.sizes[question.Greedy])
-	r.showLine(fmt.Sprintf("asking %s one at a time, %d times each", say.Plural(all, "question"), passes))
-	for pass := range passes {
+	r.showLine(fmt.Sprintf("asking %s one at a time, %d times each", say.Plural(all, "question"), question.Passes))
+	for pass := range question.Passes {
 		for number := range largest {
-			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/passes; late && number > 0 {
+			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/question.Passes; late && number > 0 {
 				if pass == 0 {
 					for k := range q.sizes {
 						q.sizes[k] = min(q.sizes[k], number)

@@ -48,7 +48,7 @@ var faultTable = [...]fault{
 	{name: "reset", about: "the connection is reset in the middle", when: inside, ends: true, apply: reset},
 	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
 	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, ends: true, apply: errorEvent},
-	{name: "garble", about: "words of the answer are wrong; with a number, only while so many are under way", k: 1, apply: func(*stream, Fault) {}},
+	{name: "garble", about: "words are wrong; with a number, only if so many are under way", k: 1, apply: func(*stream, Fault) {}},
 	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
 	{name: "no-usage", about: "no usage event", apply: noUsage},
 	{name: "finish-close", about: "the connection is closed after finish_reason", ends: true, apply: finishClose},

@@ -26,6 +26,29 @@ func SizesOf(shares [Count]float64) (s Sizes) {
 	return s
 }
 
+// Passes is how often each question is asked alone: what a server does twice is what it does
+// by itself, without any load.
+const Passes = 2
+
+// Alone is about how many requests that is, and of how many tokens, where a target can be
+// asked all kinds.
+func Alone(s Shares) (requests int, input, output float64) {
+	of, _ := s.Of(func(Kind) bool { return true })
+	for k, n := range SizesOf(of) {
+		words := 32
+		switch Kind(k) {
+		case Needle:
+			words += needleWords
+		case Greedy:
+			words = greedyWords
+		}
+		requests += Passes * n
+		input += float64(Passes * n * words)
+		output += float64(Passes * n * answerTokens)
+	}
+	return requests, input, output
+}
+
 // Among is a workload in which some requests are questions: they stand in the place of the
 // workload's own, which keep their items, so that nothing else changes. It is pure in the
 // item, and safe for concurrent use.

@@ -23,9 +23,10 @@ const (
 
 // Lengths of questions, in tokens or words.
 const (
-	answerTokens = 64 // that an answer may have: a model that knows it needs fewer
-	greedyTokens = 64 // of a greedy answer, which goes on for all of them
-	greedyWords  = 48 // of its prompt
+	answerTokens = 64  // that an answer may have: a model that knows it needs fewer
+	objectTokens = 192 // the same of an object or a call, whose tokens may be single characters
+	greedyTokens = 64  // of a greedy answer, which goes on for all of them
+	greedyWords  = 48  // of its prompt
 	echoWords    = 8
 	needleWords  = 1000 // around the phrase, unless told otherwise
 )
@@ -94,6 +95,7 @@ func (b *Bank) Ask(k Kind, number int) Question {
 	case JSON:
 		q.args = map[string]any{"name": words(&r, 2), "count": float64(r.Uint64() % 10_000), "paid": r.Uint64()%2 == 0}
 		text(literal("Answer with a JSON object: the name is %q, the count is %.0f, paid is %t.", q.args["name"], q.args["count"], q.args["paid"]))
+		q.Request.Output = objectTokens
 		q.Request.Body = body(map[string]any{"response_format": map[string]any{
 			"type": "json_schema", "json_schema": map[string]any{"name": "form", "strict": true, "schema": schema(q.args)}}})
 	case Needle:
@@ -108,6 +110,7 @@ func (b *Bank) Ask(k Kind, number int) Question {
 		q.args = map[string]any{"name": words(&r, 2), "guests": float64(2 + r.Uint64()%98)}
 		text(literal("Book a table for %.0f guests under the name %q.", q.args["guests"], q.args["name"]))
 		function := map[string]any{"name": q.call, "description": "books a table", "parameters": schema(q.args)}
+		q.Request.Output = objectTokens
 		q.Request.Body = body(map[string]any{
 			"tools":       []any{map[string]any{"type": "function", "function": function}},
 			"tool_choice": map[string]any{"type": "function", "function": map[string]any{"name": q.call}}})

@@ -267,6 +267,9 @@ func sureShare() kind[float64] {
 	any := k.parse
 	k.parse = func(v string) (float64, error) {
 		x, err := any(v)
+		if n, bare := strconv.ParseFloat(strings.TrimRight(v, " %"), 64); err != nil && bare == nil && n >= 50 && n <= 99 {
+			return 0, say.Errorf("%q is not a share", v).WithHint(fmt.Sprintf("write %v%%", n))
+		}
 		if err == nil && x != 0 && !(x >= .5 && x <= .99) {
 			return 0, say.Errorf("%q is not between 50%% and 99%%", v).WithHint("the estimate alone is enough in about a half; by errors that are known of four in five nobody can be surer than 99%")
 		}

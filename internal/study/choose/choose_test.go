@@ -3,14 +3,18 @@ package choose
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
 
 	"pitot/internal/plan"
 	"pitot/internal/slo"
+	"pitot/internal/stat"
 	"pitot/internal/study/predict"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 )
 
@@ -108,6 +112,34 @@ func TestConversations(t *testing.T) {
 	}
 	if !(o.Interval[0] < o.Capacity && o.Capacity < o.Interval[1]) {
 		t.Errorf("%v is outside of %v", o.Capacity, o.Interval)
+	}
+}
+
+// As many engines as --sure takes are enough in that share of what the errors allow: engines
+// that are slower or faster than the twin, each served all that is wanted.
+func TestSure(t *testing.T) {
+	w := wanted(t, "p95 ttft<200ms", 400, "h100")
+	w.Settings = []Set{{"max_num_seqs", "128"}, {"max_num_batched_tokens", "8192"}}
+	w.Sure = 0.8
+	o := choice(t, w).Options[0]
+	if o.Engines < 2 || o.NeverSure || o.Enough < 0.75 {
+		t.Fatalf("%d engines are enough with a probability of %v", o.Engines, o.Enough)
+	}
+	s := must(newSchedule(w.Ask, must(plan.Arrivals("poisson")), 4000))
+	e, claims := s.effort(4000, 1), must(w.SLO.Claims())
+	met := func(spec string) (n int) { // of ten that are equally likely
+		for i := range 10 {
+			z := stat.NormalQuantile((float64(i) + 0.5) / 10)
+			slow := math.Pow(1+o.Error.TTFTPct/100, z/stat.NormalQuantile(0.9))
+			d := must(deploy.Parse(fmt.Sprintf("%s&scale=%v", spec, slow)))
+			if _, times := must(s.serve(context.Background(), d, claims, w.Rate, 1000, &e)).worst(); times < 1 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := met(o.Whole.Spec); n < 8 {
+		t.Errorf("%d engines are enough in %d of ten", o.Engines, n)
 	}
 }
 

@@ -172,9 +172,13 @@ func outlookText(p *plan.Plan) string {
 	if limit == 0 {
 		return "the capacity to about ±5 %, or what a few seconds of a processor simulate"
 	}
+	claims, err := p.SLO.Claims()
+	if err != nil {
+		return ""
+	}
 	var known, bounds []string
 	for _, rate := range []float64{1, 3, 10, 30, 100} {
-		o := search.Forecast(1, rate, search.Budget{Seconds: limit.Seconds()})
+		o := search.Forecast(1, rate, search.Budget{Seconds: limit.Seconds()}, run.TrafficOf(p, claims))
 		if o.HalfWidth == 0 {
 			bounds = append(bounds, givenNumber(rate))
 			continue

@@ -19,6 +19,7 @@ import (
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 	"pitot/internal/target"
+	"pitot/internal/workload"
 )
 
 // View shows how a search or a sweep goes on.
@@ -256,14 +257,36 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 		around := (search.Warmup + search.Drain) * near.Residence * rate
 		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count, cfg.Along != nil)
 	}
-	o := search.Forecast(cfg.Memory(cfg.Residence), s.served, b)
+	traffic := TrafficOf(s.session.plan, s.claims)
+	o := search.Forecast(cfg.Memory(cfg.Residence), s.served, b, traffic)
 	if near.Load > 0 {
-		o = search.ForecastNear(near.Residence, rate, b)
+		o = search.ForecastNear(near.Residence, rate, b, traffic)
 	}
 	if paid > 0 {
 		o.Requests = paid
 	}
 	return o
+}
+
+// TrafficOf is what the plan says of how much violations of the claims will cluster. What is
+// not known, such as how long the prompts of a file are, is taken for the usual.
+func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
+	t := search.Traffic{Allowed: 1, Gaps: 1}
+	for _, c := range claims {
+		t.Allowed = min(t.Allowed, c.Share)
+	}
+	for _, l := range []workload.Lengths{p.Input, p.Ask.Output} {
+		v := l.Variation()
+		if math.IsNaN(v) {
+			v = 1
+		}
+		t.Lengths = max(t.Lengths, v)
+	}
+	if law, err := p.Law(); err == nil && p.Concurrency == 0 {
+		e := law.Expect(1)
+		t.Gaps = e.CV * e.CV
+	}
+	return t
 }
 
 // level is with which bounds and intervals of a search hold.

@@ -48,6 +48,9 @@ type Logistic struct {
 	DF              int        // m−2
 	Lowest, Highest float64    // loads
 	Reason          string     // why there is no fit; empty if there is one
+
+	points []Share // that were fitted, for the profile
+	slope  Prior
 }
 
 // FitLogistic fits shares of violations by quasi-binomial logistic regression
@@ -64,7 +67,7 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 	if reason := unfit(points); reason != "" {
 		return Logistic{Reason: reason}
 	}
-	f := Logistic{DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
+	f := Logistic{points: points, slope: slope, DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
 	var logs, violations, n float64
 	for _, p := range points {
 		f.Lowest, f.Highest = min(f.Lowest, p.Load), max(f.Highest, p.Load)

@@ -43,9 +43,9 @@ func TestLogisticHoldsTheTruth(t *testing.T) {
 			}
 			slope += f.B / runs
 			phi += f.Phi / runs
-			x := math.Log(v.Load / f.Centre)
+			x := (logit(.01) - f.A) / f.B
 			by := func(c Covariance) bool {
-				return studentInterval(math.Log(v.Load), math.Sqrt(c.varianceAt(x))/f.B, float64(f.DF), .95).Holds(0)
+				return studentInterval(x+math.Log(f.Centre), math.Sqrt(c.varianceAt(x))/f.B, float64(f.DF), .95).Holds(0)
 			}
 			model.add(by(f.Model))
 			robust.add(by(f.Robust))
@@ -93,7 +93,7 @@ func TestCapacityOfAQueue(t *testing.T) {
 }
 
 // statsmodels' binomial GLM, with χ²/(m−2) and HC3 by their definitions in
-// NumPy, and Fieller's limits by his formula.
+// NumPy, and the limits by SciPy's search along the profile.
 func TestLogistic(t *testing.T) {
 	points := []Share{{9, 2, 1000, 0}, {10, 15, 1000, 0}, {11, 21, 900, 0}, {12, 80, 1100, 0}, {13, 170, 1000, 0}}
 	f := FitLogistic(points, Prior{})
@@ -105,10 +105,10 @@ func TestLogistic(t *testing.T) {
 		{"A", f.A, -3.61201559}, {"B", f.B, 11.44044634}, {"centre", f.Centre, 10.908171530655386},
 		{"φ", f.Phi, 1.3575361443127445}, {"AA", f.Model.AA, .01849526}, {"AB", f.Model.AB, -.10910592}, {"BB", f.Model.BB, .90657406},
 		{"robust AA", f.Robust.AA, .03433611}, {"robust AB", f.Robust.AB, -.22608933}, {"robust BB", f.Robust.BB, 1.79614442},
-		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .027691141773730086},
-		{"lower end", v.Lo, 8.75857197672226}, {"upper end", v.Hi, 10.718791126152764}, {"lower limit", v.Lower, 9.180386567739982},
+		{"load", v.Load, 9.982288138129501}, {"standard error", v.SE, .027691141773730086},
+		{"lower end", v.Lo, 8.931035134136186}, {"upper end", v.Hi, 10.772427186539458}, {"lower limit", v.Lower, 9.250519821993661},
 	} {
-		if !near(c.got, c.want, 2e-5) { // the limits are those of 400 slopes
+		if !near(c.got, c.want, 1e-4) { // limits are sought to a ten thousandth
 			t.Errorf("%s = %.9g, want %.9g", c.name, c.got, c.want)
 		}
 	}
@@ -120,7 +120,11 @@ func TestLogistic(t *testing.T) {
 	if u := FitLogistic(scaled, Prior{}).LoadAt(.01, .95, .05); !near(u.Load, 60*v.Load, 1e-9) || !near(u.Hi, 60*v.Hi, 1e-9) || !near(u.SE, v.SE, 1e-7) {
 		t.Errorf("%+v in other units is %+v", v, u)
 	}
-	if p := sigmoid(f.A + f.B*math.Log(v.Load/f.Centre)); !near(p, .01, 1e-9) {
+	long := make([]Share, len(points)) // windows that miss next to nothing
+	for i, p := range points {
+		long[i] = Share{p.Load, 1e6 * p.Violations, 1e6 * p.N, 0}
+	}
+	if p := f.ShareAt(FitLogistic(long, Prior{}).LoadAt(.01, .95, .05).Load); !near(p, .01, 1e-3) {
 		t.Errorf("P at the load is %g", p)
 	}
 }
@@ -166,21 +170,29 @@ func TestNoLoad(t *testing.T) {
 	}
 }
 
-// Fieller's limits are the loads at which the fitted line is t standard errors from
-// the share asked for. Where the slope is not known they are those of the least slope.
-func TestFieller(t *testing.T) {
-	f := Logistic{A: -4, B: 20, Centre: 10, DF: 14, Model: Covariance{AA: .04, AB: .1, BB: 9}}
-	centre := (logit(.01) + 4) / 20
-	lo, hi := f.fieller(f.Model, logit(.01), 2)
-	for _, x := range []float64{lo, hi} { // the model's error, in quadrature, is taken off again
-		x = centre + math.Copysign(math.Sqrt((x-centre)*(x-centre)-4*ModelError*ModelError), x-centre)
-		if away := math.Abs(f.A+f.B*x-logit(.01)) / math.Sqrt(f.Model.varianceAt(x)); !near(away, 2, 1e-3) {
-			t.Errorf("%v is %v standard errors away, want 2", x, away)
+// At a limit of the profile the best line through it is t² times φ less likely than the
+// best of all. It rises no less than the least slope, whatever the counts.
+func TestProfile(t *testing.T) {
+	points := []Share{{9, 2, 1000, 0}, {10, 15, 1000, 0}, {11, 21, 900, 0}, {12, 80, 1100, 0}}
+	f := FitLogistic(points, Prior{25, 25})
+	at := (logit(.01) - f.A) / f.B
+	for _, steps := range []float64{-3, -1, 1, 3} {
+		to := f.profile(at, logit(.01), steps, f.Phi)
+		if (to > at) != (steps > 0) {
+			t.Errorf("%v standard errors from %v is %v", steps, at, to)
+		}
+		best := math.Inf(-1)
+		for b := LeastSlope; b < 100; b += .01 {
+			g := f
+			g.A, g.B = logit(.01)-b*to, b
+			best = max(best, g.posterior(points, f.slope))
+		}
+		if away := 2 * (f.posterior(points, f.slope) - best) / f.Phi; !near(away, steps*steps, .01) {
+			t.Errorf("%v standard errors are %v squared", steps, away)
 		}
 	}
-	f.Model = Covariance{AA: 1e-9, AB: 0, BB: 400} // 20 ± 40
-	if lo, hi = f.fieller(f.Model, logit(.01), 2); !near(lo, (logit(.01)+4)/LeastSlope, .01) || hi < centre {
-		t.Errorf("%v to %v", lo, hi)
+	if g := f.through(-10, logit(.01)); g.B < LeastSlope {
+		t.Errorf("a line rises as %v", g.B)
 	}
 }
 

@@ -191,6 +191,22 @@ func (l Lengths) Mean() float64 {
 	return l.a
 }
 
+// Variation is the squared coefficient of variation of what is drawn; NaN for the zero
+// Lengths.
+func (l Lengths) Variation() float64 {
+	const points = 1 << 12
+	if l.IsZero() {
+		return math.NaN()
+	}
+	var sum, squares float64
+	for i := range points {
+		x := float64(l.Quantile((float64(i) + 0.5) / points))
+		sum += x
+		squares += x * x
+	}
+	return max(0, squares*points/(sum*sum)-1)
+}
+
 // Quantile is the length that a share p of the requests does not exceed, 0 < p < 1.
 func (l Lengths) Quantile(p float64) int {
 	if l.kind == pairs {

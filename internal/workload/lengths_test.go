@@ -219,3 +219,19 @@ func BenchmarkLengths(b *testing.B) {
 		})
 	}
 }
+
+func TestVariation(t *testing.T) {
+	for spec, want := range map[string]float64{"300": 0, "lognormal(1000,1500)": 2.25, "normal(1000,100)": 0.01, "uniform(1,1999)": 1. / 3} {
+		l, err := ParseLengths(spec)
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		if got := l.Variation(); math.Abs(got-want) > 0.1*want+1e-9 {
+			t.Errorf("%s: %v, want %v", spec, got, want)
+		}
+	}
+	if got := (Lengths{}).Variation(); !math.IsNaN(got) {
+		t.Errorf("of nothing: %v", got)
+	}
+}

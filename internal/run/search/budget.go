@@ -295,11 +295,32 @@ type Precision struct {
 	Seconds   float64 // 0 if not known
 }
 
-// halfWidth of the interval is about √(2² + (1730/√n)²) percent with n requests: the
+// Traffic is what is known beforehand of how much violations of a limit cluster, and how
+// few they are. The zero one is the usual.
+type Traffic struct {
+	Allowed float64 // least share of the requests that may violate a limit
+	Lengths float64 // squared coefficient of variation of what requests ask for
+	Gaps    float64 // that of the gaps between arrivals
+}
+
+// spread is by how much wider than usual an interval is: bursts grow with what varies, as
+// waits do (Kingman, Mathematical Proceedings of the Cambridge Philosophical Society 57,
+// 1961), and the fewer requests may violate the fewer bursts there are.
+func (t Traffic) spread() float64 {
+	if t == (Traffic{}) {
+		return 1
+	}
+	return min(mostSpread, max(1/mostSpread, math.Sqrt((t.Lengths+t.Gaps)/2*usualAllowed/t.Allowed)))
+}
+
+const usualAllowed, mostSpread = 0.01, 3.
+
+// halfWidth of the interval is about √(2² + (perRequest/√n)²) percent with n requests: the
 // first is the model's own error (stat.ModelError), the second what `go run ./bench/stat
-// -only find` shows of M/G/32, whose violations rise as steeply as those of most.
-func halfWidth(requests float64) float64 {
-	return math.Hypot(ownError, perRequest/math.Sqrt(requests))
+// -only find` shows of M/G/32, whose violations rise as steeply as those of most, by as
+// much wider as the traffic makes it.
+func (t Traffic) halfWidth(requests float64) float64 {
+	return math.Hypot(ownError, t.spread()*perRequest/math.Sqrt(requests))
 }
 
 const ownError, perRequest = 0.02, 17.3
@@ -307,21 +328,22 @@ const ownError, perRequest = 0.02, 17.3
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
 // requests a second (0 if there is none). Ask it before the start.
-func Forecast(residence, rate float64, b Budget) Outlook {
-	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b)
+func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
+	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t)
 }
 
 // ForecastNear is the same when the capacity is roughly known: rate is about it, and
 // residence how long a request takes there.
-func ForecastNear(residence, rate float64, b Budget) Outlook {
-	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b)
+func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
+	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t)
 }
 
 // forecast is for so many seconds that are no windows.
-func forecast(overhead, rate float64, b Budget) Outlook {
+func forecast(overhead, rate float64, b Budget, t Traffic) Outlook {
 	o := Outlook{Budget: b}
+	each := t.spread() * perRequest
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
-		n := max(ClaimRequests, perRequest*perRequest/(goal*goal-ownError*ownError))
+		n := max(ClaimRequests, each*each/(goal*goal-ownError*ownError))
 		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(n/5000)) * 5000}
 		if rate > 0 {
 			p.Seconds = overhead + float64(p.Requests)/rate
@@ -341,7 +363,7 @@ func forecast(overhead, rate float64, b Budget) Outlook {
 	if !math.IsInf(n, 1) {
 		o.Requests = int(n)
 		if n >= ClaimRequests {
-			o.HalfWidth = halfWidth(n)
+			o.HalfWidth = t.halfWidth(n)
 		}
 	}
 	return o

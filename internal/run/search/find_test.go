@@ -390,14 +390,17 @@ func TestForecast(t *testing.T) {
 	for _, c := range []struct {
 		residence, rate float64
 		budget          Budget
+		traffic         Traffic
 		want            string
 	}{
-		{2, 40, Budget{Seconds: 1200}, "±9 % in about 40 min, ±6 % in 63 min, ±4 % in 2.1 h; 20 min: bounds only"},
-		{2, 40, Budget{Seconds: 3600}, "±9 % in about 40 min, ±6 % in 63 min, ±4 % in 2.1 h; 60 min: ±6 %"},
-		{2, 0, Budget{Seconds: 1200}, "±9 % with 40,000 requests, ±6 % with 95,000, ±4 % with 250,000"},
-		{2, 0, Budget{Requests: 20_000}, "±9 % with 40,000 requests, ±6 % with 95,000, ±4 % with 250,000; 20000 requests: ±12 %"},
+		{2, 40, Budget{Seconds: 1200}, Traffic{}, "±9 % in about 40 min, ±6 % in 63 min, ±4 % in 2.1 h; 20 min: bounds only"},
+		{2, 40, Budget{Seconds: 3600}, Traffic{}, "±9 % in about 40 min, ±6 % in 63 min, ±4 % in 2.1 h; 60 min: ±6 %"},
+		{2, 0, Budget{Seconds: 1200}, Traffic{}, "±9 % with 40,000 requests, ±6 % with 95,000, ±4 % with 250,000"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "±9 % with 100,000 requests, ±6 % with 235,000, ±4 % with 625,000; 20000 requests: ±19 %"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "±9 % with 5,000 requests, ±6 % with 15,000, ±4 % with 30,000; 20000 requests: ±5 %"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{}, "±9 % with 40,000 requests, ±6 % with 95,000, ±4 % with 250,000; 20000 requests: ±12 %"},
 	} {
-		if got := Forecast(c.residence, c.rate, c.budget).String(); got != c.want {
+		if got := Forecast(c.residence, c.rate, c.budget, c.traffic).String(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}

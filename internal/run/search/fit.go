@@ -28,7 +28,7 @@ const (
 	leastMain = 120
 	// Windows of fewer than brief requests show little of how long bursts are: intervals
 	// are then those that by their own account are wrong briefly times as often.
-	brief, briefly = 250, 0.25
+	brief, briefly = 250, 0.5
 	// spareMain is the share of the budget that the main loads are to have,
 	// spareVerify that of the look at the result. Both from 15 to 30 % for
 	// the latter gave the same error; below, its failures could not be repeated.

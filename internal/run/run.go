@@ -196,6 +196,9 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 	if told, _ := t.Changing(); told != "" {
 		run.Notes["replica_events"] = told
 	}
+	if t.HowFound != "" {
+		run.Notes["api_found"] = t.HowFound
+	}
 	run.Environment.Stamps = stamps(t)
 	return run
 }

@@ -42,7 +42,7 @@ func (t *Target) modelsPath() string {
 	case ok && t.fullRoute:
 		return listPath
 	}
-	return t.Dialer.Endpoint.Base + t.API.Models()
+	return api.Below(t.Dialer.Endpoint.Base, t.API.Models())
 }
 
 // greetingPath is a path that any server answers, with whatever status.
@@ -272,6 +272,7 @@ func (t *Target) adapt(ctx context.Context) error {
 			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
+			t.HowFound = onlyCompletions
 			t.Notes = append(t.Notes, onlyCompletions)
 		case t.apiGuessed && row.Error == record.ErrNotFound && t.embeds(ctx):
 			return nil
@@ -297,7 +298,8 @@ func (t *Target) embeds(ctx context.Context) bool {
 	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
 		t.apiGuessed = false
 		t.Notes = slices.DeleteFunc(t.Notes, func(n string) bool { return n == onlyCompletions })
-		t.Notes = append(t.Notes, "the API is openai-embeddings: the server has neither chat nor completions")
+		t.HowFound = "the API is openai-embeddings: the server has neither chat nor completions"
+		t.Notes = append(t.Notes, t.HowFound)
 		return true
 	}
 	t.Options.Stream, t.Options.NoTemperature = stream, false

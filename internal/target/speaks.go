@@ -55,7 +55,8 @@ func (t *Target) changeAPI(ctx context.Context) (bool, error) {
 	if err := t.useAPI(f.api, ""); err != nil {
 		return false, err
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("the API is %s: %s", f.api.Name(), f.how))
+	t.HowFound = fmt.Sprintf("the API is %s: %s", f.api.Name(), f.how)
+	t.Notes = append(t.Notes, t.HowFound)
 	return true, nil
 }
 

@@ -48,6 +48,7 @@ type Target struct {
 	firstChange time.Duration    // when the first does, from the start of the engine; 0 for never
 	began       int64            // when the engine of a mock: started, by the clock of this process
 	Notes       []string         // findings of the probing that the user should know
+	HowFound    string           // how the API was found out, in words; "" where it was named or usual
 	Sources     []*scrape.Source // pages of metrics to ask for while a load goes on, the server's own first
 	GPUs        int              // that serve an embedded target; 0 if not known
 	GPUPrice    float64          // dollars an hour of each, its list price; 0 if not known
@@ -251,7 +252,7 @@ func (t *Target) prepareOptions(engine string) error {
 // the user gave the whole path.
 func (t *Target) setRoute() {
 	if !t.fullRoute {
-		t.Route = t.Dialer.Endpoint.Base + api.Path(t.Options.Route, t.Options.Model)
+		t.Route = api.Below(t.Dialer.Endpoint.Base, api.Path(t.Options.Route, t.Options.Model))
 	}
 	t.URL = t.Dialer.Endpoint.URL(t.Route)
 }

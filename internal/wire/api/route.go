@@ -92,6 +92,15 @@ func ModelsPath(a API, path string) (string, bool) {
 	return m.Base + unversioned(a.Models()), true
 }
 
+// Below is a route as a server has it below a base. Google's has OpenAI's routes without the
+// /v1 in them, below a version of its own.
+func Below(base, route string) string {
+	if strings.HasSuffix(base, "/v1beta/openai") {
+		route = unversioned(route)
+	}
+	return base + route
+}
+
 // unversioned is a route without the /v1 that some servers have elsewhere.
 func unversioned(route string) string {
 	if rest, ok := strings.CutPrefix(route, "/v1"); ok && strings.HasPrefix(rest, "/") {

@@ -94,3 +94,17 @@ func TestBodyOfARoute(t *testing.T) {
 		}
 	}
 }
+
+// Google's server has OpenAI's routes below a version of its own.
+func TestBelow(t *testing.T) {
+	for _, c := range [][3]string{
+		{"/v1beta/openai", "/v1/chat/completions", "/v1beta/openai/chat/completions"},
+		{"/x/v1beta/openai", "/v1/models", "/x/v1beta/openai/models"},
+		{"/openai", "/v1/models", "/openai/v1/models"},
+		{"", "/v1/models", "/v1/models"},
+	} {
+		if got := Below(c[0], c[1]); got != c[2] {
+			t.Errorf("%s below %s: %s", c[1], c[0], got)
+		}
+	}
+}

@@ -33,8 +33,11 @@ const (
 	lostAfter = 12 * time.Second
 	// prepareTime is how long a worker has to make its share ready.
 	prepareTime = 2 * time.Minute
-	// leadTime is how far ahead a load begins, so that all workers know in time.
+	// leadTime is how far ahead a load begins, so that all workers know in time. One that
+	// does not is late with its first requests, and its lag says so.
 	leadTime = 500 * time.Millisecond
+	// startTime is how long workers have to say that they know.
+	startTime = 10 * time.Second
 )
 
 // Coordinator has loads carried out by workers that have joined it. It implements [run.Crew].
@@ -287,7 +290,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 		return nil, err
 	}
 	origin := clock.Now() + int64(c.lead)
-	if err := c.ask(ctx, members, c.lead, encode(start{origin}), c.id.begin); err != nil {
+	if err := c.ask(ctx, members, startTime, encode(start{origin}), c.id.begin); err != nil {
 		c.decide(word{Point: t.Point, Stop: true}) // those that have begun
 		return nil, err
 	}

@@ -95,3 +95,31 @@ func dial(t *testing.T, s *Server) *Conn {
 	t.Cleanup(c.Close)
 	return c
 }
+
+// BenchmarkStream is what one worker's journal takes, piece by piece as a worker sends it, each
+// acknowledged before the next.
+func BenchmarkStream(b *testing.B) {
+	s, err := Serve("127.0.0.1", b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	c, err := Dial(s.URL(), s.Token())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.Keep(ctx, "run", "run.*"); err != nil {
+		b.Fatal(err)
+	}
+	piece := bytes.Repeat([]byte("x"), 256<<10)
+	b.SetBytes(int64(len(piece)))
+	i := 0
+	for b.Loop() {
+		i++
+		if err := c.Put(ctx, "run.0", fmt.Sprint(i), piece); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

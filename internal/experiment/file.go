@@ -201,6 +201,9 @@ func contractKeys() []key {
 			if p.Contract.Limits, err = slo.Parse(v); err != nil {
 				return err
 			}
+			if p.Contract.Limits.LimitsAnswers() {
+				return say.Errorf("an experiment asks no questions whose answers are checked: %.60q", v).WithHint("leave the limit on wrong answers out; look at the winner with pitot run URL --verify 5%")
+			}
 			_, err = p.Contract.Limits.Claims()
 			return err
 		}),

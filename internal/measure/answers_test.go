@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -48,6 +49,50 @@ func TestQuestionsAreApart(t *testing.T) {
 	}
 	if p.Window["wrong_share"] != 0 {
 		t.Error(p.Window)
+	}
+}
+
+// A limit on wrong answers is met or not where the interval of their share lies on one side of
+// it; a search counts them apart from the requests.
+func TestLimitOnWrongAnswers(t *testing.T) {
+	for _, c := range []struct {
+		of, wrong int
+		want      result.Met
+	}{{400, 0, result.Yes}, {300, 0, result.Undecided}, {400, 20, result.No}, {400, 4, result.Undecided}} {
+		p := answered(t, []Alone{{Kind: "echo", Answered: 96}}, "wrong<1%", c.of+100, c.of, c.wrong, "echo")
+		if p.SLO.Met != c.want {
+			t.Errorf("%d of %d: %s, %+v", c.wrong, c.of, p.SLO.Met, p.SLO.Limits)
+		}
+	}
+	if p := answered(t, []Alone{{Kind: "echo", Answered: 96, Wrong: 96}}, "wrong<1%", 500, 400, 400, "echo"); p.SLO.Met != result.Undecided {
+		t.Errorf("a model that cannot: %+v", p.SLO)
+	}
+	spec, err := slo.Parse("p99 e2e<1s, wrong<5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := spec.Claims()
+	if err != nil || len(claims) != 2 {
+		t.Fatal(claims, err)
+	}
+	f := NewFold(Setup{T1: 1e9, Alone: []Alone{{Kind: "echo", Answered: 9}}})
+	for i := range int64(100) {
+		r := record.BlankRow()
+		r.ID, r.Due, r.Sent, r.Done, r.LastToken = i, i*1e7, i*1e7, i*1e7+1, i*1e7+1
+		if i%4 == 0 {
+			r.Question, r.Wrong = "echo/1", i >= 50
+		}
+		f.Add(record.Frame{Rows: []record.Row{r}})
+	}
+	v := f.Violations(claims, 5)
+	for i, c := range claims {
+		due, of, blocks := 75, 0, []int{0, 0, 0, 0, 0}
+		if c.OnAnswers() {
+			due, of, blocks = 25, 12, []int{0, 0, 2, 5, 5}
+		}
+		if v.N != 75 || v.Due[i] != due || v.Of[i] != of || !slices.Equal(v.Blocks[i], blocks) {
+			t.Errorf("%s: %+v", c.Spec, v)
+		}
 	}
 }
 

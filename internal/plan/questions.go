@@ -81,6 +81,8 @@ func (p *Plan) checkQuestions() error {
 		return say.Errorf("%s looks at what is answered, and --api %s generates no text", what, p.API).WithHint("leave it out")
 	case p.NoProbe:
 		return say.Errorf("%s asks each question alone before the load, which --no-probe forbids", what).WithHint("keep one of them")
+	case p.Workers > 0:
+		return say.Errorf("%s asks each question alone, and the workers of --fleet would all ask at once", what).WithHint("leave --fleet out, or verify in a run of its own")
 	case p.Conversing():
 		return say.Errorf("%s and conversations: a question would stand in for a whole conversation, and the load would be another one", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
 	case p.Choices > 1:

@@ -232,6 +232,9 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 	if w.SLO.None() {
 		return nil, say.Errorf("no limits given").WithHint(`say what is to hold: --slo "p99 ttft<500ms, p99 tpot<40ms"`)
 	}
+	if w.SLO.LimitsAnswers() {
+		return nil, say.Errorf("whether answers are right no twin can say: %s", w.SLO).WithHint("leave the limit on wrong answers out; measure it: pitot run URL --verify 5%")
+	}
 	claims, err := w.SLO.Claims()
 	if err != nil {
 		return nil, err

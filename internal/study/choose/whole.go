@@ -164,6 +164,9 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 // joined is how much is asked of n engines.
 func (r *race) joined(n int) *effort {
 	many := min(max(leastAsked, eachJoined*n), mostAsked)
+	if r.schedule.talks != nil { // a queue of those grows slowly: as long a window as an engine's closest look
+		many = min(drawn*n, 2*mostAsked)
+	}
 	e := r.schedule.effort(many, r.close.within)
 	return &e
 }

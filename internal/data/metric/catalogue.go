@@ -96,7 +96,7 @@ var all = Catalogue{
 	{Name: OfferedRate, Key: "due_per_s", Label: "came due", Help: "requests that came due: the load that was offered", Of: Window, Unit: RequestsPerS, Show: Row},
 	{Name: RequestRate, Key: "requests_per_s", Label: "throughput", Help: "answers that ended in the window", Of: Window, Unit: RequestsPerS, Better: Higher, Also: []Name{"requests/s"}, Compared: []string{Value}, Show: Headline},
 	{Name: RequestsPerMin, Key: "rpm", Label: "throughput", Help: "the same a minute", Of: Window, Unit: RequestsPerM, Better: Higher},
-	{Name: InputsRate, Key: "window.inputs_per_s", Label: "inputs", Help: "texts whose vector or score came in the window: requests a second, times the texts of each", Of: Window, Unit: InputsPerS, Better: Higher, Show: Headline},
+	{Name: InputsRate, Key: "window.inputs_per_s", Label: "inputs", Help: "texts whose vector or score came in the window: requests a second, times the texts of each", Of: Window, Unit: InputsPerS, Better: Higher, Show: Data},
 	{Name: InputRate, Key: "input_tokens_per_s", Label: "input", Help: "prompt tokens, by when the first token of their answer came", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
 	{Name: OutputRate, Key: "output_tokens_per_s", Label: "output", Help: "output tokens that came in the window", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher, Also: []Name{"tok/s", "throughput"}, Compared: []string{Value}, Show: Headline},
 	{Name: Goodput, Key: "goodput.requests_per_s", Label: "goodput", Help: "requests of those due that were within the SLO", Of: Window, Unit: RequestsPerS, Better: Higher, Compared: []string{Value}, Show: Headline},

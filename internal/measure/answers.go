@@ -27,6 +27,7 @@ type Alone struct {
 
 // asked is what questions of a kind came to in the window.
 type asked struct {
+	kind                 string
 	due, answered, wrong int
 	differAt             []int // of those whose place is known
 }
@@ -57,7 +58,8 @@ func (q *questions) add(r *record.Row) {
 	kind, _, _ := strings.Cut(r.Question, "/")
 	k := q.kinds[kind]
 	if k == nil {
-		k = &asked{}
+		kind = strings.Clone(kind) // of a text of the whole row
+		k = &asked{kind: kind}
 		if q.kinds == nil {
 			q.kinds = map[string]*asked{}
 		}
@@ -75,7 +77,7 @@ func (q *questions) add(r *record.Row) {
 		k.differAt = append(k.differAt, int(r.DiffersAt))
 	}
 	if kind != greedyKind {
-		q.inTurn = append(q.inTurn, checked{r.Due, kind, r.Wrong})
+		q.inTurn = append(q.inTurn, checked{r.Due, k.kind, r.Wrong})
 	}
 }
 
@@ -192,14 +194,16 @@ func (q *questions) limit(out *result.Limit) {
 	case x.CI95[1] < out.Limit:
 		out.Met = yes
 	case x.CI95[0] >= out.Limit:
-		out.Met, out.Why = no, fmt.Sprintf("%d of %s, at least %s", x.Wrong, n, say.Percent(x.CI95[0]))
+		out.Met, out.Why = no, fmt.Sprintf("%d of %s, at least %s", x.Wrong, n, say.PercentNear(x.CI95[0], out.Limit))
 		if x.AloneCI95 != nil && x.AloneCI95[0] >= out.Limit {
 			out.Why += fmt.Sprintf("; and %d of %d at one user: it is not the load", x.AloneWrong, x.AloneAnswered)
 		}
 	default:
-		out.Why = fmt.Sprintf("%d of %s: anything from %s to %s", x.Wrong, n, say.Percent(x.CI95[0]), say.Percent(x.CI95[1]))
+		out.Why = fmt.Sprintf("%d of %s: anything from %s to %s", x.Wrong, n, say.PercentNear(x.CI95[0], out.Limit), say.PercentNear(x.CI95[1], out.Limit))
 		if x.Wrong == 0 {
 			out.Why += fmt.Sprintf("; %d without a wrong one would tell", enoughRight(out.Limit))
+		} else if enough, ok := enoughAt(x.Wrong, x.Answered, out.Limit); ok {
+			out.Why += fmt.Sprintf("; about %s would tell at this share", say.Count(enough))
 		}
 	}
 }
@@ -208,6 +212,31 @@ func (q *questions) limit(out *result.Limit) {
 // below a limit.
 func enoughRight(limit float64) int {
 	return int(math.Ceil(math.Log((1-level)/2) / math.Log1p(-limit)))
+}
+
+// enoughAt is of about how many answers the interval lies on one side of a limit if the share of
+// wrong ones stays what it is; false where no number of note is enough.
+func enoughAt(wrong, of int, limit float64) (int, bool) {
+	const most = 1 << 20
+	tells := func(n int) bool {
+		v := stat.ClopperPearson(int(math.Round(float64(wrong)/float64(of)*float64(n))), n, 1, level)
+		return v.Hi < limit || v.Lo >= limit
+	}
+	n := 2 * of
+	for ; !tells(n); n *= 2 {
+		if n > most {
+			return 0, false
+		}
+	}
+	few, enough := n/2, n
+	for enough-few > max(few/50, 1) {
+		if mid := (few + enough) / 2; tells(mid) {
+			enough = mid
+		} else {
+			few = mid
+		}
+	}
+	return enough, true
 }
 
 // beyondChance is how seldom as many more answers are wrong under the load where it makes no

@@ -77,8 +77,6 @@ func (p *Plan) checkQuestions() error {
 	switch {
 	case p.Kind() == KindSim:
 		return say.Errorf("%s looks at what is answered, and %s answers in no words", what, p.Spec).WithHint("use mock: in place of sim:, or a server")
-	case p.Pooling:
-		return say.Errorf("%s looks at what is answered, and --api %s generates no text", what, p.API).WithHint("leave it out")
 	case p.NoProbe:
 		return say.Errorf("%s asks each question alone before the load, which --no-probe forbids", what).WithHint("keep one of them")
 	case p.Workers > 0:

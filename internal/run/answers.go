@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/measure"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/wire/api"
@@ -44,7 +45,7 @@ func bankOf(runSeed uint64, t *target.Target) *question.Bank {
 // turn, and then all of them again.
 func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 	r, p, t := s.runner, s.plan, s.Target
-	shares, err := p.Verifying().Of(func(k question.Kind) bool { return !k.NeedsChat() || t.API.Name() == api.Chat{}.Name() })
+	shares, err := sharesFor(p, t.API)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +122,12 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 		q.alone = append(q.alone, a)
 	}
 	return q, nil
+}
+
+// sharesFor is the share of each kind of question that an API can put; nil is one that is not
+// known yet.
+func sharesFor(p *plan.Plan, a api.API) ([question.Count]float64, error) {
+	return p.Verifying().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat{}.Name() })
 }
 
 // answerOf is what the chunks of an answer say: the calls among them are told by their kind.

@@ -236,6 +236,9 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
 	for i, c := range s.claims {
 		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
+		if c.OnAnswers() {
+			line += fmt.Sprintf(" (%d of %s)", seen.Violations[i], say.Plural(seen.Due[i], "answer"))
+		}
 	}
 	if seen.Stability == stat.Unstable {
 		line += ", unstable"

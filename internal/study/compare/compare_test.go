@@ -928,6 +928,11 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%d launches: held %d of %d times", launches, held, reps)
 		}
 	}
+	for _, l := range Spreads(side("a", 8, 100, 101))[0].Left {
+		if l.Metric == wrongAnswers {
+			t.Errorf("nobody asked questions: %+v", l)
+		}
+	}
 	if v := Spreads(side("a", 8, 100))[0].Values[0]; v.CI95 != nil || v.Value != 90 {
 		t.Errorf("one launch: %+v", v)
 	}

@@ -41,6 +41,9 @@ func Spreads(s Side) (out []Spread) {
 					continue
 				}
 				values, why := x.sample(f, m.name)
+				if f.name == wrongAnswers && why != "" { // nobody asked questions
+					continue
+				}
 				d.addFigure(f, values, why)
 			}
 		}

@@ -197,13 +197,16 @@ func Differs(a, b []byte) (at int, differs bool) {
 	return n, len(a) != len(b)
 }
 
-var digits = regexp.MustCompile(`\d[\d,. ]*`)
+// numeral is a number in digits: with separators between its thousands or without, its decimals,
+// and the end that keeps a part of a longer row of digits from being taken for thousands.
+var numeral = regexp.MustCompile(`(\d{1,3}(?:[,. ]\d{3})+|\d+)(?:\.(\d+))?(?:\D|$)`)
 
 // hasNumber says whether a number stands in a text, with or without separators between its
-// thousands.
+// thousands and with no decimals but zeros. Other numbers may stand beside it.
 func hasNumber(text string, n int) bool {
-	for _, found := range digits.FindAllString(text, -1) {
-		if plain := strings.NewReplacer(",", "", " ", "", ".", "").Replace(found); plain == strconv.Itoa(n) {
+	thousands := strings.NewReplacer(",", "", " ", "", ".", "")
+	for _, found := range numeral.FindAllStringSubmatch(text, -1) {
+		if thousands.Replace(found[1]) == strconv.Itoa(n) && strings.Trim(found[2], "0") == "" {
 			return true
 		}
 	}

@@ -75,6 +75,8 @@ func TestRight(t *testing.T) {
 		}
 		for text, want := range map[string]bool{
 			fmt.Sprint(n): true, fmt.Sprintf("It is %d,%03d.", n/1000, n%1000): true, fmt.Sprintf("1%d", n): false, fmt.Sprint(n + 1): false, "": false, fmt.Sprintf("%d0", n): false,
+			fmt.Sprintf("%d %d", n, n): true, fmt.Sprintf("%d, %d", n, n): true, fmt.Sprintf("%d.00", n): true, fmt.Sprintf("1. %d", n): true, fmt.Sprintf("%d. 8", n): true,
+			fmt.Sprintf("%d.5", n): false, fmt.Sprintf("0.%d", n): false, fmt.Sprintf("12,%03d,%03d", n/1000, n%1000): false, fmt.Sprintf("%d,%03d.00 km", n/1000, n%1000): true,
 		} {
 			if q.Right(Answer{Text: []byte(text)}) != want {
 				t.Errorf("%d: %q", n, text)

@@ -151,6 +151,7 @@ func (q *questions) result() *result.Answers {
 	}
 	if known.Answered+known.AloneAnswered > 0 {
 		held(&known)
+		known.Chance = chanceOf(out.Kinds)
 		out.Wrong = &known
 	}
 	if greedy.Answered+greedy.AloneAnswered > 0 {
@@ -258,6 +259,23 @@ func held(a *result.Answered) {
 		p := stat.MoreOften(a.Wrong, a.Answered, a.AloneWrong, a.AloneAnswered)
 		a.Chance = &p
 	}
+}
+
+// chanceOf is how seldom as many more answers are wrong under the load by chance, kind by
+// kind: pooled, one that is wrong often would look like damage where the load asked more of it
+// than was asked alone.
+func chanceOf(kinds []result.AnswersOf) *float64 {
+	var strata []stat.Compared
+	for i := range kinds {
+		if k := &kinds[i]; k.Kind != greedyKind && !k.TellsNothing && k.Checked.Chance != nil {
+			strata = append(strata, stat.Compared{K: k.Checked.Wrong, N: k.Checked.Answered, J: k.Checked.AloneWrong, M: k.Checked.AloneAnswered})
+		}
+	}
+	if len(strata) == 0 {
+		return nil
+	}
+	p := stat.MoreOftenIn(strata)
+	return &p
 }
 
 // finding is what the answers of a load say of the server.

@@ -41,8 +41,8 @@ func bankOf(runSeed uint64, t *target.Target) *question.Bank {
 	return question.NewBank(seed.At(runSeed, streamQuestions, 0), longest)
 }
 
-// askAlone asks each question on its own, in the order of their numbers and the kinds in
-// turn, and then all of them again.
+// askAlone asks questions one at a time, in the order of their numbers and the kinds in
+// turn, and then as many again: greedy ones the same, of the others new ones.
 func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 	r, p, t := s.runner, s.plan, s.Target
 	shares, err := sharesFor(p, t.API)
@@ -57,7 +57,7 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 		all, largest = all+n, max(largest, n)
 	}
 	q.greedy = make([][]byte, q.sizes[question.Greedy])
-	r.showLine(fmt.Sprintf("asking %s one at a time, %d times each", say.Plural(all, "question"), question.Passes))
+	r.showLine(fmt.Sprintf("asking %s one at a time, the greedy ones twice", say.Plural(question.Passes*all, "question")))
 	for pass := range question.Passes {
 		for number := range largest {
 			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/question.Passes; late && number > 0 {
@@ -73,7 +73,7 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 				if number >= q.sizes[k] || why[k] != "" && of[k].Answered == 0 {
 					continue
 				}
-				asked := q.bank.Ask(k, number)
+				asked := q.bank.Ask(k, question.NumberAlone(k, pass, number))
 				row, chunks, text, spelt := t.Answer(ctx, asked.Request)
 				if ctx.Err() != nil {
 					return nil, nil

@@ -19,6 +19,39 @@ func MoreOften(k, n, j, m int) (p float64) {
 	return min(p, 1)
 }
 
+// Compared is k of n trials of one group that succeeded, and j of m of another.
+type Compared struct{ K, N, J, M int }
+
+// MoreOftenIn is [MoreOften] over strata of different chances: how likely at least as many of
+// the first groups' trials succeed in all, where in each stratum both groups have one chance
+// (the exact test of Cochran, Mantel and Haenszel, one-sided: Agresti, "Categorical Data
+// Analysis", section 7.3.5). It is 1 where no stratum has trials of both.
+func MoreOftenIn(strata []Compared) float64 {
+	sums, least, seen := []float64{1}, 0, 0 // of the first groups' successes, from least on
+	for _, s := range strata {
+		if s.N == 0 || s.M == 0 {
+			continue
+		}
+		hits, all := s.K+s.J, s.N+s.M
+		from, to := max(0, hits-s.M), min(s.N, hits)
+		next := make([]float64, len(sums)+to-from)
+		for x := from; x <= to; x++ {
+			p := math.Exp(choose(s.N, x) + choose(s.M, hits-x) - choose(all, hits))
+			for i, q := range sums {
+				next[i+x-from] += p * q
+			}
+		}
+		sums, least, seen = next, least+from, seen+s.K
+	}
+	p := 0.
+	for i, q := range sums {
+		if least+i >= seen {
+			p += q
+		}
+	}
+	return min(p, 1)
+}
+
 // choose is the logarithm of the binomial coefficient.
 func choose(n, k int) float64 {
 	return lgamma(float64(n+1)) - lgamma(float64(k+1)) - lgamma(float64(n-k+1))

@@ -20,3 +20,28 @@ func TestMoreOften(t *testing.T) {
 		}
 	}
 }
+
+// One stratum is Fisher's test; strata that differ are no finding, however they are mixed, and
+// one that has nothing to compare changes nothing.
+func TestMoreOftenIn(t *testing.T) {
+	one := Compared{3, 4, 1, 4}
+	for _, c := range []struct {
+		strata []Compared
+		want   float64
+	}{
+		{nil, 1}, {[]Compared{one}, 17. / 70}, {[]Compared{one, {5, 9, 0, 0}}, 17. / 70},
+		{[]Compared{{4, 4, 0, 4}, {4, 4, 0, 4}}, 1. / 4900},
+		{[]Compared{one, one}, (16*16 + 2*1*16 + 1 + 2*1*36) / 4900.}, // 6 or more of 4+3, 3+3, 4+2
+	} {
+		if got := MoreOftenIn(c.strata); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v: %g, want %g", c.strata, got, c.want)
+		}
+	}
+	mixed := []Compared{{400, 1000, 8, 20}, {0, 10, 0, 60}} // 40 % wrong in one kind, none in the other
+	if p := MoreOftenIn(mixed); p < 0.2 {
+		t.Errorf("kinds mixed otherwise: %g", p)
+	}
+	if p := MoreOften(400, 1010, 8, 80); p > 1e-6 {
+		t.Errorf("pooled: %g", p)
+	}
+}

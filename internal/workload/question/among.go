@@ -5,12 +5,25 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// Sizes says of how many questions of each kind a load may ask.
+// Sizes says how many questions of each kind are asked alone; none of a kind without any.
 type Sizes [Count]int
 
-// BankSize is about how many different questions there are in all: each is asked alone
-// beforehand, and then again and again.
+// BankSize is about how many questions of all kinds are asked alone, in each pass. Greedy ones
+// are the same in both passes and under load, for it is their own answers that they are held
+// against. Of the other kinds each is asked once: a server that is wrong on some questions
+// would else be judged by which of them are in a bank, however many answers came.
 const BankSize = 48
+
+// fresh is the first number of the questions under load.
+const fresh = 1 << 20
+
+// NumberAlone is the number of the i-th question of a kind in a pass before the load.
+func NumberAlone(k Kind, pass, i int) int {
+	if k == Greedy {
+		return i
+	}
+	return pass*BankSize + i
+}
 
 // SizesOf spreads the bank over kinds with shares, at least four of each.
 func SizesOf(shares [Count]float64) (s Sizes) {
@@ -74,7 +87,11 @@ func (a *Among) Find(item int64) (k Kind, number int, ok bool) {
 			continue
 		}
 		if u -= x; u < 0 {
-			return Kind(k), int(seed.At(a.seed, streamNumber, uint64(item)) % uint64(a.sizes[k])), true
+			u := seed.At(a.seed, streamNumber, uint64(item))
+			if Kind(k) == Greedy {
+				return Greedy, int(u % uint64(a.sizes[k])), true
+			}
+			return Kind(k), fresh + int(u>>12), true
 		}
 	}
 	return 0, 0, false

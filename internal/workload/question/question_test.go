@@ -149,7 +149,7 @@ func TestAmong(t *testing.T) {
 	bank := NewBank(3, 4096)
 	a, again := NewAmong(empty{}, bank, of, sizes, 11), NewAmong(empty{}, NewBank(3, 4096), of, sizes, 11)
 	const n = 20_000
-	counts := map[Kind]int{}
+	counts, texts := map[Kind]int{}, map[string]bool{}
 	for i := range int64(n) {
 		r, err := a.At(i)
 		if err != nil || r.ID != i {
@@ -164,8 +164,13 @@ func TestAmong(t *testing.T) {
 		}
 		if ok {
 			counts[k]++
-			if back, known := KindOf(Name(k, number)); !known || back != k || number >= sizes[k] {
+			if back, known := KindOf(Name(k, number)); !known || back != k || k == Greedy && number >= sizes[k] {
 				t.Fatal(k, number)
+			}
+			if name := Name(k, number); k != Greedy && texts[name] {
+				t.Fatalf("%s is asked twice", name)
+			} else {
+				texts[name] = true
 			}
 		}
 	}

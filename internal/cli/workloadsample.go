@@ -88,7 +88,11 @@ func sampled(q *workload.Request, n workload.Next, withText bool) string {
 		}
 		return say.Count(int64(x)) + " tokens " + what
 	}
-	fmt.Fprintf(&b, "%d: %s, %s", q.ID, tokens(q.Input, "in"), tokens(q.Output, "out"))
+	number := q.ID
+	if q.Turn > 0 { // an item of its own, whose number holds both
+		number = q.Session
+	}
+	fmt.Fprintf(&b, "%d: %s, %s", number, tokens(q.Input, "in"), tokens(q.Output, "out"))
 	if q.Class != "" {
 		fmt.Fprintf(&b, ", %s", q.Class)
 	}
@@ -102,7 +106,8 @@ func sampled(q *workload.Request, n workload.Next, withText bool) string {
 			fmt.Fprintf(&b, "    %-9s ", m.Role)
 			switch {
 			case s.Served:
-				b.WriteString("the answer to " + strconv.FormatInt(s.Item, 10) + "\n")
+				_, turn := workload.SplitItem(s.Item)
+				fmt.Fprintf(&b, "the answer to turn %d\n", turn+1)
 			case s.Words > 0:
 				text := string(workload.Segment{Seed: s.Seed, Words: min(s.Words, 8)}.Append(nil, token.Universal(), first))
 				if s.Words > 8 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pitot/internal/say"
@@ -40,9 +41,9 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	best := &x.Options[0]
 	m.Answer = "take " + deployed(best)
 	if best.PerHour > 0 {
-		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", say.Dollars(best.PerHour), say.Dollars(best.PerMillion))
+		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", money(best.PerHour), money(best.PerMillion))
 		if x.Rate == 0 {
-			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", say.Dollars(best.PerMillion), say.Dollars(best.PerHour))
+			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", money(best.PerMillion), money(best.PerHour))
 		}
 		m.Answer += price
 	}
@@ -161,7 +162,15 @@ func perHour(o *choose.Option) string {
 	if o.PerHour <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", $%s an hour", say.Dollars(o.PerHour))
+	return fmt.Sprintf(", $%s an hour", money(o.PerHour))
+}
+
+// money writes a price: of a dollar and more in cents.
+func money(x float64) string {
+	if x >= 1 {
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return say.Dollars(x)
 }
 
 // apart is how likely another must at least be the cheapest not to be told apart.
@@ -179,6 +188,9 @@ func howSure(x *choose.Choice) []string {
 	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", likely(best.Cheapest))
 	if len(others) == 0 {
 		return []string{first}
+	}
+	if slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
+		first += ", and taken because by the twin's figures as they stand nothing costs less"
 	}
 	return []string{first, "not told apart from it: " + strings.Join(others, ", ")}
 }
@@ -232,7 +244,7 @@ func options(x *choose.Choice) (t Table, legend []string) {
 		if priced {
 			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
 			if o.PerHour > 0 {
-				hour, million = say.Dollars(o.PerHour), say.Quantity(o.PerMillion)
+				hour, million = money(o.PerHour), say.Quantity(o.PerMillion)
 				interval = say.Quantity(o.Million80[0]) + "…"
 				if o.Million80[1] > 0 {
 					interval += say.Quantity(o.Million80[1])
@@ -258,6 +270,12 @@ func options(x *choose.Choice) (t Table, legend []string) {
 			legend = append(legend, fmt.Sprintf("%s with %s", t.Rows[i][0], strings.Join(list, ", ")))
 		}
 	}
+	for i := range t.Rows {
+		o := &x.Options[i]
+		if sum := o.Capacity * float64(o.Engines); o.Whole != nil && o.Whole.Capacity > 0 && o.Whole.Capacity < unevenly*sum {
+			legend = append(legend, fmt.Sprintf("%s: its %d engines carry %s together, not %s as alone: what comes is not shared out evenly", t.Rows[i][0], o.Engines, RateText(x, o.Whole.Capacity), say.Quantity(sum)))
+		}
+	}
 	if n := len(x.Options) - len(t.Rows); n > 0 {
 		legend = append(legend, fmt.Sprintf("%s more cost over %d times as much", say.Count(n), farDearer))
 	}
@@ -269,6 +287,10 @@ func limitName(claim string) string {
 	name, _, _ := strings.Cut(claim, "<")
 	return name
 }
+
+// unevenly is the share of what engines carry alone below which it is said that they carry less
+// together.
+const unevenly = 0.9
 
 // farDearer is by how many times the cheapest an option may cost to have a line.
 const farDearer = 3

@@ -238,6 +238,10 @@ func facts(run *result.Run) [][]string {
 	}
 	var notes []string
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
+		if k == "api_found" { // in words
+			notes = append(notes, run.Notes[k])
+			continue
+		}
 		notes = append(notes, k+"="+run.Notes[k])
 	}
 	out := [][]string{present(how, engine), present(asked...)}

@@ -129,6 +129,8 @@ func (r *response) takeLine(line []byte) error {
 		return r.statusLine(line)
 	case inHeaders:
 		if len(line) == 0 {
+			r.requests.since(r.date)
+			r.tokens.since(r.date)
 			return r.bodyBegins()
 		}
 		return r.takeHeader(line)

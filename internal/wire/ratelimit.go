@@ -12,14 +12,14 @@ import (
 // allowance is one rate limit as the headers of an answer tell it: OpenAI's x-ratelimit-*,
 // which most gateways have too, and Anthropic's anthropic-ratelimit-*.
 type allowance struct {
-	limit, left int64 // requests or tokens; Unset where it is not said
-	reset       int64 // nanoseconds until it is whole again, Unset likewise
+	limit, left int64  // requests or tokens; Unset where it is not said
+	reset       int64  // nanoseconds until it is whole again, Unset likewise
+	resetAt     string // the time of day it is told as in place of that, "" where it is not
 }
 
-var unlimitedAllowance = allowance{record.Unset, record.Unset, record.Unset}
+var unlimitedAllowance = allowance{record.Unset, record.Unset, record.Unset, ""}
 
-// rateHeader takes a header about rate limits, and leaves others. date is the Date of the
-// answer: what is reset at a time of day is so many nanoseconds later.
+// rateHeader takes a header about rate limits, and leaves others.
 func (r *response) rateHeader(name, value string) {
 	name, openai := strings.CutPrefix(name, "x-ratelimit-")
 	if !openai {
@@ -52,25 +52,32 @@ func (r *response) rateHeader(name, value string) {
 	case "remaining":
 		a.left = n
 	case "reset":
-		a.reset = r.untilReset(value)
+		a.reset, a.resetAt = untilReset(value)
 	}
 }
 
 // untilReset reads when a limit is whole again: 6m0s, 250ms, 30 (seconds), or a time of day,
-// which is held against the Date of the answer.
-func (r *response) untilReset(value string) int64 {
+// which is given as it stands: the Date that it is held against may come behind it.
+func untilReset(value string) (after int64, at string) {
 	if x, err := strconv.ParseFloat(value, 64); err == nil && x >= 0 && x < 1e6 {
-		return int64(math.Ceil(x * 1e9))
+		return int64(math.Ceil(x * 1e9)), ""
 	}
 	if d, err := time.ParseDuration(value); err == nil && d >= 0 {
-		return int64(d)
+		return int64(d), ""
 	}
-	at, err := time.Parse(time.RFC3339, value)
-	now, wrong := time.Parse(time.RFC1123, r.date)
-	if err != nil || wrong != nil {
-		return record.Unset
+	return record.Unset, value
+}
+
+// since makes a time of day the time after the Date of the answer, when all headers are read.
+func (a *allowance) since(date string) {
+	if a.resetAt == "" {
+		return
 	}
-	return max(int64(at.Sub(now)), 0)
+	at, err := time.Parse(time.RFC3339, a.resetAt)
+	now, wrong := time.Parse(time.RFC1123, date)
+	if err == nil && wrong == nil {
+		a.reset = max(int64(at.Sub(now)), 0)
+	}
 }
 
 // Room is what a server lets through beside what it has been asked, by what an answer told.

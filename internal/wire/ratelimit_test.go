@@ -15,8 +15,10 @@ func TestRateLimits(t *testing.T) {
 		"x-ratelimit-limit-requests: 500\r\nx-ratelimit-remaining-requests: 499\r\nx-ratelimit-reset-requests: 120ms\r\nx-ratelimit-limit-tokens: 30000\r\nx-ratelimit-remaining-tokens: 29000\r\nx-ratelimit-reset-tokens: 6m0s\r\n":                 "500/499 30000/29000; 290 of 300 until 360000",
 		"X-RateLimit-Limit-Requests: 60\r\nX-RateLimit-Remaining-Requests: 0\r\nX-RateLimit-Reset-Requests: 2\r\n":                                                                                                                                    "60/0 -1/-1; 0 of 60 until 2000",
 		"date: Mon, 23 Nov 2026 12:00:00 GMT\r\nanthropic-ratelimit-requests-limit: 50\r\nanthropic-ratelimit-requests-remaining: 3\r\nanthropic-ratelimit-requests-reset: 2026-11-23T12:00:30Z\r\nanthropic-ratelimit-input-tokens-remaining: 7\r\n": "50/3 -1/-1; 3 of 50 until 30000",
-		"anthropic-ratelimit-tokens-remaining: 250\r\nanthropic-ratelimit-tokens-reset: 2026-11-23T12:00:30Z\r\n":                                                                                                                                     "-1/-1 -1/250; 2 of 0 until 1000",
-		"x-ratelimit-limit-requests: many\r\nx-ratelimit-remaining-requests: -4\r\nx-ratelimit-limit: 7\r\n":                                                                                                                                          "-1/-1 -1/-1; none",
+		// Go's net/http writes Date behind all others.
+		"anthropic-ratelimit-requests-limit: 50\r\nanthropic-ratelimit-requests-remaining: 3\r\nanthropic-ratelimit-requests-reset: 2026-11-23T12:00:30Z\r\ndate: Mon, 23 Nov 2026 12:00:00 GMT\r\n": "50/3 -1/-1; 3 of 50 until 30000",
+		"anthropic-ratelimit-tokens-remaining: 250\r\nanthropic-ratelimit-tokens-reset: 2026-11-23T12:00:30Z\r\n":                                                                                    "-1/-1 -1/250; 2 of 0 until 1000",
+		"x-ratelimit-limit-requests: many\r\nx-ratelimit-remaining-requests: -4\r\nx-ratelimit-limit: 7\r\n":                                                                                         "-1/-1 -1/-1; none",
 		"server: x\r\n": "-1/-1 -1/-1; none",
 	} {
 		x := NewExchange(api.Chat{})

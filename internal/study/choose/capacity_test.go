@@ -74,3 +74,20 @@ func TestNoise(t *testing.T) {
 		t.Errorf("the error of few requests is %v, of many %v", few, many)
 	}
 }
+
+// Engines that missed the limits together are not reckoned with, whatever each carries.
+func TestFewer(t *testing.T) {
+	o := Option{Capacity: 6, Engines: 3, failed: 2, Whole: &Whole{Rate: 10, Met: true}}
+	r := &race{wanted: &Wanted{Rate: 10}}
+	if n := r.engines(o.Capacity * o.fewer()); n != 3 {
+		t.Errorf("%d engines are enough, and 2 were not", n)
+	}
+	o.Whole.Capacity = 9 // less than was asked: what they carry together tells more
+	if got := o.fewer(); got != 0.5 {
+		t.Errorf("scaled by %v, want 0.5", got)
+	}
+	o.Whole.Capacity = 20
+	if n := r.engines(o.Capacity * o.fewer()); n != 3 {
+		t.Errorf("%d engines are enough, and 2 were not", n)
+	}
+}

@@ -131,6 +131,7 @@ type Option struct {
 
 	candidate *Candidate
 	group     *group
+	failed    int // the most engines that missed the limits together at the wanted rate, 0 where none was seen to
 }
 
 // pooled is by how many times what its engines carry alone they carry together: a router
@@ -147,6 +148,15 @@ func (o *Option) pooled() float64 {
 		return max(1, o.Whole.Rate/alone)
 	}
 	return 1
+}
+
+// fewer is pooled for numbers of engines below the option's: where some were seen to fail at
+// the wanted rate they carry less than that together.
+func (o *Option) fewer() float64 {
+	if o.failed == 0 || o.Whole == nil {
+		return o.pooled()
+	}
+	return min(o.pooled(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
 }
 
 // Point is a load of an engine: for each GPU and for each user.
@@ -692,9 +702,11 @@ func (r *race) likely() {
 				common[o.Accelerator] = rng.NormFloat64()
 			}
 			z := math.Sqrt(alike)*common[o.Accelerator] + math.Sqrt(1-alike)*rng.NormFloat64()
-			each := r.off(o.candidate, o.Error, z) * math.Exp(o.Noise/100*rng.NormFloat64()) * o.pooled()
-			if r.wanted.Rate > 0 && each*float64(o.Engines) >= r.wanted.Rate {
+			alone := r.off(o.candidate, o.Error, z) * math.Exp(o.Noise/100*rng.NormFloat64())
+			each := alone * o.fewer()
+			if together := alone * o.pooled() * float64(o.Engines); r.wanted.Rate > 0 && together >= r.wanted.Rate {
 				o.Enough += 1 / float64(draws)
+				each = max(each, r.wanted.Rate/float64(o.Engines))
 			}
 			// Among equal prices the one that has the most to spare.
 			p := r.price(o.candidate, each) * (1 - 1e-6*math.Atan(each*float64(r.engines(each))/max(r.wanted.Rate, 1e-9)))

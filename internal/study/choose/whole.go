@@ -60,7 +60,7 @@ func (r *race) together(ctx context.Context) error {
 	}
 	for i := range list {
 		o := &list[i]
-		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || o.Engines <= mostPooled && r.total(o) <= dearer*r.total(&list[0])) {
+		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.rival(o, &list[0]) || o.Engines <= mostPooled && r.total(o) <= dearer*r.total(&list[0])) {
 			near = append(near, o)
 		}
 	}
@@ -72,6 +72,13 @@ func (r *race) together(ctx context.Context) error {
 	}
 	r.sort()
 	return nil
+}
+
+// rival says that fewer of an option's engines, which by what each carries would do, missed
+// the limits together and would cost less than the first option: how likely it is the cheapest
+// takes what they carry together.
+func (r *race) rival(o, first *Option) bool {
+	return o.failed > 0 && o.failed < o.Engines && o.Engines <= mostPooled && float64(o.failed)*r.hourly(o.candidate) < r.total(first)
 }
 
 // total is what an option costs in an hour.
@@ -87,6 +94,9 @@ func (r *race) least(ctx context.Context, o *Option) error {
 	if err != nil || x == nil {
 		return err
 	}
+	if !x.Met {
+		o.failed = n
+	}
 	for tries := 0; tries < 4; tries++ {
 		next := n - 1
 		if !x.Met {
@@ -98,6 +108,9 @@ func (r *race) least(ctx context.Context, o *Option) error {
 		other, err := r.whole(ctx, o, next)
 		if err != nil {
 			return err
+		}
+		if other != nil && !other.Met {
+			o.failed = max(o.failed, next)
 		}
 		if other == nil || x.Met && !other.Met {
 			break

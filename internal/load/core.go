@@ -41,7 +41,7 @@ type Config struct {
 	Settle   bool  // closed loop: the window waits for them, and for some requests' time more
 	Window   int64 // its length; 0 with Requests
 	Requests int64 // or: it ends at the due time of its request Requests+1
-	Total    int64 // requests that are sent in all, 0 for no end of them
+	Total    int64 // requests that are sent in all, 0 for no end of them, less for none
 	Share    Share // what of it is carried out here; [Config.Divided] makes one part of a whole load
 	Timeout  int64 // how long a request is followed after it was eligible, and held after it was due; 0 for ever
 
@@ -357,7 +357,7 @@ func (c *Core) after(begin int64) int64 {
 // due is when the next request is.
 func (c *Core) due() int64 {
 	switch {
-	case c.cfg.Total > 0 && c.number() >= c.cfg.Total:
+	case c.cfg.Total != 0 && c.number() >= c.cfg.Total:
 		return Never
 	case c.begins():
 		return max(c.stagger.next, c.floor)
@@ -391,7 +391,7 @@ func (c *Core) id() int64 {
 func (c *Core) nextArrival() {
 	for {
 		c.nextDue = c.cfg.Arrivals.Next()
-		if c.nextDue == Never || c.cfg.Share.Has(c.nextItem) || c.cfg.Total > 0 && c.number() >= c.cfg.Total {
+		if c.nextDue == Never || c.cfg.Share.Has(c.nextItem) || c.cfg.Total != 0 && c.number() >= c.cfg.Total {
 			return
 		}
 		if c.nextItem++; c.cfg.Follow == nil {

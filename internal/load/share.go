@@ -50,7 +50,9 @@ func (s Share) first(item int64) int64 {
 
 // Divided is a worker's part of a load: its users, and its share of what is in flight at
 // most. How many requests a window counts is known to each where they come by a schedule;
-// where they follow answers it is divided too.
+// where they follow answers it is divided too. A worker that has none of a total sends
+// nothing; one that has none of what a window counts still needs an end, and has one, which
+// comes behind the window of all.
 func (c Config) Divided(s Share) Config {
 	if s.whole() {
 		return c
@@ -58,10 +60,12 @@ func (c Config) Divided(s Share) Config {
 	c.Share = s
 	c.Users, c.Cap = int(s.Amount(int64(c.Users))), int(s.Amount(int64(c.Cap)))
 	if c.Arrivals == nil || c.Follow != nil {
-		c.Requests = s.Amount(c.Requests)
+		c.Requests = max(s.Amount(c.Requests), min(c.Requests, 1))
 	}
-	if c.Follow != nil {
-		c.Total = s.Amount(c.Total)
+	if c.Follow != nil && c.Total > 0 {
+		if c.Total = s.Amount(c.Total); c.Total == 0 {
+			c.Total = -1
+		}
 	}
 	return c
 }

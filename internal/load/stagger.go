@@ -14,6 +14,7 @@ type stagger struct {
 	next        int64 // when the next of them begins
 	took        int64 // what a request takes, as far as is known; at first what is expected
 	by          int64 // all have begun by then, 0 for whenever
+	rank, of    int64 // see newStagger
 }
 
 const (
@@ -26,11 +27,13 @@ const (
 )
 
 // newStagger is that of a worker's users. Those of several workers begin one after the
-// other too.
+// other too, and no two of them in the same nanosecond: where a window counts requests, it
+// ends between two.
 func newStagger(cfg Config) stagger {
 	s := stagger{users: cfg.Users, left: cfg.Users, took: cfg.Stagger, by: cfg.Begun}
 	if w := cfg.Share; !w.whole() && s.users > 0 {
-		s.next = int64(s.share() * float64(s.took) * float64(w.Rank) / float64(w.Of))
+		s.rank, s.of = int64(w.Rank), int64(w.Of)
+		s.next = s.apart(int64(s.share() * float64(s.took) * float64(w.Rank) / float64(w.Of)))
 	}
 	return s
 }
@@ -47,5 +50,12 @@ func (s *stagger) begin() {
 	if s.left > 0 && s.by > 0 {
 		gap = min(gap, max(0, s.by-s.next)/int64(s.left))
 	}
+	if s.of > 0 {
+		s.next = s.apart(s.next + max(gap, s.of))
+		return
+	}
 	s.next += gap
 }
+
+// apart is about a time: that of them at which no other worker's user begins.
+func (s *stagger) apart(at int64) int64 { return at - at%s.of + s.rank }

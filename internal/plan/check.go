@@ -25,7 +25,7 @@ func (p *Plan) Check(v Verb) error {
 	default:
 		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
-	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions) {
+	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions, p.checkFleet) {
 		if err := check(); err != nil {
 			return err
 		}
@@ -198,6 +198,14 @@ func (p *Plan) checkWorkload() error {
 		if body[field] != nil {
 			return say.Errorf("--body sets %s, which is Pitot's own to set", field).WithHint(instead)
 		}
+	}
+	return nil
+}
+
+// checkFleet refuses what several processes cannot keep to together.
+func (p *Plan) checkFleet() error {
+	if p.Workers > 0 && p.Respect {
+		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
 	}
 	return nil
 }

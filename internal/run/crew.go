@@ -100,11 +100,14 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send is missing, and the load was stopped", e.Rank, e.Host, e.Why)
 }
 
-// ranks is how many of so many workers share a load: no more than there are users, or
-// requests that may be in flight.
+// ranks is how many of so many workers share a load: no more than there are users, requests
+// that may be in flight, or, where no schedule says whose each is, requests at all.
 func ranks(workers int, l *plan.Load) int {
 	if l.Rate == 0 {
 		workers = min(workers, l.Concurrency)
+		if l.Requests > 0 {
+			workers = int(min(int64(workers), l.Requests))
+		}
 	}
 	if l.MaxInFlight > 0 {
 		workers = min(workers, l.MaxInFlight)
@@ -136,7 +139,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		task.Questions = &Questions{q.shares, q.sizes, q.greedy}
 	}
 	if n := r.Crew.Size(); task.Workers < n {
-		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, or a request that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
+		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
 	}
 	told := new(scrape.Watch)
 	// Workers whose requests follow answers cannot know when all of them together have had

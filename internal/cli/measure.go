@@ -94,7 +94,11 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		if err != nil {
 			return nil, "", err
 		}
-		defer crew.Close()
+		defer func() {
+			for _, journal := range crew.Close() {
+				view.ShowLine("note: what a lost worker had recorded, and did not come home, is in " + journal)
+			}
+		}()
 		r.Crew = crew
 	}
 	s, err := r.Open(ctx, p)

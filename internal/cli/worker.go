@@ -19,7 +19,8 @@ func workerHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot worker --join URL [flags]
 
 Sends a share of the load of a run that another pitot measures, and ends with it.
-Runs with --fleet N start their workers themselves. The target's key is read
+Runs with --fleet N start their workers themselves, and nothing prints the URL:
+there is no need to call it. The target's key is read
 here, from the environment or its file; it is never sent from one to another.
 `)
 	printSettings(w, plan.VerbWorker)
@@ -34,7 +35,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	case len(args) > 0:
 		return Usage, say.Errorf("unexpected argument %q", args[0]).WithHint("pitot worker --join URL; the run says what is measured")
 	case p.Join == "":
-		return Usage, say.Errorf("no run to work for").WithHint("pitot worker --join nats://HOST:PORT; pitot run … --fleet N starts workers by itself")
+		return Usage, say.Errorf("no run to work for").WithHint("pitot run … --fleet N starts workers by itself")
 	}
 	token := e.Getenv(plan.TokenVariable)
 	if p.TokenFile != "" {

@@ -28,9 +28,17 @@ const (
 	reportEvery = 500 * time.Millisecond
 	// leaseTime is how long a worker goes on that does not hear of the coordinator.
 	leaseTime = 10 * time.Second
+	// tellTime is how long a worker waits for the answer to a report.
+	tellTime = time.Second
 	// lostAfter is when the coordinator takes a worker for lost that it does not hear of:
-	// later than that one stops by itself, so that none sends any more.
-	lostAfter = 12 * time.Second
+	// later than that one stops by itself, so that none sends any more. It may have had the
+	// answer to its last report late, and looks at its lease between two others.
+	lostAfter = leaseTime + 2*tellTime + reportEvery + 1500*time.Millisecond
+	// homeTime is how long a load that has ended, or was told to, may go on without that
+	// anything comes home of it.
+	homeTime = lostAfter
+	// goneTime is how long what a process had put into the stream before it ended may take.
+	goneTime = time.Second
 	// prepareTime is how long a worker has to make its share ready.
 	prepareTime = 2 * time.Minute
 	// leadTime is how far ahead a load begins, so that all workers know in time. One that
@@ -42,14 +50,14 @@ const (
 
 // Coordinator has loads carried out by workers that have joined it. It implements [run.Crew].
 type Coordinator struct {
-	server *bus.Server // nil where the user runs one
+	server *bus.Server
 	conn   *bus.Conn
 	build  string
 	id     runID
 	size   int
 	host   string
 	lead   time.Duration // see [leadTime]
-	dir    string        // of the server's streams
+	dir    string        // of the server's streams, and of the workers' journals where it has started them
 	stop   func()        // reading of journals
 
 	mu      sync.Mutex // guards what follows
@@ -69,7 +77,8 @@ type member struct {
 	hello hello
 	last  time.Time // heard of
 	home  int64     // bytes of its journal that are here
-	gone  bool      // its process has ended
+	ended time.Time // when its process had, zero before
+	said  string    // by a process that has ended
 	cpu   time.Duration
 
 	// Of the present point:
@@ -150,6 +159,8 @@ func (c *Coordinator) join(question []byte) []byte {
 		c.turned = append(c.turned, refused)
 		c.tell()
 		return encode(welcome{Refused: refused})
+	case slices.ContainsFunc(c.members, h.is): // it did not hear the answer
+		return encode(welcome{Run: c.id, Rank: slices.IndexFunc(c.members, h.is)})
 	case len(c.members) == c.size:
 		return encode(welcome{Refused: fmt.Sprintf("the fleet has its %s", say.Plural(c.size, "worker"))})
 	}
@@ -195,12 +206,17 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 	}
 }
 
-// gone says that a process of this machine has ended.
-func (c *Coordinator) gone(pid int) {
+// is says whether a worker is the one that asks.
+func (h hello) is(m *member) bool { return h.Nonce != "" && m.hello.Nonce == h.Nonce }
+
+// gone says that a process of this machine has ended, and what it said last.
+func (c *Coordinator) gone(pid int, said string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
-		m.gone = m.gone || m.hello.PID == pid
+		if m.hello.PID == pid && m.ended.IsZero() {
+			m.ended, m.said = time.Now(), said
+		}
 	}
 	c.tell()
 }
@@ -210,7 +226,7 @@ func (c *Coordinator) heard(question []byte) []byte {
 	r, err := decode[report](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil && r.Rank < len(c.members) {
+	if err == nil && r.Rank >= 0 && r.Rank < len(c.members) {
 		m := c.members[r.Rank]
 		m.last, m.cpu = time.Now(), max(m.cpu, r.CPU)
 		if r.Point == c.word.Point && r.Number > m.report.Number {
@@ -226,7 +242,7 @@ func (c *Coordinator) heard(question []byte) []byte {
 // others is the processor time of the run's processes on a worker's machine but its own. The
 // caller holds c.mu.
 func (c *Coordinator) others(rank int) (cpu time.Duration) {
-	if rank >= len(c.members) {
+	if rank < 0 || rank >= len(c.members) {
 		return 0
 	}
 	host := c.members[rank].hello.Host
@@ -249,7 +265,7 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 	at, atErr := strconv.ParseInt(offset, 10, 64)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err = errors.Join(err, atErr); err == nil && rank >= len(c.members) {
+	if err = errors.Join(err, atErr); err == nil && (rank < 0 || rank >= len(c.members)) {
 		err = fmt.Errorf("there is no worker %d", rank)
 	}
 	if err == nil {
@@ -290,12 +306,20 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 		return nil, err
 	}
 	origin := clock.Now() + int64(c.lead)
-	if err := c.ask(ctx, members, startTime, encode(start{origin}), c.id.begin); err != nil {
-		c.decide(word{Point: t.Point, Stop: true}) // those that have begun
-		return nil, err
+	asked := make(chan []error, 1)
+	go func() { asked <- c.askEach(ctx, members, startTime, encode(start{origin}), c.id.begin) }()
+	with.Begun(origin) // what workers send that have begun is of a load that has, whatever others answer
+	var begun []*member
+	var failed error
+	for i, err := range <-asked {
+		switch m := members[i]; {
+		case err == nil:
+			begun = append(begun, m)
+		case failed == nil:
+			failed = lost(m, fmt.Sprintf("it did not begin: %v", err))
+		}
 	}
-	with.Begun(origin)
-	return c.follow(ctx, members, with)
+	return c.follow(ctx, begun, with, failed)
 }
 
 // prepare has workers make their shares ready.
@@ -305,50 +329,67 @@ func (c *Coordinator) prepare(ctx context.Context, members []*member, task []byt
 
 // ask asks workers at once, and gives the first error.
 func (c *Coordinator) ask(ctx context.Context, members []*member, within time.Duration, question []byte, subject func(rank int) string) error {
+	for _, err := range c.askEach(ctx, members, within, question, subject) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askEach asks workers at once, and gives what came of each.
+func (c *Coordinator) askEach(ctx context.Context, members []*member, within time.Duration, question []byte, subject func(rank int) string) []error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	failed := make(chan error, len(members))
-	for _, m := range members {
-		go func() {
+	failed := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() {
 			answer, err := c.conn.Ask(ctx, subject(m.rank), question)
 			if err != nil {
-				failed <- fmt.Errorf("worker %d: %w", m.rank, err)
+				failed[i] = fmt.Errorf("worker %d: %w", m.rank, err)
 				return
 			}
 			p, err := decode[prepared](answer)
 			if err == nil && p.Error != "" {
 				err = say.Errorf("worker %d: %s", m.rank, p.Error).WithHint(p.Hint)
 			}
-			failed <- err
-		}()
+			failed[i] = err
+		})
 	}
-	var first error
-	for range members {
-		if err := <-failed; first == nil {
-			first = err
-		}
-	}
-	return first
+	all.Wait()
+	return failed
 }
 
-// follow follows a load to its end.
-func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
+// follow follows a load to its end. What fails, or has failed, stops it: what the other
+// workers had recorded by then still comes home.
+func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums, failed error) (*run.Carried, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	looked, shown := 0, time.Time{}
 	done := ctx.Done()
+	var came arrived // by when
+	moved := time.Now()
 	for {
 		c.mu.Lock()
 		was := c.word
 		s := c.sum(members)
-		err := c.broken
+		failed = cmp.Or(failed, c.broken, s.err)
+		broken := c.broken != nil
 		c.mu.Unlock()
+		if s.came != came || !was.Stop && !s.through {
+			came, moved = s.came, time.Now()
+		}
 		next := was
 		switch {
-		case s.ended:
-			return s.carried(c, members, was)
-		case err != nil || s.err != nil:
-			err = cmp.Or(err, s.err)
+		case s.through && (s.ended || broken):
+			if failed != nil {
+				return nil, failed
+			}
+			return s.carried(members, was)
+		case time.Since(moved) > homeTime:
+			return nil, cmp.Or(failed, lost(s.missing, fmt.Sprintf("its records did not come for %s", say.Span(homeTime))))
+		case failed != nil:
 			next.Stop = true
 		case was.Stop:
 		case s.asks && s.home && s.t1 > was.End: // not all have that end yet
@@ -370,9 +411,6 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		}
 		if next != was {
 			c.decide(next)
-		}
-		if err != nil {
-			return nil, err
 		}
 		if with.Update != nil && time.Since(shown) > reportEvery/2 {
 			shown = time.Now()
@@ -409,7 +447,12 @@ func extended(with run.Sums, t0, t1, was int64) (end int64, final bool) {
 
 // sum is how the workers of a load stand together.
 type sum struct {
-	ended  bool // all have, and their records are here
+	// Of those that are not lost:
+	through bool    // all have ended
+	ended   bool    // and their records are here
+	missing *member // one of which that is not so, nil for none
+	came    arrived
+
 	asks   bool // all are through with the windows they have, or have ended
 	alike  bool // these end at the same time
 	home   bool // all records are here that they rest on
@@ -419,9 +462,15 @@ type sum struct {
 	err    error
 }
 
+// arrived is how much has come home.
+type arrived struct {
+	workers int // that have ended
+	bytes   int64
+}
+
 // sum sums up. The caller holds c.mu.
 func (c *Coordinator) sum(members []*member) (s sum) {
-	s = sum{ended: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
+	s = sum{through: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
 	first := int64(math.MinInt64)
 	looks := math.MaxInt
 	var ttft, tpot []time.Duration
@@ -440,24 +489,37 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			}
 			s.t0, s.t1 = max(s.t0, w.T0), max(s.t1, w.T1)
 		}
-		s.ended = s.ended && r.Ended != nil
 		s.home = s.home && m.home >= r.Bytes
 		looks = min(looks, len(m.report.Looks))
 		if x := r.Status; x != nil {
 			add(&s.status, x)
 			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
 		}
+		whole := r.Ended != nil && m.home >= r.Bytes
+		var err error
 		switch {
 		case r.Error != "":
-			s.err = cmp.Or(s.err, error(say.Errorf("worker %d: %s", m.rank, r.Error)))
-		case r.Ended != nil:
-		case m.gone:
-			s.err = cmp.Or(s.err, lost(m, "its process ended"))
+			err = say.Errorf("worker %d: %s", m.rank, r.Error)
+		case whole:
+		case !m.ended.IsZero() && (r.Ended == nil || time.Since(m.ended) > goneTime):
+			why := "its process ended"
+			if m.said != "" {
+				why += ": " + m.said
+			}
+			err = lost(m, why)
 		case time.Since(m.last) > lostAfter:
-			s.err = cmp.Or(s.err, lost(m, fmt.Sprintf("not heard of for %s", say.Span(lostAfter))))
+			err = lost(m, fmt.Sprintf("not heard of for %s", say.Span(lostAfter)))
+		}
+		s.came.bytes += m.home
+		if r.Ended != nil {
+			s.came.workers++
+		}
+		if s.err = cmp.Or(s.err, err); err == nil && !whole {
+			s.missing = m
+			s.through = s.through && r.Ended != nil
 		}
 	}
-	s.ended = s.ended && s.home
+	s.ended = s.through && s.missing == nil
 	s.status.TTFT, s.status.TPOT = middle(ttft), middle(tpot)
 	for k := range looks {
 		l := look{}
@@ -501,10 +563,7 @@ func middle(x []time.Duration) time.Duration {
 }
 
 // carried is how the load of all went.
-func (s *sum) carried(c *Coordinator, members []*member, w word) (*run.Carried, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
+func (s *sum) carried(members []*member, w word) (*run.Carried, error) {
 	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp}
 	gone := 0
 	for _, m := range members {

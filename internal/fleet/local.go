@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 )
@@ -34,15 +35,18 @@ type process struct {
 // lines keep the end of what a process said.
 type lines struct {
 	mu  sync.Mutex
-	all bytes.Buffer
+	all []byte
 }
+
+// most is how much they keep.
+const most = 16 << 10
 
 // Write implements [io.Writer].
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all.Len() < 16<<10 {
-		l.all.Write(b)
+	if l.all = append(l.all, b...); len(l.all) > 2*most {
+		l.all = append(l.all[:0], l.all[len(l.all)-most:]...)
 	}
 	return len(b), nil
 }
@@ -52,7 +56,7 @@ func (l *lines) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var says []string
-	for line := range strings.Lines(l.all.String()) {
+	for line := range strings.Lines(string(l.all[max(0, len(l.all)-most):])) {
 		if line = strings.TrimSpace(strings.TrimPrefix(line, "pitot: ")); line != "" && !strings.HasPrefix(line, "waiting for ") {
 			says = append(says, line)
 		}
@@ -85,7 +89,7 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 		p := &process{ended: make(chan struct{})}
 		p.Cmd = &exec.Cmd{Path: command[0], Args: []string{command[1], string(plan.VerbWorker), "--join", c.URL()}, Stderr: &p.said}
 		p.Env = append(os.Environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
-			"TMPDIR="+c.dir, "TMP="+c.dir) // what is home by the end goes with the run's own; of one that is killed it stays
+			"TMPDIR="+c.dir, "TMP="+c.dir) // see [Local.Close]
 		apart(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {
 			return nil, fmt.Errorf("start a worker: %w", err)
@@ -94,8 +98,9 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 		go func() {
 			_ = p.Wait() // how it ended it says itself
 			close(p.ended)
-			c.gone(p.Process.Pid)
-			fail(fmt.Errorf("a worker ended: %s", p.said.last()))
+			said := p.said.last()
+			c.gone(p.Process.Pid, said)
+			fail(fmt.Errorf("a worker ended: %s", said))
 		}()
 	}
 	return l, c.Ready(ctx)
@@ -104,17 +109,39 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 // endTime is how long workers have to end by themselves.
 const endTime = 5 * time.Second
 
-// Close ends the workers and the server.
-func (l *Local) Close() {
+// Close ends the workers and the server. What of a worker's journal has not come home, since
+// it was lost, is kept: the only copy there is. Close gives where.
+func (l *Local) Close() (kept []string) {
 	_ = l.bye()
-	late := time.After(endTime)
+	late, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
 	for _, p := range l.processes {
 		select {
 		case <-p.ended:
-		case <-late:
+		case <-late.Done(): // and of those behind too
 			_ = p.Process.Kill()
 			<-p.ended
 		}
 	}
+	kept = l.keep()
 	l.Coordinator.Close()
+	return kept
+}
+
+// keep moves journals that are not home to where they stay.
+func (c *Coordinator) keep() (kept []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		from := filepath.Join(m.hello.Dir, rundir.Journal)
+		is, err := os.Stat(from)
+		if err != nil || is.Size() <= m.home { // what came home it removes itself, unless it was killed
+			continue
+		}
+		to := filepath.Join(filepath.Dir(c.dir), fmt.Sprintf("pitot-lost-%s-worker-%d", c.id, m.rank))
+		if os.Rename(m.hello.Dir, to) == nil {
+			kept = append(kept, filepath.Join(to, rundir.Journal))
+		}
+	}
+	return kept
 }

@@ -18,7 +18,7 @@ import (
 // is no older one to understand.
 const protocol = 1
 
-// Subjects. Those of a run begin with its id, since a cluster may carry many.
+// Subjects. Those of a run begin with its id, so that a worker hears of no other.
 const joining = "pitot.join"
 
 func (id runID) reporting() string       { return string("pitot." + id + ".report") }
@@ -37,7 +37,9 @@ type runID string
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Build    string `json:"build"`
+	Nonce    string `json:"nonce"` // drawn once: who asks again is no other worker
 	Host     string `json:"host"`
+	Dir      string `json:"dir"` // of its journal
 	PID      int    `json:"pid"`
 	CPUs     int    `json:"cpus"`
 }
@@ -97,7 +99,7 @@ type word struct {
 	Stop   bool  `json:"stop"`
 	GaveUp bool  `json:"gave_up"`
 
-	Others time.Duration `json:"others_ns"` // processor time of the run\'s other processes on the asker\'s machine
+	Others time.Duration `json:"others_ns"` // processor time of the run's other processes on the asker's machine
 }
 
 // encode writes a message. What messages are made of can always be written.

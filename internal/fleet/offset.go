@@ -12,7 +12,6 @@ import "math"
 type Offset struct {
 	begun   int64   // clock reading of the first round trip: times are seconds since then
 	corners []point // of what is possible, empty before the first
-	least   int64   // shortest round trip, nanoseconds
 	Steps   int     // how often a round trip left nothing: a clock was stepped
 }
 
@@ -32,13 +31,13 @@ func (o *Offset) Add(began, ended, other int64) {
 	if len(o.corners) > 0 {
 		t := float64(began+(ended-began)/2-o.begun) / 1e9
 		left := cut(cut(o.corners, 1, t, high), -1, -t, -low)
-		if o.least = min(o.least, ended-began); len(left) > 0 {
+		if len(left) > 0 {
 			o.corners = left
 			return
 		}
 		o.Steps++
 	}
-	o.begun, o.least = began+(ended-began)/2, ended-began
+	o.begun = began + (ended-began)/2
 	o.corners = []point{{low, -mostDrift}, {high, -mostDrift}, {high, mostDrift}, {low, mostDrift}}
 }
 
@@ -73,6 +72,3 @@ func (o *Offset) At(now int64) (ahead, bound int64, known bool) {
 	}
 	return int64(math.Round((low + high) / 2)), int64(math.Ceil((high - low) / 2)), true
 }
-
-// Least is the shortest round trip so far.
-func (o *Offset) Least() int64 { return o.least }

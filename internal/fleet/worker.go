@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +35,11 @@ type Worker struct {
 	hand *run.Hand
 	news chan struct{} // there is something to report
 
+	busy sync.Mutex // held while a share is made ready or begins, and while the journal is closed
+
 	mu      sync.Mutex // guards what follows
+	asking  window     // that it is being asked about
+	broken  string     // why the journal cannot be sent
 	offset  Offset
 	word    word
 	report  report
@@ -89,6 +95,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	own.Go(func() { w.sendJournal(sending) })
 	w.keepReporting(ctx, leave)
+	w.busy.Lock()
+	defer w.busy.Unlock()
 	w.halt()
 	stopSending()
 	own.Wait()
@@ -107,7 +115,7 @@ func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Writ
 // join asks the coordinator, until there is one.
 func (w *Worker) join(ctx context.Context) error {
 	host, _ := os.Hostname()
-	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Host: host, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0)})
+	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: rand.Text(), Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0)})
 	for waited := false; ; waited = true {
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		answer, err := w.conn.Ask(asking, joining, h)
@@ -165,11 +173,11 @@ func (w *Worker) tell(ctx context.Context) {
 	w.mu.Lock()
 	r := w.report
 	w.reports++
-	r.Rank, r.Number, r.CPU = w.rank, w.reports, run.ProcessorTime()
+	r.Rank, r.Number, r.CPU, r.Error = w.rank, w.reports, run.ProcessorTime(), cmp.Or(r.Error, w.broken)
 	r.Ahead, r.Bound, _ = w.offset.At(clock.Now())
 	r.Ahead, r.Steps = -r.Ahead, w.offset.Steps
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	began := clock.Now()
 	answer, err := w.conn.Ask(ctx, w.id.reporting(), encode(r))
@@ -213,8 +221,10 @@ func (w *Worker) changed() {
 
 // prepare makes its share of a task ready.
 func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
+	w.busy.Lock()
+	defer w.busy.Unlock()
 	t, err := decode[run.Task](question)
-	if err == nil {
+	if err = cmp.Or(err, ctx.Err()); err == nil {
 		config := filepath.Join(w.Dir, rundir.Config)
 		if err = os.WriteFile(config, t.Config, 0o600); err == nil {
 			w.halt()
@@ -225,7 +235,7 @@ func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
 		return prepared{Error: err.Error(), Hint: say.Hint(err)}
 	}
 	w.mu.Lock()
-	w.report, w.word = report{Point: t.Point}, word{Point: t.Point}
+	w.report, w.word, w.asking = report{Point: t.Point}, word{Point: t.Point}, window{}
 	w.mu.Unlock()
 	for range pings {
 		w.tell(ctx)
@@ -235,8 +245,10 @@ func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
 
 // begin sends the share that is ready.
 func (w *Worker) begin(ctx context.Context, question []byte) prepared {
+	w.busy.Lock()
+	defer w.busy.Unlock()
 	s, err := decode[start](question)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return prepared{Error: err.Error()}
 	}
 	w.mu.Lock()
@@ -294,18 +306,23 @@ func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
 	case said.Final && said.End == t1:
 		return t1, true
 	}
-	if asks := w.report.Asks; asks == nil || asks.T1 != t1 {
-		go w.through(window{t0, t1})
+	if is := (window{t0, t1}); w.asking != is {
+		w.asking = is
+		go w.through(w.report.Point, is)
 	}
 	return 0, false
 }
 
-// through reports that a window is through with, and what of the journal that rests on.
-func (w *Worker) through(is window) {
+// through reports that a window is through with, and what of the journal that rests on, unless
+// another is asked about by then.
+func (w *Worker) through(point int32, is window) {
 	_ = w.hand.Journal().Flush() // its error ends the load
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.report.Point != point || w.asking != is || w.report.Ended != nil {
+		return
+	}
 	w.report.Asks, w.report.Bytes = &is, w.hand.Journal().Written()
-	w.mu.Unlock()
 	w.changed()
 }
 
@@ -335,28 +352,39 @@ func (w *told) Update(s run.Status) {
 const pieceSize = 256 << 10
 
 // sendJournal copies what is written of the journal to the bus until ctx is done. Where the
-// bus stalls only this waits: the file is the truth.
+// bus stalls only this waits: the file is the truth. What does not pass it reports, and the
+// load is stopped.
 func (w *Worker) sendJournal(ctx context.Context) {
 	file, err := os.Open(filepath.Join(w.Dir, rundir.Journal))
 	if err != nil {
-		w.Say(err.Error())
+		w.fail(err)
 		return
 	}
 	defer file.Close()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	var at int64
+	sent := time.Now() // or there was nothing to send
 	for {
 		frames, err := record.Sealed(file, at, w.hand.Journal().Written(), pieceSize)
-		if err == nil && frames != nil {
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		if frames != nil {
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			if err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames); err == nil {
-				at += int64(len(frames))
-			}
+			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames)
 			cancel()
 		}
+		if err == nil {
+			sent = time.Now()
+		}
 		if err == nil && frames != nil {
+			at += int64(len(frames))
 			continue
+		}
+		if err != nil && time.Since(sent) > leaseTime {
+			w.fail(err) // and go on: it may pass for what was recorded
 		}
 		select {
 		case <-ctx.Done():
@@ -364,4 +392,12 @@ func (w *Worker) sendJournal(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// fail reports that the journal cannot be sent.
+func (w *Worker) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = fmt.Sprintf("send its journal: %v", err)
+	w.changed()
 }

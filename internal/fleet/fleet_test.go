@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/workload/arrival"
@@ -32,7 +34,14 @@ type crew struct {
 	ended sync.WaitGroup
 }
 
-func muster(t *testing.T, n int) *crew {
+// bounded is a context that ends before the test does.
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func muster(t *testing.T, n int, environ ...string) *crew {
 	t.Helper()
 	c := &crew{errs: make([]error, n)}
 	var err error
@@ -45,7 +54,7 @@ func muster(t *testing.T, n int) *crew {
 	for i := range n {
 		on, leave := context.WithCancel(context.Background())
 		c.leave = append(c.leave, leave)
-		w := &Worker{Runner: run.Runner{Version: version}, URL: c.URL(), Token: c.Token(), Dir: t.TempDir(), Say: func(string) {}}
+		w := &Worker{Runner: run.Runner{Version: version}, URL: c.URL(), Token: c.Token(), Dir: t.TempDir(), Environ: environ, Say: func(string) {}}
 		c.ended.Go(func() { c.errs[i] = w.Run(on) })
 		for joined := 0; joined <= i && ctx.Err() == nil; time.Sleep(time.Millisecond) { // so that ranks are in order
 			c.mu.Lock()
@@ -107,7 +116,7 @@ func TestFleet(t *testing.T) {
 	c := muster(t, 3)
 	r := run.Runner{Version: version, Crew: c}
 	p := planned(t, "--rate", "300", "--duration", "500ms", "--warmup", "100ms", "--seed", "7", "--until", "p50 ttft ±50%", "--budget", "1s")
-	got, dir, err := r.Run(context.Background(), p)
+	got, dir, err := r.Run(bounded(t), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +180,13 @@ func TestFleetOfUsers(t *testing.T) {
 		due     int
 		workers int
 	}{
-		{[]string{"--concurrency", "5", "--requests", "60", "--warmup", "50ms"}, 60, 3},
+		{[]string{"--concurrency", "5", "--requests", "30", "--warmup", "20ms"}, 30, 3},
 		{[]string{"--concurrency", "2", "--requests", "20", "--warmup", "0s"}, 20, 2},
+		{[]string{"--concurrency", "3", "--requests", "2", "--warmup", "0s"}, 2, 2},
 		{[]string{"--rate", "400", "--max-in-flight", "2", "--requests", "40", "--warmup", "20ms"}, 40, 2},
 		{[]string{"--concurrency", "4", "--turns", "3", "--requests", "40", "--warmup", "50ms"}, 40, 3},
 	} {
-		got, dir, err := r.Run(context.Background(), planned(t, test.args...))
+		got, dir, err := r.Run(bounded(t), planned(t, test.args...))
 		if err != nil {
 			t.Errorf("%v: %v", test.args, err)
 			continue
@@ -206,7 +216,7 @@ func TestFleetOfUsers(t *testing.T) {
 func TestFleetInterrupted(t *testing.T) {
 	c := muster(t, 2)
 	r := run.Runner{Version: version, Crew: c}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(bounded(t))
 	s, err := r.Open(ctx, planned(t, "--rate", "200", "--duration", "1m", "--warmup", "0s"))
 	if err != nil {
 		t.Fatal(err)
@@ -248,10 +258,10 @@ func TestOtherBuild(t *testing.T) {
 	}
 	defer c.Close()
 	w := &Worker{Runner: run.Runner{Version: result.Version{Version: "v2", Commit: "d", Go: "go"}}, URL: c.URL(), Token: c.Token(), Dir: t.TempDir(), Say: func(string) {}}
-	if err := w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "v2 d") || !strings.Contains(err.Error(), "v1 c") {
+	if err := w.Run(bounded(t)); err == nil || !strings.Contains(err.Error(), "v2 d") || !strings.Contains(err.Error(), "v1 c") {
 		t.Errorf("the worker says %v", err)
 	}
-	if err := c.Ready(context.Background()); err == nil || !strings.Contains(err.Error(), "v2 d") {
+	if err := c.Ready(bounded(t)); err == nil || !strings.Contains(err.Error(), "v2 d") {
 		t.Errorf("the coordinator says %v", err)
 	}
 	if _, err := os.Stat(c.dir); err != nil {
@@ -259,12 +269,106 @@ func TestOtherBuild(t *testing.T) {
 	}
 }
 
-// The key of a target is in no message.
-func TestNoSecretInTask(t *testing.T) {
-	p := planned(t, "--rate", "1")
-	p.Headers = []string{"Authorization=Bearer sk-secret-123", "X-Team=blue"}
-	task := encode(run.Task{Config: p.YAML(plan.VerbRun)})
-	if strings.Contains(string(task), "sk-secret") || strings.Contains(string(p.YAML(plan.VerbRun)), "sk-secret") {
-		t.Error("it is")
+// The key of a target and a secret header are in no message.
+func TestNoSecretOnBus(t *testing.T) {
+	secret := []string{"FLEET_KEY=sk-secret-123", "PITOT_HEADER=X-Team=hush-hush"}
+	c := muster(t, 2, secret...)
+	ears, err := bus.Dial(c.URL(), c.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ears.Close()
+	var mu sync.Mutex
+	heard, told := 0, false
+	if err := ears.Hear(">", func(b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard++
+		told = told || strings.Contains(string(b), "sk-secret") || strings.Contains(string(b), "hush-hush")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FLEET_KEY", "sk-secret-123")
+	p := planned(t, "--rate", "50", "--duration", "100ms", "--warmup", "0s", "--no-probe", "--key-env", "FLEET_KEY")
+	p.Headers = []string{"X-Team=hush-hush"}
+	r := run.Runner{Version: version, Crew: c}
+	if _, _, err := r.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	c.disband()
+	mu.Lock()
+	defer mu.Unlock()
+	if told || heard < 10 {
+		t.Errorf("of %d messages one tells a secret: %v", heard, told)
+	}
+}
+
+// listening is a coordinator whose workers are made up.
+func listening(t *testing.T, members ...*member) *Coordinator {
+	t.Helper()
+	c, err := Listen(version, len(members))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for i, m := range members {
+		m.rank, m.last = i, time.Now()
+	}
+	c.members = members
+	return c
+}
+
+// A worker that had ended its load and dies before its last piece is lost all the same.
+func TestLostBehindEnd(t *testing.T) {
+	c := listening(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})
+	_, err := c.follow(t.Context(), c.members, run.Sums{}, nil)
+	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// A load that has lost a worker ends when the records of the others are home.
+func TestOthersComeHome(t *testing.T) {
+	c := listening(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}}, &member{ended: time.Now()})
+	var home atomic.Bool
+	time.AfterFunc(50*time.Millisecond, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		home.Store(true)
+		c.members[0].home = 100
+	})
+	_, err := c.follow(t.Context(), c.members, run.Sums{}, nil)
+	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.Rank != 1 || !home.Load() || !c.word.Stop {
+		t.Errorf("it ends with %v, home %v, %+v", err, home.Load(), c.word)
+	}
+}
+
+// Who asks to join again has the rank it has; ranks that are none are not looked up.
+func TestJoinAgain(t *testing.T) {
+	c := listening(t)
+	c.size = 2
+	ask := func(nonce string) int {
+		w, err := decode[welcome](c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})))
+		if err != nil || w.Refused != "" {
+			t.Fatal(err, w.Refused)
+		}
+		return w.Rank
+	}
+	if a, b, again := ask("a"), ask("b"), ask("a"); a != 0 || b != 1 || again != 0 {
+		t.Errorf("ranks %d, %d, %d", a, b, again)
+	}
+	c.heard(encode(report{Rank: -1}))
+	c.take("x.-1", "x-0", nil)
+}
+
+// What a process said last is kept.
+func TestLines(t *testing.T) {
+	var l lines
+	for i := range 5000 {
+		fmt.Fprintf(&l, "line %d of many\n", i)
+	}
+	fmt.Fprintln(&l, "pitot: the end")
+	if said := l.last(); !strings.HasSuffix(said, "; the end") {
+		t.Errorf("it keeps …%s", said[max(0, len(said)-40):])
 	}
 }

@@ -203,6 +203,30 @@ func TestSharesCount(t *testing.T) {
 	}
 }
 
+// A worker that has none of a total sends nothing, and no two workers' users begin at the
+// same time.
+func TestSharesOfFew(t *testing.T) {
+	sent := 0
+	begins := map[int64]bool{}
+	for rank := range 7 {
+		s := Share{Rank: rank, Of: 7, Seed: 5}
+		some, _, _, _ := carried(Config{Users: 7, Window: 500e6, Total: 3, Follow: Followed(talks{})}.Divided(s))
+		sent += len(some)
+		if cfg := (Config{Users: 20, Requests: 3}).Divided(s); cfg.Requests != 1 {
+			t.Errorf("worker %d counts %d requests", rank, cfg.Requests)
+		}
+		for g := newStagger(Config{Users: 20}.Divided(s)); g.left > 0; g.begin() {
+			if begins[g.next] {
+				t.Errorf("two users begin at %d", g.next)
+			}
+			begins[g.next] = true
+		}
+	}
+	if sent != 3 || len(begins) != 20 {
+		t.Errorf("%d of 3 requests, %d of 20 users", sent, len(begins))
+	}
+}
+
 // Each worker's part of a Poisson process is one, and so is the sum when clocks are
 // apart, where turns would have made it too even: the variance of counts over their mean.
 func TestSharesStayPoisson(t *testing.T) {

@@ -93,6 +93,9 @@ func (m *PointModel) answers(p *result.Point) {
 		m.Outcome = damagedText(p.Answers)
 	}
 	m.Remarks = append(m.Remarks, AnswersText(p.Answers)...)
+	if own := ownDue(p); own != nil && p.Answers != nil && p.Answers.Asked > 0 {
+		m.Remarks = append(m.Remarks, fmt.Sprintf("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own)))
+	}
 }
 
 // AnswersTable has a row for each kind of question.

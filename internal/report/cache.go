@@ -107,6 +107,9 @@ func (m *PointModel) cache(p *result.Point) {
 		return
 	}
 	m.Server = append(m.Server, []string{figures})
+	if p.Answers != nil && p.PrefixCache.Served != nil && *p.PrefixCache.Served > p.PrefixCache.Expected {
+		difference = "" // greedy questions were asked alone before, and those of a kind begin alike
+	}
 	if difference != "" {
 		m.Server = append(m.Server, []string{difference})
 	}

@@ -60,6 +60,9 @@ func limitSentence(x *inspect.Explanation) string {
 	if at == nil {
 		return "What limits it is " + notKnown + "."
 	}
+	if at.Wrong != "" {
+		return "What limits it is " + at.Wrong + "."
+	}
 	d := &at.Symptoms[0]
 	if d.Primary.Cause == explain.Unknown {
 		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.Plain(d.Primary.Claim))
@@ -92,8 +95,15 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	}
 	var list []string
 	open := ""
+	if at := worst(x); at != nil && at.Wrong != "" {
+		m.Why = at.Wrong + "."
+	}
 	for i := range x.Points {
 		p := &x.Points[i]
+		if p.Wrong != "" {
+			list = append(list, p.Wrong)
+			continue
+		}
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
 			list = append(list, findingSentence(p, d))

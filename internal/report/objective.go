@@ -40,11 +40,7 @@ func objective(p *result.Point) *Objective {
 		good := "goodput " + say.Quantity(g.RequestsPerS)
 		// Goodput counts requests by when they were due, throughput by when
 		// they were answered: either can be the larger.
-		due := p.Throughput.DuePerS
-		if due != nil && p.Answers != nil { // questions are neither good nor bad
-			own := *due * float64(p.Requests.Due) / float64(max(p.Requests.Due+p.Answers.Asked, 1))
-			due = &own
-		}
+		due := ownDue(p)
 		if due != nil {
 			good += " of the " + say.Quantity(*due) + " req/s that came due"
 		} else {
@@ -186,4 +182,15 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 		facts = append(facts, say.Plain(l.Why))
 	}
 	return facts
+}
+
+// ownDue is what came due per second of the workload's own requests: questions are neither good
+// nor bad.
+func ownDue(p *result.Point) *float64 {
+	due := p.Throughput.DuePerS
+	if due != nil && p.Answers != nil {
+		own := *due * float64(p.Requests.Due) / float64(max(p.Requests.Due+p.Answers.Asked, 1))
+		due = &own
+	}
+	return due
 }

@@ -404,7 +404,7 @@ func (o *Overview) loads(run *result.Run) {
 			spare = append(spare, at+1, at)
 		}
 	}
-	o.Loads.Head = append(o.Loads.Head, "in SLO", costHead, energyHead, "")
+	o.Loads.Head = append(o.Loads.Head, "in SLO", wrongHead, costHead, energyHead, "")
 	costAt := len(o.Loads.Head) - 3
 	spare = slices.Insert(spare, 0, costAt+1)
 	if len(run.Points) > 0 && run.Points[0].Cost != nil && run.Points[0].Cost.Basis == result.ListPrice { // nobody asked for it
@@ -447,7 +447,7 @@ func (o *Overview) loads(run *result.Run) {
 				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}
-		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within), costColumns(p)...), mark))
+		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within, wrongCell(p)), costColumns(p)...), mark))
 	}
 	o.Loads = o.Loads.without(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
@@ -461,11 +461,33 @@ func (o *Overview) loads(run *result.Run) {
 	if marks.seen[absent] {
 		o.Legend = append(o.Legend, say.Unknown+" too few samples, or no steady state to speak of")
 	}
+	if slices.Contains(o.Loads.Head, wrongHead) {
+		o.Legend = append(o.Legend, "in SLO: of requests; wrong: of questions, which are not among them")
+	}
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
 	o.costs = costLegend(run)
 	o.Legend = append(o.Legend, "times in ms")
+}
+
+// wrongHead is the column of the shares of wrong answers.
+const wrongHead = "wrong"
+
+// wrongCell is the share of a load, "" where nobody asked questions. Where it breaks its limit
+// that is said beside it.
+func wrongCell(p *result.Point) string {
+	if p.Answers == nil {
+		return ""
+	}
+	if p.Answers.Wrong == nil || p.Answers.Wrong.Share == nil {
+		return say.Unknown
+	}
+	cell := say.Percent(*p.Answers.Wrong.Share)
+	if p.SLO != nil && slices.ContainsFunc(p.SLO.Limits, func(l result.Limit) bool { return l.Metric == metric.Wrong && l.Met == result.No }) {
+		cell += " over"
+	}
+	return cell
 }
 
 // streams says whether some point has an answer that was streamed, or none to tell by.

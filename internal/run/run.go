@@ -199,6 +199,9 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 	if t.HowFound != "" {
 		run.Notes["api_found"] = t.HowFound
 	}
+	if shares := p.Verifying(); !shares.None() && t.Kind != "sim" {
+		run.Notes["verify"] = shares.String()
+	}
 	run.Environment.Stamps = stamps(t)
 	return run
 }

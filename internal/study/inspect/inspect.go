@@ -42,6 +42,7 @@ type Point struct {
 	Value     float64             `json:"value"`            // of the load
 	Engine    string              `json:"engine,omitempty"` // [explain.SGLang], else settings have vLLM's names
 	Met       result.Met          `json:"slo_met,omitempty"`
+	Wrong     string              `json:"wrong_answers,omitempty"` // where these alone break the objective: their shares
 	Symptoms  []explain.Diagnosis `json:"diagnoses"`
 	NoFinding string              `json:"why_none,omitempty"`
 }

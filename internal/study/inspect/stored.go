@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
@@ -109,6 +110,30 @@ func pointOf(run *result.Run, i int) Point {
 	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Engine: engineOf(run), Symptoms: []explain.Diagnosis{}}
 	if p.SLO != nil {
 		out.Met = p.SLO.Met
+		out.Wrong = wrongAlone(p)
 	}
 	return out
+}
+
+// wrongAlone says what answers are wrong where no other limit of the objective is broken, ""
+// elsewhere: nothing that makes the server faster mends that.
+func wrongAlone(p *result.Point) string {
+	wrong := false
+	for _, l := range p.SLO.Limits {
+		if l.Met != result.No {
+			continue
+		}
+		if wrong = l.Metric == metric.Wrong; !wrong {
+			return ""
+		}
+	}
+	if !wrong || p.Answers == nil || p.Answers.Wrong == nil || p.Answers.Wrong.Share == nil {
+		return ""
+	}
+	x := p.Answers.Wrong
+	text := "wrong answers: " + say.Percent(*x.Share) + " at " + say.Quantity(p.Load.Value()) + " " + p.Load.Unit()
+	if x.AloneShare != nil {
+		text += " against " + say.Percent(*x.AloneShare) + " alone"
+	}
+	return text
 }

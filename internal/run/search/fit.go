@@ -29,6 +29,8 @@ const (
 	// Windows of fewer than brief requests show little of how long bursts are: intervals
 	// are then those that by their own account are wrong briefly times as often.
 	brief, briefly = 250, 0.5
+	// Conversations cluster violations beyond what blocks of whole ones show.
+	ofSessions = 0.25
 	// spareMain is the share of the budget that the main loads are to have,
 	// spareVerify that of the look at the result. Both from 15 to 30 % for
 	// the latter gave the same error; below, its failures could not be repeated.
@@ -220,7 +222,10 @@ func (f *search) none() {
 // follow the fit.
 func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 	wrong := 1 - f.cfg.Level
-	if f.brief {
+	switch {
+	case f.cfg.Sessions != (Sessions{}):
+		wrong *= ofSessions
+	case f.brief:
 		wrong *= briefly
 	}
 	return f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, wrong/2/float64(len(f.cfg.claims())))

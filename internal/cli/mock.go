@@ -47,6 +47,9 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}
+	if embedded.Face != "" && embedded.Face != "vllm" {
+		about += ", with the face of " + embedded.Face
+	}
 	l, err := net.Listen("tcp", listenAddress(&serving))
 	if err != nil {
 		return Usage, cannotListen(&serving, err)

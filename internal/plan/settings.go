@@ -248,7 +248,7 @@ func Settings() []Setting {
 		{Name: "retry", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "0",
 			Help:  "send a request that failed up to N times again, as users' clients do: 2 is OpenAI's (0.5 s doubled up to 8 s, Retry-After), 2,exponential(1s,20s) and 2,constant(1s) wait otherwise. It stays one request, timed from when it was due",
 			value: field(retries(), func(l *Load) *Retry { return &l.Retry })},
-		{Name: "respect-limits", Verbs: verbs(VerbRun), Group: groupLoad,
+		{Name: "respect-limits", Verbs: verbs(VerbRun), Group: groupLoad, Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing has rate limits",
 			Help:  "hold requests back that the server has said it will refuse (x-ratelimit-*, anthropic-ratelimit-*, Retry-After), until its limits are whole again: their wait counts, and the load is no longer the one that was planned, which is flagged",
 			value: field(toggle(), func(l *Load) *bool { return &l.Respect })},
 		{Name: "duration", Verbs: verbs(VerbSweep), Group: groupLoad, Arg: "TIME", Default: "auto",

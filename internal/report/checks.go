@@ -33,6 +33,20 @@ type sayings struct {
 	or     map[string]string // advice in a case
 }
 
+// buildCheckOf names the rate limits that a load was kept within where a check would blame
+// others for what comes of the waits: connections that are opened anew, and a load that is
+// neither the one that was planned nor steady.
+func buildCheckOf(p *result.Point, c *result.Check) CheckModel {
+	m := BuildCheck(c)
+	switch c.Name {
+	case result.CheckConnects, result.CheckArrivals, result.CheckWarmup:
+		if p.Load.RespectLimits && p.RateLimits != nil {
+			m.Advice = "Requests waited for the server's rate limits (--respect-limits): ask for less than they allow."
+		}
+	}
+	return m
+}
+
 // Said puts a check into words.
 func BuildCheck(c *result.Check) CheckModel {
 	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}

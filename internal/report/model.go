@@ -345,7 +345,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	for _, status := range []result.Status{result.Fail, result.Flag} {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
-				m.NotPassed = append(m.NotPassed, BuildCheck(c))
+				m.NotPassed = append(m.NotPassed, buildCheckOf(p, c))
 				m.Because = append(m.Because, say.Plain(c.Name))
 			}
 		}
@@ -390,7 +390,11 @@ func loadText(p *result.Point) []string {
 		s += fmt.Sprintf(", at most %s in flight", say.Plural(*l.MaxInFlight, "request"))
 	}
 	if l.RespectLimits {
-		s += ", within the rate limits that the server tells"
+		if p.RateLimits != nil {
+			s += ", within the rate limits that the server tells"
+		} else {
+			s += ", --respect-limits: the server told no limits"
+		}
 	}
 	if l.Retry != "" {
 		s += ", failed requests sent again as --retry " + l.Retry

@@ -74,6 +74,14 @@ func (t *Target) wrongAPI(ctx context.Context, class string) error {
 	if !ok || f.api == t.API {
 		return nil
 	}
+	if !api.Generates(t.API) && api.Generates(f.api) { // its signs are those of a server of generated text
+		switch t.API {
+		case api.TEIEmbed{}:
+			f.api = api.Embeddings{}
+		case api.TEIRerank{}:
+			f.api = api.Rerank{}
+		}
+	}
 	return &Error{
 		Msg:  fmt.Sprintf("the server does not have %s at %s", t.API.Name(), t.URL),
 		Hint: fmt.Sprintf("%s: use --api %s", f.how, f.api.Name()),

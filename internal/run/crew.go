@@ -15,7 +15,6 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/telemetry/scrape"
-	"pitot/internal/workload/question"
 	"pitot/internal/workload/seed"
 )
 
@@ -46,17 +45,8 @@ type Task struct {
 	Stage       string        `json:"stage"`
 	GiveUp      bool          `json:"give_up"`
 
-	Questions *Questions `json:"questions,omitempty"` // that are asked among the requests
-
 	Found   target.Found `json:"target"`
 	Workers int          `json:"workers"` // that share it: those of lower rank
-}
-
-// Questions is what a worker needs to know to ask questions and to check their answers.
-type Questions struct {
-	Shares [question.Count]float64 `json:"shares"`
-	Sizes  question.Sizes          `json:"sizes"`
-	Greedy [][]byte                `json:"greedy"` // what was answered alone, by number
 }
 
 // Sums is what a crew needs of the session, since it is decided from all workers together.
@@ -134,9 +124,6 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup,
 		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(r.Crew.Size(), l),
-	}
-	if q := s.answers; q != nil {
-		task.Questions = &Questions{q.shares, q.sizes, q.greedy}
 	}
 	if n := r.Crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
@@ -302,11 +289,6 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 	if err := h.src.arrive(&p.Ask, &h.l, arrivalSeed(t.Seed, t.Point), h.cfg.Warmup); err != nil {
 		h.src.close()
 		return err
-	}
-	if of := t.Questions; of != nil {
-		q := &answers{bank: bankOf(t.Seed, s.Target), shares: of.Shares, sizes: of.Sizes, greedy: of.Greedy}
-		c := q.among(h.src.Source, seed.Point(t.Seed, t.Point))
-		h.src.Source, h.src.check = c, c
 	}
 	what := Load{Stage: t.Stage, GiveUp: t.GiveUp}
 	h.setup = plannedPoint(&p, s.Target, &h.l, &h.src, &h.cfg, what, 0)

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"net/http"
 
 	"pitot/internal/data/record"
@@ -9,8 +10,14 @@ import (
 
 // rateLimits is what the answers to the cohort's requests said of rate limits.
 type rateLimits struct {
-	requests, tokens result.RateLimit
+	requests, tokens rateLimit
 	refused          int
+}
+
+// rateLimit is one of them.
+type rateLimit struct {
+	told        result.RateLimit
+	first, last int64 // the earliest and the latest time at which it was said to be whole again
 }
 
 // add counts a request of the cohort.
@@ -18,26 +25,49 @@ func (l *rateLimits) add(r *record.Row) {
 	if r.Status == http.StatusTooManyRequests && r.Outcome != record.OK {
 		l.refused++
 	}
+	l.requests.add(r.Headers, r.LimitRequests, r.LeftRequests, r.ResetRequests)
+	l.tokens.add(r.Headers, r.LimitTokens, r.LeftTokens, r.ResetTokens)
+}
+
+// add takes what one answer said, whose headers came at a time; what is below 0 it did not say.
+func (l *rateLimit) add(at, limit, left, reset int64) {
 	lower := func(into **int64, n int64) {
 		if n >= 0 && (*into == nil || n < **into) {
 			*into = &n
 		}
 	}
-	lower(&l.requests.Limit, r.LimitRequests)
-	lower(&l.requests.Least, r.LeftRequests)
-	lower(&l.tokens.Limit, r.LimitTokens)
-	lower(&l.tokens.Least, r.LeftTokens)
+	lower(&l.told.Limit, limit)
+	lower(&l.told.Least, left)
+	if reset < 0 || at < 0 || reset > math.MaxInt64/4 {
+		return
+	}
+	seconds, whole := float64(reset)/1e9, at+reset
+	if l.told.Whole == nil {
+		l.told.Whole, l.first, l.last = &seconds, whole, whole
+		return
+	}
+	*l.told.Whole, l.first, l.last = max(*l.told.Whole, seconds), min(l.first, whole), max(l.last, whole)
 }
 
-// result is what is told of it, nil where no header said anything.
+// result is what is told of it, nil where nothing was said.
+func (l *rateLimit) result() *result.RateLimit {
+	out := l.told
+	if out == (result.RateLimit{}) {
+		return nil
+	}
+	// Where nothing is left, the time until a limit is whole is its period, whether it is
+	// counted anew from time to time or refilled bit by bit: the longest of these times, if
+	// the load went on for long enough to see it become whole.
+	if out.Limit != nil && out.Least != nil && out.Whole != nil && *out.Least <= 0 && *out.Whole > 0 && float64(l.last-l.first)/1e9 >= *out.Whole/2 {
+		allows := float64(*out.Limit) / *out.Whole
+		out.AllowsPerS = &allows
+	}
+	return &out
+}
+
+// result is what is told of them, nil where no header said anything.
 func (l *rateLimits) result() *result.RateLimits {
-	out := &result.RateLimits{Refused: l.refused}
-	if l.requests != (result.RateLimit{}) {
-		out.Requests = &l.requests
-	}
-	if l.tokens != (result.RateLimit{}) {
-		out.Tokens = &l.tokens
-	}
+	out := &result.RateLimits{Refused: l.refused, Requests: l.requests.result(), Tokens: l.tokens.result()}
 	if out.Requests == nil && out.Tokens == nil {
 		return nil
 	}

@@ -33,21 +33,14 @@ type sayings struct {
 	or     map[string]string // advice in a case
 }
 
-// buildCheckOf names the rate limits that a load was kept within where a check would blame
-// others for what comes of the waits: connections that are opened anew, and a load that is
-// neither the one that was planned nor steady.
-func buildCheckOf(p *result.Point, c *result.Check) CheckModel {
+// BuildCheckOf puts a check of a point into words, BuildCheck one that stands alone.
+func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 	m := BuildCheck(c)
-	switch c.Name {
-	case result.CheckConnects, result.CheckArrivals, result.CheckWarmup:
-		if p.Load.RespectLimits && p.RateLimits != nil {
-			m.Advice = "Requests waited for the server's rate limits (--respect-limits): ask for less than they allow."
-		}
-	}
+	blameRateLimits(p, &m)
 	return m
 }
 
-// Said puts a check into words.
+// BuildCheck puts a check into words.
 func BuildCheck(c *result.Check) CheckModel {
 	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}
 	if p := c.Prose; p != nil { // of version 1
@@ -201,7 +194,7 @@ func checkWords() map[string]sayings {
 			limit: always("< 2 %"), advice: "Lower the load of this client, or raise --max-in-flight.", or: host,
 		},
 		result.CheckConnects:    {limit: with("waited for a connection"), advice: "Raise the keep-alive timeout of the server, or of the proxy before it."},
-		result.CheckRateLimits:  {limit: with("held back"), advice: "The server's limits shaped this load: its arrivals are not those that were planned. Read it as what can be had within the limits, or ask for less."},
+		result.CheckRateLimits:  {limit: with("held back"), advice: "The server's limits shaped this load: its arrivals are not those that were planned. Ask for less than they allow."},
 		result.CheckMaxInFlight: {limit: with("held back"), advice: "Raise --max-in-flight, or read the latencies as those of a queue before the server."},
 		result.CheckOffered: {
 			value: func(c *result.Check) string {

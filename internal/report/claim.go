@@ -460,16 +460,18 @@ func limited(run *result.Run) (list []string) {
 	if run.Curve == nil && run.Capacity == nil {
 		for i := range run.Points {
 			p := &run.Points[i]
-			switch p.Outcome {
-			case result.Failing:
+			switch {
+			case shapedByLimits(p):
+				addSentence("%s %s.", atLoad(p), moreThanLimits(p))
+			case p.Outcome == result.Failing:
 				if p.WentAway != nil {
 					addSentence("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
 					break
 				}
 				addSentence("%s the server failed%s.", atLoad(p), byOrder(run))
-			case result.Unstable:
+			case p.Outcome == result.Unstable:
 				addSentence("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
-			case result.Degraded:
+			case p.Outcome == result.Degraded:
 				addSentence("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == result.No {

@@ -60,8 +60,8 @@ func limitSentence(x *inspect.Explanation) string {
 	if at == nil {
 		return "What limits it is " + notKnown + "."
 	}
-	if at.Wrong != "" {
-		return "What limits it is " + at.Wrong + "."
+	if at.Apart() != "" {
+		return "What limits it is " + at.Apart() + "."
 	}
 	d := &at.Symptoms[0]
 	if d.Primary.Cause == explain.Unknown {
@@ -76,7 +76,7 @@ func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper
 func worst(x *inspect.Explanation) (at *inspect.Point) {
 	for i := range x.Points {
 		p := &x.Points[i]
-		if len(p.Symptoms) == 0 {
+		if len(p.Symptoms) == 0 && p.Limited == "" {
 			continue
 		}
 		if at = p; p.Met == result.No {
@@ -95,13 +95,13 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	}
 	var list []string
 	open := ""
-	if at := worst(x); at != nil && at.Wrong != "" {
-		m.Why = at.Wrong + "."
+	if at := worst(x); at != nil && at.Apart() != "" {
+		m.Why = at.Apart() + "."
 	}
 	for i := range x.Points {
 		p := &x.Points[i]
-		if p.Wrong != "" {
-			list = append(list, p.Wrong)
+		if p.Apart() != "" {
+			list = append(list, p.Apart())
 			continue
 		}
 		for k := range p.Symptoms {

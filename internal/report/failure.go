@@ -37,6 +37,9 @@ func (m *PointModel) failures(p *result.Point) {
 	default:
 		m.Outcome = "the server was " + string(p.Outcome)
 	}
+	if shapedByLimits(p) {
+		m.Outcome = moreThanLimits(p)
+	}
 	if p.WentAway != nil {
 		m.Outcome = "the server went away " + say.Seconds(*p.WentAway) + " after the load began: from then on every connection was refused"
 	}

@@ -33,6 +33,7 @@ func objective(p *result.Point) *Objective {
 	if s.Why != "" && s.Deciding == "" {
 		o.Facts = append(o.Facts, say.Plain(s.Why))
 	}
+	o.Facts = append(o.Facts, limitsDidIt(p)...)
 	if s.Attained != nil && several {
 		o.Facts = append(o.Facts, attained(s)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}

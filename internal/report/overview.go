@@ -616,7 +616,7 @@ func (o *Overview) checks(run *result.Run) {
 			if !ok {
 				n = len(o.Failed)
 				at[key] = n
-				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheck(c)})
+				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheckOf(&run.Points[i], c)})
 			}
 			o.Failed[n].Points++
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -51,33 +50,6 @@ func (m *PointModel) retries(p *result.Point) {
 		}
 		m.Remarks = append(m.Remarks, text)
 	}
-}
-
-// rateLimits remarks on what the server told of its rate limits.
-func (m *PointModel) rateLimits(p *result.Point) {
-	x := p.RateLimits
-	if x == nil {
-		return
-	}
-	var told []string
-	of := func(l *result.RateLimit, unit string) {
-		switch {
-		case l == nil:
-		case l.Limit != nil && l.Least != nil:
-			told = append(told, say.Plural(int(*l.Limit), unit)+", "+say.Count(*l.Least)+" left at the least")
-		case l.Limit != nil:
-			told = append(told, say.Plural(int(*l.Limit), unit))
-		case l.Least != nil:
-			told = append(told, say.Plural(int(*l.Least), unit)+" left at the least")
-		}
-	}
-	of(x.Requests, "request")
-	of(x.Tokens, "token")
-	text := "rate limits, as the server tells them: " + strings.Join(told, "; ")
-	if x.Refused > 0 && p.Requests.Due > 0 {
-		text += fmt.Sprintf("; %s of %s refused with 429, %s", say.Count(x.Refused), say.Plural(p.Requests.Due, "request"), say.Percent(float64(x.Refused)/float64(p.Requests.Due)))
-	}
-	m.Remarks = append(m.Remarks, text)
 }
 
 // mostRetried says at which load of a run retries added most to it, "" where they added

@@ -570,6 +570,7 @@ func (x *Exchange) copyCounts() {
 		h := &x.http
 		r.Status, r.RetryAfter = int32(h.status), h.retryAfter
 		r.LimitRequests, r.LeftRequests, r.LimitTokens, r.LeftTokens = h.requests.limit, h.requests.left, h.tokens.limit, h.tokens.left
+		r.ResetRequests, r.ResetTokens = h.requests.reset, h.tokens.reset
 	}
 	x.checkUsage()
 	if r.ReasoningTokens > 0 && !x.reasoning {

@@ -102,6 +102,8 @@ var rowFields = []field[Row]{
 	{name: "remaining_requests", at: func(r *Row) any { return &r.LeftRequests }, null: ifUnset, later: true},
 	{name: "limit_tokens", at: func(r *Row) any { return &r.LimitTokens }, null: ifUnset, later: true},
 	{name: "remaining_tokens", at: func(r *Row) any { return &r.LeftTokens }, null: ifUnset, later: true},
+	{name: "reset_requests_ns", at: func(r *Row) any { return &r.ResetRequests }, null: ifUnset, later: true},
+	{name: "reset_tokens_ns", at: func(r *Row) any { return &r.ResetTokens }, null: ifUnset, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

@@ -117,6 +117,7 @@ type Row struct {
 	// What the headers of the answer said of rate limits, Unset where nothing.
 	LimitRequests, LeftRequests int64
 	LimitTokens, LeftTokens     int64
+	ResetRequests, ResetTokens  int64 // nanoseconds after Headers at which they are whole again
 
 	Outcome Outcome
 	Error   string // error class, "" when OK
@@ -132,7 +133,7 @@ func BlankRow() Row {
 		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
 		DNS: u, Connect: u, TLS: u, FirstSent: u,
 		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u, Counted: u, DiffersAt: u,
-		Status: u, RetryAfter: u, LimitRequests: u, LeftRequests: u, LimitTokens: u, LeftTokens: u,
+		Status: u, RetryAfter: u, LimitRequests: u, LeftRequests: u, LimitTokens: u, LeftTokens: u, ResetRequests: u, ResetTokens: u,
 	}
 }
 

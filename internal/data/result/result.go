@@ -208,6 +208,12 @@ type RateLimits struct {
 type RateLimit struct {
 	Limit *int64 `json:"limit"`           // the lowest that was told, null if none was
 	Least *int64 `json:"least_remaining"` // likewise of what was left
+	// Whole is the longest time after which it was said to be whole again, missing if none was told.
+	Whole *float64 `json:"longest_reset_seconds,omitempty"`
+	// AllowsPerS is what it lets through a second in the long run: the limit in the longest
+	// time until it is whole. Missing unless it was used up and was seen to become whole again: of
+	// a limit of which a part is left, that time need not be its period.
+	AllowsPerS *float64 `json:"allows_per_s,omitempty"`
 }
 
 // Retries is what became of the window's requests where failed ones are sent again. All

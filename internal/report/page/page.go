@@ -301,7 +301,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			if p.Checks[i].Status != status {
 				continue
 			}
-			c := report.BuildCheck(&p.Checks[i])
+			c := report.BuildCheckOf(p, &p.Checks[i])
 			if status == result.Pass {
 				c.Advice = ""
 			}

@@ -44,6 +44,7 @@ type Point struct {
 	Engine    string              `json:"engine,omitempty"` // [explain.SGLang], else settings have vLLM's names
 	Met       result.Met          `json:"slo_met,omitempty"`
 	Wrong     string              `json:"wrong_answers,omitempty"` // where these alone break the objective: their shares
+	Limited   string              `json:"rate_limited,omitempty"`  // where the server's rate limits refused or held back what breaks the objective
 	Symptoms  []explain.Diagnosis `json:"diagnoses"`
 	NoFinding string              `json:"why_none,omitempty"`
 }
@@ -205,6 +206,10 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options, left *int) (_ Point, asked bool) {
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
+	if out.Limited != "" {
+		out.NoFinding = "what limits it: " + out.Limited
+		return out, false
+	}
 	r, err := predict.ReadRun(dir, int32(i))
 	if err != nil {
 		out.NoFinding = "the records tell nothing: " + say.Plain(err.Error())

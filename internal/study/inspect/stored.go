@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"strings"
 
@@ -111,9 +113,37 @@ func pointOf(run *result.Run, i int) Point {
 	if p.SLO != nil {
 		out.Met = p.SLO.Met
 		out.Wrong = wrongAlone(p)
+		out.Limited = limitedAlone(p)
 	}
 	return out
 }
+
+// LimitsDid says what the server's rate limits did to a point's requests, "" where nothing.
+func LimitsDid(p *result.Point) string {
+	refused, held := p.RefusedByLimits(), p.HeldByLimits()
+	due := say.Plural(p.Requests.Due, "request")
+	switch {
+	case refused > 0 && held > 0:
+		return fmt.Sprintf("they refused %s and made %s wait of %s", say.Count(refused), say.Count(held), due)
+	case refused > 0:
+		return fmt.Sprintf("they refused %s of %s", say.Count(refused), due)
+	case held > 0:
+		return fmt.Sprintf("they made %s of %s wait", say.Count(held), due)
+	}
+	return ""
+}
+
+// limitedAlone says what the server's rate limits did where they alone break the objective, ""
+// elsewhere: the server is not what is slow.
+func limitedAlone(p *result.Point) string {
+	if !p.OverByLimits() {
+		return ""
+	}
+	return "the server's rate limits: " + LimitsDid(p) + ", and without that the objective would be met"
+}
+
+// Apart is what breaks the objective where that is nothing of the server's speed: "" elsewhere.
+func (p *Point) Apart() string { return cmp.Or(p.Limited, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""
 // elsewhere: nothing that makes the server faster mends that.

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -488,5 +489,70 @@ func TestKilledWorker(t *testing.T) {
 	}
 	if _, err := rundir.ReadResult(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// Workers that are started elsewhere, each with an environment and a directory of its own, carry
+// out a run that waits for them, and end with it. Who has no token is not let in.
+func TestWorkersElsewhere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	here := t.TempDir()
+	token := filepath.Join(here, "token")
+	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(here, "run")
+	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
+		"--key-env", "FLEET_TEST_KEY", "--fleet", "2", "--fleet-listen", at, "--token-file", token, "--join-timeout", "20s", "--out", dir)
+	worker := func(args ...string) *exec.Cmd {
+		w := exec.Command("pitot", append([]string{"worker", "--join", "nats://" + at}, args...)...)
+		race, value := raceExit()
+		w.Dir = t.TempDir()
+		w.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "TMPDIR=" + w.Dir, "FLEET_TEST_KEY=sk-secret-0123456789", race + "=" + value}
+		return w
+	}
+	workers := []*exec.Cmd{worker("--token-file", token), worker("--token-file", token)}
+	for _, w := range workers {
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Process.Kill() })
+	}
+	if out, err := worker("--join-timeout", "10s").CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") && !strings.Contains(string(out), "connect to NATS") {
+		t.Errorf("without a token: %v\n%s", err, out)
+	}
+	if code := p.code(); !finished(code) || !strings.Contains(p.out.String(), "by 2 workers on ") {
+		t.Errorf("exit code %d\n%s\n%s", code, p.out.String(), p.err.String())
+	}
+	for _, w := range workers {
+		if err := w.Wait(); err != nil {
+			t.Errorf("a worker ended with %v", err)
+		}
+		if left, _ := os.ReadDir(w.Dir); len(left) > 0 {
+			t.Errorf("it left %v", left)
+		}
+	}
+	if r := validRunIn(t, dir); len(r.Points[0].Workers) != 2 {
+		t.Errorf("workers %+v", r.Points[0].Workers)
+	}
+	noSecret(t, dir, "0123456789abcdef")
+}
+
+// noSecret holds that no file of a directory has one.
+func noSecret(t *testing.T, dir, secret string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, path := range files {
+		if data, err := os.ReadFile(path); err != nil || bytes.Contains(data, []byte(secret)) {
+			t.Errorf("%s tells a secret, or %v", path, err)
+		}
 	}
 }

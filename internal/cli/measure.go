@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"pitot/internal/data/result"
-	"pitot/internal/fleet"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
@@ -90,15 +89,11 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
 	if p.Workers > 0 {
-		crew, err := fleet.Start(ctx, r.Version, p.Workers, self())
+		crew, disband, err := crewOf(ctx, e, p, view.ShowLine)
 		if err != nil {
 			return nil, "", err
 		}
-		defer func() {
-			for _, journal := range crew.Close() {
-				view.ShowLine("note: what a lost worker had recorded, and did not come home, is in " + journal)
-			}
-		}()
+		defer disband()
 		r.Crew = crew
 	}
 	s, err := r.Open(ctx, p)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"pitot/internal/fleet"
@@ -19,31 +20,34 @@ func workerHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot worker --join URL [flags]
 
 Sends a share of the load of a run that another pitot measures, and ends with it.
-Runs with --fleet N start their workers themselves, and nothing prints the URL:
-there is no need to call it. The target's key is read
-here, from the environment or its file; it is never sent from one to another.
+A run with --fleet N starts its workers itself, on its own machine. With --nats URL or
+--fleet-listen ADDR it waits for those of other machines, which are started by hand or
+by a scheduler, before it or after:
+
+  pitot run URL --rate 2000 --fleet 4 --fleet-listen :4222 --token-file fleet.token
+  pitot worker --join nats://HOST:4222 --token-file fleet.token    on four machines
+
+The target's key is read here, from the environment or its file; it is never sent from
+one to another. Files that the run names have to be here under the same names.
 `)
 	printSettings(w, plan.VerbWorker)
 }
 
 func workerVerb(ctx context.Context, e *Env) (int, error) {
 	var p plan.Working
-	args, err := plan.DecodeParts(plan.VerbWorker, e.Args, e.Environ, &p)
+	var shown plan.Bus
+	args, err := plan.DecodeParts(plan.VerbWorker, e.Args, e.Environ, &p, &shown)
 	switch {
 	case err != nil:
 		return Usage, err
 	case len(args) > 0:
 		return Usage, say.Errorf("unexpected argument %q", args[0]).WithHint("pitot worker --join URL; the run says what is measured")
 	case p.Join == "":
-		return Usage, say.Errorf("no run to work for").WithHint("pitot run … --fleet N starts workers by itself")
+		return Usage, say.Errorf("no run to work for").WithHint("pitot worker --join URL names its NATS server; pitot run … --fleet N starts workers of this machine by itself")
 	}
-	token := e.Getenv(plan.TokenVariable)
-	if p.TokenFile != "" {
-		b, err := os.ReadFile(p.TokenFile)
-		if err != nil {
-			return Usage, say.Unreadable("--token-file", p.TokenFile, err, "a file that holds the token alone")
-		}
-		token = strings.TrimSpace(string(b))
+	token, err := fleetToken(e, &shown)
+	if err != nil {
+		return Usage, err
 	}
 	dir, err := os.MkdirTemp("", "pitot-worker-")
 	if err != nil {
@@ -52,14 +56,56 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	w := &fleet.Worker{
-		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Dir: dir, Environ: e.Environ,
+		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: shown, Dir: dir, Environ: e.Environ,
 		Say: func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) },
+	}
+	if place, err := strconv.Atoi(e.Getenv(jobIndex)); err == nil {
+		w.Index = &place
 	}
 	err = w.Run(ctx)
 	if err == nil || !w.Recorded() { // else its journal stays
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return Done, err
+}
+
+// jobIndex is the variable that tells a pod of an Indexed Job of Kubernetes which it is.
+const jobIndex = "JOB_COMPLETION_INDEX"
+
+// fleetToken is what a fleet's server is shown, from its file or the environment.
+func fleetToken(e *Env, b *plan.Bus) (string, error) {
+	if b.TokenFile == "" {
+		return e.Getenv(plan.TokenVariable), nil
+	}
+	text, err := os.ReadFile(b.TokenFile)
+	if err != nil {
+		return "", say.Unreadable("--token-file", b.TokenFile, err, "a file that holds the token alone")
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// crewOf starts the workers of a plan, or waits for them; it gives what to do at the end.
+func crewOf(ctx context.Context, e *Env, p *plan.Plan, tell func(line string)) (run.Crew, func(), error) {
+	if p.Elsewhere() {
+		token, err := fleetToken(e, &p.Bus)
+		if err != nil {
+			return nil, nil, err
+		}
+		crew, err := fleet.Gather(ctx, versionOf(), p, token, tell)
+		if err != nil {
+			return nil, nil, err
+		}
+		return crew, crew.Close, nil
+	}
+	crew, err := fleet.Start(ctx, versionOf(), p.Workers, self())
+	if err != nil {
+		return nil, nil, err
+	}
+	return crew, func() {
+		for _, journal := range crew.Close() {
+			tell("note: what a lost worker had recorded, and did not come home, is in " + journal)
+		}
+	}, nil
 }
 
 // self is this program: its path, and the name that it goes by.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/load"
+	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
 )
@@ -50,8 +52,9 @@ const (
 
 // Coordinator has loads carried out by workers that have joined it. It implements [run.Crew].
 type Coordinator struct {
-	server *bus.Server
+	server *bus.Server // nil for one of the user's own
 	conn   *bus.Conn
+	say    func(line string)
 	build  string
 	id     runID
 	size   int
@@ -61,8 +64,8 @@ type Coordinator struct {
 	stop   func()        // reading of journals
 
 	mu      sync.Mutex // guards what follows
-	members []*member
-	turned  []string // why workers were refused
+	members []*member  // by rank, nil of those that have not joined
+	turned  []string   // why workers were refused
 	news    chan struct{}
 	word    word
 	with    run.Sums
@@ -75,6 +78,7 @@ var _ run.Crew = (*Coordinator)(nil)
 type member struct {
 	rank  int
 	hello hello
+	asked time.Time // when it asked to join
 	last  time.Time // heard of
 	home  int64     // bytes of its journal that are here
 	ended time.Time // when its process had, zero before
@@ -85,9 +89,21 @@ type member struct {
 	report report
 }
 
-// Listen starts the embedded server and waits for so many workers.
-func Listen(v result.Version, size int) (_ *Coordinator, err error) {
-	c := &Coordinator{build: Build(v), size: size, lead: leadTime, id: runID(strings.ToLower(rand.Text()[:10])), news: make(chan struct{}, 1)}
+// confirmTime is how long the place of a worker is kept that does not take it: it may have
+// joined another run on the same server.
+const confirmTime = 5 * time.Second
+
+// Listen starts the embedded server, for so many workers of this machine.
+func Listen(v result.Version, size int) (*Coordinator, error) {
+	return listen(v, size, bus.Access{URL: "127.0.0.1:0"}, true, func(string) {})
+}
+
+// listen makes a coordinator, with a server of its own or at one that is there.
+func listen(v result.Version, size int, at bus.Access, own bool, say func(line string)) (_ *Coordinator, err error) {
+	c := &Coordinator{
+		build: Build(v), size: size, lead: leadTime, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
+		members: make([]*member, size), news: make(chan struct{}, 1),
+	}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -97,10 +113,15 @@ func Listen(v result.Version, size int) (_ *Coordinator, err error) {
 	if c.dir, err = os.MkdirTemp("", "pitot-fleet-"); err != nil {
 		return nil, fmt.Errorf("make a place for journals: %w", err)
 	}
-	if c.server, err = bus.Serve("127.0.0.1", c.dir); err != nil {
-		return nil, err
+	if own {
+		if c.server, err = bus.Serve(at, c.dir); err != nil {
+			return nil, err
+		}
+		c.conn, err = c.server.Dial()
+	} else {
+		c.conn, err = bus.Dial(at)
 	}
-	if c.conn, err = bus.Dial(c.server.URL(), c.server.Token()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -117,6 +138,60 @@ func Listen(v result.Version, size int) (_ *Coordinator, err error) {
 	return c, c.conn.Answer(joining, c.join)
 }
 
+// Gather waits for the workers of a plan that join from elsewhere: at the user's own server, or
+// at one in this process that listens for them. token is what is shown there, or asked for.
+func Gather(ctx context.Context, v result.Version, p *plan.Plan, token string, tell func(line string)) (*Coordinator, error) {
+	own, shown := p.NATS == "", ""
+	at := access(p.NATS, token, &p.Bus)
+	if own {
+		if at.URL = p.Listen; token == "" {
+			return nil, say.Errorf("--fleet-listen is open to other machines, and has no token").WithHint("openssl rand -hex 16 > fleet.token, then --token-file fleet.token here and on the workers' machines")
+		}
+		scheme := "nats"
+		if p.NATSCert != "" {
+			scheme = "tls"
+		}
+		host, port, _ := net.SplitHostPort(p.Listen)
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			if host, _ = os.Hostname(); host == "" {
+				host = "HOST"
+			}
+		}
+		shown = scheme + "://" + net.JoinHostPort(host, port)
+	} else {
+		shown = p.NATS
+	}
+	c, err := listen(v, p.Workers, at, own, tell)
+	if err != nil {
+		return nil, noBus(err)
+	}
+	tell(fmt.Sprintf("waiting for %s: pitot worker --join %s", say.Plural(p.Workers, "worker"), shown))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.JoinTimeout, errors.New("not within "+say.Span(p.JoinTimeout)))
+	defer cancel()
+	if err := c.Ready(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// access is what a server is shown.
+func access(url, token string, b *plan.Bus) bus.Access {
+	return bus.Access{URL: url, Token: token, Nkey: b.NkeyFile, CA: b.NATSCA, Cert: b.NATSCert, Key: b.NATSKey}
+}
+
+// noBus says what to do where there is no connection to a server.
+func noBus(err error) error {
+	hint := "is the server there, with JetStream, and reached from here?"
+	switch {
+	case errors.Is(err, bus.ErrNone):
+		return err
+	case errors.Is(err, bus.ErrRefused):
+		hint = "a server shows and asks for what --token-file, --nkey-file, --nats-ca and --nats-cert name: the same on all machines"
+	}
+	return say.Errorf("%v", err).WithHint(hint)
+}
+
 // URL is where workers join, and Token what they have to show.
 func (c *Coordinator) URL() string   { return c.server.URL() }
 func (c *Coordinator) Token() string { return c.server.Token() }
@@ -124,7 +199,7 @@ func (c *Coordinator) Token() string { return c.server.Token() }
 // Size implements [run.Crew].
 func (c *Coordinator) Size() int { return c.size }
 
-// Close lets the workers go and ends the server.
+// Close lets the workers go and ends the server, or deletes what was kept there for the run.
 func (c *Coordinator) Close() {
 	if c.conn != nil {
 		_ = c.bye()
@@ -133,6 +208,11 @@ func (c *Coordinator) Close() {
 		c.stop()
 	}
 	if c.conn != nil {
+		if c.server == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), endTime)
+			_ = c.conn.Forget(ctx, c.id.stream()) // a server that is gone has deleted or will keep it
+			cancel()
+		}
 		c.conn.Close()
 	}
 	if c.server != nil {
@@ -143,30 +223,57 @@ func (c *Coordinator) Close() {
 	}
 }
 
-// bye tells the workers that the run has ended; one that does not hear it misses the server.
-func (c *Coordinator) bye() error { return c.conn.Tell(c.id.ending(), nil) }
+// bye tells the workers that the run has ended, and what of each one's journal is here; one
+// that does not hear it misses the server.
+func (c *Coordinator) bye() error {
+	c.mu.Lock()
+	home := make([]int64, len(c.members))
+	for i, m := range c.members {
+		if m != nil {
+			home[i] = m.home
+		}
+	}
+	c.mu.Unlock()
+	return c.conn.Tell(c.id.ending(), encode(ending{home}))
+}
 
-// join answers a worker that asks to.
+// join answers a worker that asks to. Where there is no place for it nobody answers: it may be
+// for another run on the same server.
 func (c *Coordinator) join(question []byte) []byte {
 	h, err := decode[hello](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case err != nil:
+	defer c.tell()
+	if err != nil {
 		return encode(welcome{Refused: err.Error()})
-	case h.Protocol != protocol || h.Build != c.build:
+	}
+	if h.Protocol != protocol || h.Build != c.build {
 		refused := otherBuild(h.Build, c.build).Error()
 		c.turned = append(c.turned, refused)
-		c.tell()
-		return encode(welcome{Refused: refused})
-	case slices.ContainsFunc(c.members, h.is): // it did not hear the answer
-		return encode(welcome{Run: c.id, Rank: slices.IndexFunc(c.members, h.is)})
-	case len(c.members) == c.size:
-		return encode(welcome{Refused: fmt.Sprintf("the fleet has its %s", say.Plural(c.size, "worker"))})
+		return encode(welcome{Refused: refused + " (" + c.host + ")"})
 	}
-	m := &member{rank: len(c.members), hello: h}
-	c.members = append(c.members, m)
-	return encode(welcome{Run: c.id, Rank: m.rank})
+	if rank := slices.IndexFunc(c.members, h.is); rank >= 0 { // it did not hear the answer
+		return encode(welcome{Run: c.id, Rank: rank})
+	}
+	rank := slices.IndexFunc(c.members, free)
+	if h.Rank != nil {
+		if rank = *h.Rank; rank < 0 || rank >= c.size {
+			return encode(welcome{Refused: fmt.Sprintf("it is to be worker %d of a fleet of %d", rank, c.size)})
+		}
+		if !free(c.members[rank]) {
+			return nil
+		}
+	}
+	if rank < 0 {
+		return nil
+	}
+	c.members[rank] = &member{rank: rank, hello: h, asked: time.Now()}
+	return encode(welcome{Run: c.id, Rank: rank})
+}
+
+// free says that a place is: nobody has it, or nobody took it.
+func free(m *member) bool {
+	return m == nil || m.last.IsZero() && m.ended.IsZero() && time.Since(m.asked) > confirmTime
 }
 
 // tell says that there is news. The caller holds c.mu.
@@ -177,29 +284,35 @@ func (c *Coordinator) tell() {
 	}
 }
 
-// Ready waits until all workers are there.
+// Ready waits until all workers are there, and says who has joined. One that was refused ends
+// it where the workers are this process's own.
 func (c *Coordinator) Ready(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+	here, told := map[*member]bool{}, 0
 	for {
 		c.mu.Lock()
-		here := 0
 		for _, m := range c.members {
-			if !m.last.IsZero() {
-				here++
+			if m != nil && !m.last.IsZero() && !here[m] {
+				here[m] = true
+				c.say(fmt.Sprintf("worker %d joined (%d of %d): %s, %s", m.rank, len(here), c.size, m.hello.Host, say.Plural(m.hello.CPUs, "core")))
 			}
 		}
 		refused := c.turned
 		c.mu.Unlock()
-		switch {
-		case len(refused) > 0:
-			return say.Errorf("%s", refused[0]).WithHint(say.Hint(otherBuild("", "")))
-		case here == c.size:
+		for ; told < len(refused); told++ {
+			c.say("note: " + refused[told])
+		}
+		if len(here) == c.size {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return say.Errorf("%d of %s have joined: %v", here, say.Plural(c.size, "worker"), context.Cause(ctx)).WithHint("see what they say of it")
+			missing := fmt.Sprintf("%d of %s have joined: %v", len(here), say.Plural(c.size, "worker"), context.Cause(ctx))
+			if len(refused) > 0 {
+				return say.Errorf("%s; %s", missing, refused[len(refused)-1]).WithHint(say.Hint(otherBuild("", "")))
+			}
+			return say.Errorf("%s", missing).WithHint("see what they say of it")
 		case <-c.news:
 		case <-tick.C:
 		}
@@ -207,14 +320,14 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 }
 
 // is says whether a worker is the one that asks.
-func (h hello) is(m *member) bool { return h.Nonce != "" && m.hello.Nonce == h.Nonce }
+func (h hello) is(m *member) bool { return m != nil && h.Nonce != "" && m.hello.Nonce == h.Nonce }
 
 // gone says that a process of this machine has ended, and what it said last.
 func (c *Coordinator) gone(pid int, said string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
-		if m.hello.PID == pid && m.ended.IsZero() {
+		if m != nil && m.hello.PID == pid && m.ended.IsZero() {
 			m.ended, m.said = time.Now(), said
 		}
 	}
@@ -226,8 +339,7 @@ func (c *Coordinator) heard(question []byte) []byte {
 	r, err := decode[report](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil && r.Rank >= 0 && r.Rank < len(c.members) {
-		m := c.members[r.Rank]
+	if m := c.member(r.Rank); err == nil && m != nil {
 		m.last, m.cpu = time.Now(), max(m.cpu, r.CPU)
 		if r.Point == c.word.Point && r.Number > m.report.Number {
 			m.report = r
@@ -239,18 +351,27 @@ func (c *Coordinator) heard(question []byte) []byte {
 	return encode(w)
 }
 
+// member is the worker of a rank, nil for none. The caller holds c.mu.
+func (c *Coordinator) member(rank int) *member {
+	if rank < 0 || rank >= len(c.members) {
+		return nil
+	}
+	return c.members[rank]
+}
+
 // others is the processor time of the run's processes on a worker's machine but its own. The
 // caller holds c.mu.
 func (c *Coordinator) others(rank int) (cpu time.Duration) {
-	if rank < 0 || rank >= len(c.members) {
+	asks := c.member(rank)
+	if asks == nil {
 		return 0
 	}
-	host := c.members[rank].hello.Host
+	host := asks.hello.Host
 	if host == c.host {
 		cpu = run.ProcessorTime()
 	}
 	for _, m := range c.members {
-		if m.rank != rank && m.hello.Host == host {
+		if m != nil && m != asks && m.hello.Host == host {
 			cpu += m.cpu
 		}
 	}
@@ -265,7 +386,7 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 	at, atErr := strconv.ParseInt(offset, 10, 64)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err = errors.Join(err, atErr); err == nil && (rank < 0 || rank >= len(c.members)) {
+	if err = errors.Join(err, atErr); err == nil && c.member(rank) == nil {
 		err = fmt.Errorf("there is no worker %d", rank)
 	}
 	if err == nil {

@@ -133,6 +133,9 @@ func (c *Coordinator) keep() (kept []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
+		if m == nil {
+			continue
+		}
 		from := filepath.Join(m.hello.Dir, rundir.Journal)
 		is, err := os.Stat(from)
 		if err != nil || is.Size() <= m.home { // what came home it removes itself, unless it was killed

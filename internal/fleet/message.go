@@ -42,6 +42,7 @@ type hello struct {
 	Dir      string `json:"dir"` // of its journal
 	PID      int    `json:"pid"`
 	CPUs     int    `json:"cpus"`
+	Rank     *int   `json:"rank,omitempty"` // that it has to have, as its place in a job says
 }
 
 // welcome is the answer.
@@ -49,6 +50,11 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"`
 	Run     runID  `json:"run"`
 	Rank    int    `json:"rank"`
+}
+
+// ending says that the run has ended.
+type ending struct {
+	Home []int64 `json:"home"` // bytes of each worker's journal that came home
 }
 
 // prepared answers a task.

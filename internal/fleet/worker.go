@@ -16,6 +16,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
+	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
 )
@@ -25,6 +26,8 @@ type Worker struct {
 	Runner  run.Runner
 	URL     string
 	Token   string
+	Bus     plan.Bus     // what the server is shown besides, and how long a run is waited for
+	Index   *int         // its place in a job, which is then its rank; nil for any
 	Dir     string       // an empty directory, for its journal
 	Say     func(string) // shows a line
 	Environ []string     // NAME=VALUE: the target's key is read from here, or from its file
@@ -56,13 +59,10 @@ const pings = 24
 // did not come home.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	w.news = make(chan struct{}, 1)
-	if w.conn, err = bus.Dial(w.URL, w.Token); err != nil {
-		return say.Errorf("%v", err).WithHint("is the coordinator there, and the token its own?")
-	}
-	defer w.conn.Close()
 	if err := w.join(ctx); err != nil {
 		return err
 	}
+	defer w.conn.Close()
 	w.Runner.Progress = (*told)(w)
 	w.hand = &run.Hand{Runner: &w.Runner, Rank: w.rank, Dir: w.Dir, Others: func() time.Duration {
 		w.mu.Lock()
@@ -75,7 +75,13 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	ended := errors.New("the run has ended")
-	if err := w.conn.Hear(w.id.ending(), func([]byte) { leave(ended) }); err != nil {
+	var home int64 // of its journal, as far as it knows
+	if err := w.conn.Hear(w.id.ending(), func(b []byte) {
+		if said, err := decode[ending](b); err == nil && w.rank < len(said.Home) {
+			home = said.Home[w.rank]
+		}
+		leave(ended)
+	}); err != nil {
 		return err
 	}
 	if err := w.conn.Hear(w.id.words(), func(b []byte) {
@@ -103,8 +109,12 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	if err := w.hand.Close(); err != nil {
 		return err
 	}
+	journal := filepath.Join(w.Dir, rundir.Journal)
 	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
-		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, filepath.Join(w.Dir, rundir.Journal))
+		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, journal)
+	}
+	if w.Recorded() && home < w.hand.Journal().Written() {
+		return fmt.Errorf("the run ended without all that worker %d recorded, which is in %s", w.rank, journal)
 	}
 	return nil
 }
@@ -114,33 +124,66 @@ func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Writ
 
 // join asks the coordinator, until there is one.
 func (w *Worker) join(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.Bus.JoinTimeout, joinTime), errJoin)
+	defer cancel()
+	waited := false
+	wait := func(what string, d time.Duration) {
+		if !waited {
+			w.Say("waiting for " + what + " at " + w.URL)
+		}
+		waited = true
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
 	host, _ := os.Hostname()
-	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: rand.Text(), Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0)})
-	for waited := false; ; waited = true {
+	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: rand.Text(), Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
+	var last error // why it has not joined
+	for ctx.Err() == nil {
+		if w.conn == nil {
+			conn, err := bus.Dial(access(w.URL, w.Token, &w.Bus))
+			if err != nil {
+				if last = err; errors.Is(err, bus.ErrRefused) || errors.Is(err, bus.ErrNone) {
+					break
+				}
+				wait("a server", time.Second)
+				continue
+			}
+			w.conn = conn
+		}
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		answer, err := w.conn.Ask(asking, joining, h)
 		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			if !waited {
-				w.Say("waiting for a run at " + w.URL)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
-			}
+		if err == nil && len(answer) == 0 {
+			err = errors.New("the run that is there has its workers")
+		}
+		if err != nil {
+			last = err
+			wait("a run", 200*time.Millisecond)
 			continue
 		}
 		got, err := decode[welcome](answer)
 		if err == nil && got.Refused != "" {
 			err = say.Errorf("%s", got.Refused)
 		}
-		w.id, w.rank = got.Run, got.Rank
+		if w.id, w.rank = got.Run, got.Rank; err != nil {
+			w.conn.Close()
+		}
 		return err
 	}
+	if w.conn != nil {
+		w.conn.Close()
+		if cause := context.Cause(ctx); !errors.Is(cause, errJoin) {
+			return cause
+		}
+		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(w.Bus.JoinTimeout), last).WithHint("the run is started with --fleet N and --nats URL, or --fleet-listen ADDR; --join-timeout waits longer")
+	}
+	return noBus(cmp.Or(last, context.Cause(ctx)))
 }
+
+// errJoin is the end of the time for joining.
+var errJoin = errors.New("the time to join is over")
 
 // keepReporting tells how the load goes on until the run ends. A worker that does not hear of
 // the coordinator for the time of its lease stops sending, and ends.

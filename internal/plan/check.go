@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pitot/internal/say"
@@ -206,6 +207,9 @@ func (p *Plan) checkWorkload() error {
 func (p *Plan) checkFleet() error {
 	if p.Workers > 0 && p.Respect {
 		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
+	}
+	if p.Workers > mostHere && !p.Elsewhere() {
+		return say.Errorf("--fleet %d are more processes than one machine is asked to start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet-listen ADDR or --nats URL")
 	}
 	return nil
 }

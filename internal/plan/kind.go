@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -470,6 +471,35 @@ func proxyURL() kind[string] {
 		u, err := url.Parse(v)
 		if err != nil || u.Scheme != "http" || u.Hostname() == "" {
 			return "", say.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
+		}
+		return v, nil
+	}}
+}
+
+// serverURL is that of a NATS server, or of several with commas between. What it is shown
+// comes from files: a URL is seen by whoever lists processes.
+func serverURL() kind[string] {
+	const example = "for example nats://nats.example:4222, or tls:// for TLS"
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+		for one := range strings.SplitSeq(v, ",") {
+			u, err := url.Parse(one)
+			if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+				return "", say.Errorf("not the URL of a NATS server").WithHint(example)
+			}
+			if u.User != nil {
+				return "", say.Errorf("a secret in a URL is seen by whoever lists processes").WithHint("put the token into a file: --token-file FILE, or --nkey-file FILE")
+			}
+		}
+		return v, nil
+	}}
+}
+
+// hostPort is where to listen.
+func hostPort() kind[string] {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+		_, port, err := net.SplitHostPort(v)
+		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 {
+			return "", say.Errorf("not HOST:PORT").WithHint("for example 0.0.0.0:4222, or :4222")
 		}
 		return v, nil
 	}}

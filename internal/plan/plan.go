@@ -27,6 +27,7 @@ type Plan struct {
 	Output   // what is kept and shown
 	Embedded // what the target is like, where it is an embedded one
 	Fleet    // by how many processes
+	Bus      // and how they meet
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }
@@ -168,13 +169,26 @@ type Embedded struct {
 
 // Fleet is by how many processes a load is carried out.
 type Fleet struct {
-	Workers int // processes of this machine, 0 for the one that measures alone
+	Workers int    // how many, 0 for the one that measures alone
+	NATS    string // URL of the server that they join, "" for one in this process
+	Listen  string // HOST:PORT where that is to listen, "" for workers that are started here
+}
+
+// Elsewhere says that the workers are not started by this process.
+func (f *Fleet) Elsewhere() bool { return f.NATS != "" || f.Listen != "" }
+
+// Bus is what is shown to the NATS server that the processes of a fleet share. All files.
+type Bus struct {
+	TokenFile                 string // "" for the variable
+	NkeyFile                  string
+	NATSCA, NATSCert, NATSKey string
+
+	JoinTimeout time.Duration // for workers, or for a run
 }
 
 // Working is what `pitot worker` is told.
 type Working struct {
-	Join      string // URL of the run's NATS server
-	TokenFile string // file of the token, "" for the variable
+	Join string // URL of the run's NATS server
 }
 
 // Serving is how `pitot mock` serves.
@@ -336,7 +350,7 @@ func Reset(parts ...any) {
 }
 
 func (p *Plan) parts() []any {
-	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded, &p.Fleet}
+	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded, &p.Fleet, &p.Bus}
 }
 
 // KeptNotes are the notes of run.json, by name: those of --note, and the values of

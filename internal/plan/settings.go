@@ -35,10 +35,15 @@ const (
 	overwrite = "a new run would overwrite it"
 	onlyShown = "it says how a run is shown"
 	noRun     = "of a verb that makes no run"
+
+	ownMachines = "it is of the machines that measure, not of what is measured"
 )
 
-// mostWorkers bounds the processes that one machine is asked to start.
-const mostWorkers = 256
+// mostWorkers bounds how many there are.
+const mostWorkers = 4096
+
+// mostHere bounds the processes that one machine is asked to start.
+const mostHere = 256
 
 // Settings lists all there is to set, in the order of config.yaml. Two entries of
 // one name are of different verbs.
@@ -48,6 +53,8 @@ func Settings() []Setting {
 	asking := verbs(VerbRun, VerbSweep, VerbFind, VerbChoose)
 	connecting := verbs(VerbRun, VerbSweep, VerbFind, VerbCalibrate)
 	embedded := verbs(VerbRun, VerbSweep, VerbFind, VerbMock)
+	joining := verbs(VerbRun, VerbSweep, VerbFind, VerbWorker)
+	waitsFor := Need{AnyOf: "fleet", Hint: "say how many workers to wait for: --fleet N"}
 	const (
 		ownPrompts = "a file brings its own prompts"
 		ownTimes   = "users send when they have their answer: use --arrival with "
@@ -237,14 +244,40 @@ func Settings() []Setting {
 			Help:    "most requests at once; the others wait, and their wait counts",
 			value:   field(wholeNumber(1, many), func(l *Load) *int { return &l.MaxInFlight })},
 		{Name: "fleet", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "this process alone", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent",
-			Help:  "have the load carried out by N worker processes of this machine, each its own part of one schedule: for loads beyond what one core sends and reads",
+			Help:  "have the load carried out by N worker processes, each its own part of one schedule: for loads beyond what one core sends and reads. They are started on this machine, unless --nats or --fleet-listen says that they join from others",
 			value: field(wholeNumber(1, mostWorkers), func(f *Fleet) *int { return &f.Workers })},
+		{Name: "nats", Verbs: measuring, Group: groupLoad, Arg: "URL", Unset: "a server in this process", NotKept: ownMachines,
+			Alternative: &Alternative{"fleet-listen", "--nats names a server that is there, --fleet-listen starts one", "keep one of them"},
+			Needs:       []Need{waitsFor},
+			Help:        "NATS server or cluster, with JetStream, that the workers of --fleet N have joined or will: pitot worker --join URL. Nothing is started here",
+			value:       field(serverURL(), func(f *Fleet) *string { return &f.NATS })},
+		{Name: "fleet-listen", Verbs: measuring, Group: groupLoad, Arg: "ADDR", Unset: "127.0.0.1, for workers that are started here", NotKept: ownMachines,
+			Needs: []Need{waitsFor},
+			Help:  "HOST:PORT where this process's own server listens for workers of other machines: pitot worker --join nats://HOST:PORT. It needs a token, --token-file; with --nats-cert it speaks TLS",
+			value: field(hostPort(), func(f *Fleet) *string { return &f.Listen })},
 		{Name: "join", Verbs: verbs(VerbWorker), Group: groupRun, Arg: "URL", NotKept: noRun,
-			Help:  "NATS server of the run to work for, nats://HOST:PORT",
-			value: field(nonEmptyWord(), func(w *Working) *string { return &w.Join })},
-		{Name: "token-file", Verbs: verbs(VerbWorker), Group: groupRun, Arg: "FILE", Unset: "PITOT_FLEET_TOKEN", NotKept: noRun,
-			Help:  "file that holds the server's token alone",
-			value: field(filePath(), func(w *Working) *string { return &w.TokenFile })},
+			Help:  "NATS server of the run to work for, nats://HOST:PORT: that of --fleet-listen, or the cluster that --nats names",
+			value: field(serverURL(), func(w *Working) *string { return &w.Join })},
+		{Name: "token-file", Verbs: joining, Group: groupLoad, Arg: "FILE", Unset: TokenVariable, NotKept: ownMachines,
+			Help:  "file that holds the NATS server's token alone",
+			value: field(filePath(), func(b *Bus) *string { return &b.TokenFile })},
+		{Name: "nkey-file", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
+			Clashes: []Clash{{"fleet-listen", "the server that this process starts takes a token: --token-file FILE"}},
+			Help:    "file that holds the seed of the nkey that the NATS server asks for",
+			value:   field(filePath(), func(b *Bus) *string { return &b.NkeyFile })},
+		{Name: "nats-ca", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
+			Help:  "certificate authority that the NATS server's certificate is of, PEM; of a server that --fleet-listen starts that of its clients, which it then asks for",
+			value: field(filePath(), func(b *Bus) *string { return &b.NATSCA })},
+		{Name: "nats-cert", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
+			Help:  "certificate to show to the NATS server, PEM; with --fleet-listen the server's own",
+			value: field(filePath(), func(b *Bus) *string { return &b.NATSCert })},
+		{Name: "nats-key", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
+			Needs: []Need{{AnyOf: "nats-cert", Hint: "name the certificate that the key belongs to with --nats-cert FILE"}},
+			Help:  "private key of --nats-cert, PEM; by default in the same file",
+			value: field(filePath(), func(b *Bus) *string { return &b.NATSKey })},
+		{Name: "join-timeout", Verbs: joining, Group: groupLoad, Arg: "TIME", Default: "10m", NotKept: ownMachines,
+			Help:  "how long workers of other machines are waited for, and a worker waits for its run",
+			value: field(span(time.Millisecond), func(b *Bus) *time.Duration { return &b.JoinTimeout })},
 		{Name: "retry", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "0",
 			Help:  "send a request that failed up to N times again, as users' clients do: 2 is OpenAI's (0.5 s doubled up to 8 s, Retry-After), 2,exponential(1s,20s) and 2,constant(1s) wait otherwise. It stays one request, timed from when it was due",
 			value: field(retries(), func(l *Load) *Retry { return &l.Retry })},

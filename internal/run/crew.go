@@ -1,7 +1,10 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,6 +50,7 @@ type Task struct {
 
 	Found   target.Found `json:"target"`
 	Workers int          `json:"workers"` // that share it: those of lower rank
+	Asks    []byte       `json:"asks"`    // what requests ask, described: files have their digests there
 }
 
 // Sums is what a crew needs of the session, since it is decided from all workers together.
@@ -114,16 +118,20 @@ func shareSeed(runSeed uint64, point int32) uint64 {
 const betweenWorkers = 0x776f_726b_6572_7300
 
 // byCrew has the load of a point carried out by the runner's crew.
-func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, _ *source) (*carried, error) {
+func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
 	found, err := t.Found()
+	if err != nil {
+		return nil, err
+	}
+	asks, err := whatIsAsked(src)
 	if err != nil {
 		return nil, err
 	}
 	task := &Task{
 		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup,
-		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(r.Crew.Size(), l),
+		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(r.Crew.Size(), l), Asks: asks,
 	}
 	if n := r.Crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
@@ -185,6 +193,15 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		out.items = &itemized{}
 	}
 	return out, nil
+}
+
+// whatIsAsked describes what requests ask, so that two processes can tell whether it is the same.
+func whatIsAsked(src *source) ([]byte, error) {
+	about, err := json.Marshal(src.about)
+	if err != nil {
+		return nil, fmt.Errorf("describe workload: %w", err)
+	}
+	return about, nil
 }
 
 // endOf is when a window ends that begins at t0, ends at t1 at the latest and counts so many
@@ -280,6 +297,10 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 	h.l.Rate, h.l.Concurrency, h.l.Requests, h.l.Duration, h.l.Warmup = t.Rate, t.Concurrency, t.Requests, t.Duration, t.Warmup
 	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {
 		return err
+	}
+	if asks, err := whatIsAsked(&h.src); err != nil || !bytes.Equal(asks, t.Asks) {
+		h.src.close()
+		return cmp.Or[error](err, say.Errorf("a file that says what is asked is another one here").WithHint("every worker reads the files of the plan by itself: put the same ones under the same names everywhere"))
 	}
 	if h.cfg, err = schedule(&p, &h.l, s.Target, &h.src, t.Point); err != nil {
 		h.src.close()

@@ -16,13 +16,13 @@ import (
 // stream: what is put twice under one id is read once, in order.
 func TestBus(t *testing.T) {
 	begin := time.Now()
-	s, err := Serve("127.0.0.1", t.TempDir())
+	s, err := Serve(Access{URL: "127.0.0.1:0"}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	t.Logf("ready after %v", time.Since(begin))
-	if _, err := Dial(s.URL(), "wrong"); err == nil || !strings.Contains(err.Error(), "uthorization") {
+	if _, err := Dial(Access{URL: s.URL(), Token: "wrong"}); err == nil || !strings.Contains(err.Error(), "uthorization") {
 		t.Errorf("without the token: %v", err)
 	}
 	a, b := dial(t, s), dial(t, s)
@@ -88,7 +88,7 @@ func TestBus(t *testing.T) {
 
 func dial(t *testing.T, s *Server) *Conn {
 	t.Helper()
-	c, err := Dial(s.URL(), s.Token())
+	c, err := Dial(Access{URL: s.URL(), Token: s.Token()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +99,12 @@ func dial(t *testing.T, s *Server) *Conn {
 // BenchmarkStream is what one worker's journal takes, piece by piece as a worker sends it, each
 // acknowledged before the next.
 func BenchmarkStream(b *testing.B) {
-	s, err := Serve("127.0.0.1", b.TempDir())
+	s, err := Serve(Access{URL: "127.0.0.1:0"}, b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	c, err := Dial(s.URL(), s.Token())
+	c, err := Dial(Access{URL: s.URL(), Token: s.Token()})
 	if err != nil {
 		b.Fatal(err)
 	}

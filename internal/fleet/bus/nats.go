@@ -3,12 +3,20 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -26,24 +34,44 @@ type Server struct {
 	token  string
 }
 
-// Serve starts one that listens on a port of its own, and keeps its streams in a directory.
-// Who connects needs its token.
-func Serve(host, dir string) (*Server, error) {
-	var secret [16]byte
-	_, _ = rand.Read(secret[:])
-	s := &Server{token: hex.EncodeToString(secret[:])}
+// Serve starts one that keeps its streams in a directory. It listens where a says, at a port of
+// its own for port 0, and who connects from there needs its token, which is made where a has
+// none; certificate and key are then the server's.
+func Serve(a Access, dir string) (*Server, error) {
+	host, port, err := net.SplitHostPort(a.URL)
+	if err != nil {
+		return nil, fmt.Errorf("start NATS server: %w", err)
+	}
+	s := &Server{token: a.Token}
+	if s.token == "" {
+		var secret [16]byte
+		_, _ = rand.Read(secret[:])
+		s.token = hex.EncodeToString(secret[:])
+	}
 	opts := &server.Options{
-		ServerName: "pitot-" + s.token[:8], Host: host, Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+		ServerName: "pitot-" + strings.ToLower(rand.Text()[:8]), Host: host, NoLog: true, NoSigs: true,
 		JetStream: true, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
 	}
-	var err error
+	if opts.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("start NATS server: %w", err)
+	}
+	if opts.Port == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	if a.Cert != "" {
+		tc := &server.TLSConfigOpts{CertFile: a.Cert, KeyFile: cmp.Or(a.Key, a.Cert), CaFile: a.CA, Verify: a.CA != ""}
+		if opts.TLSConfig, err = server.GenTLSConfig(tc); err != nil {
+			return nil, fmt.Errorf("start NATS server: %w", err)
+		}
+		opts.TLS, opts.TLSTimeout = true, 5
+	}
 	if s.server, err = server.NewServer(opts); err != nil {
 		return nil, fmt.Errorf("start NATS server: %w", err)
 	}
 	s.server.Start()
-	if !s.server.ReadyForConnections(10 * time.Second) {
+	if !s.server.ReadyForConnections(5 * time.Second) {
 		s.server.Shutdown()
-		return nil, errors.New("start NATS server: it is not ready after 10 s")
+		return nil, fmt.Errorf("start NATS server: it cannot listen on %s", a.URL)
 	}
 	return s, nil
 }
@@ -71,11 +99,43 @@ type Conn struct {
 	js jetstream.JetStream
 }
 
-// Dial connects.
-func Dial(url, token string) (*Conn, error) {
-	nc, err := nats.Connect(url, nats.Token(token), nats.Name("pitot"), nats.MaxReconnects(-1),
-		nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.Timeout(5*time.Second))
+// Dial connects to this process's own server, past its socket.
+func (s *Server) Dial() (*Conn, error) {
+	return connect("nats://127.0.0.1", nats.InProcessServer(s.server), nats.Token(s.token))
+}
+
+// Dial connects. An error of a server that refuses is [ErrRefused].
+func Dial(a Access) (*Conn, error) {
+	var opts []nats.Option
+	if a.Token != "" {
+		opts = append(opts, nats.Token(a.Token))
+	}
+	if a.Nkey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(a.Nkey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read nkey of %s: %w", ErrRefused, a.Nkey, err)
+		}
+		opts = append(opts, nkey)
+	}
+	if a.CA != "" {
+		opts = append(opts, nats.RootCAs(a.CA))
+	}
+	if a.Cert != "" {
+		opts = append(opts, nats.ClientCert(a.Cert, cmp.Or(a.Key, a.Cert)))
+	}
+	return connect(a.URL, opts...)
+}
+
+// connect does it.
+func connect(url string, opts ...nats.Option) (*Conn, error) {
+	nc, err := nats.Connect(url, append(opts, nats.Name("pitot"), nats.MaxReconnects(-1),
+		nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.Timeout(5*time.Second))...)
 	if err != nil {
+		var file *fs.PathError
+		var untrusted *tls.CertificateVerificationError
+		if errors.Is(err, nats.ErrAuthorization) || errors.As(err, &file) || errors.As(err, &untrusted) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted) {
+			err = fmt.Errorf("%w: %w", ErrRefused, err)
+		}
 		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
 	}
 	js, err := jetstream.New(nc)
@@ -98,11 +158,15 @@ func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte
 	return m.Data, nil
 }
 
-// Answer answers what is asked on a subject, each question in a goroutine of its own. When it
-// returns the server knows: nobody is told that there is no one.
+// Answer answers what is asked on a subject, each question in a goroutine of its own; an answer
+// that is nil is none. When it returns the server knows: nobody is told that there is no one.
 func (c *Conn) Answer(subject string, answer func(question []byte) []byte) error {
 	_, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
-		go func() { _ = m.Respond(answer(m.Data)) }() // whoever does not hear it asks again
+		go func() {
+			if a := answer(m.Data); a != nil {
+				_ = m.Respond(a) // whoever does not hear it asks again
+			}
+		}()
 	})
 	if err == nil {
 		err = c.nc.Flush()
@@ -133,6 +197,14 @@ func (c *Conn) Hear(subject string, hear func(word []byte)) error {
 	return nil
 }
 
+// Forget deletes a stream and what it keeps.
+func (c *Conn) Forget(ctx context.Context, stream string) error {
+	if err := c.js.DeleteStream(ctx, stream); err != nil {
+		return fmt.Errorf("delete stream %s: %w", stream, err)
+	}
+	return nil
+}
+
 // Keep makes a stream that keeps what is put on subjects, in files.
 func (c *Conn) Keep(ctx context.Context, stream string, subjects ...string) error {
 	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: subjects, Storage: jetstream.FileStorage, Duplicates: 5 * time.Minute})
@@ -152,19 +224,51 @@ func (c *Conn) Put(ctx context.Context, subject, id string, message []byte) erro
 }
 
 // Read hands over what a stream keeps, from its beginning and in order, until stop is called.
+// What was handed over is deleted from the stream soon after: whoever takes it has it then, and
+// whoever put it there still has it.
 func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id string, message []byte)) (stop func(), err error) {
+	of, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", stream, err)
+	}
 	consumer, err := c.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", stream, err)
 	}
+	var taken atomic.Uint64
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
 		take(m.Subject(), m.Headers().Get(jetstream.MsgIDHeader), m.Data())
+		if meta, err := m.Metadata(); err == nil {
+			taken.Store(meta.Sequence.Stream)
+		}
 	}, jetstream.PullMaxBytes(4<<20))
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", stream, err)
 	}
+	var own sync.WaitGroup
+	purging, end := context.WithCancel(context.WithoutCancel(ctx))
+	own.Go(func() {
+		tick := time.NewTicker(purgeEvery)
+		defer tick.Stop()
+		for purged := uint64(0); ; {
+			upTo := taken.Load()
+			select {
+			case <-purging.Done():
+				return
+			case <-tick.C:
+			}
+			if upTo > purged && of.Purge(purging, jetstream.WithPurgeSequence(upTo+1)) == nil { // else with the next
+				purged = upTo
+			}
+		}
+	})
 	return func() {
 		reading.Stop()
 		<-reading.Closed()
+		end()
+		own.Wait()
 	}, nil
 }
+
+// purgeEvery is how often what was taken is deleted, and how long it stays at least.
+const purgeEvery = time.Second

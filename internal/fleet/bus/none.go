@@ -8,7 +8,10 @@ import "context"
 type Server struct{}
 
 // Serve gives [ErrNone].
-func Serve(_, _ string) (*Server, error) { return nil, ErrNone }
+func Serve(Access, string) (*Server, error) { return nil, ErrNone }
+
+// Dial gives [ErrNone].
+func (*Server) Dial() (*Conn, error) { return nil, ErrNone }
 
 // URL is "".
 func (*Server) URL() string { return "" }
@@ -23,7 +26,7 @@ func (*Server) Close() {}
 type Conn struct{}
 
 // Dial gives [ErrNone].
-func Dial(_, _ string) (*Conn, error) { return nil, ErrNone }
+func Dial(Access) (*Conn, error) { return nil, ErrNone }
 
 // Close does nothing.
 func (*Conn) Close() {}
@@ -42,6 +45,9 @@ func (*Conn) Hear(string, func([]byte)) error { return ErrNone }
 
 // Keep gives [ErrNone].
 func (*Conn) Keep(context.Context, string, ...string) error { return ErrNone }
+
+// Forget gives [ErrNone].
+func (*Conn) Forget(context.Context, string) error { return ErrNone }
 
 // Put gives [ErrNone].
 func (*Conn) Put(context.Context, string, string, []byte) error { return ErrNone }

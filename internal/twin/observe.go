@@ -29,6 +29,10 @@ type Model interface {
 	// Pace has the duration of each step multiplied by what f says for the time
 	// it begins, in nanoseconds; nil ends it.
 	Pace(f func(start int64) float64)
+	// Brief has it hand on of each answer the first tokens and the last, these with all
+	// that came between. When they come is the same; where an engine dies, what had come of
+	// an answer may be untold. For those who ask for nothing else, in less than half the time.
+	Brief()
 }
 
 // Limited is an engine that takes only so many tokens of a prompt and its

@@ -133,7 +133,7 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 		t.left[c] = int(beyondDoubt*claims[c].Share*float64(e.count)) + 10
 	}
 	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(s.talks.src), Warmup: from, Window: window})
-	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(s.seed), Source: s.talks.src, Sink: t}))
+	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: briefly(d, s.seed), Source: s.talks.src, Sink: t}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

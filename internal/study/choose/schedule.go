@@ -160,12 +160,19 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	core := load.NewCore(load.Config{Arrivals: &bounded{arrivals, t}, Requests: total, Total: total})
 	asks := &asking{requests: slices.Concat(e.before[n-warm:], e.requests)}
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
-		Engine: d.Engine(s.seed), Source: asks, Sink: t, Content: asks.content,
+		Engine: briefly(d, s.seed), Source: asks, Sink: t, Content: asks.content,
 	}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s.outcome(t, rate), nil
+}
+
+// briefly makes the engine of a deployment, of whose answers only begin and end are asked.
+func briefly(d *deploy.Deployment, seed uint64) twin.Model {
+	e := d.Engine(seed)
+	e.Brief()
+	return e
 }
 
 // outcome is what was made of a load, by its tally.

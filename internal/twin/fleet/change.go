@@ -180,6 +180,9 @@ func (f *Fleet) renew(i int) {
 	m.Model = f.again(i)
 	m.Model.Watch(m.watch)
 	m.Model.Pace(f.pace)
+	if f.brief {
+		m.Model.Brief()
+	}
 	m.busy, m.held = false, nil
 	f.wait(i, math.MaxInt64)
 }

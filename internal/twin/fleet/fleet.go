@@ -26,6 +26,7 @@ type Fleet struct {
 	steps  func() int64 // of engines that step together
 	taken  int64
 	pace   func(start int64) float64
+	brief  bool
 	out    []twin.Emission
 }
 
@@ -227,6 +228,14 @@ func (f *Fleet) Pace(pace func(start int64) float64) {
 	f.pace = pace
 	for i := range f.of {
 		f.of[i].Pace(pace)
+	}
+}
+
+// Brief implements [twin.Model].
+func (f *Fleet) Brief() {
+	f.brief = true
+	for i := range f.of {
+		f.of[i].Brief()
 	}
 }
 

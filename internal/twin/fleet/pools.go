@@ -235,5 +235,11 @@ func (p *Pools) Pace(pace func(start int64) float64) {
 	p.then.Pace(pace)
 }
 
+// Brief implements [twin.Model].
+func (p *Pools) Brief() {
+	p.first.Brief()
+	p.then.Brief()
+}
+
 // Warm implements [twin.Warmable]: where prompts are computed.
 func (p *Pools) Warm(j twin.Job) { p.first.Warm(j) }

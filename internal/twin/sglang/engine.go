@@ -24,6 +24,7 @@ type Engine struct {
 	sigma float64
 	pace  func(at int64) float64
 	watch func(twin.StepInfo)
+	brief bool
 
 	now     int64
 	tree    *tree
@@ -65,6 +66,7 @@ type request struct {
 	matched  int
 
 	unsent   int
+	held     int // tokens that were not handed on
 	streamed bool
 	trace    twin.Trace
 }
@@ -105,6 +107,9 @@ func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
 
 // Pace implements [twin.Model].
 func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
+
+// Brief implements [twin.Model].
+func (e *Engine) Brief() { e.brief = true }
 
 // MaxModelLen implements [twin.Limited].
 func (e *Engine) MaxModelLen() int { return e.set.ContextLength }
@@ -347,8 +352,13 @@ func (e *Engine) process(p *plan) {
 		if finish == "" && r.streamed && r.unsent < e.set.StreamInterval {
 			continue
 		}
-		e.front.chunk(p.end, r, r.unsent, finish)
-		r.unsent, r.streamed = 0, true
+		if e.brief && finish == "" && r.streamed {
+			e.front.work(p.end, e.front.cost.PerChunk)
+			r.held, r.unsent = r.held+r.unsent, 0
+			continue
+		}
+		e.front.chunk(p.end, r, r.held+r.unsent, finish)
+		r.unsent, r.held, r.streamed = 0, 0, true
 	}
 }
 

@@ -25,7 +25,8 @@ type Engine struct {
 	pace    func(at int64) float64
 	watch   func(twin.StepInfo)
 	lock    *Lockstep // nil: its steps are its own
-	planned bool      // in lock step, what comes after the step that has ended
+	brief   bool
+	planned bool // in lock step, what comes after the step that has ended
 
 	now     int64
 	pool    *pool
@@ -64,6 +65,9 @@ func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
 // duration of every step, by the time at which it starts, besides the phases
 // of its own that the settings ask for.
 func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
+
+// Brief implements [twin.Model].
+func (e *Engine) Brief() { e.brief = true }
 
 // Settings are those it was made with.
 func (e *Engine) Settings() Settings { return e.set }
@@ -131,6 +135,9 @@ func (e *Engine) Step(now int64) twin.Step {
 		e.abortRequests()
 	}
 	for {
+		if e.brief && e.lock == nil {
+			e.front.leaveOut(min(e.stepEnd(), e.front.in.next()))
+		}
 		in, out, end := e.front.in.next(), e.front.out.next(), e.stepEnd()
 		at := min(in, out, end)
 		if at > now {

@@ -104,14 +104,29 @@ func (f *front) chunk(at int64, r *request, tokens int, finish string) {
 func (f *front) emission() (twin.Emission, bool) {
 	p := f.out.pop()
 	r := p.r
-	n := r.pending
-	r.pending = 0
+	n := r.held + r.pending
+	r.held, r.pending = 0, 0
 	if n == 0 {
 		return twin.Emission{}, false
 	}
+	r.begun = true
 	e := twin.Emission{ID: r.job.ID, At: p.at, Tokens: n, Finish: r.finish}
 	if r.finish != "" {
 		e.Trace = &r.trace
 	}
 	return e, true
+}
+
+// leaveOut takes chunks out that are neither a first nor a last one and are through before a
+// time, until which nothing joins them: their tokens are handed on with what comes after.
+func (f *front) leaveOut(before int64) {
+	for f.out.next() < before {
+		r := f.out.items[f.out.head].r
+		if !r.begun || r.finish != "" {
+			return
+		}
+		f.out.pop()
+		r.held += r.pending
+		r.pending = 0
+	}
 }

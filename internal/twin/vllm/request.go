@@ -33,6 +33,8 @@ type request struct {
 	listed int      // blocks that the pool was asked to cache
 
 	pending  int    // tokens on the way through the front end
+	begun    bool   // the first have come through
+	held     int    // tokens that have come through and were not handed on
 	finish   string // of the pending output
 	unsent   int    // tokens that wait for the stream interval
 	streamed bool   // a chunk has gone out

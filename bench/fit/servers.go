@@ -184,8 +184,11 @@ type Result struct {
 	Seed       uint64      `json:"seed"`
 	CPU        float64     `json:"cpu_s"` // of the calibration without the server
 	Loads      int         `json:"loads"`
+	Asked      []string    `json:"asked"` // the loads, as they were carried out
 	Parameters []Parameter `json:"parameters"`
 	Predicted  []Predicted `json:"predicted"`
+	// Values are those of all parameters of the fit.
+	Values map[string]float64 `json:"values"`
 }
 
 // Parameter is one of the fit, beside its truth.
@@ -224,6 +227,7 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 		number++
 		at := cpu()
 		r := l.In(12, 2).Serve(s.engine(number), number)
+		x.Asked = append(x.Asked, r.Dir)
 		serving += cpu() - at
 		if len(r.Recorded().TTFT) == 0 { // as of a run
 			return nil, nil
@@ -234,7 +238,9 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 		log.Fatalf("%s: %v", s.stated, err)
 	}
 	x.CPU, x.Loads = cpu()-begin-serving, len(fit.Runs)
+	x.Values = map[string]float64{}
 	for _, p := range fit.Parameters {
+		x.Values[p.Name] = p.Value
 		if v, ok := s.value[p.Name]; ok {
 			x.Parameters = append(x.Parameters, Parameter{p, v})
 		}

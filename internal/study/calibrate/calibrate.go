@@ -130,9 +130,12 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 	if s.Plan != nil && s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
 		each = max(each, time.Since(begin)/time.Duration(max(s.measured, 1)))
 	}
-	left := max(int(s.Time/each)-s.measured, 2)
-	if err := s.measureBothWays(ctx, s.choose(nearer, left/2), s.measured+left); err != nil {
-		return nil, err
+	for tooLong := -1; tooLong != s.tooLong; { // others in place of those that were not taken
+		tooLong = s.tooLong
+		left := max(int(s.Time/each)-s.measured, 2)
+		if err := s.measureBothWays(ctx, s.choose(nearer, left/2), s.measured+left); err != nil {
+			return nil, err
+		}
 	}
 	s.showLine("fitting")
 	return predict.FitFrom(s.Deployment, nearer, s.recordings)
@@ -144,7 +147,7 @@ func (s *series) choose(d *deploy.Deployment, n int) []predict.DesignLoad {
 	if s.tooLong > 0 {
 		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, s.tooLong*3/2) // three fifths of it are asked for
 	}
-	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds())
+	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds(), warmUp.Seconds())
 }
 
 // measureBothWays carries loads out in their order, and again in the opposite one. A

@@ -91,7 +91,7 @@ func fitOf(d *deploy.Deployment, shown []*Recording, wanted func(run int) bool) 
 // parametric learning", 2017, show that one such step is a fit without a part of the
 // data, but for a term of second order).
 func (f *fitter) of(wanted func(run int) bool) *fitter {
-	g := &fitter{parameters: f.parameters, usual: f.usual, d: f.d}
+	g := &fitter{parameters: f.parameters, usual: f.usual, d: f.d, scale: f.scale}
 	all := f.meanSlopes()
 	jac := make([][]float64, len(all))
 	at := 0

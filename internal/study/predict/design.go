@@ -14,6 +14,12 @@ import (
 // TTFT and TPOT of all others are predicted best (I-optimal design: Atkinson,
 // Donev and Tobias, Optimum Experimental Designs, with SAS, Oxford 2007, ch. 10),
 // given what the priors and the loads chosen before tell.
+//
+// The twin is not the server: what it lacks is off by some percent in each load, alike
+// in loads that are alike (Kennedy and O'Hagan, J. R. Statist. Soc. B 63, 425, 2001).
+// A design that took the twin for the truth would ask the one load that tells most of a
+// parameter again and again, and predict all others by what the twin lacks there (Box
+// and Draper, J. Am. Statist. Ass. 54, 622, 1959); this one goes where it has not been.
 
 // DesignLoad is a load that a calibration can run: users in a closed loop, whose
 // prompts and answers are between half of a length and one and a half of it.
@@ -26,11 +32,9 @@ type DesignLoad struct {
 // candidates are the loads that a deployment could be calibrated with: few users
 // and many, short prompts and long ones, short answers and longer ones.
 func candidates(d *deploy.Deployment) (list []DesignLoad) {
-	most := d.Settings.MaxNumSeqs
-	users := []int{1, 4, 16, 64}
-	if most < 64 {
-		users[3] = max(most, 2)
-	}
+	most := max(min(d.Settings.MaxNumSeqs, 64), 2)
+	users := slices.DeleteFunc([]int{1, 4, 16}, func(n int) bool { return n >= most })
+	users = append(users, most)
 	longest := max(min(d.Settings.MaxModelLen*3/5, 6000), 16) // half as much again, and an answer, must fit
 	for _, u := range users {
 		for _, in := range []int{64, 512, 2048, 6000} {
@@ -63,40 +67,45 @@ func (l DesignLoad) In(seconds, warmup float64) *Load {
 const mostInRun = 20_000
 
 // simulate is what a client would record of a load on the twin within so many
-// seconds, or of its first requests if these are many; it gives what part of the
-// time that was.
-func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64) (*Recording, float64) {
-	all := l.In(seconds, 0)
+// seconds behind the warm-up, or of its first requests if these are many; it gives what
+// part of the time that was.
+func (l DesignLoad) simulate(d *deploy.Deployment, seconds, warmup float64, seed uint64) (*Recording, float64) {
+	all := l.In(warmup+seconds, warmup)
 	all.Requests = mostSimulated + l.Users
 	r := all.Serve(d.Engine(seed), seed)
-	if n := len(r.Requests); n == all.Requests {
-		return r, min(max(r.Requests[n-1].Arrival/seconds, 0.01), 1)
+	n := len(r.Requests)
+	if n < all.Requests {
+		return r, 1
 	}
-	return r, 1
+	from := min(warmup, r.Requests[l.Users].Arrival) // each user has asked before
+	for i := range r.Requests {
+		r.Requests[i].measured = r.Requests[i].Arrival >= from
+	}
+	return r, min(max((r.Requests[n-1].Arrival-from)/seconds, 0.01), 1)
 }
 
 // mostSimulated is how many requests of a load are thought through, besides one for
 // each user: what more of them tell is in proportion.
 const mostSimulated = 60
 
-// informed is what a load would tell of the parameters, and how its mean TTFT and
-// TPOT depend on them.
+// informed is what a load would tell of the parameters and of what the twin lacks in its
+// TTFT and TPOT, in this order, and how its mean TTFT and TPOT depend on the parameters.
 type informed struct {
 	load  DesignLoad
-	info  [][]float64 // JᵀJ
-	means [][]float64 // change of the logarithm of each with that of each parameter
+	info  [][]float64  // JᵀJ
+	means [2][]float64 // change of the logarithm of each with that of each parameter
 }
 
 // informs works it out on the deployment as far as it is known.
-func (f *fitter) informs(l DesignLoad, seconds float64) informed {
+func (f *fitter) informs(l DesignLoad, seconds, warmup float64) informed {
 	const h = 0.4
-	r, part := l.simulate(&f.d, seconds, 77) // the replays have other chances
+	r, part := l.simulate(&f.d, seconds, warmup, 77) // the replays have other chances
 	c := compare(r, &f.d)
 	k := len(f.parameters)
-	x := informed{load: l, info: square(k), means: make([][]float64, 2)}
+	x := informed{load: l, info: square(k + 2)}
 	centre := c.momentsOf(c.replayed(&f.d, 1))
 	none := c.residuals(centre)
-	jac := make([][]float64, k)
+	jac := make([][]float64, k, k+2)
 	for i := range x.means {
 		x.means[i] = make([]float64, k)
 	}
@@ -117,65 +126,135 @@ func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 		}
 	}
 	if n := len(none); n > 0 {
+		ttft, tpot := c.levels()
+		jac = append(jac, ttft, tpot)
 		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
 	}
 	return x
 }
 
-// informsAll works it out for each load of a list.
-func (f *fitter) informsAll(list []DesignLoad, seconds float64) []informed {
-	all := make([]informed, len(list))
-	InParallel(len(list), func(i int) { all[i] = f.informs(list[i], seconds) })
-	return all
+// design is what is known of the parameters, and of what the twin lacks in TTFT and
+// TPOT of each load that could be measured.
+type design struct {
+	loads      []informed
+	parameters int
+	precision  [][]float64 // of the parameters, then of TTFT and TPOT of each load
 }
 
-// predictionVariance is the mean over loads of the variance of the logarithms of their mean
-// TTFT and TPOT, if the parameters' covariance is as given.
-func predictionVariance(cov [][]float64, of []informed) float64 {
-	sum, n := 0.0, 0.0
-	for i := range of {
-		for _, g := range of[i].means {
-			n++
-			for a := range g {
-				for b := range g {
-					sum += g[a] * cov[a][b] * g[b]
+// newDesign works out what each load of a list would tell, with this known of the
+// parameters.
+func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision [][]float64) *design {
+	k := len(f.parameters)
+	g := &design{make([]informed, len(list)), k, square(k + 2*len(list))}
+	InParallel(len(list), func(i int) { g.loads[i] = f.informs(list[i], seconds, warmup) })
+	for i := range precision {
+		copy(g.precision[i], precision[i])
+	}
+	lacking := square(len(list))
+	for i, a := range list {
+		for j, b := range list {
+			lacking[i][j] = lacks * lacks * math.Exp(-a.unlike(float64(b.Users), float64(b.Input), float64(b.Output))/alikeWithin)
+		}
+	}
+	lacking = inverse(lacking)
+	for i := range lacking {
+		for j := range lacking {
+			for m := range 2 {
+				g.precision[k+2*i+m][k+2*j+m] = lacking[i][j]
+			}
+		}
+	}
+	return g
+}
+
+// lacks is how far off the twin is in a load for what it has no parameter of, as a
+// standard deviation of the logarithm; it is alike in loads that differ by less than a
+// factor of e to the power of alikeWithin.
+const lacks, alikeWithin = 0.1, 2.0
+
+// unlike is how far a load is from another, by the logarithms of what they ask.
+func (l DesignLoad) unlike(users, input, output float64) float64 {
+	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
+	return off(l.Users, users) + off(l.Input, input) + off(l.Output, output)
+}
+
+// with is the precision once a load is measured too, counting what it tells from such a
+// place on: 0 for all, g.parameters for what the twin lacks there alone.
+func (g *design) with(load, from int) [][]float64 {
+	m := square(len(g.precision))
+	addTo(m, g.precision, 1)
+	at := func(i int) int {
+		if i < g.parameters {
+			return i
+		}
+		return g.parameters + 2*load + i - g.parameters
+	}
+	info := g.loads[load].info
+	for i := from; i < len(info); i++ {
+		for j := from; j < len(info); j++ {
+			m[at(i)][at(j)] += shrink * info[i][j]
+		}
+	}
+	return m
+}
+
+// variance is the mean over loads of the variance of the logarithms of their mean TTFT
+// and TPOT, with such a precision.
+func (g *design) variance(precision [][]float64) float64 {
+	cov := inverse(precision)
+	sum := 0.0
+	for i := range g.loads {
+		for m, slope := range g.loads[i].means {
+			at := g.parameters + 2*i + m
+			sum += cov[at][at]
+			for a := range slope {
+				sum += 2 * slope[a] * cov[a][at]
+				for b := range slope {
+					sum += slope[a] * cov[a][b] * slope[b]
 				}
 			}
 		}
 	}
-	return sum / n
+	return sum / float64(2*len(g.loads))
+}
+
+// best is the load with which the variance would be least, and what it then is.
+func (g *design) best() (load int, variance float64) {
+	each := make([]float64, len(g.loads))
+	InParallel(len(each), func(i int) { each[i] = g.variance(g.with(i, 0)) })
+	for i, v := range each {
+		if v < each[load]*0.999 {
+			load = i
+		}
+	}
+	return load, each[load]
 }
 
 // shrink is by how much a load tells less than its moments do if each is taken
 // for itself: they go together.
 const shrink = 0.2
 
-// Choose gives so many loads, each of so many seconds, that together tell most of
-// the deployment's parameters, the best first, beside the runs that there are. A
-// load may come twice.
-func Choose(d *deploy.Deployment, known []*Recording, n int, seconds float64) []DesignLoad {
+// Choose gives so many loads, each measured for so many seconds behind its warm-up,
+// that together tell most of the deployment's parameters and of what the twin lacks,
+// the best first, beside the runs that there are. A load may come twice.
+func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup float64) []DesignLoad {
 	f := &fitter{}
 	f.parameters, f.usual = priors(d)
 	f.d = f.usual
-	all := f.informsAll(candidates(&f.d), seconds)
 	precision := square(len(f.parameters))
 	for i := range precision {
 		p := f.parameters[i]
 		precision[i][i] = 1 / (p.sd * p.sd)
 	}
+	g := f.newDesign(candidates(&f.d), seconds, warmup, precision)
 	for _, r := range known { // as the loads that are most like them
-		addTo(precision, all[nearest(all, r)].info, shrink)
+		g.precision = g.with(g.nearest(r), 0)
 	}
 	var chosen []DesignLoad
 	for range n {
-		best, at := math.Inf(1), 0
-		for i := range all {
-			if v := predictionVariance(inverse(plus(precision, all[i].info, shrink)), all); v < best*0.999 {
-				best, at = v, i
-			}
-		}
-		addTo(precision, all[at].info, shrink)
-		chosen = append(chosen, all[at].load)
+		at, _ := g.best()
+		g.precision = g.with(at, 0)
+		chosen = append(chosen, g.loads[at].load)
 	}
 	return chosen
 }
@@ -192,35 +271,33 @@ type NextLoad struct {
 
 // next finds it, for parameters whose logarithms have this covariance.
 func (f *fitter) next(cov [][]float64) NextLoad {
-	const seconds = 20.0
-	all := f.informsAll(candidates(&f.d), seconds)
-	pct := func(variance float64) float64 { return 100 * math.Sqrt(variance) }
-	x := NextLoad{Seconds: seconds, NowPct: pct(predictionVariance(cov, all)), ThenPct: math.Inf(1)}
+	const seconds, warmup = 20.0, 2.0
 	c := square(len(cov))
 	addTo(c, cov, 1)
 	for i := range c {
 		c[i][i] += 1e-9 // of what is at its bound
 	}
-	precision := inverse(c)
-	for i := range all {
-		if v := pct(predictionVariance(inverse(plus(precision, all[i].info, shrink)), all)); v < x.ThenPct {
-			x.ThenPct, x.DesignLoad = v, all[i].load
-		}
+	g := f.newDesign(candidates(&f.d), seconds, warmup, inverse(c))
+	for _, c := range f.runs { // which parameters they tell is in cov
+		g.precision = g.with(g.nearest(c.run), g.parameters)
 	}
+	pct := func(variance float64) float64 { return 100 * math.Sqrt(variance) }
+	x := NextLoad{Seconds: seconds, NowPct: pct(g.variance(g.precision))}
+	at, then := g.best()
+	x.DesignLoad, x.ThenPct = g.loads[at].load, pct(then)
 	return x
 }
 
 // nearest is the load that a run is most like.
-func nearest(all []informed, r *Recording) int {
+func (g *design) nearest(r *Recording) int {
 	in, out, n := 0.0, 0.0, 0.0
 	for _, q := range r.Requests {
 		in, out, n = in+float64(q.Input), out+float64(q.Output), n+1
 	}
-	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
+	users := r.running()
 	best, at := math.Inf(1), 0
-	for i := range all {
-		l := all[i].load
-		if v := off(l.Users, r.running()) + off(l.Input, in/n) + off(l.Output, out/n); v < best {
+	for i := range g.loads {
+		if v := g.loads[i].load.unlike(users, in/n, out/n); v < best {
 			best, at = v, i
 		}
 	}
@@ -234,14 +311,6 @@ func addTo(m, b [][]float64, f float64) {
 			m[i][j] += f * b[i][j]
 		}
 	}
-}
-
-// plus is a matrix and so much of another.
-func plus(a, b [][]float64, f float64) [][]float64 {
-	m := square(len(a))
-	addTo(m, a, 1)
-	addTo(m, b, f)
-	return m
 }
 
 // Center is the deployment roughly as the runs have it, without how sure that is and

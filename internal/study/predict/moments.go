@@ -37,7 +37,7 @@ type comparison struct {
 
 // quantilesFitted are those of TTFT, TPOT and stall that are compared, besides
 // the means.
-var quantilesFitted = []float64{.1, .25, .5, .75, .9, .99}
+var quantilesFitted = [...]float64{.1, .25, .5, .75, .9, .99}
 
 // leastGroup is how many requests or gaps a group must have; few are enough for a mean
 // and a median: of long prompts ten seconds have no more.
@@ -333,11 +333,37 @@ func (c *comparison) residuals(got []moment) []float64 {
 		}
 		r := float64(knee)
 		if !math.IsNaN(got[i].log) {
-			r = (got[i].log - m.log) / math.Hypot(math.Sqrt2*m.se, math.Hypot(grain, c.pace))
+			r = (got[i].log - m.log) / c.error(m)
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// error is the standard error of how far a replay is from a moment of the run.
+func (c *comparison) error(m moment) float64 {
+	return math.Hypot(math.Sqrt2*m.se, math.Hypot(grain, c.pace))
+}
+
+// levels are the changes of the residuals with the logarithm of all that has TTFT in it,
+// and with that of all that has the time from chunk to chunk.
+func (c *comparison) levels() (ttft, tpot []float64) {
+	const of = 1 + len(quantilesFitted) // moments of a distribution
+	for i, m := range c.moments {
+		if math.IsNaN(m.log) {
+			continue
+		}
+		level := 1 / c.error(m)
+		switch {
+		case i == 3*of+gapKinds: // a width, which no level moves
+			ttft, tpot = append(ttft, 0), append(tpot, 0)
+		case i < of || i > 3*of+gapKinds:
+			ttft, tpot = append(ttft, level), append(tpot, 0)
+		default:
+			ttft, tpot = append(ttft, 0), append(tpot, level)
+		}
+	}
+	return ttft, tpot
 }
 
 func meanSD(v []float64) (mean, sd float64) {

@@ -23,6 +23,7 @@ const (
 	colContext        // tokens that these looked back on
 	colToken          // prompt tokens computed in the gap: those of requests whose first token ends it
 	colPrefill        // whether there are such requests
+	colPrompt         // how many
 	colArrival        // requests that were sent during the gap
 	columns
 )
@@ -116,6 +117,7 @@ func (g *regression) addGaps(r *Recording) {
 			for _, e := range prompts[after(prompts, from+smear):after(prompts, to+smear)] {
 				x[colToken] += e.tokens
 				x[colPrefill] = 1
+				x[colPrompt]++
 			}
 			x[colArrival] = float64(before(sents, to) - before(sents, from))
 			g.n++
@@ -167,7 +169,7 @@ func (g *regression) solve() (c [columns]float64) {
 				m[i][j] = g.m[a][b]
 			}
 			m[i][i] *= 1 + 1e-9
-			if a == colPrefill { // prompts of one length: the tokens take the cost
+			if a == colPrefill || a == colPrompt { // prompts of one length: the tokens take the cost
 				m[i][i] *= 1 + 1e-3
 			}
 		}
@@ -244,6 +246,7 @@ func (g *regression) begin(d *deploy.Deployment, runs []*Recording, slow *slowne
 	}
 	setIfPositive(&e.PerRequest, c[colRow])
 	setIfPositive(&e.PerPrefill, c[colPrefill])
+	setIfPositive(&e.PerPrompt, c[colPrompt])
 	rest := *d
 	rest.Efficiency.PerStep = 0
 	setIfPositive(&e.PerStep, c[colStep]-rest.Parts(&twin.Batch{Tokens: 1, Logits: 1}).Total())

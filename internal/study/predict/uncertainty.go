@@ -53,7 +53,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 		mean[l], sd = meanSD(v)
 		variance[l] = sd * sd
 	}
-	w := weights(mean)
+	w := f.weights(mean)
 	// info is JᵀWJ; scatter is JᵀW·Σ·WJ, Σ being the covariance of residuals.
 	info, scatter := square(k), square(k)
 	var jacs, pulls [seeds][][]float64

@@ -279,7 +279,7 @@ func (d *Deployment) checkKnobs() error {
 		name    string
 		v, most time.Duration
 	}{
-		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute},
+		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute}, {"prompt_overhead", e.PerPrompt, time.Minute},
 		{"layer_overhead", e.PerLayer, time.Second}, {"launch_overhead", e.PerLaunch, time.Second}, {"allreduce_latency", e.Collective, time.Second}, {"exchange_latency", e.Exchange, time.Second},
 		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
 		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},

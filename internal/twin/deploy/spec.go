@@ -206,6 +206,7 @@ var settings = []setting{
 	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
 	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
+	{[]string{"prompt_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
 	{[]string{"layer_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
 	{[]string{"launch_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
 	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},

@@ -23,6 +23,7 @@ type Efficiency struct {
 	PerStep       time.Duration // sampling, the host's part that nothing hides; negative until filled in from the host's class
 	PerRequest    time.Duration // of a step, for each row; likewise
 	PerPrefill    time.Duration // of a step with stretches of prompts
+	PerPrompt     time.Duration // of each stretch in it: tokens that kernels pad it with, what the host does for it; 0 unless fitted
 	PerLaunch     time.Duration // of a layer that is in no CUDA graph: the host launches its kernels one by one, which they hide if they take longer
 	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
 	Collective    time.Duration // latency of one all-reduce
@@ -594,7 +595,7 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 	kernels := p.Total()
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
 	if len(b.Prefills) > 0 {
-		p.Overhead += h.e.PerPrefill.Seconds()
+		p.Overhead += h.e.PerPrefill.Seconds() + float64(len(b.Prefills))*h.e.PerPrompt.Seconds()
 	}
 	return p.times(h.e.Scale)
 }

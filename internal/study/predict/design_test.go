@@ -1,0 +1,32 @@
+package predict
+
+import (
+	"slices"
+	"testing"
+
+	"pitot/internal/twin/deploy"
+)
+
+// A calibration goes where it has not been: it asks no load twice while another tells
+// more, and long prompts of a single user are among what it asks.
+func TestChoose(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
+	t.Parallel()
+	d, err := deploy.Parse("qwen2.5-0.5b@l4?max_num_seqs=16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := Choose(d, nil, 10, 10, 2)
+	alone := false
+	for i, l := range chosen {
+		alone = alone || l.Users == 1 && l.Input >= 2048
+		if slices.Contains(chosen[:i], l) {
+			t.Errorf("%+v twice in %+v", l, chosen)
+		}
+	}
+	if !alone {
+		t.Errorf("no long prompts of a single user in %+v", chosen)
+	}
+}

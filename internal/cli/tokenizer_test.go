@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -76,6 +77,12 @@ func TestTokenizerWithoutUsage(t *testing.T) {
 	}
 	if got := run.Target.Server["tokenizer"]; !strings.HasPrefix(got, "Unigram, ") || !strings.Contains(got, "SHA-256") {
 		t.Errorf("run.json says of the tokenizer %q", got)
+	}
+	// Two tokens an event, each 3 ms at least behind the one before: the common counter has the
+	// same tokens as the throughput, which is of the same count.
+	w, output := run.Points[0].Window, run.Points[0].Throughput.OutputTokensPerS
+	if rate, speed := w["common_tokens_per_s"], w["common_speed"]; output == nil || math.Abs(rate-*output) > .01**output || speed <= 0 || speed > 2/.003 {
+		t.Errorf("common tok/s %g of %v, speed %g", rate, output, speed)
 	}
 	rows, each := 0, 0
 	for f, err := range record.Frames(dir) {

@@ -4,6 +4,7 @@ package cost
 // is good that is within the limits of the objective, and so are its tokens.
 type Rates struct {
 	Requests, Input, Output  *float64
+	Cached                   *float64 // of the input, what came from a prompt cache
 	GoodRequests, GoodOutput *float64
 }
 
@@ -40,7 +41,7 @@ func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 		if r.Input == nil && p.Tokens.Input > 0 || r.Output == nil && p.Tokens.Output > 0 {
 			return Bill{}, false
 		}
-		b.PerHour = 3600 * p.OfTokens(or0(r.Input), or0(r.Output))
+		b.PerHour = 3600 * (p.OfTokens(or0(r.Input), or0(r.Output)) - p.saved(min(or0(r.Cached), or0(r.Input))))
 	default:
 		return Bill{}, false
 	}
@@ -74,6 +75,14 @@ func or0(x *float64) float64 {
 // OfTokens is what a provider asks for so many tokens, USD, after the discount.
 func (p Price) OfTokens(input, output float64) float64 {
 	return (input*p.Tokens.Input + output*p.Tokens.Output) / 1e6 * (1 - p.Discount)
+}
+
+// saved is what a provider asks less for so many input tokens of its prompt cache, USD.
+func (p Price) saved(cached float64) float64 {
+	if p.Tokens.Cached == nil {
+		return 0
+	}
+	return cached * (p.Tokens.Input - *p.Tokens.Cached) / 1e6 * (1 - p.Discount)
 }
 
 // OfTime is what so many GPUs cost for a time in seconds, USD, after the discount.

@@ -46,9 +46,18 @@ func TestBill(t *testing.T) {
 	near(t, "owned, with power measured", b.PerGPUHour, 1.05)
 
 	// A provider's 20,000 tokens in and 5,000 out a second at 0.15 and 0.60 $/M.
-	b, _ = Price{Tokens: Tokens{.15, .6}}.Bill(0, nil, r)
+	b, _ = Price{Tokens: Tokens{Input: .15, Output: .6}}.Bill(0, nil, r)
 	near(t, "an hour of tokens", &b.PerHour, 3600*(.003+.003))
 	near(t, "all of it by the output", b.MOutput, 1.2)
+	// Of these 20,000, half from its prompt cache at half the price.
+	cached, half := .075, 10_000.
+	sold, of := Price{Tokens: Tokens{Input: .15, Cached: &cached, Output: .6}}, r
+	of.Cached = &half
+	c, _ := sold.Bill(0, nil, of)
+	near(t, "with a cache", &c.PerHour, 3600*(.0015+.00075+.003))
+	if sold.Tokens.String() != "0.15/0.075/0.6" {
+		t.Error(sold.Tokens.String())
+	}
 	if b.PerGPUHour != nil {
 		t.Error("a provider's GPU has a price")
 	}
@@ -56,7 +65,7 @@ func TestBill(t *testing.T) {
 
 // What is not known is no cost, and nothing is no divisor.
 func TestUnknown(t *testing.T) {
-	gpu, tokens := Price{GPU: GPU{Hour: 1}}, Price{Tokens: Tokens{1, 1}}
+	gpu, tokens := Price{GPU: GPU{Hour: 1}}, Price{Tokens: Tokens{Input: 1, Output: 1}}
 	for name, c := range map[string]struct {
 		Price
 		gpus int
@@ -99,7 +108,7 @@ func TestIdleAndInterval(t *testing.T) {
 		if !ok || ci[0] > *b.MOutput*(1+1e-12) || ci[1] < *b.MOutput*(1-1e-12) || math.Abs(ci[0] / *at.MOutput - 1) > 1e-12 {
 			t.Errorf("%v of %g", ci, *b.MOutput)
 		}
-		sold := Price{Tokens: Tokens{1, 2}}
+		sold := Price{Tokens: Tokens{Input: 1, Output: 2}}
 		bill, _ := sold.Bill(0, nil, Rates{Input: &out, Output: &out})
 		if same := sold.Idle(bill, idle); *same.MOutput != *bill.MOutput {
 			t.Error("a provider charges for idle time")
@@ -165,7 +174,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 		if p, err := ParseTokens(text); err == nil && !p.None() {
-			if again, err := ParseTokens(p.String()); err != nil || again != p {
+			if again, err := ParseTokens(p.String()); err != nil || again.String() != p.String() {
 				t.Errorf("%q is written %q, read %+v, %v", text, p, again, err)
 			}
 		}

@@ -67,10 +67,13 @@ func (o Owned) Electricity(watts *float64) float64 {
 }
 
 // Tokens is what a provider asks for a million tokens, USD.
-type Tokens struct{ Input, Output float64 }
+type Tokens struct {
+	Input, Output float64
+	Cached        *float64 // of input that came from the provider's prompt cache, nil where it is priced as other input
+}
 
 // None says that no price is known.
-func (t Tokens) None() bool { return t == Tokens{} }
+func (t Tokens) None() bool { return t.Input == 0 && t.Output == 0 && t.Cached == nil }
 
 // The largest numbers that are taken for a price: more is a slip.
 const (
@@ -145,14 +148,20 @@ func (g GPU) String() string {
 
 // ParseTokens reads what a provider asks for a million input and output tokens, USD:
 // "0.15/0.60".
-func ParseTokens(text string) (Tokens, error) {
-	in, out, ok := strings.Cut(text, "/")
-	a, okIn := number(in, 0, mostPerHour)
-	b, okOut := number(out, 0, mostPerHour)
-	if !ok || !okIn || !okOut {
-		return Tokens{}, say.Errorf("%q is not IN/OUT", text).WithHint("for example 0.15/0.60")
+func ParseTokens(text string) (t Tokens, err error) {
+	parts := strings.Split(text, "/")
+	var x [3]float64
+	ok := len(parts) == 2 || len(parts) == 3
+	for i := 0; ok && i < len(parts); i++ {
+		x[i], ok = number(parts[i], 0, mostPerHour)
 	}
-	return Tokens{a, b}, nil
+	switch {
+	case !ok:
+		return Tokens{}, say.Errorf("%q is not IN/OUT or IN/CACHED/OUT", text).WithHint("for example 0.15/0.60, or 0.15/0.075/0.60 where input from the prompt cache has a price of its own")
+	case len(parts) == 3:
+		return Tokens{Input: x[0], Cached: &x[1], Output: x[2]}, nil
+	}
+	return Tokens{Input: x[0], Output: x[1]}, nil
 }
 
 // String is the price as it is written, "" for none.
@@ -160,7 +169,11 @@ func (t Tokens) String() string {
 	if t.None() {
 		return ""
 	}
-	return say.Exact(t.Input) + "/" + say.Exact(t.Output)
+	in := say.Exact(t.Input)
+	if t.Cached != nil {
+		in += "/" + say.Exact(*t.Cached)
+	}
+	return in + "/" + say.Exact(t.Output)
 }
 
 // ParseShare reads a share that is at least 0 and below 1: "30%" or "0.3".

@@ -9,6 +9,10 @@ import (
 // it was measured.
 func (f *Fold) cost(p *result.Point) *result.Cost {
 	rates := cost.Rates{Requests: p.Throughput.RequestsPerS, Input: p.Throughput.InputTokensPerS, Output: p.Throughput.OutputTokensPerS}
+	if share, ok := p.Window["cached_share"]; ok && rates.Input != nil {
+		cached := share * *rates.Input
+		rates.Cached = &cached
+	}
 	if p.Goodput != nil {
 		rates.GoodRequests, rates.GoodOutput = &p.Goodput.RequestsPerS, p.Goodput.OutputTokensPerS
 	}
@@ -19,6 +23,10 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		return nil
 	}
 	c := Cost(price, f.setup.Listed, bill)
+	if common := p.Window["common_tokens_per_s"]; common > 0 {
+		usd := bill.PerHour / 3600 / common * 1e6
+		c.USDPerMCommon = &usd
+	}
 	if o := price.GPU.Owned; o.KWh > 0 {
 		c.Electricity = &result.Electricity{USDPerGPUHour: o.Electricity(watts) * (1 - price.Discount), WattsPerGPU: o.Watts, Measured: watts != nil}
 		if watts != nil {

@@ -127,6 +127,12 @@ func Definitions() []Definition {
 		}
 		return float64(f.flow.texts) / f.conditions.Seconds(), ""
 	}}
+	of[metric.CommonRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+		return f.flow.common.rate(f.conditions.Seconds())
+	}}
+	of[metric.CommonSpeed] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+		return f.flow.common.speed()
+	}}
 	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
 		if p.PrefixCache == nil {
 			return 0, "what requests share is not known"

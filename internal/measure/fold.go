@@ -81,6 +81,7 @@ type flow struct {
 	byTokenizer        bool
 	texts, generating  int64 // texts that were given a vector or a score, and requests that are answered with tokens
 	noUsage            int64 // answers whose tokens a tokenizer counted, for want of a usage
+	common             common
 }
 
 // NewFold begins a point, all of which stays in memory.
@@ -371,6 +372,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		w.expected += visible
 		w.observed += s.Tokens
 	}
+	w.common.add(r, s, window)
 	if r.OutputPlanned != 0 {
 		w.generating++
 	}

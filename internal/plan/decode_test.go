@@ -197,7 +197,7 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--gpu-price 5kr"}, `--gpu-price: "5kr" is no price of a GPU and hour`, "give USD, as 2.49, or what it costs its owner: owned:30000,4y,700W,0.12/kWh"},
 		{sources{args: "--gpu-price owned:5,4"}, `--gpu-price: "4" is not years, as 4y`, "for example owned:30000,4y,700W,0.12/kWh: purchase in USD, years, power and USD for a kilowatt-hour"},
 		{sources{args: "--discount 100%"}, `--discount: "100%" is no share below 100%`, "for example 30%"},
-		{sources{args: "--token-price 5"}, `--token-price: "5" is not IN/OUT`, "for example 0.15/0.60"},
+		{sources{args: "--token-price 5"}, `--token-price: "5" is not IN/OUT or IN/CACHED/OUT`, "for example 0.15/0.60, or 0.15/0.075/0.60 where input from the prompt cache has a price of its own"},
 		{sources{args: "--header sk-secret"}, "--header: not NAME=VALUE", ""},
 		{sources{args: "--header Host=x"}, "--header: header Host is Pitot's own to set", ""},
 		{sources{args: "--proxy https://u:sk-secret@h"}, "--proxy: not the URL of an HTTP proxy", "for example http://proxy.example:3128"},

@@ -366,7 +366,7 @@ func Settings() []Setting {
 			value: field(gpuPrice(), func(g *Good) *cost.GPU { return &g.GPUPrice })},
 		{Name: "token-price", Verbs: measuring, Group: groupJudge, Arg: "IN/OUT",
 			Clashes: []Clash{{"gpu-price", "GPUs are paid by the hour or their tokens by the million: leave one of them out"}},
-			Help:    "price of a million input and output tokens, USD",
+			Help:    "price of a million input and output tokens, USD; of input from the provider's prompt cache between them, IN/CACHED/OUT: it is paid for what the usage of answers says was cached",
 			value:   field(tokenPrice(), func(g *Good) *cost.Tokens { return &g.TokenPrice })},
 		{Name: "discount", Verbs: measuring, Group: groupJudge, Arg: "SHARE", Default: "0%",
 			Help:  "share of the price that is taken off, as 50% for a batch window",

@@ -308,7 +308,7 @@ func checkWords() map[string]sayings {
 		result.CheckEarlyStops: {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckUsage:      {advice: "Find out what the server counts: these counts are impossible and are left out."},
 		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
-			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's."}},
+			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay: common tok/s is then what to compare."}},
 		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
 		result.CheckHidden:    {advice: "Read TTFT as the time to the first visible token."},
 		result.CheckPrefixCache: {

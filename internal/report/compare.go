@@ -331,6 +331,13 @@ func (m *PairModel) needed(p *compare.Pair) {
 
 // left says which metrics are not compared, once for each reason.
 func (m *PairModel) left(p *compare.Pair) {
+	var costs []string
+	for _, c := range p.Costs {
+		costs = append(costs, "a "+c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
+	}
+	if len(costs) > 0 {
+		m.Notes = append(m.Notes, "cost, by price and rate: "+strings.Join(costs, "; "))
+	}
 	var reasons []string
 	of := map[string][]string{}
 	for _, l := range p.Left {
@@ -342,6 +349,14 @@ func (m *PairModel) left(p *compare.Pair) {
 	for _, why := range reasons {
 		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+say.Plain(why))
 	}
+}
+
+// dollarsOf is a cost, or that it is not known.
+func dollarsOf(usd *float64) string {
+	if usd == nil {
+		return say.Unknown
+	}
+	return "$" + say.Quantity(*usd)
 }
 
 // mostNamed is how many changes the verdict names.

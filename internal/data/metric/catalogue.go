@@ -28,6 +28,9 @@ const (
 	InputsRate     Name = "inputs/s"
 	InputRate      Name = "input tok/s"
 	OutputRate     Name = "output tok/s"
+	CommonRate     Name = "common tok/s"
+	CommonSpeed    Name = "common speed"
+	CommonCost     Name = "common cost"
 	Goodput        Name = "goodput"
 	GoodOutputRate Name = "good tok/s"
 	Attained       Name = "attained"
@@ -99,6 +102,8 @@ var all = Catalogue{
 	{Name: InputsRate, Key: "window.inputs_per_s", Label: "inputs", Help: "texts whose vector or score came in the window: requests a second, times the texts of each", Of: Window, Unit: InputsPerS, Better: Higher, Show: Data},
 	{Name: InputRate, Key: "input_tokens_per_s", Label: "input", Help: "prompt tokens, by when the first token of their answer came", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
 	{Name: OutputRate, Key: "output_tokens_per_s", Label: "output", Help: "output tokens that came in the window", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher, Also: []Name{"tok/s", "throughput"}, Compared: []string{Value}, Show: Headline},
+	{Name: CommonRate, Key: "window.common_tokens_per_s", Label: "output by --tokenizer", Help: "output tokens that came in the window as --tokenizer counts their text: one counter for servers of any tokenizer; without reasoning that is not shown", Of: Window, Unit: TokensPerS, Better: Higher, Show: Data},
+	{Name: CommonSpeed, Key: "window.common_speed", Label: "speed by --tokenizer", Help: "of the answers that ended in the window, such tokens behind the first event by the time from first token to last, all together: how fast one user's answer comes", Of: Window, Unit: TokensPerS, Better: Higher, Stream: true, Show: Data},
 	{Name: Goodput, Key: "goodput.requests_per_s", Label: "goodput", Help: "requests of those due that were within the SLO", Of: Window, Unit: RequestsPerS, Better: Higher, Compared: []string{Value}, Show: Headline},
 	{Name: GoodOutputRate, Key: "goodput.output_tokens_per_s", Label: "good output", Help: "output tokens of those requests", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
 	{Name: Attained, Key: "slo.attained", Label: "in SLO", Help: "share of all due that ended well within every limit", Of: Window, Unit: Share, Better: Higher, Compared: []string{Value}, Show: Row},
@@ -111,6 +116,7 @@ var all = Catalogue{
 	{Name: GoodOutputCost, Key: "cost.usd_per_m_good_output", Label: "cost within the SLO", Help: "dollars for a million output tokens of requests within the SLO", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: InputCost, Key: "cost.usd_per_m_input", Label: "cost of input", Help: "dollars for a million input tokens: all that is paid, by them", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: TokenCost, Key: "cost.usd_per_m_tokens", Label: "blended cost", Help: "dollars for a million tokens, input and output together", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: CommonCost, Key: "cost.usd_per_m_common", Label: "cost by --tokenizer", Help: "dollars for a million output tokens as --tokenizer counts them: comparable between tokenizers", Of: Window, Unit: USDPerMTokens, Better: Lower},
 	{Name: RequestCost, Key: "cost.usd_per_request", Label: "cost of a request", Help: "dollars for a request that was answered", Of: Window, Unit: USDPerRequest, Better: Lower},
 	{Name: OutputEnergy, Key: "energy.joules_per_output_token", Label: "energy", Help: "joules of the GPUs for an output token", Of: Window, Unit: JoulesPerToken, PerToken: true, Better: Lower},
 	{Name: GoodEnergy, Key: "energy.joules_per_good_token", Label: "energy within the SLO", Help: "joules of the GPUs for an output token of requests within the SLO", Of: Window, Unit: JoulesPerToken, PerToken: true, Better: Lower},

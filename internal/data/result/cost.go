@@ -13,6 +13,7 @@ type Cost struct {
 	USDPerMOutput     *float64 `json:"usd_per_m_output"`
 	USDPerMTokens     *float64 `json:"usd_per_m_tokens,omitempty"` // input and output
 	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`      // of requests within the objective
+	USDPerMCommon     *float64 `json:"usd_per_m_common,omitempty"` // output tokens as --tokenizer counts them
 	USDPerRequest     *float64 `json:"usd_per_request,omitempty"`
 	USDPerGoodRequest *float64 `json:"usd_per_good_request,omitempty"`
 

@@ -94,6 +94,8 @@ func (c *Cost) figure(key, unknown string) (value *float64, ci95 *[2]float64, wh
 		value = c.USDPerMTokens
 	case "usd_per_m_good_output":
 		value = c.USDPerMGoodOutput
+	case "usd_per_m_common":
+		value = c.USDPerMCommon
 	case "usd_per_request":
 		value = c.USDPerRequest
 	}

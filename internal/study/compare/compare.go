@@ -70,9 +70,10 @@ type Pair struct {
 	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
 	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
 	Rows        []Row     `json:"rows"`
-	Left        []Left    `json:"not_compared"`  // metrics that are not compared
-	Notes       []string  `json:"notes"`         // points that were left out; what numbers of other instruments mean
-	Why         string    `json:"why,omitempty"` // why nothing is compared
+	Costs       []Cost    `json:"costs,omitempty"` // of runs that have a price
+	Left        []Left    `json:"not_compared"`    // metrics that are not compared
+	Notes       []string  `json:"notes"`           // points that were left out; what numbers of other instruments mean
+	Why         string    `json:"why,omitempty"`   // why nothing is compared
 
 	Capacity *CapacityPair `json:"capacity,omitempty"` // what searches found, where that is what is compared
 
@@ -214,7 +215,8 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		if !o.Tokenizers {
 			tokens = tokenizers(sides[0], sides[i+1])
 		}
-		if err := c.pair(all[0], b, o, tokens); err != nil {
+		counter := counterOf(sides[0], sides[i+1])
+		if err := c.pair(all[0], b, o, tokens, counter); err != nil {
 			return nil, err
 		}
 	}
@@ -229,7 +231,7 @@ func (c *Comparison) ComparedNothing() bool {
 }
 
 // pair compares two sides load by load.
-func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
+func (c *Comparison) pair(a, b *measured, o Options, tokens, counter string) error {
 	if len(a.others)+len(b.others) > 0 {
 		return c.addOtherTools(a, b, o, tokens)
 	}
@@ -239,7 +241,7 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 			continue
 		}
 		paired++
-		c.Pairs = append(c.Pairs, comparePoints(a, b, key, o, tokens))
+		c.Pairs = append(c.Pairs, comparePoints(a, b, key, o, tokens, counter))
 	}
 	searched := c.capacities(a, b, o)
 	if paired == 0 && searched == 0 {
@@ -282,8 +284,9 @@ func apart(a, b *measured) error {
 	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
 }
 
-// comparePoints compares one load of two sides.
-func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
+// comparePoints compares one load of two sides. tokens says why their own tokens are not
+// comparable, "" where they are, and counter what counted the answers of both.
+func comparePoints(a, b *measured, key string, o Options, tokens, counter string) Pair {
 	x, y := a.measuredAt[key], b.measuredAt[key]
 	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 	for _, s := range []*loadOfSide{x, y} {
@@ -296,7 +299,17 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-	for _, m := range slices.Concat(metricsOf(x, y, o), classFigures(x, y)) {
+	p.Costs = costsOf(x, y, tokens == "", counter)
+	var common []figure
+	switch {
+	case tokens == "":
+	case counter == "":
+		tokens += "; measured with one --tokenizer FILE, both are compared by common tok/s"
+	default:
+		common = commonFigures()
+		p.Notes = append(p.Notes, "the tokens of their servers are not comparable; common tok/s and common speed are: one tokenizer counted the answers of both, "+counter)
+	}
+	for _, m := range slices.Concat(metricsOf(x, y, o), common, classFigures(x, y)) {
 		if m.name == capacity {
 			continue
 		}

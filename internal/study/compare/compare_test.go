@@ -767,6 +767,41 @@ func TestNothingInCommon(t *testing.T) {
 	}
 }
 
+// Servers of unlike tokenizers are compared by one that counted the answers of both, and costs
+// lie side by side.
+func TestCommonCounter(t *testing.T) {
+	dollars := func(x float64) *float64 { return &x }
+	counted := func(name, model, tokenizer string, common, usd float64) Side {
+		s := side(name, 8, 100, 101, 102, 103)
+		for i := range s.Runs {
+			r := s.Runs[i].Run
+			r.Target.Model = model
+			r.Target.Server = map[string]string{"tokenizer": tokenizer}
+			for k := range r.Points {
+				r.Points[k].Window = map[string]float64{"common_tokens_per_s": common + float64(i), "common_speed": common / 10}
+				r.Points[k].Cost = &result.Cost{Price: "1/2", USDPerMOutput: dollars(usd), USDPerMCommon: dollars(2 * usd), USDPerRequest: dollars(usd / 1000)}
+			}
+		}
+		return s
+	}
+	const one, other = "o200k.tiktoken, SHA-256 aa", "llama.json, SHA-256 bb"
+	a := counted("a", "x", one, 500, 1)
+	p := mustCompare(t, Options{}, a, counted("b", "y", "renamed.tiktoken, SHA-256 aa", 700, 3)).Pairs[0]
+	if r := p.row("common tok/s"); r == nil || r.Verdict != Faster || p.row("common speed") == nil || p.row(outputRate) != nil || !strings.Contains(strings.Join(p.Notes, " "), "SHA-256 aa") {
+		t.Errorf("%+v, %q", p.row("common tok/s"), p.Notes)
+	}
+	if len(p.Costs) != 3 || *p.Costs[0].A != 1 || *p.Costs[0].B != 3 || *p.Costs[1].B != 6 || *p.Costs[2].A != 1 || !strings.Contains(p.Costs[0].Label, "own tokenizer") {
+		t.Errorf("%+v", p.Costs)
+	}
+	p = mustCompare(t, Options{}, a, counted("b", "y", other, 700, 3)).Pairs[0]
+	if p.row("common tok/s") != nil || len(p.Costs) != 2 || !strings.Contains(p.Left[0].Why, "--tokenizer FILE") {
+		t.Errorf("%+v", p.Left)
+	}
+	if p = mustCompare(t, Options{}, a, counted("b", "x", one, 700, 3)).Pairs[0]; p.row("common tok/s") != nil || p.row(outputRate) == nil {
+		t.Error("of one tokenizer, the servers' own counts are compared")
+	}
+}
+
 func TestTokenizers(t *testing.T) {
 	b := side("b", 8, steady...)
 	for _, r := range b.Runs {

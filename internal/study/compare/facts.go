@@ -84,7 +84,7 @@ func differences(sides []Side, workloads bool) []Difference {
 
 // groups are beginnings of facts' names, in the order in which they are shown.
 func groups() []string {
-	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
+	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "price", "GPUs", "stamps", "client", "pitot", ""}
 }
 
 // facts of a run: all that may explain a difference but seeds and times.
@@ -115,6 +115,9 @@ func facts(run *result.Run, workloads bool) []fact {
 			out = append(out, fact{"SLO", p.SLO.Spec})
 		}
 		out = append(out, fact{"setting retry", cmp.Or(p.Load.Retry, "0")})
+		if c := p.Cost; c != nil && c.Price != "" {
+			out = append(out, fact{"price", c.Price})
+		}
 		if g := p.Throughput.PerGPU; g != nil {
 			out = append(out, fact{"GPUs", say.Count(g.GPUs)})
 		}

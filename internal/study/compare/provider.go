@@ -1,0 +1,81 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"pitot/internal/data/metric"
+)
+
+// What servers of different tokenizers, or different prices, have to be compared by.
+
+// Cost is what something costs on both sides of a pair, nil where it is not known. It is
+// worked out of prices and rates and is not tested: the rates are.
+type Cost struct {
+	Metric string   `json:"metric"`
+	Label  string   `json:"label"` // "million output tokens"
+	A      *float64 `json:"a_usd"` // for all that the label says, as a thousand requests
+	B      *float64 `json:"b_usd"`
+}
+
+// costsOf are those of a load, medians over launches. Dollars for tokens of unlike tokenizers
+// are shown too, and labelled: they are what the bill has.
+func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
+	own := ""
+	if !alike {
+		own = ", each by its own tokenizer"
+	}
+	for _, c := range []struct {
+		of    metric.Name
+		label string
+		n     float64 // of what the metric is of
+	}{
+		{metric.OutputCost, "million output tokens" + own, 1}, {metric.GoodOutputCost, "million output tokens within the SLO" + own, 1},
+		{metric.CommonCost, "million output tokens by --tokenizer", 1}, {metric.InputCost, "million input tokens" + own, 1}, {metric.RequestCost, "thousand requests", 1000},
+	} {
+		m := whole(metric.All().Find(c.of))
+		if c.of == metric.CommonCost && counter == "" {
+			continue
+		}
+		usd := func(l *loadOfSide) *float64 {
+			s, why := l.sample(m, "")
+			if why != "" || len(s.values) == 0 {
+				return nil
+			}
+			sorted := slices.Sorted(slices.Values(s.values))
+			x := c.n * (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+			return &x
+		}
+		if a, b := usd(x), usd(y); a != nil || b != nil {
+			list = append(list, Cost{string(c.of), c.label, a, b})
+		}
+	}
+	return list
+}
+
+// counterOf is the file of --tokenizer that counted the answers of all runs of all sides, ""
+// where some were not counted or by another.
+func counterOf(sides ...Side) (counter string) {
+	sum := func(of string) string { _, sum, _ := strings.Cut(of, "SHA-256 "); return sum }
+	for _, s := range sides {
+		for _, r := range s.Runs {
+			of := r.Run.Target.Server["tokenizer"]
+			if of == "" || counter != "" && sum(of) != sum(counter) {
+				return ""
+			}
+			counter = of
+		}
+		if len(s.Others) > 0 {
+			return ""
+		}
+	}
+	return counter
+}
+
+// commonFigures are those that servers of unlike tokenizers are compared by.
+func commonFigures() (list []figure) {
+	for _, name := range []metric.Name{metric.CommonRate, metric.CommonSpeed} {
+		list = append(list, whole(metric.All().Find(name)))
+	}
+	return list
+}

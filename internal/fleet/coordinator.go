@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,9 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/data/marks"
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/load"
 	"pitot/internal/plan"
@@ -57,9 +60,11 @@ type Coordinator struct {
 	say    func(line string)
 	build  string
 	id     runID
+	origin int64 // of the present load, on this process's clock
 	size   int
 	host   string
 	lead   time.Duration // see [leadTime]
+	late   time.Duration // see [lostAfter]
 	dir    string        // of the server's streams, and of the workers' journals where it has started them
 	stop   func()        // reading of journals
 
@@ -85,8 +90,12 @@ type member struct {
 	said  string    // by a process that has ended
 	cpu   time.Duration
 
+	dead bool // it was lost, and takes part in nothing more
+
 	// Of the present point:
 	report report
+	at     int64       // reading of this process's clock when it was heard of
+	lost   *marks.Lost // times are since the load began
 }
 
 // confirmTime is how long the place of a worker is kept that does not take it: it may have
@@ -101,7 +110,7 @@ func Listen(v result.Version, size int) (*Coordinator, error) {
 // listen makes a coordinator, with a server of its own or at one that is there.
 func listen(v result.Version, size int, at bus.Access, own bool, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
-		build: Build(v), size: size, lead: leadTime, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
+		build: Build(v), size: size, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
 		members: make([]*member, size), news: make(chan struct{}, 1),
 	}
 	defer func() {
@@ -340,7 +349,7 @@ func (c *Coordinator) heard(question []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.member(r.Rank); err == nil && m != nil {
-		m.last, m.cpu = time.Now(), max(m.cpu, r.CPU)
+		m.last, m.at, m.cpu = time.Now(), clock.Now(), max(m.cpu, r.CPU)
 		if r.Point == c.word.Point && r.Number > m.report.Number {
 			m.report = r
 		}
@@ -415,6 +424,11 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	members := c.members[:t.Workers]
 	c.word, c.with, c.broken = word{Point: t.Point}, with, nil
 	for _, m := range members {
+		if m.dead {
+			c.mu.Unlock()
+			return nil, say.Errorf("worker %d on %s was lost, and the fleet is smaller by it", m.rank, m.hello.Host).WithHint("what was measured is kept: start again with --resume")
+		}
+		m.lost, m.at = nil, clock.Now()
 		m.report = report{Rank: m.rank, Number: m.report.Number, Point: t.Point}
 	}
 	c.mu.Unlock()
@@ -429,18 +443,18 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	origin := clock.Now() + int64(c.lead)
 	asked := make(chan []error, 1)
 	go func() { asked <- c.askEach(ctx, members, startTime, encode(start{origin}), c.id.begin) }()
+	c.mu.Lock()
+	c.origin = origin
+	c.mu.Unlock()
 	with.Begun(origin) // what workers send that have begun is of a load that has, whatever others answer
-	var begun []*member
-	var failed error
 	for i, err := range <-asked {
-		switch m := members[i]; {
-		case err == nil:
-			begun = append(begun, m)
-		case failed == nil:
-			failed = lost(m, fmt.Sprintf("it did not begin: %v", err))
+		if err != nil {
+			c.mu.Lock()
+			members[i].lose(origin, fmt.Sprintf("it did not begin: %v", err))
+			c.mu.Unlock()
 		}
 	}
-	return c.follow(ctx, begun, with, failed)
+	return c.follow(ctx, members, with)
 }
 
 // prepare has workers make their shares ready.
@@ -484,7 +498,8 @@ func (c *Coordinator) askEach(ctx context.Context, members []*member, within tim
 
 // follow follows a load to its end. What fails, or has failed, stops it: what the other
 // workers had recorded by then still comes home.
-func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums, failed error) (*run.Carried, error) {
+func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
+	var failed error
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	looked, shown := 0, time.Time{}
@@ -496,20 +511,33 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		was := c.word
 		s := c.sum(members)
 		failed = cmp.Or(failed, c.broken, s.err)
+		cut := was.Cut
+		for _, m := range members {
+			if m.lost == nil || m.dead {
+				continue
+			}
+			m.dead = true
+			if m.lost.Early = with.Enough == nil || !with.Enough(int64(s.status.T0), m.lost.At); m.lost.Early {
+				failed = cmp.Or[error](failed, lost(m, m.lost.Why))
+			} else if cut == 0 || m.lost.At < cut {
+				cut = m.lost.At
+			}
+		}
 		broken := c.broken != nil
 		c.mu.Unlock()
 		if s.came != came || !was.Stop && !s.through {
 			came, moved = s.came, time.Now()
 		}
 		next := was
+		next.Cut = cut
 		switch {
 		case s.through && (s.ended || broken):
-			if failed != nil {
+			if lost := (*run.LostError)(nil); failed != nil && !errors.As(failed, &lost) {
 				return nil, failed
 			}
-			return s.carried(members, was)
+			return s.carried(members, was), failed
 		case time.Since(moved) > homeTime:
-			return nil, cmp.Or(failed, lost(s.missing, fmt.Sprintf("its records did not come for %s", say.Span(homeTime))))
+			return nil, cmp.Or[error](failed, lost(s.missing, fmt.Sprintf("its records did not come for %s", say.Span(homeTime))))
 		case failed != nil:
 			next.Stop = true
 		case was.Stop:
@@ -596,6 +624,10 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 	looks := math.MaxInt
 	var ttft, tpot []time.Duration
 	for _, m := range members {
+		if m.lost != nil {
+			s.came.bytes += m.home
+			continue
+		}
 		r := &m.report
 		w := r.Asks
 		if r.Ended != nil {
@@ -627,15 +659,16 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			if m.said != "" {
 				why += ": " + m.said
 			}
-			err = lost(m, why)
-		case time.Since(m.last) > lostAfter:
-			err = lost(m, fmt.Sprintf("not heard of for %s", say.Span(lostAfter)))
+			c.collect(m)
+			m.lose(c.origin, why)
+		case time.Since(m.last) > c.late:
+			m.lose(c.origin, fmt.Sprintf("not heard of for %s", say.Span(c.late)))
 		}
 		s.came.bytes += m.home
 		if r.Ended != nil {
 			s.came.workers++
 		}
-		if s.err = cmp.Or(s.err, err); err == nil && !whole {
+		if s.err = cmp.Or(s.err, err); err == nil && !whole && m.lost == nil {
 			s.missing = m
 			s.through = s.through && r.Ended != nil
 		}
@@ -656,6 +689,30 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 		s.looks = append(s.looks, l)
 	}
 	return s
+}
+
+// collect takes what a process of this machine that has ended had written and not sent: whole
+// frames of its file, which nobody else reads any more. The caller holds c.mu.
+func (c *Coordinator) collect(m *member) {
+	file, err := os.Open(filepath.Join(m.hello.Dir, rundir.Journal))
+	if err != nil || c.with.Home == nil {
+		return
+	}
+	defer file.Close()
+	is, err := file.Stat()
+	for err == nil && m.home < is.Size() {
+		var frames []byte
+		if frames, err = record.Sealed(file, m.home, is.Size(), 1); err == nil { // else it is torn there
+			if err = c.with.Home(frames); err == nil {
+				m.home += int64(len(frames))
+			}
+		}
+	}
+}
+
+// lose notes that a worker is lost. The caller holds c.mu.
+func (m *member) lose(origin int64, why string) {
+	m.lost = &marks.Lost{At: max(0, m.at-origin), Why: why}
 }
 
 // lost says that a worker is.
@@ -684,11 +741,19 @@ func middle(x []time.Duration) time.Duration {
 }
 
 // carried is how the load of all went.
-func (s *sum) carried(members []*member, w word) (*run.Carried, error) {
+func (s *sum) carried(members []*member, w word) *run.Carried {
 	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp}
-	gone := 0
+	gone, ended := 0, 0
 	for _, m := range members {
+		out.Workers = append(out.Workers, marks.Worker{
+			Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.home,
+			Ahead: m.report.Ahead, AheadBound: m.report.Bound, ClockSteps: m.report.Steps, Lost: m.lost,
+		})
 		e := m.report.Ended
+		if m.lost != nil || e == nil {
+			continue
+		}
+		ended++
 		out.Ended, out.Begun = max(out.Ended, e.Ended), max(out.Begun, e.Begun)
 		if w.Stop { // they did not stop at the same moment: all of them sent until the first did
 			out.T1 = max(min(out.T1, e.T1), out.T0)
@@ -701,16 +766,18 @@ func (s *sum) carried(members []*member, w word) (*run.Carried, error) {
 		for _, note := range e.Notes {
 			out.Notes = append(out.Notes, fmt.Sprintf("worker %d: %s", m.rank, note))
 		}
-		out.Workers = append(out.Workers, marks.Worker{
-			Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.report.Bytes,
-			Ahead: m.report.Ahead, AheadBound: m.report.Bound, ClockSteps: m.report.Steps,
-		})
 	}
-	if gone > 0 && gone < len(members) {
+	if ended == 0 {
+		return nil
+	}
+	if gone > 0 && gone < ended {
 		out.Notes, out.Gone = append(out.Notes, fmt.Sprintf("%d of %s were refused every connection for a while and stopped sending", gone, say.Plural(len(members), "worker"))), nil
 	}
 	if out.T1 == load.Never {
 		out.T1 = out.Ended
 	}
-	return out, nil
+	if w.Cut > 0 {
+		out.T1 = min(out.T1, max(w.Cut, out.T0))
+	}
+	return out
 }

@@ -325,7 +325,7 @@ func listening(t *testing.T, members ...*member) *Coordinator {
 // A worker that had ended its load and dies before its last piece is lost all the same.
 func TestLostBehindEnd(t *testing.T) {
 	c := listening(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})
-	_, err := c.follow(t.Context(), c.members, run.Sums{}, nil)
+	_, err := c.follow(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("it ends with %v", err)
 	}
@@ -341,7 +341,7 @@ func TestOthersComeHome(t *testing.T) {
 		home.Store(true)
 		c.members[0].home = 100
 	})
-	_, err := c.follow(t.Context(), c.members, run.Sums{}, nil)
+	_, err := c.follow(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.Rank != 1 || !home.Load() || !c.word.Stop {
 		t.Errorf("it ends with %v, home %v, %+v", err, home.Load(), c.word)
 	}

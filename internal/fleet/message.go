@@ -104,6 +104,7 @@ type word struct {
 	Final  bool  `json:"final"` // it is not made longer
 	Stop   bool  `json:"stop"`
 	GaveUp bool  `json:"gave_up"`
+	Cut    int64 `json:"cut"` // where the window ends since a worker was lost, 0 for none that was
 
 	Others time.Duration `json:"others_ns"` // processor time of the run's other processes on the asker's machine
 }

@@ -32,6 +32,8 @@ type Worker struct {
 	Say     func(string) // shows a line
 	Environ []string     // NAME=VALUE: the target's key is read from here, or from its file
 
+	lease time.Duration // 0 for [leaseTime]
+
 	conn *bus.Conn
 	id   runID
 	rank int
@@ -59,6 +61,7 @@ const pings = 24
 // did not come home.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	w.news = make(chan struct{}, 1)
+	w.lease = cmp.Or(w.lease, leaseTime)
 	if err := w.join(ctx); err != nil {
 		return err
 	}
@@ -203,10 +206,10 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 		}
 		w.tell(ctx)
 		w.mu.Lock()
-		alone := time.Since(w.heard) > leaseTime
+		alone := time.Since(w.heard) > w.lease
 		w.mu.Unlock()
 		if alone {
-			leave(fmt.Errorf("nothing was heard of the coordinator for %s", say.Span(leaseTime)))
+			leave(fmt.Errorf("nothing was heard of the coordinator for %s", say.Span(w.lease)))
 		}
 	}
 }
@@ -248,6 +251,9 @@ func (w *Worker) note(said word) {
 		return
 	}
 	said.End, said.Final, said.Stop = max(said.End, w.word.End), said.Final || w.word.Final, said.Stop || w.word.Stop // one may have overtaken another
+	if was := w.word.Cut; was > 0 && (said.Cut == 0 || was < said.Cut) {
+		said.Cut = was
+	}
 	w.word = said
 	if said.Stop && w.stop != nil {
 		w.stop()
@@ -312,7 +318,7 @@ func (w *Worker) begin(ctx context.Context, question []byte) prepared {
 
 // carry sends, from a reading of the clock on.
 func (w *Worker) carry(ctx context.Context, origin int64) {
-	ended, err := w.hand.Carry(ctx, origin, w.extend, w.giveUp)
+	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.extend, GiveUp: w.giveUp, Cutoff: w.cutoff})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.report.Ended, w.report.Bytes = ended, w.hand.Journal().Written(); err != nil {
@@ -344,6 +350,8 @@ func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch said := &w.word; {
+	case said.Cut > 0 && said.Cut <= t1:
+		return t1, true
 	case said.End > t1:
 		return said.End, true
 	case said.Final && said.End == t1:
@@ -354,6 +362,13 @@ func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
 		go w.through(w.report.Point, is)
 	}
 	return 0, false
+}
+
+// cutoff is where the window ends since another worker was lost.
+func (w *Worker) cutoff() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.word.Cut
 }
 
 // through reports that a window is through with, and what of the journal that rests on, unless
@@ -426,7 +441,7 @@ func (w *Worker) sendJournal(ctx context.Context) {
 			at += int64(len(frames))
 			continue
 		}
-		if err != nil && time.Since(sent) > leaseTime {
+		if err != nil && time.Since(sent) > w.lease {
 			w.fail(err) // and go on: it may pass for what was recorded
 		}
 		select {

@@ -55,6 +55,11 @@ type Config struct {
 	GiveUp func(elapsed int64, underWay []float64) bool
 	Expect int64 // about how long the window will be, for GiveUp
 
+	// Cutoff says where the window is to end earlier than it was to, 0 for nowhere: its
+	// requests up to there are followed to their end, later ones are none of it. It is asked
+	// again and again while the load goes on. Nil for never.
+	Cutoff func() int64
+
 	// Retry says whether a request is sent again whose attempt failed in a way that
 	// clients try again, and after how long; earlier is how many attempts there were
 	// before that one. To its end the request stays in flight: its due time, its slot and
@@ -453,6 +458,9 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 		return c.out
 	}
 	c.expire(now)
+	if c.cfg.Cutoff != nil {
+		c.cut(c.cfg.Cutoff())
+	}
 	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
 		c.t1 = max(now, c.opened()) // the arrivals ended before the count was full
 	}
@@ -466,6 +474,28 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 		c.drain()
 	}
 	return c.out
+}
+
+// cut ends the window earlier.
+func (c *Core) cut(t1 int64) {
+	if t1 == 0 || c.t0 == Never || max(t1, c.t0) >= c.t1 {
+		return
+	}
+	c.t1, c.look, c.latest = max(t1, c.t0), 0, min(c.latest, t1)
+	leaves := func(p *pending) {
+		if p.cohort && p.due >= c.t1 {
+			p.cohort = false
+			c.unended--
+			c.cohort--
+		}
+	}
+	for id, p := range c.running {
+		leaves(&p)
+		c.running[id] = p
+	}
+	for i := range c.waiting {
+		leaves(&c.waiting[i])
+	}
 }
 
 // nextLook is when GiveUp is asked next.

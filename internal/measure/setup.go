@@ -46,6 +46,7 @@ type Setup struct {
 	Missing     []string // pages of metrics that were given up, and why
 
 	Alone   []Alone         // of the questions among the requests, nil without any
+	Sharing int             // processes that carry the load out together, 0 for one
 	Workers []result.Worker // that carried the load out, by rank, without what their records tell; none: one process did
 
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
 	"pitot/internal/measure/judge"
@@ -43,11 +44,18 @@ func ofInstrument(name string) bool {
 // judgeWorkers puts the worst worker's checks in the place of those of all.
 func (f *Fold) judgeWorkers(p *result.Point) {
 	worst := map[string]result.Check{}
+	if len(f.setup.Workers) > 0 {
+		p.Checks = append(p.Checks, judge.Workers(f.setup.Workers))
+	}
 	for rank, w := range f.workers {
 		of := f.setup.Workers[rank]
 		own := w.Point()
 		own.Checks = slices.DeleteFunc(own.Checks, func(c result.Check) bool { return !ofInstrument(c.Name) })
 		of.Requests, of.Verdict = own.Requests.Due, judge.Verdict(own.Checks)
+		if of.Lost != nil {
+			lost := *of.Lost
+			lost.Missed, of.Lost = own.Requests.Errors[record.ErrWorkerLost], &lost
+		}
 		p.Workers = append(p.Workers, of)
 		for _, c := range own.Checks {
 			if had, ok := worst[c.Name]; !ok || worseCheck(&c, &had) {

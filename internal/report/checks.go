@@ -148,6 +148,7 @@ func checkWords() map[string]sayings {
 			record.ErrOwnPorts:  "Use more clients, or a server that keeps connections alive.",
 			record.ErrOwnFiles:  "Raise the limit of open files (ulimit -n), or lower the load of this client.",
 		}},
+		result.CheckWorkers: {value: lostWorkers, limit: always("none lost"), advice: "What it was to send nobody sent in its place: measure again, and see what it says."},
 		result.CheckSendLag: {value: sendLag, limit: func(c *result.Check) string {
 			if c.Status == result.Fail {
 				return "invalid from a shift of 10 % and 2 ms on"
@@ -405,4 +406,12 @@ func warmedUp(c *result.Check) string {
 		return text + ", but the window begins at " + seconds(begin)
 	}
 	return text + ", the window begins at " + seconds(begin)
+}
+
+// lostWorkers counts those that were lost.
+func lostWorkers(c *result.Check) string {
+	if c.Status == result.Pass {
+		return "none lost"
+	}
+	return fmt.Sprintf("%.0f of %.0f lost", number(c.Value), c.Detail["of"])
 }

@@ -28,7 +28,8 @@ type Crew interface {
 	// Size is how many workers there are.
 	Size() int
 	// Carry has the load of a point carried out, and returns when every worker has ended
-	// and all records are home. When ctx is done the workers stop early, as a load does.
+	// and all records are home. When ctx is done the workers stop early, as a load does. A
+	// [LostError] may come with what there is of the load.
 	Carry(ctx context.Context, t *Task, with Sums) (*Carried, error)
 }
 
@@ -66,6 +67,10 @@ type Sums struct {
 	Extend func(t0, t1 int64) (end int64, known bool)
 	// GiveUp is load.Config's, with the sum over the workers. Nil for never.
 	GiveUp func(elapsed int64, underWay []float64) bool
+	// Enough says whether a window would do that ended where a worker was last heard of
+	// that was lost. The others then go on until their requests of it have ended; else they
+	// stop at once.
+	Enough func(t0, t1 int64) bool
 	// Update shows how the load goes on. Nil for nobody who looks.
 	Update func(Status)
 }
@@ -82,6 +87,13 @@ type Carried struct {
 	Workers []marks.Worker // by rank
 }
 
+// Asks is what a worker asks whoever decides for all: as [load.Config] has them.
+type Asks struct {
+	Extend func(t0, t1 int64) (end int64, known bool)
+	GiveUp func(elapsed int64, underWay []float64) bool
+	Cutoff func() int64
+}
+
 // LostError says that a worker was lost, and with it records: of what it had sent, and that it
 // had yet to send the rest. Nobody sends that in its place, since it may have been sent.
 type LostError struct {
@@ -91,7 +103,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send is missing, and the load was stopped", e.Rank, e.Host, e.Why)
+	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send nobody sent, and the load was stopped", e.Rank, e.Host, e.Why)
 }
 
 // ranks is how many of so many workers share a load: no more than there are users, requests
@@ -136,6 +148,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	if n := r.Crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
 	}
+	if setup.Sharing = 0; task.Workers > 1 {
+		setup.Sharing = task.Workers
+	}
 	told := new(scrape.Watch)
 	// Workers whose requests follow answers cannot know when all of them together have had
 	// as many as the window counts: so they have some more, which come behind its end.
@@ -165,16 +180,18 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 			return j.Err()
 		},
 		Extend: cfg.Extend, GiveUp: cfg.GiveUp,
+		Enough: func(t0, t1 int64) bool { return 2*(t1-t0) >= plannedWindow(setup) },
 	}
 	if r.Progress != nil {
 		sums.Update = r.Progress.Update
 	}
 	c, err := r.Crew.Carry(ctx, task, sums)
-	if lost := (*LostError)(nil); errors.As(err, &lost) {
-		return nil, &RecordsError{lost}
-	}
-	if err != nil {
+	lost := (*LostError)(nil)
+	if errors.As(err, &lost); lost == nil && err != nil {
 		return nil, err
+	}
+	if c == nil {
+		return nil, &RecordsError{lost}
 	}
 	for _, note := range c.Notes {
 		r.showLine("note: " + note)
@@ -185,6 +202,14 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	out := &carried{
 		window: marks.Window{T1: c.T1, Ended: c.Ended, GaveUp: c.GaveUp, Gone: c.Gone, Workers: c.Workers},
 		begun:  c.Begun, told: told, close: func() {},
+	}
+	if lost != nil {
+		out.lost = &RecordsError{lost}
+	}
+	for _, w := range c.Workers {
+		if w.Lost != nil && lost == nil {
+			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Span(time.Duration(w.Lost.At).Round(100*time.Millisecond))))
+		}
 	}
 	if c.T0 != setup.T0 {
 		out.window.T0 = &c.T0
@@ -202,6 +227,18 @@ func whatIsAsked(src *source) ([]byte, error) {
 		return nil, fmt.Errorf("describe workload: %w", err)
 	}
 	return about, nil
+}
+
+// plannedWindow is how long a window was to be, and more than it can be where only its
+// requests are counted and no rate says how long they take.
+func plannedWindow(s *measure.Setup) int64 {
+	switch {
+	case s.T1 != load.Never:
+		return s.T1 - s.T0
+	case s.Load.Rate != nil:
+		return int64(float64(s.Requests) / *s.Load.Rate * 1e9)
+	}
+	return load.Never
 }
 
 // endOf is when a window ends that begins at t0, ends at t1 at the latest and counts so many
@@ -338,9 +375,8 @@ type Ended struct {
 	Notes  []string
 }
 
-// Carry sends what was prepared, from a reading of the clock on. extend and giveUp ask whoever
-// decides for all workers.
-func (h *Hand) Carry(ctx context.Context, origin int64, extend func(t0, t1 int64) (int64, bool), giveUp func(elapsed int64, underWay []float64) bool) (*Ended, error) {
+// Carry sends what was prepared, from a reading of the clock on.
+func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error) {
 	j := h.session.journal
 	defer h.Drop()
 	ctx, lost := context.WithCancel(ctx)
@@ -354,9 +390,9 @@ func (h *Hand) Carry(ctx context.Context, origin int64, extend func(t0, t1 int64
 	}()
 	j.SetPoint(h.point)
 	cfg := h.cfg
-	cfg.Extend = extend
+	cfg.Extend, cfg.Cutoff = ask.Extend, ask.Cutoff
 	if cfg.GiveUp != nil {
-		cfg.GiveUp = giveUp
+		cfg.GiveUp = ask.GiveUp
 	}
 	core := load.NewCore(cfg)
 	h.wall.BeginAt(origin)

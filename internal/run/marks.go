@@ -24,7 +24,7 @@ func pointMark(s *measure.Setup) marks.Point {
 	p := marks.Point{
 		T0: s.T0, Load: loadMark(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.Price.GPU.Hour, Price: priceMark(s), Stamps: s.Stamps,
 		Planned: s.Planned, Exact: s.Exact, Requests: s.Requests, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, Stage: s.Stage,
-		Residence: s.Residence, AutoWarmup: s.AutoWarmup,
+		Residence: s.Residence, AutoWarmup: s.AutoWarmup, Workers: s.Sharing,
 	}
 	if s.T1 != math.MaxInt64 {
 		p.T1 = &s.T1
@@ -40,7 +40,7 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	s := measure.Setup{
 		T0: p.T0, T1: math.MaxInt64, Load: loadOf(p.Load), GPUs: p.GPUs, Price: cost.Price{GPU: cost.GPU{Hour: p.GPUPrice}}, Stamps: p.Stamps,
 		Planned: p.Planned, Exact: p.Exact, Requests: p.Requests, Cold: p.Cold, Seeded: p.Seeded, Prompts: p.Prompts, Stage: p.Stage,
-		Residence: p.Residence, AutoWarmup: p.AutoWarmup,
+		Residence: p.Residence, AutoWarmup: p.AutoWarmup, Sharing: p.Workers,
 	}
 	if p.T1 != nil {
 		s.T1 = *p.T1
@@ -92,9 +92,13 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 	s.Reuse = reuseOf(w.PrefixCache)
 	s.Workers = nil
 	for _, x := range w.Workers {
-		s.Workers = append(s.Workers, result.Worker{
+		of := result.Worker{
 			Rank: x.Rank, Host: x.Host, CPUs: x.CPUs, Ahead: float64(x.Ahead) / 1e6, AheadBound: float64(x.AheadBound) / 1e6, ClockSteps: x.ClockSteps, JournalBytes: x.JournalBytes,
-		})
+		}
+		if x.Lost != nil {
+			of.Lost = &result.Lost{At: float64(x.Lost.At) / 1e9, Why: x.Lost.Why, Early: x.Lost.Early}
+		}
+		s.Workers = append(s.Workers, of)
 	}
 	if w.Until != nil {
 		u := result.Until(*w.Until)

@@ -54,7 +54,8 @@ type trace struct {
 
 // gather makes a pass over the records of one point. The store has what may not
 // fit into memory.
-func gather(dir string, point int32, store *spill.Store) *remains {
+// worker is whose records of it, [everyone] for all.
+func gather(dir string, point, worker int32, store *spill.Store) *remains {
 	m := &remains{traces: map[int64]trace{}, stream: true, highest: -1, dues: spill.NewSorted(store, spill.Codec[known]{
 		Key:    func(k *known) (int64, int64) { return k.id, 0 },
 		Append: func(to []byte, k *known) []byte { return binary.AppendVarint(binary.AppendVarint(to, k.id), k.due) },
@@ -78,7 +79,7 @@ func gather(dir string, point int32, store *spill.Store) *remains {
 		if err != nil {
 			break // what can be read counts
 		}
-		if f.Point == point {
+		if f.Point == point && (worker == everyone || f.Worker == worker) {
 			requests.Add(&f)
 		}
 	}
@@ -90,6 +91,9 @@ func gather(dir string, point int32, store *spill.Store) *remains {
 	}
 	return m
 }
+
+// everyone stands for all workers.
+const everyone = -1
 
 func (m *remains) row(r *record.Row) {
 	if r.ID < 0 || r.ID >= maxID {
@@ -126,16 +130,18 @@ func (m *remains) traced(id int64) bool {
 
 // completed are the frames of a run's records, and behind those of each point
 // the rows of its requests that were under way when the run was killed.
-func completed(frames iter.Seq2[record.Frame, error], left map[int32][]record.Row) iter.Seq2[record.Frame, error] {
+func completed(frames iter.Seq2[record.Frame, error], left map[int32][]record.Frame) iter.Seq2[record.Frame, error] {
 	return func(yield func(record.Frame, error) bool) {
 		points := slices.Sorted(maps.Keys(left))
 		// before yields what is left of the points before one.
 		before := func(point int32) bool {
 			for len(points) > 0 && points[0] < point {
-				f := record.Frame{Point: points[0], Rows: left[points[0]]}
+				of := left[points[0]]
 				points = points[1:]
-				if len(f.Rows) > 0 && !yield(f, nil) {
-					return false
+				for _, f := range of {
+					if len(f.Rows) > 0 && !yield(f, nil) {
+						return false
+					}
 				}
 			}
 			return true
@@ -179,32 +185,102 @@ func planOnce(frames iter.Seq2[record.Frame, error]) iter.Seq2[record.Frame, err
 // missing gives rows for requests that have none, by point: those that were under
 // way when the run was killed, and those whose own are lost. It sets the end of
 // each window.
-func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Row {
-	rows := map[int32][]record.Row{}
+func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Frame {
+	left := map[int32][]record.Frame{}
 	for point, s := range o.setups {
 		w, over := o.ends[point]
 		damaged, lost := o.damaged(point)
-		if over {
-			s = ended(s, w)
-		}
-		if !over || damaged {
-			m := gather(dir, point, store)
-			if over {
-				rows[point] = m.lostRows(point, s, o.run.Seed, o.last[point], lost)
-			} else {
-				rows[point], s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost)
+		// made makes rows of what is left of a worker's records.
+		made := func(worker int32, rows func(m *remains) []record.Row) {
+			m := gather(dir, point, worker, store)
+			f := record.Frame{Point: point, Rows: rows(m)}
+			if worker != everyone {
+				f.Worker = worker
 			}
+			left[point] = append(left[point], f)
 			m.dues.Free()
 		}
+		switch {
+		case over:
+			s = ended(s, w)
+			if damaged {
+				made(everyone, func(m *remains) []record.Row { return m.lostRows(point, s, o.run.Seed, o.last[point], lost) })
+				break
+			}
+			for i, x := range w.Workers {
+				if x.Lost != nil {
+					made(int32(i), func(m *remains) []record.Row {
+						return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, i, len(w.Workers)), x.Lost.At)
+					})
+				}
+			}
+		case s.Sharing > 1 && !damaged:
+			t1 := int64(load.Never)
+			for i := range s.Sharing {
+				made(int32(i), func(m *remains) (rows []record.Row) {
+					var end int64
+					rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, i, s.Sharing))
+					t1 = min(t1, end)
+					return rows
+				})
+			}
+			s.T1 = t1
+		default:
+			made(everyone, func(m *remains) (rows []record.Row) {
+				rows, s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost, func(int64) bool { return true })
+				return rows
+			})
+		}
 		o.setups[point] = s
+	}
+	return left
+}
+
+// shareOf says which ids are of one of so many workers.
+func shareOf(s measure.Setup, runSeed uint64, point int32, rank, of int) func(id int64) bool {
+	if s.Load.Turns != nil {
+		return func(id int64) bool { return id%int64(of) == int64(rank) }
+	}
+	return load.Share{Rank: rank, Of: of, Seed: shareSeed(runSeed, point)}.Has
+}
+
+// withWorker gives the rows of the requests of a window that were lost with their worker, which
+// was last heard of at a time: of those due by then nothing is known but that they were under
+// way, the others it never sent. Nobody sent them in its place. Where requests follow answers
+// what was yet to come is not known, and is none.
+func (m *remains) withWorker(point int32, s measure.Setup, runSeed uint64, mine func(id int64) bool, at int64) (rows []record.Row) {
+	requests, ok := m.scheduled(s, runSeed, point, s.T1, -1)
+	if !ok {
+		requests = m.bounded(min(at, s.T1-1))
+	}
+	for q := range requests {
+		if q.row || !mine(q.id) || q.due >= s.T1 && !m.traced(q.id) {
+			continue
+		}
+		r := record.BlankRow()
+		r.ID, r.Point, r.Due, r.Done, r.Stream = q.id, point, q.due, max(at, q.due), m.stream
+		if r.Outcome, r.Error, r.Detail = record.Unsent, record.ErrWorkerLost, "the worker that was to send it was lost before"; q.due <= at {
+			r.Outcome, r.Detail = record.Cut, "the worker that had it was lost"
+			m.tell(&r)
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
 
+// tell puts into the row of a request what its chunks tell.
+func (m *remains) tell(r *record.Row) {
+	if t, traced := m.traces[r.ID]; traced {
+		r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken = t.first, t.first, t.answer, t.last
+		r.Chunks, r.Arrivals = t.chunks, t.chunks
+	}
+}
+
 // underWay gives the rows of the requests of a point that were under way when
 // its records ended, and the end of the window for which all are known. So many
-// rows are known to be lost: those of the requests that were due first.
-func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, lostRows int64) (rows []record.Row, t1 int64) {
+// rows are known to be lost: those of the requests that were due first. Only those that are
+// mine are made.
+func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, lostRows int64, mine func(id int64) bool) (rows []record.Row, t1 int64) {
 	t1 = max(min(s.T1, last), s.T0)
 	requests, ok := m.scheduled(s, runSeed, point, t1, -1)
 	if !ok {
@@ -230,7 +306,7 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, l
 		}
 	}
 	for q := range requests {
-		if q.row || q.due >= t1 && !m.traced(q.id) { // after the window it is not known whether it was asked
+		if q.row || !mine(q.id) || q.due >= t1 && !m.traced(q.id) { // after the window it is not known whether it was asked
 			continue
 		}
 		if m.lostBefore++; m.lostBefore <= lostRows {
@@ -242,9 +318,8 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, l
 		if limit := s.Load.MaxInFlight; limit != nil && len(rows) >= *limit {
 			r.Outcome = record.Unsent // first come, first served: so many were sent, the others held
 		}
-		if t, traced := m.traces[q.id]; traced && ok {
-			r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken = t.first, t.first, t.answer, t.last
-			r.Chunks, r.Arrivals = t.chunks, t.chunks
+		if ok {
+			m.tell(&r)
 		}
 		rows = append(rows, r)
 	}

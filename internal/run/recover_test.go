@@ -216,7 +216,7 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return gather(dir, 0, nil).underWay(0, s, 7, last, 0)
+	return gather(dir, 0, everyone, nil).underWay(0, s, 7, last, 0, func(int64) bool { return true })
 }
 
 // What is left of a point comes behind its last record and before the next
@@ -234,7 +234,7 @@ func TestCompleted(t *testing.T) {
 	}
 	var got []string
 	var last error
-	for f, err := range completed(frames, map[int32][]record.Row{0: row(7), 1: nil, 2: row(8)}) {
+	for f, err := range completed(frames, map[int32][]record.Frame{0: {{Rows: row(7)}}, 1: nil, 2: {{Point: 2, Rows: row(8)}}}) {
 		if last = err; err != nil {
 			break
 		}

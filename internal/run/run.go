@@ -493,6 +493,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
+	if c.lost != nil {
+		return nil, c.lost
+	}
 	setup = ended(setup, end)
 	return &setup, nil
 }
@@ -503,6 +506,7 @@ type carried struct {
 	begun  int64         // items that came by themselves
 	items  *itemized     // what requests asked, nil where that is not known
 	told   *scrape.Watch // of the server while it went on
+	lost   error         // a worker was, too early for what there is to be enough
 	close  func()
 }
 

@@ -52,6 +52,8 @@ type Point struct {
 	AutoWarmup bool  `json:"auto_warmup"`
 
 	Alone []Questions `json:"questions_alone"` // null without questions
+
+	Workers int `json:"workers"` // processes that carry the load out together, 0 for one
 }
 
 // Questions is what questions of a kind came to that were asked alone before the load.
@@ -124,6 +126,14 @@ type Worker struct {
 	AheadBound   int64  `json:"ahead_bound_ns"`
 	ClockSteps   int    `json:"clock_steps"`
 	JournalBytes int64  `json:"journal_bytes"`
+	Lost         *Lost  `json:"lost"` // null: it was there to the end
+}
+
+// Lost is how a worker was.
+type Lost struct {
+	At    int64  `json:"at_ns"` // when it was last heard of
+	Why   string `json:"why"`
+	Early bool   `json:"early"` // the window did not end there, being too short
 }
 
 // PrefixCache is what the server's prefix cache was expected to have of the prompts of the

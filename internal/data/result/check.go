@@ -28,6 +28,7 @@ const (
 	CheckDamage       = "damaged records"
 	CheckOwnErrors    = "own errors"
 	CheckClientLimits = "client limits"
+	CheckWorkers      = "workers"
 	CheckSendLag      = "send lag"
 	CheckClientCPU    = "client cpu"
 	CheckHost         = "host"
@@ -114,6 +115,7 @@ func Checks() []CheckKind {
 		{CheckDamage, "records", "can every record be read again? Only where the journal is damaged ([data](data.md))", "foreign bytes in it, nothing lost", "any lost"},
 		{CheckOwnErrors, counts, "did requests fail by Pitot's own fault?", "", "any"},
 		{CheckClientLimits, counts, "did requests fail for want of files, ports or memory of the client? ([limits](limits.md))", "", "any"},
+		{CheckWorkers, "workers", "was every worker of a fleet there to the end? Of a load that lost one the window ends where it was last heard of ([scale](scale.md))", "one was lost behind half of the window", "one was lost before"},
 		{CheckSendLag, ms, "by how much does the client's own delay move p50 and p99 of TTFT?", "over 1 ms and 2 %", "over 2 ms and 10 %"},
 		{CheckClientCPU, share, "share of the cores that the client used", "over 60 %", "over 90 %"},
 		{CheckHost, share, "was the client's machine busy with something else, by its kernel?", "others hold over 20 % of the cores while tasks wait for one over 20 % of the time; over 2 % taken by a hypervisor or a container's limit", ""},

@@ -162,7 +162,16 @@ type Worker struct {
 	AheadBound   float64 `json:"ahead_bound_ms"` // and by how much that may be wrong
 	ClockSteps   int     `json:"clock_steps"`    // of either, as far as their distance shows
 	JournalBytes int64   `json:"journal_bytes"`  // that came home
+	Lost         *Lost   `json:"lost,omitempty"` // it was lost
 	Verdict      Verdict `json:"verdict"`        // of its instrument
+}
+
+// Lost is how a worker was.
+type Lost struct {
+	At     float64 `json:"at_s"`   // when it was last heard of, since the load began
+	Why    string  `json:"why"`    //
+	Missed int     `json:"missed"` // requests of the window that it did not send, or whose end is not known
+	Early  bool    `json:"early"`  // the window would have been too short up to there, and goes on behind it
 }
 
 // CacheEffect is what a warm prefix cache makes of TTFT, by pairs of requests of the same

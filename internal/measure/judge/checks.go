@@ -221,6 +221,25 @@ func checkRecording(p *Probe) result.Check {
 	return c
 }
 
+// Workers allows none of those that carried a load out to be lost.
+func Workers(workers []result.Worker) result.Check {
+	lost, status := 0, result.Pass
+	for _, w := range workers {
+		switch {
+		case w.Lost == nil:
+			continue
+		case w.Lost.Early:
+			status = result.Fail
+		case status == result.Pass:
+			status = result.Flag
+		}
+		lost++
+	}
+	c := result.NewCheck(result.CheckWorkers, float64(lost), 0).With(map[string]float64{"of": float64(len(workers))})
+	c.Status = status
+	return c
+}
+
 // checkCount allows none.
 func checkCount(name string, n int, otherwise result.Status) result.Check {
 	c := result.NewCheck(name, float64(n), 0)

@@ -1,0 +1,228 @@
+//go:build !nofleet && unix
+
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/seed"
+)
+
+// TestMain lets the test's own program be a worker, so that one can be killed.
+func TestMain(m *testing.M) {
+	url := os.Getenv("FLEET_TEST_JOIN")
+	if url == "" {
+		os.Exit(m.Run())
+	}
+	dir, err := os.Getwd()
+	if err == nil {
+		w := &Worker{Runner: run.Runner{Version: version}, URL: url, Token: os.Getenv(plan.TokenVariable), Dir: dir, Environ: os.Environ(), Say: func(string) {}}
+		w.lease, _ = time.ParseDuration(os.Getenv("FLEET_TEST_LEASE"))
+		err = w.Run(context.Background())
+	}
+	if err != nil {
+		println(err.Error())
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// processes is a coordinator whose workers are processes.
+func processes(t *testing.T, n int, environ ...string) (*Coordinator, []*exec.Cmd) {
+	t.Helper()
+	c, err := Listen(version, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.lead = 150 * time.Millisecond
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*exec.Cmd
+	for range n {
+		p := exec.Command(self)
+		p.Env = append(os.Environ(), "FLEET_TEST_JOIN="+c.URL(), plan.TokenVariable+"="+c.Token(), "TMPDIR="+os.TempDir())
+		p.Env, p.Dir, p.Stderr = append(p.Env, environ...), t.TempDir(), new(bytes.Buffer)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = p.Wait()
+			c.gone(p.Process.Pid, "")
+			close(ended)
+		}()
+		t.Cleanup(func() {
+			_ = c.bye()
+			_ = p.Process.Kill()
+			<-ended
+		})
+		all = append(all, p)
+	}
+	if err := c.Ready(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	return c, all
+}
+
+// A worker that is killed leaves rows of all that it was to send: of what was under way, cut,
+// and of the rest, unsent. They are its own. Where most of the window was over it ends there,
+// with a flag, and the others' requests are followed to their end; else the run is INVALID. One
+// that hangs is lost when it was not heard of for a while, and nobody sends in its place.
+func TestKilled(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after time.Duration
+		with  syscall.Signal
+		early bool
+	}{
+		{"late", 1600 * time.Millisecond, syscall.SIGKILL, false},
+		{"early", 500 * time.Millisecond, syscall.SIGKILL, true},
+		{"hangs", 500 * time.Millisecond, syscall.SIGSTOP, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, _ := processes(t, 3)
+			c.late = 1200 * time.Millisecond
+			r := run.Runner{Version: version, Crew: c}
+			p := planned(t, "--rate", "300", "--duration", "2s", "--warmup", "0s", "--seed", "7")
+			*p.ITL = 20 * time.Millisecond
+			go c.when(test.after, test.with)
+			got, dir, err := r.Run(bounded(t), p)
+			if lost := (*run.LostError)(nil); errors.As(err, &lost) != test.early || err != nil && !test.early {
+				t.Fatalf("it ends with %v", err)
+			}
+			point := &got.Points[0]
+			lost := point.Workers[0].Lost
+			if lost == nil || lost.Early != test.early || lost.Missed == 0 || lost.At > test.after.Seconds()+.3 {
+				t.Fatalf("worker 0: %+v", point.Workers[0])
+			}
+			if window := point.Seconds.Window; !test.early && (window > lost.At+.001 || window < 1) {
+				t.Errorf("the window has %.3g s, the worker was heard of at %.3g", window, lost.At)
+			}
+			want := map[bool]result.Status{false: result.Flag, true: result.Fail}[test.early]
+			for _, check := range point.Checks {
+				if check.Name == result.CheckWorkers && check.Status != want {
+					t.Errorf("check %+v", check)
+				}
+			}
+			q := point.Requests
+			if q.OK+q.Failed+q.Cut+q.Unsent != q.Due || test.with == syscall.SIGSTOP && q.Unsent < 20 || !test.early && q.Cut != lost.Missed {
+				t.Errorf("%+v, %d missed", q, lost.Missed)
+			}
+			if n := arrivals(t, 300, 7, point.Seconds.Window); q.Due != n {
+				t.Errorf("%d were due, %d are there", n, q.Due)
+			}
+			made := 0
+			for f, err := range record.Frames(dir) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range f.Rows {
+					if f.Rows[i].Error == record.ErrWorkerLost {
+						if made++; f.Worker != 0 {
+							t.Errorf("request %d is of worker %d", f.Rows[i].ID, f.Worker)
+						}
+					}
+				}
+			}
+			if made < lost.Missed {
+				t.Errorf("%d rows are made, %d in the window", made, lost.Missed)
+			}
+		})
+	}
+}
+
+// when sends a signal to worker 0 after so much of its load.
+func (c *Coordinator) when(after time.Duration, signal syscall.Signal) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		c.mu.Lock()
+		m := c.members[0]
+		now := m.report.Status != nil && m.report.Ended == nil && clock.Now()-c.origin > int64(after)
+		c.mu.Unlock()
+		if now {
+			_ = syscall.Kill(m.hello.PID, signal)
+			return
+		}
+	}
+}
+
+// arrivals is how many requests of a run are due within so many seconds.
+func arrivals(t *testing.T, rate float64, run uint64, seconds float64) (n int) {
+	t.Helper()
+	law, err := arrival.ParseLaw("poisson", arrival.Files{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := law.Process(rate, seed.At(seed.Point(run, 0), seed.Arrival, 0), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for process.Next() < int64(seconds*1e9+.5) {
+		n++
+	}
+	return n
+}
+
+// A worker that hears nothing of its coordinator stops by itself when its lease is over, and
+// keeps its journal; what it sends until then it sends as planned.
+func TestLease(t *testing.T) {
+	const lease = 500 * time.Millisecond
+	c, workers := processes(t, 1, "FLEET_TEST_LEASE="+lease.String())
+	r := run.Runner{Version: version, Crew: c}
+	ctx, stop := context.WithCancel(bounded(t))
+	ended := make(chan struct{})
+	go func() {
+		_, _, _ = r.Run(ctx, planned(t, "--rate", "300", "--duration", "1m", "--warmup", "0s"))
+		close(ended)
+	}()
+	var silent int64 // when, since the load began
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		m := c.members[0]
+		if m.report.Status != nil && m.report.Status.OK > 20 {
+			silent = clock.Now() - c.origin
+		}
+		c.mu.Unlock()
+		if silent > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	c.server.Close() // as if this process were gone
+	for end := time.Now().Add(20 * time.Second); syscall.Kill(workers[0].Process.Pid, 0) == nil && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	<-ended
+	if said := workers[0].Stderr.(*bytes.Buffer).String(); !strings.Contains(said, "nothing was heard of the coordinator for 500 ms") {
+		t.Errorf("it says %q", said)
+	}
+	rows, last := 0, int64(0)
+	for f, err := range record.Frames(workers[0].Dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Rows {
+			rows, last = rows+1, max(last, f.Rows[i].Sent)
+		}
+	}
+	if most := silent + int64(lease+2*tellTime+time.Second); rows < 100 || last <= silent || last > most {
+		t.Errorf("%d rows, the last sent at %d, silence from %d, none may be after %d", rows, last, silent, most)
+	}
+}

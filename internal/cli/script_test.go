@@ -6,15 +6,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +35,9 @@ import (
 // The test binary is also pitot itself, for scripts and for tests that kill
 // it or send it signals.
 func TestMain(m *testing.M) {
+	// Many of these tests wait for processes and for real time: twice as many as there are
+	// processors at once, unless -parallel says otherwise.
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	testscript.Main(m, map[string]func(){
 		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -99,13 +105,18 @@ func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 // those of users, who may have little memory: it is a sixth of what they compute.
 func seldomCollected() (name, value string) { return "GOGC", "400" }
 
-// freePort is for servers whose address a plan has to name.
+// freePort is for servers whose address a plan has to name. It is below those that systems
+// give to connections (from 32768 on, or 49152): nobody else gets it while no server has it.
 func freePort(ts *testscript.TestScript, neg bool, args []string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	ts.Check(errors.Join(err, l.Close()))
-	ts.Setenv("PORT", port)
+	for range 1000 {
+		port := strconv.Itoa(20_000 + rand.IntN(12_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			ts.Check(l.Close())
+			ts.Setenv("PORT", port)
+			return
+		}
+	}
+	ts.Fatalf("no port is free")
 }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {

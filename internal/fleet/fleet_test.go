@@ -36,7 +36,7 @@ type crew struct {
 
 // bounded is a context that ends before the test does.
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -49,7 +49,7 @@ func muster(t *testing.T, n int, environ ...string) *crew {
 		t.Fatal(err)
 	}
 	c.lead = 150 * time.Millisecond
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for i := range n {
 		on, leave := context.WithCancel(context.Background())

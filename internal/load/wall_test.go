@@ -148,7 +148,7 @@ func TestWallReusesConnections(t *testing.T) {
 // settle waits until no more goroutines are left than there were.
 func settle(t *testing.T, most int) {
 	t.Helper()
-	for range 400 {
+	for range 6000 {
 		if runtime.NumGoroutine() <= most {
 			return
 		}

@@ -25,7 +25,7 @@ func TestServerKilledInMidRun(t *testing.T) {
 		args []string
 		gone bool
 	}{
-		{"open", []string{"--rate", "100", "--duration", "2500ms"}, false},
+		{"open", []string{"--rate", "100", "--duration", "4s"}, false},
 		{"closed", []string{"--concurrency", "4", "--requests", "1000"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

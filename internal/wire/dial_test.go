@@ -138,7 +138,7 @@ func ok(c net.Conn) {
 }
 
 func fetch(d *Dialer) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	a, err := d.Fetch(ctx, "GET", "/x", nil, nil, "")
 	return string(a.Body), err
@@ -154,7 +154,7 @@ func wantClass(t *testing.T, err error, want string) {
 func TestFetch(t *testing.T) {
 	addr := listen(t, "tcp", "127.0.0.1:0", ok)
 	for _, stamps := range []bool{false, true} {
-		body, err := fetch(&Dialer{Endpoint: Endpoint{Addr: addr, Host: addr}, Stamps: stamps, Timeout: 5 * time.Second})
+		body, err := fetch(&Dialer{Endpoint: Endpoint{Addr: addr, Host: addr}, Stamps: stamps, Timeout: time.Minute})
 		if err != nil || body != "you asked for /x" {
 			t.Errorf("%q, %v", body, err)
 		}

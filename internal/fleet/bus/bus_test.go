@@ -29,7 +29,7 @@ func TestBus(t *testing.T) {
 	if err := a.Answer("sum", func(q []byte) []byte { return append(q, '!') }); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if got, err := b.Ask(ctx, "sum", []byte("1+1")); err != nil || string(got) != "1+1!" {
 		t.Errorf("answered %q, %v", got, err)

@@ -46,7 +46,7 @@ func (in *inbox) next(t *testing.T) piece {
 	select {
 	case p := <-in.pieces:
 		return p
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing arrives")
 		return piece{}
 	}
@@ -326,7 +326,7 @@ func TestSocketWriteWhileMuchArrives(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the writer waits for ever")
 	}
 }

@@ -134,7 +134,7 @@ func tokenizer(c serve.Config) serve.Config {
 // waitFor polls until ok; the limit only ends a test that fails.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 5000 {
+	for range 30_000 {
 		if ok() {
 			return
 		}

@@ -37,6 +37,8 @@ type questions struct {
 	alone  []Alone
 	kinds  map[string]*asked
 	inTurn []checked // whose answers are known and came
+
+	prompt, cached int64 // tokens of the prompts of these whose usage tells what came from a cache
 }
 
 // checked is an answer that was: when it was due, and of which kind.
@@ -78,6 +80,9 @@ func (q *questions) add(r *record.Row) {
 	}
 	if kind != greedyKind {
 		q.inTurn = append(q.inTurn, checked{r.Due, k.kind, r.Wrong})
+		if r.CachedTokens >= 0 && r.PromptTokens > 0 {
+			q.prompt, q.cached = q.prompt+int64(r.PromptTokens), q.cached+int64(r.CachedTokens)
+		}
 	}
 }
 
@@ -157,6 +162,9 @@ func (q *questions) result() *result.Answers {
 	if greedy.Answered+greedy.AloneAnswered > 0 {
 		held(&greedy)
 		out.Differ = &greedy
+	}
+	if q.prompt > 0 {
+		out.CachedShare = share(q.cached, q.prompt)
 	}
 	out.Finding = finding(out)
 	return out
@@ -240,10 +248,6 @@ func enoughAt(wrong, of int, limit float64) (int, bool) {
 	return enough, true
 }
 
-// beyondChance is how seldom as many more answers are wrong under the load where it makes no
-// difference.
-const beyondChance = 0.01
-
 // held works out shares with their intervals, and how likely chance makes such a difference.
 func held(a *result.Answered) {
 	of := func(wrong, n int) (*float64, *[2]float64) {
@@ -280,7 +284,7 @@ func chanceOf(kinds []result.AnswersOf) *float64 {
 
 // finding is what the answers of a load say of the server.
 func finding(a *result.Answers) result.AnswersFinding {
-	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < beyondChance }
+	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < result.BeyondChance }
 	tells := a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0
 	switch {
 	case tells && more(a.Wrong):

@@ -6,6 +6,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 // AnswersText says what the questions among the requests tell: first of the answers that are
@@ -20,7 +21,10 @@ func AnswersText(a *result.Answers) (lines []string) {
 		case a.Finding == result.AnswersDamaged:
 			text += ": more than chance makes of an undamaged server in 1 of 100 loads"
 		case x.AloneAnswered > 0:
-			text += ": no more than chance"
+			text += ": no more than chance" + toldFrom(x)
+		}
+		if c := a.CachedShare; c != nil && *c >= mostCached {
+			text += fmt.Sprintf("; %s of the tokens of these prompts came from the prefix cache, perhaps of an earlier run of this seed: how the server computes prompts they do not tell", say.Percent(*c))
 		}
 		lines = append(lines, text)
 	}
@@ -37,7 +41,9 @@ func AnswersText(a *result.Answers) (lines []string) {
 		case a.Finding == result.AnswersDiffer:
 			text += ": batch variance or damage, which no known answer tells apart here"
 		case x.Wrong > 0 && x.AloneWrong > 0:
-			text += ": no more than the server differs from itself"
+			text += ": no more than the server differs from itself" + toldFrom(x)
+		case x.AloneAnswered > 0:
+			text += ": no more than chance" + toldFrom(x)
 		}
 		lines = append(lines, text)
 	}
@@ -63,6 +69,18 @@ func AnswersText(a *result.Answers) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s stood in place of requests, and are in no latency and no other count", say.Plural(a.Asked, "question")))
 	}
 	return lines
+}
+
+// mostCached is from which share of the prompts' tokens on it is said that a cache had them.
+const mostCached = 0.5
+
+// toldFrom says which shares under the load so few answers would not have told from chance.
+func toldFrom(x *result.Answered) string {
+	share, ok := stat.ToldFrom(x.Answered, x.AloneWrong, x.AloneAnswered, result.BeyondChance, 0.8)
+	if !ok {
+		return ", which so few answers say of any load"
+	}
+	return fmt.Sprintf("; a share of %s would be told from it in four loads of five, a smaller one less often", say.Percent(share))
 }
 
 // sharesText is the share under the load and alone, each with its interval.

@@ -462,7 +462,7 @@ func (o *Overview) loads(run *result.Run) {
 		o.Legend = append(o.Legend, say.Unknown+" too few samples, or no steady state to speak of")
 	}
 	if slices.Contains(o.Loads.Head, wrongHead) {
-		o.Legend = append(o.Legend, "in SLO: of requests; wrong: of questions, which are not among them")
+		o.Legend = append(o.Legend, "in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
 	}
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
@@ -484,8 +484,16 @@ func wrongCell(p *result.Point) string {
 		return say.Unknown
 	}
 	cell := say.Percent(*p.Answers.Wrong.Share)
-	if p.SLO != nil && slices.ContainsFunc(p.SLO.Limits, func(l result.Limit) bool { return l.Metric == metric.Wrong && l.Met == result.No }) {
-		cell += " over"
+	if p.SLO != nil {
+		for _, l := range p.SLO.Limits {
+			switch {
+			case l.Metric != metric.Wrong:
+			case l.Met == result.No:
+				cell += " over"
+			case l.Met == result.Undecided:
+				cell += " ?"
+			}
+		}
 	}
 	return cell
 }

@@ -19,6 +19,37 @@ func MoreOften(k, n, j, m int) (p float64) {
 	return min(p, 1)
 }
 
+// ToldFrom is the least chance of each of n trials at which, with j of m successes to hold them
+// against, [MoreOften] is below alpha with the given power: a smaller one is more often taken
+// for the same. ok is false where no number of successes is enough.
+func ToldFrom(n, j, m int, alpha, power float64) (chance float64, ok bool) {
+	few, enough := 0, n+1 // successes that do not tell, and that do
+	for enough-few > 1 {
+		if k := (few + enough) / 2; MoreOften(k, n, j, m) < alpha {
+			enough = k
+		} else {
+			few = k
+		}
+	}
+	if enough > n || m == 0 {
+		return 1, false
+	}
+	lo, hi := 0., 1.
+	for range 50 {
+		p := (lo + hi) / 2
+		tail := 0. // of at least so many successes
+		for x := enough; x <= n; x++ {
+			tail += math.Exp(choose(n, x) + float64(x)*math.Log(p) + float64(n-x)*math.Log1p(-p))
+		}
+		if tail < power {
+			lo = p
+		} else {
+			hi = p
+		}
+	}
+	return hi, true
+}
+
 // Compared is k of n trials of one group that succeeded, and j of m of another.
 type Compared struct{ K, N, J, M int }
 

@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -43,5 +44,34 @@ func TestMoreOftenIn(t *testing.T) {
 	}
 	if p := MoreOften(400, 1010, 8, 80); p > 1e-6 {
 		t.Errorf("pooled: %g", p)
+	}
+}
+
+// ToldFrom is where the exact test's power reaches what is asked, by simulation of the test.
+func TestToldFrom(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ n, j, m int }{{120, 0, 80}, {40, 0, 48}, {300, 3, 80}, {89, 0, 24}} {
+		chance, ok := ToldFrom(c.n, c.j, c.m, .01, .8)
+		if !ok {
+			t.Fatalf("%+v: never", c)
+		}
+		told, reps := 0, 3000
+		for range reps {
+			k := 0
+			for range c.n {
+				if r.Float64() < chance {
+					k++
+				}
+			}
+			if MoreOften(k, c.n, c.j, c.m) < .01 {
+				told++
+			}
+		}
+		if got := float64(told) / float64(reps); math.Abs(got-.8) > .03 {
+			t.Errorf("%+v: a chance of %.3g is told in %.3g of loads", c, chance, got)
+		}
+	}
+	if _, ok := ToldFrom(3, 0, 3, .01, .8); ok {
+		t.Error("three answers tell")
 	}
 }

@@ -9,6 +9,10 @@ type Answers struct {
 	Wrong      *Answered      `json:"wrong"`  // of all kinds whose answers are known and that tell something; null: there are none
 	Differ     *Answered      `json:"differ"` // of greedy answers: the wrong ones differ from that of the same prompt alone; null: there are none
 	Finding    AnswersFinding `json:"finding"`
+
+	// CachedShare is how much of the prompts of known answers came from the server's prefix cache,
+	// where it tells: how it computes prompts these do not tell.
+	CachedShare *float64 `json:"cached_share,omitempty"`
 }
 
 // AnswersOf is the questions of one kind.
@@ -46,3 +50,7 @@ const (
 	AnswersSame        AnswersFinding = "same"          // no more than chance
 	AnswersTellNothing AnswersFinding = "tells nothing" // wrong alone already, or too few
 )
+
+// BeyondChance is how seldom as many more answers are wrong under the load where it makes no
+// difference.
+const BeyondChance = 0.01

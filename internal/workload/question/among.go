@@ -25,7 +25,11 @@ func NumberAlone(k Kind, pass, i int) int {
 	return pass*BankSize + i
 }
 
-// SizesOf spreads the bank over kinds with shares, at least four of each.
+// leastGreedy is how many greedy questions are asked at least: how often the server differs from
+// itself at one user is known of no more than these.
+const leastGreedy = 24
+
+// SizesOf spreads the bank over kinds with shares, at least four of each and more greedy ones.
 func SizesOf(shares [Count]float64) (s Sizes) {
 	total := 0.
 	for _, x := range shares {
@@ -33,7 +37,11 @@ func SizesOf(shares [Count]float64) (s Sizes) {
 	}
 	for k, x := range shares {
 		if x > 0 {
-			s[k] = max(int(BankSize*x/total+.5), 4)
+			least := 4
+			if Kind(k) == Greedy {
+				least = leastGreedy
+			}
+			s[k] = max(int(BankSize*x/total+.5), least)
 		}
 	}
 	return s

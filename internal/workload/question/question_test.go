@@ -143,7 +143,7 @@ func TestAmong(t *testing.T) {
 		t.Fatal(err)
 	}
 	sizes := SizesOf(of)
-	if sizes != (Sizes{Numbers: 29, JSON: 10, Greedy: 10}) {
+	if sizes != (Sizes{Numbers: 29, JSON: 10, Greedy: 24}) {
 		t.Errorf("%v", sizes)
 	}
 	bank := NewBank(3, 4096)

@@ -108,11 +108,11 @@ const mostLoads = 20
 // climb finds where the limits of a candidate are reached: it tries loads around a guess
 // until one within and one beyond are near each other. The curve has the loads that were
 // tried; where the lightest violates a claim no load meets it, and above the bound none is
-// served. After an earlier look, with
-// the curve of that, the guess is a good one and the lightest load need not be tried again.
+// served. After an earlier look
+// the guess is a good one, and with the curve of that the lightest load need not be tried again.
 func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess, bound float64, e *effort) (c curve, err error) {
 	alone := s.alone(x)
-	try := func(rate float64) (float64, error) {
+	try := func(rate float64, e *effort) (float64, error) {
 		if rate > bound { // no engine serves as much
 			y := &served{Rate: rate, Grows: true, times: make([][]float64, len(claims))}
 			for range claims {
@@ -130,16 +130,19 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 		return times, nil
 	}
 	step := 2.0
+	if e.close {
+		step = e.within
+	}
 	if len(x.curve) > 0 {
-		c, step = curve{x.curve[0]}, e.within
-	} else if light, err := try(lightest / alone); err != nil || light >= 1 {
+		c = curve{x.curve[0]}
+	} else if light, err := try(lightest/alone, s.light(e)); err != nil || light >= 1 {
 		return c, err
 	}
 	lo, hi, atHi := c[0].Rate, 0.0, 0.0
 	_, atLo := c[0].worst()
-	rate := max(guess, lo*1.5)
+	rate := max(guess, lo*step)
 	for range mostLoads {
-		times, err := try(rate)
+		times, err := try(rate, e)
 		if err != nil {
 			return c, err
 		}
@@ -154,16 +157,16 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 			step = min(step*step, 2)
 			continue
 		case hi/lo <= e.within*1.001:
-			if len(x.curve) > 0 {
+			if e.flanks {
 				for _, share := range flanks {
-					if _, err = try(share * lo); err != nil {
+					if _, err = try(share*lo, e); err != nil {
 						break
 					}
 				}
 			}
 			return c, err
-		case len(x.curve) > 0 && lo == c[0].Rate && rate > 1.5*lo:
-			rate = max(rate/step, 1.5*lo)
+		case e.close && lo == c[0].Rate && rate > e.within*lo:
+			rate = max(rate/step, e.within*lo)
 			step = min(step*step, 2)
 			continue
 		}
@@ -177,8 +180,8 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 	return c, nil
 }
 
-// at serves a load by a candidate. A warm-up lets the engine fill: as many requests as come
-// while one is under way in a full engine, twice.
+// at serves a load by a candidate. A warm-up lets the engine fill: half as many again as
+// come while one is under way in a full engine.
 func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rate float64, e *effort) (*served, error) {
 	d := x.Deployment
 	if x.joined != nil {
@@ -192,7 +195,7 @@ func (s *schedule) warmUp(x *Candidate, rate float64) int {
 	if s.talks != nil {
 		return int(math.Ceil(rate * settling(s.full(x))))
 	}
-	return max(int(2*rate*s.full(x)), 20)
+	return max(int(1.5*rate*s.full(x)), 20)
 }
 
 // flanks are loads below the capacity, as shares of it, that are looked at closely too: for

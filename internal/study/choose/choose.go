@@ -7,6 +7,7 @@ package choose
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -208,10 +209,11 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.effort(2500, 1.06), closer: s.effort(drawn, 1.04), choice: &Choice{
+	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.closely(2500, 1.06), closer: s.closely(drawn, 1.04), choice: &Choice{
 		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Sure: w.Sure, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
+	r.close.flanks, r.closer.flanks = true, true
 	if s.talks != nil {
 		r.choice.Turns = s.talks.turns
 	}
@@ -367,13 +369,15 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	// Most settings bring nothing: one load, a little above what the defaults carry, says so.
 	brings := make([]bool, len(others))
 	errs := make([]error, len(others))
+	brief := r.first
+	brief.longer = nil
 	predict.InParallel(len(others), func(i int) {
 		c := others[i]
 		guess[c] *= 1 + worthSetting
-		x, err := r.schedule.at(ctx, c, r.claims, guess[c], &r.first)
+		x, err := r.schedule.at(ctx, c, r.claims, guess[c], &brief)
 		if errs[i] = err; err == nil {
 			_, times := x.worst()
-			brings[i] = times < 1
+			brings[i], c.curve = times < 1, curve{x}
 		}
 	})
 	if err := firstOf(ctx, errs); err != nil {
@@ -387,10 +391,51 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			r.choice.Counts.Simulated++
 		}
 	}
-	if err := r.lookAt(ctx, "batch settings", len(more), func(i int) (*Candidate, float64, *effort) { return more[i], 1.1 * guess[more[i]], &r.first }); err != nil {
+	if err := r.outdo(ctx, more, guess); err != nil {
 		return err
 	}
 	return r.settle(ctx, looked)
+}
+
+// outdo finds of each hardware the settings that carry the most, all of which carry a load: they
+// are asked higher ones, and those go on that carry it, until none does.
+func (r *race) outdo(ctx context.Context, list []*Candidate, carried map[*Candidate]float64) error {
+	r.choice.Counts.Simulated += len(list)
+	of := map[string][]*Candidate{}
+	for _, c := range list {
+		of[c.hardware()] = append(of[c.hardware()], c)
+	}
+	groups := slices.Collect(maps.Values(of))
+	errs := make([]error, len(groups))
+	done := r.tell("batch settings", len(groups))
+	predict.InParallel(len(groups), func(i int) {
+		defer done()
+		lo, hi, step := carried[groups[i][0]], math.Inf(1), 1+4*worthSetting
+		for left := groups[i]; hi/lo > r.first.within; {
+			rate := lo * step
+			if hi < math.Inf(1) {
+				rate = math.Sqrt(lo * hi)
+			}
+			var carry []*Candidate
+			for _, c := range left {
+				x, err := r.schedule.at(ctx, c, r.claims, rate, &r.first)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				c.curve = c.curve.with(x)
+				if _, times := x.worst(); times < 1 {
+					carry = append(carry, c)
+				}
+			}
+			if len(carry) == 0 {
+				hi = rate
+				continue
+			}
+			left, lo, step = carry, rate, min(step*step, 2)
+		}
+	})
+	return firstOf(ctx, errs)
 }
 
 // How far a first look is believed: sure is the share that an interval is to hold, and
@@ -402,29 +447,31 @@ const (
 
 // settle looks closely at the best of each group and at its default settings, and more
 // closely still where that leaves much open. Settings are proposed that bring more than
-// what is drawn by chance, else the defaults. Groups that cost far more than the cheapest
-// keep their first look.
+// what is drawn by chance, else the defaults. Groups that all but surely cost more than the
+// cheapest keep their first look.
 func (r *race) settle(ctx context.Context, groups []*group) error {
-	least := math.Inf(1)
-	for _, g := range groups {
-		least = min(least, r.estimate(g.list[0]))
+	least, surely := math.Inf(1), math.Inf(1) // what the cheapest costs, and all but surely at most
+	prices := make([][2]float64, len(groups)) // all but surely
+	for i, g := range groups {
+		g.plain = g.list[0]
+		g.best = slices.MaxFunc(g.list, func(a, b *Candidate) int { return cmp.Compare(r.rate(a), r.rate(b)) })
+		more := r.rate(g.best) / r.rate(g.plain)
+		may := r.interval(g.plain, g, sure)
+		prices[i] = [2]float64{r.price(g.best, may[1]*more), r.price(g.best, may[0]*more)}
+		least, surely = min(least, r.estimate(g.best)), min(surely, prices[i][1])
 	}
 	var finals []*Candidate
 	guess := map[*Candidate]float64{}
-	for _, g := range groups {
-		g.plain = g.list[0]
-		g.best = slices.MaxFunc(g.list, func(a, b *Candidate) int {
-			x, _ := r.carried(a)
-			y, _ := r.carried(b)
-			return cmp.Compare(x, y)
-		})
-		if r.estimate(g.best) > notLookedAt*least {
+	for i, g := range groups {
+		if prices[i][0] > surely && r.estimate(g.best) > lookedAt*least {
 			g.best = g.plain
 			continue
 		}
 		for _, c := range slices.Compact([]*Candidate{g.plain, g.best}) {
 			finals = append(finals, c)
-			guess[c], _ = r.carried(c)
+			if guess[c] = r.rate(c); c != g.plain { // it was only held against others
+				c.curve = nil
+			}
 		}
 	}
 	for _, e := range []*effort{&r.close, &r.closer} {
@@ -450,7 +497,7 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 
 const (
 	worthSetting = 0.03 // by how much an engine must carry more for settings other than its defaults to be proposed
-	notLookedAt  = 3    // times the cheapest, and not worth a closer look
+	lookedAt     = 1.25 // times the cheapest, and worth a closer look whatever the errors
 	nearlyChosen = 1.5  // times the cheapest, and still worth the closest look
 	wellKnown    = 0.03 // error of a capacity by what was drawn, below which it is not looked at again
 )

@@ -93,6 +93,9 @@ type effort struct {
 	count            int             // requests of a load
 	requests, before []predict.Asked // nil of conversations
 	within           float64
+	close            bool    // it begins at what is known of the candidate
+	flanks           bool    // lighter loads than the capacity are looked at too
+	longer           *effort // where within the limits the queue seems to grow; nil: that is believed
 }
 
 func (s *schedule) effort(n int, within float64) effort {
@@ -100,8 +103,40 @@ func (s *schedule) effort(n int, within float64) effort {
 		n = int(float64(n) * min(1, usualTokens/s.output))
 		return effort{count: max(n, int(math.Ceil(leastTalks*s.talks.turns))), within: within}
 	}
-	return effort{n, s.sample(n, 1), s.sample(n, 2), within}
+	n = int(float64(n) * min(1, math.Sqrt(manyTokens/s.output)))
+	e := s.asking(n, within)
+	longer := s.asking(int(longerBy*float64(n)), within)
+	e.longer = &longer
+	return e
 }
+
+// asking is an effort of so many requests that stand alone.
+func (s *schedule) asking(n int, within float64) effort {
+	return effort{count: n, requests: s.sample(n, 1), before: s.sample(max(n, leastBefore), 2), within: within}
+}
+
+// closely is an effort that begins at what is known of a candidate.
+func (s *schedule) closely(n int, within float64) effort {
+	e := s.effort(n, within)
+	e.close = true
+	return e
+}
+
+// light is how much is asked of an engine that has one request at a time.
+func (s *schedule) light(e *effort) *effort {
+	if s.talks != nil || e.count <= fewLight {
+		return e
+	}
+	few := s.asking(fewLight, e.within)
+	return &few
+}
+
+const (
+	manyTokens  = 300 // of an answer: of longer ones fewer are asked for, more of them being under way at once
+	longerBy    = 2.5 // times as many: a few waves of a full engine look like a queue that grows
+	leastBefore = 400 // requests that there are to fill an engine
+	fewLight    = 100 // requests of a load so light that none waits for another
+)
 
 // served is what a deployment made of a load.
 type served struct {
@@ -117,7 +152,8 @@ type served struct {
 	// served, whatever the limits say of requests that were answered in time.
 	Grows bool `json:"queue_grows,omitempty"`
 
-	times [][]float64 // of each claim and request of the window
+	times  [][]float64 // of each claim and request of the window
+	within bool        // the limits, whether or not the queue grows
 }
 
 // worst is the claim that is the nearest to being violated, or the most violated. All are
@@ -146,7 +182,8 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 		return nil, err
 	}
 	n := len(e.requests)
-	warm = min(warm, n)
+	asked := warm
+	warm = min(warm, len(e.before))
 	t := &tally{claims: claims, from: int64(warm), begin: math.MaxInt64, left: make([]int, len(claims)), times: make([][]float64, len(claims))}
 	for c := range claims {
 		t.times[c] = make([]float64, n)
@@ -158,14 +195,18 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	total := int64(warm + n)
 	t.spans = make([][2]int64, 0, total)
 	core := load.NewCore(load.Config{Arrivals: &bounded{arrivals, t}, Requests: total, Total: total})
-	asks := &asking{requests: slices.Concat(e.before[n-warm:], e.requests)}
+	asks := &asking{requests: slices.Concat(e.before[len(e.before)-warm:], e.requests)}
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
 		Engine: briefly(d, s.seed), Source: asks, Sink: t, Content: asks.content,
 	}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.outcome(t, rate), nil
+	x := s.outcome(t, rate)
+	if x.Grows && x.within && e.longer != nil {
+		return s.serve(ctx, d, claims, rate, asked, e.longer)
+	}
+	return x, nil
 }
 
 // briefly makes the engine of a deployment, of whose answers only begin and end are asked.
@@ -177,9 +218,10 @@ func briefly(d *deploy.Deployment, seed uint64) twin.Model {
 
 // outcome is what was made of a load, by its tally.
 func (s *schedule) outcome(t *tally, rate float64) *served {
-	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate * s.perArrival())}
+	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate * s.perArrival()), within: true}
 	for c := range t.claims {
 		x.Worst = append(x.Worst, t.rank(c))
+		x.within = x.within && x.Worst[c] < 1
 		if x.Grows { // it would not hold for long
 			x.Worst[c] = math.Inf(1)
 		}

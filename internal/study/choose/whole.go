@@ -19,13 +19,15 @@ type Whole struct {
 	Met   bool      `json:"met"`
 	// Capacity is what all carry together, requests/s; 0 where it was not looked for.
 	Capacity float64 `json:"capacity,omitempty"`
+
+	served *served // at the rate
 }
 
 const (
 	mostWhole  = 5    // options that are put together: those that may be taken
 	mostJoined = 32   // engines that are put together
-	eachJoined = 1000 // requests for each of them
-	leastAsked = 5000 // requests in all
+	eachJoined = 600  // requests for each of them
+	leastAsked = 4000 // requests in all
 	mostAsked  = 32_000
 	mostBefore = 100_000 // requests of conversations before those
 
@@ -165,6 +167,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 		return nil, err
 	}
 	_, times := x.worst()
+	w.served = x
 	if w.Met = times < 1; !math.IsInf(times, 1) {
 		w.Times = x.Worst
 	}
@@ -180,7 +183,7 @@ func (r *race) joined(n int) *effort {
 	if r.schedule.talks != nil { // a queue of those grows slowly: as long a window as an engine's closest look
 		many = min(drawn*n, 2*mostAsked)
 	}
-	e := r.schedule.effort(many, r.close.within)
+	e := r.schedule.closely(many, r.close.within)
 	return &e
 }
 
@@ -227,7 +230,9 @@ func (r *race) carry(ctx context.Context, o *Option) error {
 		return err
 	}
 	c := *o.candidate
-	c.curve = curve{o.candidate.curve[0]}
+	if c.curve = (curve{o.candidate.curve[0]}); o.Whole.Met {
+		c.curve = curve{o.Whole.served}
+	}
 	c.joined = d
 	x, err := r.schedule.climb(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.bound(o.candidate)*float64(o.Engines), r.joined(o.Engines))
 	if err != nil {

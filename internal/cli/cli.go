@@ -73,6 +73,7 @@ func verbs() []verb {
 		{"workload", "what can be asked: workloads with a name, traces and files of prompts; stats and lint of them", workloadVerb, workloadHelp, workloadArguments},
 		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, noArguments},
 		{"worker", "a process of --fleet N: started by it, or by hand on another machine", workerVerb, workerHelp, noArguments},
+		{"fleet", "a manifest for Kubernetes, of a run that many workers carry out", fleetVerb, fleetHelp, noArguments},
 		{"completion", "print a shell's script that completes words", completionVerb, completionHelp, shellArgument},
 		{"version", "print the version", versionVerb, versionHelp, noArguments},
 	}

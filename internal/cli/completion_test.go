@@ -38,7 +38,7 @@ func TestCompletion(t *testing.T) {
 		"run http://h --out d --out":   {"--output"},
 		"run http://h --rate ":         nil,
 		"run http://h --rate 4 --no-s": {"--no-stream", "--no-scrape"},
-		"run http://h --no-stream --n": {"--n", "--note", "--no-probe", "--no-scrape"},
+		"run http://h --no-stream --n": {"--n", "--nats", "--nats-ca", "--nats-cert", "--nats-key", "--nkey-file", "--note", "--no-probe", "--no-scrape"},
 		"run http://h --note a=b --no": {"--no-stream", "--note", "--no-probe", "--no-scrape"},
 		"run --insecure mo":            {"mock:"},
 		"run --arrival p":              {"piecewise(FILE)", "poisson", "profile(FILE)"},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -17,6 +18,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
+	"pitot/internal/run"
 	"pitot/internal/say"
 )
 
@@ -53,7 +55,7 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 			continue
 		}
 		var p plan.Experimenting
-		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p)
+		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p, &p.Fleet, &p.Bus)
 		var other *plan.OtherVerb
 		if errors.As(err, &other) && slices.Contains([]string{"launches", "seed", "budget"}, other.Flag) {
 			return Usage, say.Errorf("unknown flag --%s", other.Flag).WithHint("it is a key of the plan: write " + other.Flag + ": there")
@@ -189,7 +191,11 @@ type hands struct {
 	*progress
 	launched bool
 	stdin    io.Reader // nil where nobody is there
+	crew     run.Crew  // nil where this process carries loads out
 }
+
+// Crew implements [experiment.Crewed].
+func (h *hands) Crew() run.Crew { return h.crew }
 
 // Launched implements [experiment.Hands].
 func (h *hands) Launched() (yes bool) {
@@ -262,6 +268,18 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		for _, n := range p.Server.Notes {
 			view.ShowLine("note: " + n)
 		}
+	}
+	if o.Fleet.Workers > 0 {
+		if strings.HasPrefix(p.Target, "sim:") {
+			return Usage, say.Errorf("--fleet needs a target behind a socket, and %s is simulated", p.Target).WithHint("leave it out: in virtual time nothing is sent")
+		}
+		crew, disband, err := crewOf(ctx, e, &o.Fleet, &o.Bus, view.ShowLine)
+		if err != nil {
+			view.close()
+			return Usage, err
+		}
+		defer disband()
+		by.crew = crew
 	}
 	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), by)
 	view.close()

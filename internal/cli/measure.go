@@ -89,7 +89,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
 	if p.Workers > 0 {
-		crew, disband, err := crewOf(ctx, e, p, view.ShowLine)
+		crew, disband, err := crewOf(ctx, e, &p.Fleet, &p.Bus, view.ShowLine)
 		if err != nil {
 			return nil, "", err
 		}

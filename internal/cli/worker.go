@@ -85,13 +85,13 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 }
 
 // crewOf starts the workers of a plan, or waits for them; it gives what to do at the end.
-func crewOf(ctx context.Context, e *Env, p *plan.Plan, tell func(line string)) (run.Crew, func(), error) {
+func crewOf(ctx context.Context, e *Env, p *plan.Fleet, b *plan.Bus, tell func(line string)) (run.Crew, func(), error) {
 	if p.Elsewhere() {
-		token, err := fleetToken(e, &p.Bus)
+		token, err := fleetToken(e, b)
 		if err != nil {
 			return nil, nil, err
 		}
-		crew, err := fleet.Gather(ctx, versionOf(), p, token, tell)
+		crew, err := fleet.Gather(ctx, versionOf(), p, b, token, tell)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"pitot/internal/experiment/server"
+	"pitot/internal/run"
 	"pitot/internal/target"
 )
 
@@ -37,6 +38,11 @@ type Hands interface {
 	Launched() bool
 	// Ask shows what to do and waits until it is done; false where nobody is there.
 	Ask(ctx context.Context, w *Waiting) bool
+}
+
+// Crewed has workers that carry loads out. A [View] that is crewed has them do it.
+type Crewed interface {
+	Crew() run.Crew // nil for none
 }
 
 // errWaits ends a sitting in which nobody makes the launch.

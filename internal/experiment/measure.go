@@ -259,6 +259,9 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.rehearsed}
+	if by, ok := view.(Crewed); ok {
+		r.Crew = by.Crew()
+	}
 	session, err := r.Open(ctx, one)
 	if err != nil {
 		return err

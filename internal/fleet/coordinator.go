@@ -147,17 +147,17 @@ func listen(v result.Version, size int, at bus.Access, own bool, say func(line s
 	return c, c.conn.Answer(joining, c.join)
 }
 
-// Gather waits for the workers of a plan that join from elsewhere: at the user's own server, or
+// Gather waits for the workers that join from elsewhere: at the user's own server, or
 // at one in this process that listens for them. token is what is shown there, or asked for.
-func Gather(ctx context.Context, v result.Version, p *plan.Plan, token string, tell func(line string)) (*Coordinator, error) {
+func Gather(ctx context.Context, v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
 	own, shown := p.NATS == "", ""
-	at := access(p.NATS, token, &p.Bus)
+	at := access(p.NATS, token, b)
 	if own {
 		if at.URL = p.Listen; token == "" {
 			return nil, say.Errorf("--fleet-listen is open to other machines, and has no token").WithHint("openssl rand -hex 16 > fleet.token, then --token-file fleet.token here and on the workers' machines")
 		}
 		scheme := "nats"
-		if p.NATSCert != "" {
+		if b.NATSCert != "" {
 			scheme = "tls"
 		}
 		host, port, _ := net.SplitHostPort(p.Listen)
@@ -175,7 +175,7 @@ func Gather(ctx context.Context, v result.Version, p *plan.Plan, token string, t
 		return nil, noBus(err)
 	}
 	tell(fmt.Sprintf("waiting for %s: pitot worker --join %s", say.Plural(p.Workers, "worker"), shown))
-	ctx, cancel := context.WithTimeoutCause(ctx, p.JoinTimeout, errors.New("not within "+say.Span(p.JoinTimeout)))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.JoinTimeout, errors.New("not within "+say.Span(b.JoinTimeout)))
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
 		c.Close()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/workload/arrival"
@@ -24,6 +26,14 @@ import (
 
 // TestMain lets the test's own program be a worker, so that one can be killed.
 func TestMain(m *testing.M) {
+	if at := os.Getenv("FLEET_TEST_SERVE"); at != "" { // a NATS server, as one of a user's
+		dir, _ := os.Getwd()
+		if _, err := bus.Serve(bus.Access{URL: at, Token: os.Getenv(plan.TokenVariable)}, dir); err != nil {
+			println(err.Error())
+			os.Exit(1)
+		}
+		select {}
+	}
 	url := os.Getenv("FLEET_TEST_JOIN")
 	if url == "" {
 		os.Exit(m.Run())
@@ -48,6 +58,12 @@ func processes(t *testing.T, n int, environ ...string) (*Coordinator, []*exec.Cm
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, join(t, c, n, c.URL(), c.Token(), environ...)
+}
+
+// join has so many processes join.
+func join(t *testing.T, c *Coordinator, n int, url, token string, environ ...string) []*exec.Cmd {
+	t.Helper()
 	t.Cleanup(c.Close)
 	c.lead = 150 * time.Millisecond
 	self, err := os.Executable()
@@ -57,7 +73,7 @@ func processes(t *testing.T, n int, environ ...string) (*Coordinator, []*exec.Cm
 	var all []*exec.Cmd
 	for range n {
 		p := exec.Command(self)
-		p.Env = append(os.Environ(), "FLEET_TEST_JOIN="+c.URL(), plan.TokenVariable+"="+c.Token(), "TMPDIR="+os.TempDir())
+		p.Env = append(os.Environ(), "FLEET_TEST_JOIN="+url, plan.TokenVariable+"="+token, "TMPDIR="+os.TempDir())
 		p.Env, p.Dir, p.Stderr = append(p.Env, environ...), t.TempDir(), new(bytes.Buffer)
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
@@ -78,7 +94,7 @@ func processes(t *testing.T, n int, environ ...string) (*Coordinator, []*exec.Cm
 	if err := c.Ready(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
-	return c, all
+	return all
 }
 
 // A worker that is killed leaves rows of all that it was to send: of what was under way, cut,
@@ -224,5 +240,83 @@ func TestLease(t *testing.T) {
 	}
 	if most := silent + int64(lease+2*tellTime+time.Second); rows < 100 || last <= silent || last > most {
 		t.Errorf("%d rows, the last sent at %d, silence from %d, none may be after %d", rows, last, silent, most)
+	}
+}
+
+// A fleet meets at a server of the user's, which is killed in the course of the load and comes
+// back: no request notices, every record comes home once, and nothing is left there.
+func TestServerRestarts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, dir, token := l.Addr().String(), t.TempDir(), "a-token-of-the-cluster"
+	l.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func() *exec.Cmd {
+		s := exec.Command(self)
+		s.Dir, s.Env = dir, append(os.Environ(), "FLEET_TEST_SERVE="+at, plan.TokenVariable+"="+token)
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
+		return s
+	}
+	server := serve()
+	access := bus.Access{URL: "nats://" + at, Token: token}
+	var c *Coordinator
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if c, err = listen(version, 2, access, false, func(string) {}); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	join(t, c, 2, access.URL, token)
+	r := run.Runner{Version: version, Crew: c}
+	restarted := make(chan struct{})
+	go func() {
+		defer close(restarted)
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			c.mu.Lock()
+			on := c.origin > 0 && clock.Now()-c.origin > 4e8
+			c.mu.Unlock()
+			if on {
+				break
+			}
+		}
+		_ = server.Process.Kill()
+		_ = server.Wait()
+		time.Sleep(300 * time.Millisecond)
+		server = serve()
+	}()
+	got, out, err := r.Run(bounded(t), planned(t, "--rate", "300", "--duration", "1500ms", "--warmup", "0s", "--seed", "7"))
+	<-restarted
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := got.Points[0].Requests; q.OK != q.Due || q.Due != arrivals(t, 300, 7, got.Points[0].Seconds.Window) {
+		t.Errorf("%+v", q)
+	}
+	rows, _ := sent(t, out)
+	for i := range rows {
+		if rows[i].ID != int64(i) {
+			t.Fatalf("row %d is of request %d", i, rows[i].ID)
+		}
+	}
+	stream := c.id.stream()
+	c.Close()
+	ears, err := bus.Dial(access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ears.Close()
+	if stop, err := ears.Read(bounded(t), stream, func(string, string, []byte) {}); err == nil {
+		stop()
+		t.Error("the stream is still there")
 	}
 }

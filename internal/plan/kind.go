@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -489,6 +490,16 @@ func serverURL() kind[string] {
 			if u.User != nil {
 				return "", say.Errorf("a secret in a URL is seen by whoever lists processes").WithHint("put the token into a file: --token-file FILE, or --nkey-file FILE")
 			}
+		}
+		return v, nil
+	}}
+}
+
+// label is a name as Kubernetes has them, with room for what is put behind it.
+func label() kind[string] {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+		if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`).MatchString(v) {
+			return "", say.Errorf("not a name of objects in Kubernetes").WithHint("lower case letters, digits and dashes, at most 40")
 		}
 		return v, nil
 	}}

@@ -265,6 +265,19 @@ type Experimenting struct {
 	Launched bool     // the launch that was waited for is made
 	GPU      string   // of a new plan: MODEL@GPU, or a GPU
 	Against  []string // earlier records, directories of experiments
+
+	Fleet Fleet // that carries its loads out
+	Bus   Bus
+}
+
+// Manifest is what `pitot fleet manifest` is told.
+type Manifest struct {
+	Workers int
+	Image   string
+	CPUs    int
+	Name    string
+	NATS    string // "" for one of its own
+	KeyEnv  string
 }
 
 // Audit is what `pitot check` has of its own.

@@ -26,6 +26,7 @@ const (
 	VerbExperiment Verb = "experiment"
 	VerbChoose     Verb = "choose"
 	VerbWorker     Verb = "worker"
+	VerbFleet      Verb = "fleet"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

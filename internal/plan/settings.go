@@ -53,7 +53,8 @@ func Settings() []Setting {
 	asking := verbs(VerbRun, VerbSweep, VerbFind, VerbChoose)
 	connecting := verbs(VerbRun, VerbSweep, VerbFind, VerbCalibrate)
 	embedded := verbs(VerbRun, VerbSweep, VerbFind, VerbMock)
-	joining := verbs(VerbRun, VerbSweep, VerbFind, VerbWorker)
+	crewed := verbs(VerbRun, VerbSweep, VerbFind, VerbExperiment)
+	joining := verbs(VerbRun, VerbSweep, VerbFind, VerbExperiment, VerbWorker)
 	waitsFor := Need{AnyOf: "fleet", Hint: "say how many workers to wait for: --fleet N"}
 	const (
 		ownPrompts = "a file brings its own prompts"
@@ -243,15 +244,15 @@ func Settings() []Setting {
 			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}, {"over=agents", ownLimit}},
 			Help:    "most requests at once; the others wait, and their wait counts",
 			value:   field(wholeNumber(1, many), func(l *Load) *int { return &l.MaxInFlight })},
-		{Name: "fleet", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "this process alone", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent",
+		{Name: "fleet", Verbs: crewed, Group: groupLoad, Arg: "N", Unset: "this process alone", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent",
 			Help:  "have the load carried out by N worker processes, each its own part of one schedule: for loads beyond what one core sends and reads. They are started on this machine, unless --nats or --fleet-listen says that they join from others",
 			value: field(wholeNumber(1, mostWorkers), func(f *Fleet) *int { return &f.Workers })},
-		{Name: "nats", Verbs: measuring, Group: groupLoad, Arg: "URL", Unset: "a server in this process", NotKept: ownMachines,
+		{Name: "nats", Verbs: crewed, Group: groupLoad, Arg: "URL", Unset: "a server in this process", NotKept: ownMachines,
 			Alternative: &Alternative{"fleet-listen", "--nats names a server that is there, --fleet-listen starts one", "keep one of them"},
 			Needs:       []Need{waitsFor},
 			Help:        "NATS server or cluster, with JetStream, that the workers of --fleet N have joined or will: pitot worker --join URL. Nothing is started here",
 			value:       field(serverURL(), func(f *Fleet) *string { return &f.NATS })},
-		{Name: "fleet-listen", Verbs: measuring, Group: groupLoad, Arg: "ADDR", Unset: "127.0.0.1, for workers that are started here", NotKept: ownMachines,
+		{Name: "fleet-listen", Verbs: crewed, Group: groupLoad, Arg: "ADDR", Unset: "127.0.0.1, for workers that are started here", NotKept: ownMachines,
 			Needs: []Need{waitsFor},
 			Help:  "HOST:PORT where this process's own server listens for workers of other machines: pitot worker --join nats://HOST:PORT. It needs a token, --token-file; with --nats-cert it speaks TLS",
 			value: field(hostPort(), func(f *Fleet) *string { return &f.Listen })},
@@ -278,6 +279,24 @@ func Settings() []Setting {
 		{Name: "join-timeout", Verbs: joining, Group: groupLoad, Arg: "TIME", Default: "10m", NotKept: ownMachines,
 			Help:  "how long workers of other machines are waited for, and a worker waits for its run",
 			value: field(span(time.Millisecond), func(b *Bus) *time.Duration { return &b.JoinTimeout })},
+		{Name: "workers", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "N", NotKept: noRun,
+			Help:  "how many workers the manifest is of",
+			value: field(wholeNumber(1, mostWorkers), func(m *Manifest) *int { return &m.Workers })},
+		{Name: "image", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "IMAGE", NotKept: noRun,
+			Help:  "container image of this pitot, with its tag or digest",
+			value: field(nonEmptyWord(), func(m *Manifest) *string { return &m.Image })},
+		{Name: "cpus", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "N", Default: "2", NotKept: noRun,
+			Help:  "whole CPUs of each worker, which it has for itself where the nodes pin them",
+			value: field(wholeNumber(1, 1024), func(m *Manifest) *int { return &m.CPUs })},
+		{Name: "name", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "NAME", Default: "pitot", NotKept: noRun,
+			Help:  "what the objects are called, and begin with",
+			value: field(label(), func(m *Manifest) *string { return &m.Name })},
+		{Name: "nats", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "URL", Unset: "one beside the workers", NotKept: noRun,
+			Help:  "NATS server that is there, with JetStream",
+			value: field(serverURL(), func(m *Manifest) *string { return &m.NATS })},
+		{Name: "key-env", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "VAR", Default: "OPENAI_API_KEY", NotKept: noRun,
+			Help:  "environment variable that the pods have the target's key in, from the secret NAME-key where there is one",
+			value: field(variableName(), func(m *Manifest) *string { return &m.KeyEnv })},
 		{Name: "retry", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "0",
 			Help:  "send a request that failed up to N times again, as users' clients do: 2 is OpenAI's (0.5 s doubled up to 8 s, Retry-After), 2,exponential(1s,20s) and 2,constant(1s) wait otherwise. It stays one request, timed from when it was due",
 			value: field(retries(), func(l *Load) *Retry { return &l.Retry })},

@@ -221,7 +221,7 @@ func TestRoundTrip(t *testing.T) {
 // that take it into a field of its own.
 func TestSettings(t *testing.T) {
 	var p Plan
-	everything := append(p.parts(), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working))
+	everything := append(p.parts(), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
 	fields := map[any]string{}
 	taken := map[string]bool{}
 	for _, s := range Settings() {

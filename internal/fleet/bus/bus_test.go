@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +17,8 @@ import (
 // A server starts at once, lets in who has its token, and carries questions, words and a
 // stream: what is put twice under one id is read once, in order.
 func TestBus(t *testing.T) {
-	begin := time.Now()
-	s, err := Serve(Access{URL: "127.0.0.1:0"}, t.TempDir())
+	begin, dir := time.Now(), t.TempDir()
+	s, err := Serve(Access{URL: "127.0.0.1:0"}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +76,21 @@ func TestBus(t *testing.T) {
 	case <-all:
 	case <-ctx.Done():
 		t.Fatal("not all came")
+	}
+	kept := func() (n int64) { // on the disk
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if info, e := d.Info(); err == nil && e == nil && !d.IsDir() {
+				n += info.Size()
+			}
+			return nil
+		})
+		return n
+	}
+	for kept() > n/2*int64(len(frame)) { // what was read is deleted
+		if ctx.Err() != nil {
+			t.Fatalf("%d bytes are kept of %d", kept(), n*len(frame))
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	stop()
 	for i, g := range got {

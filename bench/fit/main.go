@@ -21,7 +21,7 @@
 // chosen on half of them, the others are shown apart.
 //
 //	go run ./bench/fit [-truths 8] [-seed 1] [-calibrate] [-group]
-//	go run ./bench/fit -servers DIR [-from 0] [-to 40] [-seed 1] [-requests 1500]
+//	go run ./bench/fit -servers DIR [-from 0] [-to 40] [-seed 1] [-requests 1500] [-table]
 package main
 
 import (
@@ -150,11 +150,12 @@ func main() {
 	calibrate := flag.Bool("calibrate", false, "fit on the loads that pitot calibrate chooses")
 	results := flag.String("servers", "", "judge pitot calibrate, and keep what came of each server in this directory")
 	from, to := flag.Int("from", 0, "the first server"), flag.Int("to", 40, "the one behind the last")
+	table := flag.Bool("table", false, "with -servers: show what the directory has, and calibrate none")
 	requests := flag.Int("requests", 1500, "of each load that is predicted of a server")
 	group := flag.Bool("group", false, "truths of four accelerators, with all-reduces of their own")
 	flag.Parse()
 	if *results != "" {
-		servers(*results, *from, *to, *seed, *requests)
+		servers(*results, *from, *to, *seed, *requests, *table)
 		return
 	}
 	if *group {

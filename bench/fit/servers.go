@@ -262,8 +262,8 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 }
 
 // servers calibrates the twins of so many servers, but for those whose result is in
-// the directory, and shows the table of all that are.
-func servers(dir string, from, to int, seed uint64, requests int) {
+// the directory, and shows the table of all that are; or of these alone.
+func servers(dir string, from, to int, seed uint64, requests int, table bool) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		log.Fatal(err)
 	}
@@ -272,6 +272,9 @@ func servers(dir string, from, to int, seed uint64, requests int) {
 		file := filepath.Join(dir, fmt.Sprintf("%02d.json", i))
 		x := new(Result)
 		if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, x) != nil || x.Version != ResultVersion || x.Seed != seed {
+			if table {
+				continue
+			}
 			s := newServer(seed, i)
 			x = s.calibrated(seed, requests)
 			b, err := json.MarshalIndent(x, "", " ")

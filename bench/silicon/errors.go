@@ -106,6 +106,7 @@ func (s tally) pct() float64 { return math.Round(100 * float64(s.held) / float64
 func writeErrors(path string, list []comparison) error {
 	var known []catalogue.Regime
 	left, kept := map[string]*tally{}, map[string]*tally{}
+	each := map[string][]float64{} // percent of the loads of a system, by latency and kind
 	for _, r := range regimes() {
 		systems := map[string]bool{}
 		for i := range list {
@@ -124,20 +125,20 @@ func writeErrors(path string, list []comparison) error {
 		if r.Rows < 15 {
 			continue
 		}
-		of := func(latency string, each func(*comparison) float64) (limitPct, holds float64) {
+		hold := func(latency string, of func(*comparison) float64) (limitPct, holds float64) {
 			key := fmt.Sprintf("%s, experts: %v", latency, r.Experts)
 			if left[key] == nil {
 				left[key], kept[key] = &tally{}, &tally{}
 			}
-			limitPct = math.Ceil(100 * math.Expm1(limit(list, &r, "", each)))
-			without := map[string]float64{}
+			limitPct = math.Ceil(100 * math.Expm1(limit(list, &r, "", of)))
+			without, alone := map[string]float64{}, map[string]*tally{}
 			for name := range systems {
-				without[name] = limit(list, &r, name, each)
+				without[name], alone[name] = limit(list, &r, name, of), &tally{}
 			}
 			var here tally
 			for i := range list {
 				b := &list[i]
-				e := math.Abs(math.Log1p(each(b)))
+				e := math.Abs(math.Log1p(of(b)))
 				switch name := b.system(); {
 				case !b.of(&r):
 				case held(name):
@@ -145,17 +146,22 @@ func writeErrors(path string, list []comparison) error {
 					kept[key].count(e <= math.Log1p(limitPct/100))
 				default:
 					left[key].count(e <= without[name])
+					alone[name].count(e <= without[name])
 				}
+			}
+			for _, t := range alone {
+				each[key] = append(each[key], t.pct())
 			}
 			return limitPct, here.pct()
 		}
-		r.TPOT, r.TPOTHolds = of("TPOT", func(b *comparison) float64 { return b.tpotError })
-		r.TTFT, r.TTFTHolds = of("TTFT", func(b *comparison) float64 { return b.ttftError })
+		r.TPOT, r.TPOTHolds = hold("TPOT", func(b *comparison) float64 { return b.tpotError })
+		r.TTFT, r.TTFTHolds = hold("TTFT", func(b *comparison) float64 { return b.ttftError })
 		fmt.Printf("%s: TPOT ±%.0f %%, TTFT ±%.0f %%, of %d loads of %d systems; of %d kept out they hold on %.0f and %.0f %%\n", r.Name, r.TPOT, r.TTFT, r.Rows, r.Systems, r.Kept, r.TPOTHolds, r.TTFTHolds)
 		known = append(known, r)
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
-		fmt.Printf("%s: each left out of it, an error holds on %.0f %% of the loads chosen on; on %.0f %% of the %d kept out\n", key, left[key].pct(), kept[key].pct(), kept[key].of)
+		fmt.Printf("%s: each left out of it, an error holds on %.0f %% of the loads chosen on (of those of single systems %.0f to %.0f %%, %.0f in the mean of %d); on %.0f %% of the %d kept out\n",
+			key, left[key].pct(), slices.Min(each[key]), slices.Max(each[key]), average(each[key]), len(each[key]), kept[key].pct(), kept[key].of)
 	}
 	b, err := yaml.Marshal(known)
 	if err != nil {

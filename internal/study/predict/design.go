@@ -139,13 +139,14 @@ type design struct {
 	loads      []informed
 	parameters int
 	precision  [][]float64 // of the parameters, then of TTFT and TPOT of each load
+	counts     float64     // what a load tells by its moments, of that so much
 }
 
 // newDesign works out what each load of a list would tell, with this known of the
 // parameters.
 func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision [][]float64) *design {
 	k := len(f.parameters)
-	g := &design{make([]informed, len(list)), k, square(k + 2*len(list))}
+	g := &design{make([]informed, len(list)), k, square(k + 2*len(list)), shrink / max(f.scale*f.scale, 1)}
 	InParallel(len(list), func(i int) { g.loads[i] = f.informs(list[i], seconds, warmup) })
 	for i := range precision {
 		copy(g.precision[i], precision[i])
@@ -192,14 +193,14 @@ func (g *design) with(load, from int) [][]float64 {
 	info := g.loads[load].info
 	for i := from; i < len(info); i++ {
 		for j := from; j < len(info); j++ {
-			m[at(i)][at(j)] += shrink * info[i][j]
+			m[at(i)][at(j)] += g.counts * info[i][j]
 		}
 	}
 	return m
 }
 
 // variance is the mean over loads of the variance of the logarithms of their mean TTFT
-// and TPOT, with such a precision.
+// and TPOT, with such a precision, which it needs for itself.
 func (g *design) variance(precision [][]float64) float64 {
 	cov := inverse(precision)
 	sum := 0.0
@@ -236,7 +237,9 @@ const shrink = 0.2
 
 // Choose gives so many loads, each measured for so many seconds behind its warm-up,
 // that together tell most of the deployment's parameters and of what the twin lacks,
-// the best first, beside the runs that there are. A load may come twice.
+// the best first, beside the runs that there are. A load may come twice. If neither
+// these nor the runs have long prompts of a single user, the last of them is such a load:
+// what a prompt costs by itself no other load shows without the twin's help.
 func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup float64) []DesignLoad {
 	f := &fitter{}
 	f.parameters, f.usual = priors(d)
@@ -247,16 +250,44 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup flo
 		precision[i][i] = 1 / (p.sd * p.sd)
 	}
 	g := f.newDesign(candidates(&f.d), seconds, warmup, precision)
+	probe, probed := g.probe()
 	for _, r := range known { // as the loads that are most like them
-		g.precision = g.with(g.nearest(r), 0)
+		at := g.nearest(r)
+		g.precision = g.with(at, 0)
+		probed = probed || g.loads[at].load.probes(probe)
 	}
 	var chosen []DesignLoad
 	for range n {
 		at, _ := g.best()
 		g.precision = g.with(at, 0)
 		chosen = append(chosen, g.loads[at].load)
+		probed = probed || g.loads[at].load.probes(probe)
+	}
+	if !probed && len(known) > 0 && n > 1 { // the first that are chosen need not have it
+		chosen[n-1] = probe
 	}
 	return chosen
+}
+
+// probe is the load of a single user with the longest prompts of which enough are
+// answered; none is true where there is no such load.
+func (g *design) probe() (load DesignLoad, none bool) {
+	none = true
+	for i := range g.loads {
+		x := &g.loads[i]
+		if x.load.Users == 1 && x.load.Input > load.Input && slices.ContainsFunc(x.means[0], func(v float64) bool { return v != 0 }) {
+			load, none = x.load, false
+		}
+	}
+	return load, none
+}
+
+// longPrompts are long enough that what they cost shows beside what any request does.
+const longPrompts = 2048
+
+// probes says that a load tells what another of a single user would.
+func (l DesignLoad) probes(other DesignLoad) bool {
+	return l.Users == 1 && l.Input >= min(other.Input, longPrompts)
 }
 
 // NextLoad is the load with which a fit would know most more: by how many percent
@@ -272,19 +303,18 @@ type NextLoad struct {
 // next finds it, for parameters whose logarithms have this covariance.
 func (f *fitter) next(cov [][]float64) NextLoad {
 	const seconds, warmup = 20.0, 2.0
-	c := square(len(cov))
-	addTo(c, cov, 1)
+	c := positive(cov)
 	for i := range c {
-		c[i][i] += 1e-9 // of what is at its bound
+		c[i][i] += 1e-6 // of what is at its bound
 	}
 	g := f.newDesign(candidates(&f.d), seconds, warmup, inverse(c))
 	for _, c := range f.runs { // which parameters they tell is in cov
 		g.precision = g.with(g.nearest(c.run), g.parameters)
 	}
 	pct := func(variance float64) float64 { return 100 * math.Sqrt(variance) }
-	x := NextLoad{Seconds: seconds, NowPct: pct(g.variance(g.precision))}
+	x := NextLoad{Seconds: seconds}
 	at, then := g.best()
-	x.DesignLoad, x.ThenPct = g.loads[at].load, pct(then)
+	x.DesignLoad, x.NowPct, x.ThenPct = g.loads[at].load, pct(g.variance(g.precision)), pct(then)
 	return x
 }
 

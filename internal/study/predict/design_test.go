@@ -18,7 +18,12 @@ func TestChoose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen := Choose(d, nil, 10, 10, 2)
+	var known []*Recording
+	chosen := Choose(d, nil, 3, 10, 2)
+	for i, l := range chosen {
+		known = append(known, l.In(12, 2).Serve(d.Engine(uint64(i)), uint64(i)))
+	}
+	chosen = append(chosen, Choose(d, known, 3, 10, 2)...)
 	alone := false
 	for i, l := range chosen {
 		alone = alone || l.Users == 1 && l.Input >= 2048

@@ -99,6 +99,9 @@ func TestFitFindsTheTruth(t *testing.T) {
 			}
 		}
 	}
+	if !(fit.Next.ThenPct < fit.Next.NowPct) {
+		t.Errorf("a further load: %+v", fit.Next)
+	}
 	if len(fit.LeftOut) != 2 {
 		t.Fatalf("left out: %+v", fit.LeftOut)
 	}

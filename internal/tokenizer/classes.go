@@ -25,6 +25,7 @@ const (
 	sign                          // punctuation, and of ASCII what looks like it ($, +, <), as BERT has it
 	oldMark                       // \p{M} of StripAccents
 	accent                        // \p{Mn} of BERT
+	some                          // any character: those that Unicode has not assigned have nothing else
 )
 
 // classes has the class of every character. A flat table of 2 MB is the
@@ -58,6 +59,7 @@ var classTable = sync.OnceValue(func() *classes {
 		set(of.table, of.class)
 	}
 	for r, c := range t {
+		t[r] |= some
 		if c&punctuation != 0 || r < utf8.RuneSelf && c&symbol != 0 {
 			t[r] |= sign
 		}

@@ -51,6 +51,7 @@ func TestTooFewFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes")
 	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	run := func(limits string, users int) (*process, int) {
 		p := limited(t, limits, "run", "mock:fixed", "--ttft", "1ms", "--itl", "1ms", "--input", "8", "--output", "2", "--concurrency", fmt.Sprint(users), "--duration", "100ms", "--warmup", "0s", "--out", dir)
@@ -86,6 +87,7 @@ func TestFilesRunOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes")
 	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := limited(t, "ulimit -n 256", "run", slow(t, 800*time.Millisecond), "--no-probe", "--model", "m", "--rate", "400", "--duration", "1500ms", "--warmup", "0s", "--input", "8", "--out", dir)
 	if code := p.code(); code != Invalid {

@@ -139,6 +139,7 @@ func TestPageSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow under the race detector, and has one goroutine")
 	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	run := measureSim(t, dir, "sweep", "sim:llama-3.1-8b@h100", "--points", "20", "--requests", "400", "--output", "32", "--slo", "p99 ttft<200ms, p99 tpot<20ms")
 	page, charts := readPage(t, dir)
@@ -214,6 +215,7 @@ func compareSim(t *testing.T, dir string, sides map[string]string, measure ...st
 // names axe.min.js, of the npm package axe-core, it finds nothing serious, and
 // there has to be a browser.
 func TestPageInBrowser(t *testing.T) {
+	t.Parallel()
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil && browser == "" {

@@ -150,6 +150,7 @@ func serveFixed(t *testing.T, e *plan.Embedded) (srv *serve.Server, url string) 
 
 // Somebody else who asks the server during a load is seen in its count, and named.
 func TestOtherTrafficIsSeen(t *testing.T) {
+	t.Parallel()
 	p := plan.Default()
 	srv, url := serveFixed(t, &p.Embedded)
 	ctx, stop := context.WithCancel(t.Context())
@@ -238,6 +239,7 @@ func fromMetrics(t *testing.T, url string) (c counted) {
 
 // A sweep that goes on keeps the probes it had, and adds those of the second start.
 func TestProbesOfAResumedSweep(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"sweep", "mock:fixed", "--loads", "20,40", "--duration", "300ms", "--warmup", "100ms", "--input", "32", "--output", "4", "--out", dir, "--quiet"}
 	if code, _, stderr := pitot(t, args...); code == Bug || code == Usage {

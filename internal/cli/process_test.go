@@ -123,6 +123,7 @@ func written(t *testing.T, dir string) *result.Run {
 
 // The first Ctrl-C ends the load; what was measured is reported.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := start(t, load(dir)...)
 	recording(t, dir)
@@ -144,6 +145,7 @@ func TestInterrupted(t *testing.T) {
 
 // The second one leaves at once; the records are on disk.
 func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := start(t, load(dir)...)
 	recording(t, dir)
@@ -163,6 +165,7 @@ func TestInterruptedTwice(t *testing.T) {
 
 // A killed run is finished by report.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := start(t, load(dir)...)
 	recording(t, dir)
@@ -190,6 +193,7 @@ func TestKilled(t *testing.T) {
 // Of two that go on with one session at once, one does and the other is told so;
 // what the one holds is free again when it is killed.
 func TestResumedTwice(t *testing.T) {
+	t.Parallel()
 	p, stdin, _, url := startMock(t, "--ttft", "2ms", "--itl", "1ms")
 	dir := filepath.Join(t.TempDir(), "run")
 	sweep := []string{"sweep", url, "--loads", "50,100", "--requests", "30", "--warmup", "0s", "--input", "20", "--output", "4", "--seed", "1", "--wait-ready", "1m", "--resume", "--out", dir}
@@ -279,6 +283,7 @@ func exportedAll(t *testing.T, run *result.Run, dir string) {
 
 // A server that dies under load is a result, not an error.
 func TestServerDies(t *testing.T) {
+	t.Parallel()
 	mock := exec.Command("pitot", "mock", "--port", "0", "--ttft", "5ms", "--itl", "2ms")
 	out, err := mock.StdoutPipe()
 	if err != nil {

@@ -17,6 +17,7 @@ func TestFindWithStarvedClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulated, and slow under the race detector")
 	}
+	t.Parallel()
 	const lag = 300 * time.Millisecond // a good part of the limit
 	search := func(t *testing.T, late func(point int32) bool) (code int, stdout, stderr string, run *result.Run) {
 		dir := filepath.Join(t.TempDir(), "found")

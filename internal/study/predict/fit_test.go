@@ -136,7 +136,7 @@ func TestFitBeginsFromBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 200, 1), simulated(t, truth, 3, 400, 2))
+	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 120, 1), simulated(t, truth, 3, 240, 2))
 	found := map[string]Fitted{}
 	known, _ := f.uncertainty()
 	for _, x := range known {
@@ -168,7 +168,7 @@ func TestFitOfTheBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := []*Recording{simulated(t, truth, 0.3, 200, 1), simulated(t, truth, 2, 400, 2)}
+	runs := []*Recording{simulated(t, truth, 0.3, 150, 1), simulated(t, truth, 2, 240, 2)}
 	for _, r := range runs {
 		for i := range r.Requests {
 			if i%60 == 7 { // it waited in front
@@ -342,7 +342,7 @@ func TestFitFindsTheTail(t *testing.T) {
 		return quantities(all).P99
 	}
 	want := p99(truth)
-	f, slow := calibrated(t, start, simulated(t, truth, 1, 400, 1), simulated(t, truth, 3, 1000, 2))
+	f, slow := calibrated(t, start, simulated(t, truth, 1, 300, 1), simulated(t, truth, 3, 600, 2))
 	slow.applyTo(&f.d)
 	fitted, plain := &f.d, f.d
 	plain.Settings.SlowCV = 0

@@ -255,6 +255,11 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 		if c.Class != "" {
 			return nil, say.Errorf("limits of classes are not chosen by: %s", c.Spec).WithHint("give one objective for all requests")
 		}
+		for _, of := range c.On() {
+			if !predict.Judges(of) {
+				return nil, say.Errorf("limits on %s are not chosen by: %s", of, c.Spec).WithHint("limit ttft, tpot or e2e; pitot find sim:MODEL@GPU judges all limits, of one deployment")
+			}
+		}
 	}
 	return claims, nil
 }

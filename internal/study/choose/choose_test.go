@@ -237,3 +237,18 @@ func TestBoundOfSkewedPrompts(t *testing.T) {
 		t.Error("6 % of the prompts take longer than the limit on 5 % of them")
 	}
 }
+
+// TestLimitsJudged: a limit that the twin's requests have no value of is refused, and not
+// taken to be met.
+func TestLimitsJudged(t *testing.T) {
+	for spec, known := range map[string]bool{"p99 ttft<1s, p95 e2e<9s": true, "p99 stall<100ms": false, "ttft<1s, stall<100ms @99%": false} {
+		s, err := slo.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := Wanted{SLO: s}
+		if _, err := w.claims(); (err == nil) != known {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}

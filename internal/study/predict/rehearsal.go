@@ -186,6 +186,15 @@ func Judged(r *record.Row) slo.Request {
 	return &judgedRow{measure.LatencyOf(r, &measure.Events{}), r.Outcome == record.OK}
 }
 
+// Judges says whether a request of the twin has a value of a metric, for [Judged].
+func Judges(of metric.Name) bool {
+	switch of {
+	case metric.TTFT, metric.TTFA, metric.E2E, metric.TPOT, metric.Generation:
+		return true
+	}
+	return false
+}
+
 // judgedRow is a request of the twin for its limits.
 type judgedRow struct {
 	measure.Latency

@@ -235,13 +235,23 @@ func (d *Deployment) checkTypes() error {
 // layers of vLLM's models).
 func (d *Deployment) checkParallel() error {
 	n, m := d.TensorParallel, &d.Model
-	if n < 1 || n > 64 || m.Heads%n != 0 {
-		return say.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides the model's %d attention heads", m.Heads))
+	possible := func(n int) bool {
+		return n >= 1 && n <= 64 && m.Heads%n == 0 && (m.KVHeads%n == 0 || n%m.KVHeads == 0)
 	}
-	if m.KVHeads%n != 0 && n%m.KVHeads != 0 {
-		return say.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides its %d heads of keys and values, or a multiple of them", m.KVHeads))
+	if possible(n) {
+		return nil
 	}
-	return nil
+	near := 1 // and on to the nearest, of two the larger
+	for k := 1; k <= 64; k++ {
+		if possible(k) && max(n-k, k-n) <= max(n-near, near-n) {
+			near = k
+		}
+	}
+	hint := fmt.Sprintf("take a number that divides the model's %d attention heads", m.Heads)
+	if n >= 1 && n <= 64 && m.Heads%n == 0 {
+		hint = fmt.Sprintf("take a number that divides its %d heads of keys and values, or a multiple of them", m.KVHeads)
+	}
+	return say.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("%s: the nearest is %d", hint, near))
 }
 
 // checkKnobs refuses numbers that would make hardware of nothing, or free.

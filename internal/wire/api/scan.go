@@ -33,6 +33,9 @@ func (s *scanner) skipSpace() {
 
 // peek gives the next significant byte, 0 at the end.
 func (s *scanner) peek() byte {
+	if s.i < len(s.b) && s.b[s.i] > ' ' { // servers write few spaces
+		return s.b[s.i]
+	}
 	s.skipSpace()
 	if s.i < len(s.b) {
 		return s.b[s.i]
@@ -55,25 +58,33 @@ func (s *scanner) rawString() (raw []byte, ok bool) {
 	if !s.takeByte('"') {
 		return nil, false
 	}
-	start := s.i
-	for s.i < len(s.b) {
-		switch c := s.b[s.i]; {
-		case c == '"':
-			raw = s.b[start:s.i]
-			s.i++
-			return raw, true
-		case c == '\\':
-			if !s.escape() {
-				return nil, false
-			}
-		case c < 0x20:
-			return nil, false
-		default:
-			s.i++
+	b, start := s.b, s.i
+	for i := start; i < len(b); {
+		c := b[i]
+		if plainInString[c] {
+			i++
+			continue
 		}
+		switch s.i = i; {
+		case c == '"':
+			s.i++
+			return b[start:i], true
+		case c != '\\' || !s.escape():
+			return nil, false
+		}
+		i = s.i
 	}
+	s.i = len(b)
 	return nil, false
 }
+
+// plainInString are the bytes that stand for themselves in a string.
+var plainInString = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return plain
+}()
 
 // escape checks one escape sequence.
 func (s *scanner) escape() bool {

@@ -35,7 +35,7 @@ type crew struct {
 }
 
 // bounded is a context that ends before the test does.
-func bounded(t *testing.T) context.Context {
+func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -77,7 +77,7 @@ func (c *crew) disband() []error {
 }
 
 // planned is the plan of a command line for the target of fixed latencies.
-func planned(t *testing.T, args ...string) *plan.Plan {
+func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
 	argv := append([]string{"mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--input", "16", "--no-scrape", "--out", filepath.Join(t.TempDir(), "run")}, args...)
 	p, spec, err := plan.Decode(plan.VerbRun, argv, nil)
@@ -94,7 +94,7 @@ func planned(t *testing.T, args ...string) *plan.Plan {
 }
 
 // sent are the requests of a run, by worker.
-func sent(t *testing.T, dir string) (rows []record.Row, workers map[int32]int) {
+func sent(t testing.TB, dir string) (rows []record.Row, workers map[int32]int) {
 	t.Helper()
 	workers = map[int32]int{}
 	for f, err := range record.Frames(dir) {

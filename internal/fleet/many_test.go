@@ -1,0 +1,157 @@
+//go:build !nofleet
+
+package fleet
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pitot/internal/fleet/bus"
+	"pitot/internal/run"
+)
+
+var many = flag.Int("many", 100, "how many workers TestManyWorkers has")
+
+// A coordinator leads many workers, each with a connection of its own to a real server: all
+// join, are told the load, decide on its window together, and their journals come home. What
+// they send takes no time.
+//
+//	go test ./internal/fleet -run ManyWorkers -v -many 1000
+func TestManyWorkers(t *testing.T) {
+	const pieces, piece = 4, 4 << 10
+	c, err := Listen(version, *many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.lead = 0
+	begun := time.Now()
+	var all sync.WaitGroup
+	failed := make(chan error, *many)
+	for range *many {
+		all.Go(func() {
+			if err := madeUp(c.URL(), c.Token(), pieces, piece); err != nil {
+				failed <- err
+			}
+		})
+	}
+	if err := c.Ready(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	joined := time.Since(begun)
+	var bytes atomic.Int64
+	got, err := c.Carry(bounded(t), &run.Task{Workers: *many}, run.Sums{
+		Begun: func(int64) {}, Home: func(b []byte) error { bytes.Add(int64(len(b))); return nil },
+		Extend: func(_, t1 int64) (int64, bool) { return t1, true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begun)
+	if len(got.Workers) != *many || bytes.Load() != int64(*many*pieces*piece) || got.T1 != 2e9 {
+		t.Errorf("%d workers, %d bytes, window to %d", len(got.Workers), bytes.Load(), got.T1)
+	}
+	_ = c.bye()
+	all.Wait()
+	close(failed)
+	for err := range failed {
+		t.Error(err)
+	}
+	peak := "not known"
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			peak = strings.TrimSpace(v)
+		}
+	}
+	t.Logf("%d workers joined after %v and had carried a load out after %v; peak memory with theirs %s", *many, joined.Round(time.Millisecond), took.Round(time.Millisecond), peak)
+}
+
+// madeUp is a worker that sends nothing.
+func madeUp(url, token string, pieces, size int) error {
+	conn, err := bus.Dial(bus.Access{URL: url, Token: token})
+	if err != nil {
+		return err
+	}
+	w := &Worker{conn: conn, URL: url, Token: token, Say: func(string) {}}
+	w.Runner.Version = version
+	ctx := context.Background()
+	if err := w.join(ctx); err != nil {
+		return err
+	}
+	defer w.conn.Close()
+	ended, begin := make(chan struct{}), make(chan struct{}, 1)
+	if err := conn.Hear(w.id.ending(), func([]byte) {
+		select {
+		case <-ended:
+		default:
+			close(ended)
+		}
+	}); err != nil {
+		return err
+	}
+	final := make(chan struct{}, 1)
+	if err := conn.Hear(w.id.words(), func(b []byte) {
+		if said, err := decode[word](b); err == nil && said.Final {
+			select {
+			case final <- struct{}{}:
+			default:
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if err := conn.Answer(w.id.prepare(w.rank), func([]byte) []byte { return encode(prepared{}) }); err != nil {
+		return err
+	}
+	if err := conn.Answer(w.id.begin(w.rank), func([]byte) []byte { begin <- struct{}{}; return encode(prepared{}) }); err != nil {
+		return err
+	}
+	number := int64(0)
+	tell := func(r report) (said word, err error) {
+		number++
+		r.Rank, r.Number = w.rank, number
+		answer, err := conn.Ask(ctx, w.id.reporting(), encode(r))
+		if err == nil {
+			said, err = decode[word](answer)
+		}
+		return said, err
+	}
+	if _, err := tell(report{}); err != nil {
+		return err
+	}
+	<-begin
+	frames := make([]byte, size)
+	for i := range pieces {
+		if err := conn.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*size), frames); err != nil {
+			return err
+		}
+	}
+	bytes := int64(pieces * size)
+	for tick := time.NewTicker(reportEvery); ; {
+		said, err := tell(report{Asks: &window{0, 2e9}, Bytes: bytes})
+		if err != nil {
+			return err
+		}
+		if said.Final {
+			tick.Stop()
+			break
+		}
+		select {
+		case <-final:
+		case <-tick.C:
+		}
+	}
+	if _, err := tell(report{Ended: &run.Ended{T1: 2e9, Ended: 2e9 + 1}, Bytes: bytes}); err != nil {
+		return err
+	}
+	<-ended
+	return nil
+}

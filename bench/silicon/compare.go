@@ -199,7 +199,9 @@ func (b *comparison) simulate() {
 	s := &closed{row: &b.row, varied: b.varied()}
 	n := int64(10 * b.users)
 	core := load.NewCore(load.Config{Users: b.users, Requests: n, Total: n})
-	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(1), Source: s, Sink: s}))
+	engine := d.Engine(1)
+	engine.Brief()
+	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: s, Sink: s}))
 	if s.n == 0 {
 		b.why = "no request was answered"
 		return
@@ -215,13 +217,19 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	}
 	model := b.model[strings.LastIndex(b.model, "/")+1:]
 	model = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(model, "-NVFP4"), "-FP8"), "-Instruct")
-	settings := "?enable_prefix_caching=false"
+	settings, longest := "?enable_prefix_caching=false", "max_model_len"
+	own := own && b.engine == deploy.SGLang
+	if own {
+		settings, longest = "?engine=sglang&disable_radix_cache=true", "context_length"
+	}
 	if !strings.HasPrefix(model, "gpt-oss") { // they come in one type
 		settings += "&dtype=" + cmp.Or(b.dtype, "bf16")
 	}
-	if b.varied() {
+	if own {
+		// what it is set to is not told: its defaults
+	} else if b.varied() {
 		settings += b.recipe()
-	} else if b.engine != "sglang" {
+	} else if b.engine != deploy.SGLang {
 		// AIConfigurator asks for this budget (generator/rule_plugin/benchmark/vllm.rule).
 		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=%d", b.users, b.users+b.input+1500)
 		if b.serial() { // more than 0.9 of the memory became the default later
@@ -239,7 +247,7 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 		settings += "&enable_expert_parallel=true"
 	}
 	if need := b.input + b.output + 256; need > 0 {
-		settings += fmt.Sprintf("&max_model_len=%d", need)
+		settings += fmt.Sprintf("&%s=%d", longest, need)
 	}
 	if b.set != "" {
 		settings += "&" + b.set

@@ -23,12 +23,16 @@ var lockstep bool
 // pools says that rows of prefill and decode on servers of their own are.
 var pools bool
 
+// own says that rows of SGLang are compared with its own scheduler in the twin.
+var own bool
+
 func main() {
 	all := flag.Bool("all", false, "compare: a line for each load and for each system too")
 	chosen := flag.Bool("chosen", false, "compare: without the systems that are kept out, to look for causes")
 	only := flag.String("only", "", "compare: systems whose names have this in them")
 	flag.BoolVar(&lockstep, "lockstep", false, "compare: the rows of engines in lock step that divide experts among them, which no constant was chosen on, in place of the others")
 	flag.BoolVar(&pools, "pools", false, "compare: the rows of prefill and decode on servers of their own that are all alike, in place of the others")
+	flag.BoolVar(&own, "own", false, "compare, rank: rows of SGLang with SGLang's scheduler, in place of vLLM's")
 	set := flag.String("set", "", "compare, stages: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
 	errors := flag.String("errors", "", "compare: write the errors to expect to this file")
 	flag.Usage = func() {

@@ -97,7 +97,7 @@ type pair struct {
 	a, b           string // systems
 	measured, twin float64
 	plain          [2]float64
-	held           bool // both were kept out
+	held           int // how many of the two were kept out
 	sameGPU        bool
 }
 
@@ -122,7 +122,7 @@ func pairs(groups map[string][]*frontier) (list []pair) {
 					bt, ok4 := at(b.twin, user)
 					if ok1 && ok2 && ok3 && ok4 {
 						plain := [2]float64{a.plain[0] - b.plain[0], a.plain[1] - b.plain[1]}
-						list = append(list, pair{a.system, b.system, am - bm, at1 - bt, plain, a.held && b.held, a.accelerator == b.accelerator})
+						list = append(list, pair{a.system, b.system, am - bm, at1 - bt, plain, kept(a) + kept(b), a.accelerator == b.accelerator})
 					}
 				}
 			}
@@ -141,9 +141,21 @@ func keysOf[T any](m map[string]T) func(func(string) bool) {
 	}
 }
 
-// tie is by how little the twin may tell two apart for that to count as a tie, as the
-// logarithm of a ratio.
-const tie = 0.03
+func kept(f *frontier) int {
+	if f.held {
+		return 1
+	}
+	return 0
+}
+
+// By how little the twin may tell two apart for that to count as a tie, as the logarithm of
+// a ratio: slight is a difference that is none; overlap one at which their error bars overlap, where
+// four of five predictions are within 12 % and half of the variance is common, so that four of five
+// differences are within 12 %·√(2·(1 − ½)).
+const (
+	slight  = 0.03
+	overlap = 0.12
+)
 
 // rank prints how many pairs are ordered right, by how much they differ.
 func rank(systems string, chosen bool, only, set string) error {
@@ -154,15 +166,17 @@ func rank(systems string, chosen bool, only, set string) error {
 	groups := frontiers(list)
 	all := pairs(groups)
 	fmt.Println("right of those told apart: by the twin (95 %, by system), and by the datasheet alone: bandwidth × GPUs, and that ÷ the bytes of a weight")
-	fmt.Printf("%-28s %-12s %7s %7s %7s %7s  %-22s  %-16s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "twin", "bandwidth × GPUs", "÷ bytes")
+	fmt.Println("ties: the twin's error bars overlap; then the same where only differences under 3 % are ties")
+	fmt.Printf("%-26s %-10s %7s %6s  %5s %5s  %-18s  %5s %5s  %-18s  %-16s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "twin", "right", "ties", "twin", "bandwidth × GPUs", "÷ bytes")
 	for _, part := range []struct {
 		name string
 		in   func(*pair) bool
 	}{
-		{"both kept out", func(p *pair) bool { return p.held }},
-		{"both kept out, same GPU", func(p *pair) bool { return p.held && p.sameGPU }},
-		{"both kept out, other GPUs", func(p *pair) bool { return p.held && !p.sameGPU }},
-		{"the others", func(p *pair) bool { return !p.held }},
+		{"both kept out", func(p *pair) bool { return p.held == 2 }},
+		{"both kept out, same GPU", func(p *pair) bool { return p.held == 2 && p.sameGPU }},
+		{"both kept out, other GPUs", func(p *pair) bool { return p.held == 2 && !p.sameGPU }},
+		{"one kept out", func(p *pair) bool { return p.held == 1 }},
+		{"none kept out", func(p *pair) bool { return p.held == 0 }},
 	} {
 		for _, size := range []struct {
 			name     string
@@ -176,8 +190,12 @@ func rank(systems string, chosen bool, only, set string) error {
 					count[all[i].a], count[all[i].b] = true, true
 				}
 			}
-			right, ties := score(some, nil)
-			fmt.Printf("%-28s %-12s %7d %7d %7d %7d  %-22s  %-16s  %s\n", part.name, size.name, len(count), len(some), right, ties, shareRight(some, slices.Sorted(keysOf(count))), shareOf(some, 0), shareOf(some, 1))
+			fmt.Printf("%-26s %-10s %7d %6d", part.name, size.name, len(count), len(some))
+			for _, tie := range []float64{overlap, slight} {
+				right, ties := score(some, nil, tie)
+				fmt.Printf("  %5d %5d  %-18s", right, ties, shareRight(some, slices.Sorted(keysOf(count)), tie))
+			}
+			fmt.Printf("  %-16s  %s\n", shareOf(some, 0), shareOf(some, 1))
 		}
 	}
 	alike(groups)
@@ -186,7 +204,7 @@ func rank(systems string, chosen bool, only, set string) error {
 
 // score counts pairs that are ordered as measured, and those that the twin does not tell
 // apart; weights are of systems, nil for one each.
-func score(list []pair, weight map[string]float64) (right, ties int) {
+func score(list []pair, weight map[string]float64, tie float64) (right, ties int) {
 	for _, p := range list {
 		n := 1
 		if weight != nil {
@@ -208,7 +226,7 @@ func shareOf(list []pair, rule int) string {
 	right, ties := 0, 0
 	for _, p := range list {
 		switch x := p.plain[rule]; {
-		case math.Abs(x) < tie:
+		case math.Abs(x) < slight:
 			ties++
 		case (x > 0) == (p.measured > 0):
 			right++
@@ -222,8 +240,8 @@ func shareOf(list []pair, rule int) string {
 
 // shareRight is the share of pairs that are ordered right among those that are told apart, with an
 // interval by a bootstrap over systems.
-func shareRight(list []pair, systems []string) string {
-	right, ties := score(list, nil)
+func shareRight(list []pair, systems []string, tie float64) string {
+	right, ties := score(list, nil, tie)
 	if len(list) == ties || len(systems) < 2 {
 		return "–"
 	}
@@ -238,7 +256,7 @@ func shareRight(list []pair, systems []string) string {
 		for _, p := range list {
 			n += int(weight[p.a] * weight[p.b])
 		}
-		if r, t := score(list, weight); n > t {
+		if r, t := score(list, weight, tie); n > t {
 			shares = append(shares, float64(r)/float64(n-t))
 		}
 	}

@@ -31,7 +31,6 @@ const (
 	mostAsked  = 32_000
 	mostBefore = 100_000 // requests of conversations before those
 
-	mostPooled     = 16   // engines of an option beside the first of which it is looked for what they carry together
 	nearlyCheapest = 1.25 // times the first, and compared with it so
 	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
 )
@@ -62,7 +61,7 @@ func (r *race) together(ctx context.Context) error {
 	}
 	for i := range list {
 		o := &list[i]
-		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.rival(o, &list[0]) || o.Engines <= mostPooled && r.total(o) <= dearer*r.total(&list[0])) {
+		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.rival(o, &list[0]) || r.total(o) <= dearer*r.total(&list[0])) {
 			near = append(near, o)
 		}
 	}
@@ -80,7 +79,7 @@ func (r *race) together(ctx context.Context) error {
 // the limits together and would cost less than the first option: how likely it is the cheapest
 // takes what they carry together.
 func (r *race) rival(o, first *Option) bool {
-	return o.failed > 0 && o.failed < o.Engines && o.Engines <= mostPooled && float64(o.failed)*r.hourly(o.candidate) < r.total(first)
+	return o.failed > 0 && o.failed < o.Engines && float64(o.failed)*r.hourly(o.candidate) < r.total(first)
 }
 
 // total is what an option costs in an hour.

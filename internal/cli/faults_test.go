@@ -461,7 +461,7 @@ func TestKilledWorker(t *testing.T) {
 		t.Skip("children are found in /proc")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "40", "--rate", "400", "--duration", "1m", "--warmup", "0s", "--no-scrape", "--quiet", "--fleet", "3", "--out", dir)
+	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "20", "--rate", "100", "--duration", "1m", "--warmup", "0s", "--no-scrape", "--quiet", "--fleet", "3", "--out", dir)
 	recording(t, dir)
 	var workers []int
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
@@ -495,12 +495,11 @@ func TestKilledWorker(t *testing.T) {
 // Workers that are started elsewhere, each with an environment and a directory of its own, carry
 // out a run that waits for them, and end with it. Who has no token is not let in.
 func TestWorkersElsewhere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := unusedPort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
-	l.Close()
+	at := "127.0.0.1:" + port
 	here := t.TempDir()
 	token := filepath.Join(here, "token")
 	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
@@ -508,7 +507,7 @@ func TestWorkersElsewhere(t *testing.T) {
 	}
 	dir := filepath.Join(here, "run")
 	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
-		"--key-env", "FLEET_TEST_KEY", "--fleet", "2", "--fleet-listen", at, "--token-file", token, "--join-timeout", "20s", "--out", dir)
+		"--key-env", "FLEET_TEST_KEY", "--fleet", "2", "--fleet-listen", at, "--token-file", token, "--join-timeout", "1m", "--out", dir)
 	worker := func(args ...string) *exec.Cmd {
 		w := exec.Command("pitot", append([]string{"worker", "--join", "nats://" + at}, args...)...)
 		race, value := raceExit()

@@ -105,18 +105,24 @@ func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 // those of users, who may have little memory: it is a sixth of what they compute.
 func seldomCollected() (name, value string) { return "GOGC", "400" }
 
-// freePort is for servers whose address a plan has to name. It is below those that systems
-// give to connections (from 32768 on, or 49152): nobody else gets it while no server has it.
+// freePort is for servers whose address a plan has to name.
 func freePort(ts *testscript.TestScript, neg bool, args []string) {
+	port, err := unusedPort()
+	ts.Check(err)
+	ts.Setenv("PORT", port)
+}
+
+// unusedPort is below those that systems give to connections (from 32768 on, or 49152):
+// nobody else gets it while no server has it.
+func unusedPort() (port string, err error) {
 	for range 1000 {
-		port := strconv.Itoa(20_000 + rand.IntN(12_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			ts.Check(l.Close())
-			ts.Setenv("PORT", port)
-			return
+		port = strconv.Itoa(20_000 + rand.IntN(12_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			return port, l.Close()
 		}
 	}
-	ts.Fatalf("no port is free")
+	return "", err
 }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {

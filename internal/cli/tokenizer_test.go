@@ -19,6 +19,37 @@ import (
 	"pitot/internal/workload/token"
 )
 
+// Answers that are not streamed are counted as well.
+func TestTokenizerWithoutStream(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			fmt.Fprint(w, `{"object":"list","data":[{"id":"m"}]}`)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"index":0,"message":{"role":"assistant","reasoning_content":" able above","content":" able above able"},"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	dir := filepath.Join(t.TempDir(), "run")
+	var out, errs bytes.Buffer
+	code := Run(context.Background(), []string{"run", server.URL, "--api", "openai-chat", "--no-stream", "--concurrency", "1", "--requests", "20", "--warmup", "0s", "--input", "32", "--output", "12",
+		"--tokenizer", plainTokenizer(t), "--out", dir}, strings.NewReader(""), &out, &errs)
+	if code != Done && code != 4 {
+		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+	run, err := rundir.ReadResult(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := run.Points[0]
+	if x := p.Throughput.OutputTokensPerS; x == nil || math.Abs(p.Window["common_tokens_per_s"]-*x) > .01**x {
+		t.Errorf("%v output tok/s, %v", x, p.Window)
+	}
+	if s := p.Metrics.SummaryOf("output tokens"); s == nil || s.Mean == nil || *s.Mean != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // plainTokenizer writes a tokenizer to which each plain word is a token.
 func plainTokenizer(t *testing.T) string {
 	t.Helper()

@@ -81,6 +81,14 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 	}
 }
 
+// Whole is [Counter.Count] for an answer that was not streamed, of which pieces have the
+// lengths: no event was the first.
+func (c *Counter) Whole(r *record.Row, pieces []record.Chunk, text []byte) {
+	first := r.FirstTokens
+	c.Count(r, pieces, text)
+	r.FirstTokens = first
+}
+
 // tokens counts those of all runs of text, which are of one choice and of one kind. placed says
 // that counts has those of each chunk.
 func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool, err error) {

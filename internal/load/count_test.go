@@ -77,6 +77,10 @@ func TestCounter(t *testing.T) {
 	if c.Count(&r, chunks, text); r.Counted != record.Unset || chunks[0].Tokens != 0 {
 		t.Errorf("a summary of reasoning was counted: %d", r.Counted)
 	}
+	r, chunks, text = answerOf([]string{" air flow", " speed air"}, nil)
+	if c.Whole(&r, chunks, text); r.Counted != 4 || r.CompletionTokens != 4 || r.FirstTokens != record.Unset {
+		t.Errorf("an answer that was not streamed: %+v", r)
+	}
 	r, chunks, text = answerOf([]string{" air", " flow"}, nil)
 	if c.Count(&r, chunks, text[1:]); r.Counted != record.Unset {
 		t.Errorf("text that is not what was streamed was counted: %d", r.Counted)

@@ -484,7 +484,11 @@ func (w *Wall) record(f *flight) {
 	if f.x.Spell {
 		r := &f.x.Row
 		chunks, text := f.x.Spelt()
-		if w.cfg.Count != nil {
+		switch {
+		case w.cfg.Count == nil:
+		case len(chunks) == 0:
+			w.cfg.Count.Whole(r, f.x.Pieces(), text)
+		default:
 			w.cfg.Count.Count(r, chunks, text)
 		}
 		if r.Question != "" && r.Outcome == record.OK {

@@ -167,6 +167,19 @@ func (x *Exchange) Spelt() (chunks []record.Chunk, text []byte) {
 	return chunks, x.delta.Spelt
 }
 
+// Pieces are the stretches of text of an answer that came whole, as chunks without times: they
+// say how long each is and of what kind. Like the text of [Exchange.Spelt] they are there until
+// the next request begins.
+func (x *Exchange) Pieces() (list []record.Chunk) {
+	if x.Row.Stream || x.Row.Outcome != record.OK {
+		return nil
+	}
+	for _, p := range x.delta.Parts {
+		list = append(list, record.Chunk{Request: x.Row.ID, Bytes: p.Bytes, Choice: p.Choice, Kind: p.Kind})
+	}
+	return list
+}
+
 // Sent stamps the request as sent at a clock reading.
 func (x *Exchange) Sent(at int64) {
 	x.Row.Sent = at - x.Origin

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,10 +156,19 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	}
 	slices.SortFunc(refused, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
 	if len(list) == 0 {
-		return nil, refused, fmt.Errorf("no deployment of %s exists on what is offered: %w", w.Model, last)
+		return nil, refused, say.Errorf("no deployment of %s exists on what is offered: %v", w.Model, last).WithHint(asFlags(say.Hint(last)))
 	}
 	return list, refused, nil
 }
+
+// asFlags has a hint on a deployment say what to ask for instead.
+func asFlags(hint string) string {
+	hint = accelerators.ReplaceAllString(hint, "--gpus $2:$1")
+	return strings.NewReplacer("dtype=", "--dtypes ", "max_num_seqs=", "--settings max_num_seqs=").Replace(hint)
+}
+
+// accelerators are written so in a deployment.
+var accelerators = regexp.MustCompile(`@(\d+)x(\S+)`)
 
 // settingsTried are all combinations of those that are not given, the defaults first.
 func (s *software) settingsTried(given []Set) [][]Set {

@@ -252,3 +252,10 @@ func TestLimitsJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestAsFlags: what would fit is said in the flags of choose.
+func TestAsFlags(t *testing.T) {
+	if got := asFlags("it would fit with max_num_seqs=256 or dtype=int4 or @8xl40s"); got != "it would fit with --settings max_num_seqs=256 or --dtypes int4 or --gpus l40s:8" {
+		t.Error(got)
+	}
+}

@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 			}
 			point := &got.Points[0]
 			lost := point.Workers[0].Lost
-			if lost == nil || lost.Early != test.early || lost.Missed == 0 || lost.At > test.after.Seconds()+.3 {
+			if lost == nil || lost.Early != test.early || test.early && lost.Missed == 0 || lost.At > test.after.Seconds()+.3 {
 				t.Fatalf("worker 0: %+v", point.Workers[0])
 			}
 			if window := point.Seconds.Window; !test.early && (window > lost.At+.001 || window < 1) {

@@ -364,13 +364,14 @@ func (l *longRuns) of(key [2]float64, run func() ([][]float64, error)) ([][]floa
 	return x, err
 }
 
-const replayAbout = "What a replay of a search on a twin adds to it (`pitot find --twin`), next to the regression of the same searches. The twin is not the server: " +
+const replayAbout = "What a replay of a search on a twin adds to it (`pitot find --twin`), next to what the counts say alone, in the same searches. The twin is not the server: " +
 	"other kernels, overheads, limits of the scheduler, slow phases and chances. All searches that were started count. Sent: median of the requests, warm-ups included. " +
-	"Given: there is an interval. Error: median of |estimate ÷ truth − 1|, half-width: median, of those with an interval. Holds: of them, the interval holds the truth. Wrong: of all searches, an interval that does not. " +
+	"Given: there is an interval. Error: median of |estimate ÷ truth − 1|, half-width: median, of those with an interval. Holds: of them, the interval holds the truth. " +
+	"Explained: the twin narrowed it. Quoted: median of the load that was verified, as a share of the truth. Too high: of all searches, a load was quoted that is over 2 % too high. " +
 	"ρ: median correlation. Half: design was looked at while the method was made, reported never."
 
 func replayHeader() []string {
-	return []string{"system", "half", "budget", "sent", "regression given", "error", "half-width", "holds", "replay given", "error", "half-width", "holds", "wrong", "ρ"}
+	return []string{"system", "half", "budget", "sent", "counts given", "error", "half-width", "holds", "explained", "given", "error", "half-width", "holds", "quoted", "too high", "ρ"}
 }
 
 // replays is by queues that batch, which take no time.
@@ -388,7 +389,7 @@ func replays() table {
 				for i := uint64(0); i < systems; i++ {
 					r := piece(fmt.Sprintf("rival %d", from+i), func() *rival { return drawRival(from + i) })
 					if r == nil || r.Capacity == 0 || r.SE > 0.01 {
-						continue // its truth is not known well enough
+						continue // it has no capacity, or its truth is not known well enough
 					}
 					list = append(list, replaySystem{r.about(), half, r.Capacity, r.find})
 				}
@@ -430,8 +431,8 @@ type replaySystem struct {
 
 // replayCount is how searches came out.
 type replayCount struct {
-	Given, Holds, Replayed, ReplayHolds, Wrong            tally
-	Errors, Widths, ReplayErrors, ReplayWidths, Rho, Sent []float64
+	Given, Holds, Replayed, Explained, ReplayHolds, Wrong          tally
+	Errors, Widths, ReplayErrors, ReplayWidths, Rho, Sent, AtLeast []float64
 }
 
 func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
@@ -470,33 +471,43 @@ func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
 
 func (c *replayCount) count(x *search.Capacity, sent int, truth float64) {
 	c.Sent = append(c.Sent, float64(sent))
-	c.Given.count(x.Estimate > 0)
-	if x.Estimate > 0 {
-		c.Holds.count(x.Interval.Holds(truth))
-		c.Errors = append(c.Errors, math.Abs(x.Estimate/truth-1))
-		c.Widths = append(c.Widths, (x.Interval.Hi-x.Interval.Lo)/2/x.Estimate)
+	alone := stat.Inverse{Load: x.Estimate, Interval: x.Interval}
+	if x.Estimate == 0 {
+		alone.Reason = "none"
 	}
 	r := x.Replayed
-	given := r != nil && r.Reason == ""
+	if r != nil && (r.Alone.Load > 0 || r.Alone.Reason != "") {
+		alone = r.Alone
+	}
+	c.Given.count(alone.Reason == "")
+	if alone.Reason == "" {
+		c.Holds.count(alone.Holds(truth))
+		c.Errors = append(c.Errors, math.Abs(alone.Load/truth-1))
+		c.Widths = append(c.Widths, (alone.Hi-alone.Lo)/2/alone.Load)
+	}
+	given := x.Estimate > 0
 	c.Replayed.count(given)
+	c.Explained.count(r != nil && r.Reason == "")
+	c.Wrong.count(x.AtLeast > 1.02*truth)
+	if x.AtLeast > 0 {
+		c.AtLeast = append(c.AtLeast, x.AtLeast/truth)
+	}
 	if !given {
-		c.Wrong.count(false)
 		return
 	}
-	holds := r.Interval.Lo <= truth && (r.Interval.Hi == 0 || truth <= r.Interval.Hi)
-	c.ReplayHolds.count(holds)
-	c.Wrong.count(!holds)
-	c.ReplayErrors, c.Rho = append(c.ReplayErrors, math.Abs(r.Estimate/truth-1)), append(c.Rho, r.Rho)
-	if r.Interval.Lo > 0 && r.Interval.Hi > 0 {
-		c.ReplayWidths = append(c.ReplayWidths, (r.Interval.Hi-r.Interval.Lo)/2/r.Estimate)
+	c.ReplayHolds.count(x.Interval.Holds(truth))
+	c.ReplayErrors = append(c.ReplayErrors, math.Abs(x.Estimate/truth-1))
+	c.ReplayWidths = append(c.ReplayWidths, (x.Interval.Hi-x.Interval.Lo)/2/x.Estimate)
+	if r != nil && r.Reason == "" {
+		c.Rho = append(c.Rho, r.Rho)
 	}
 }
 
 func (c *replayCount) merge(o *replayCount) {
-	for _, t := range [][2]*tally{{&c.Given, &o.Given}, {&c.Holds, &o.Holds}, {&c.Replayed, &o.Replayed}, {&c.ReplayHolds, &o.ReplayHolds}, {&c.Wrong, &o.Wrong}} {
+	for _, t := range [][2]*tally{{&c.Given, &o.Given}, {&c.Holds, &o.Holds}, {&c.Replayed, &o.Replayed}, {&c.ReplayHolds, &o.ReplayHolds}, {&c.Explained, &o.Explained}, {&c.Wrong, &o.Wrong}} {
 		t[0].Held, t[0].Of = t[0].Held+t[1].Held, t[0].Of+t[1].Of
 	}
-	for _, l := range [][2]*[]float64{{&c.Errors, &o.Errors}, {&c.Widths, &o.Widths}, {&c.ReplayErrors, &o.ReplayErrors}, {&c.ReplayWidths, &o.ReplayWidths}, {&c.Rho, &o.Rho}, {&c.Sent, &o.Sent}} {
+	for _, l := range [][2]*[]float64{{&c.Errors, &o.Errors}, {&c.Widths, &o.Widths}, {&c.ReplayErrors, &o.ReplayErrors}, {&c.ReplayWidths, &o.ReplayWidths}, {&c.Rho, &o.Rho}, {&c.Sent, &o.Sent}, {&c.AtLeast, &o.AtLeast}} {
 		*l[0] = append(*l[0], *l[1]...)
 	}
 }
@@ -507,5 +518,5 @@ func (c *replayCount) row() []string {
 		rho = fmt.Sprintf("%.2f", median(c.Rho))
 	}
 	return []string{fmt.Sprintf("%.0f", median(c.Sent)), c.Given.String(), percent(c.Errors), percent(c.Widths), c.Holds.String(),
-		c.Replayed.String(), percent(c.ReplayErrors), percent(c.ReplayWidths), c.ReplayHolds.String(), c.Wrong.String(), rho}
+		c.Explained.String(), c.Replayed.String(), percent(c.ReplayErrors), percent(c.ReplayWidths), c.ReplayHolds.String(), percent(c.AtLeast), c.Wrong.String(), rho}
 }

@@ -185,7 +185,7 @@ func (r *rival) long(of *seats, load float64, n int) []float64 {
 	return times
 }
 
-// drawRival draws one. The same seed is the same rival.
+// drawRival draws one, whose capacity is 0 where it has none. The same seed is the same rival.
 func drawRival(seed uint64) *rival {
 	rng := rand.New(rand.NewPCG(seed, 0x726976616c))
 	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
@@ -230,8 +230,15 @@ func drawRival(seed uint64) *rival {
 		r.TTFT = limit(func(t took) float64 { return t.ttft }, spare)
 	}
 	light, _ := r.draw(r.Guess/20, 0, 2_000, seed)
+	first := 0.
 	for _, t := range s.serve(light, 1, seed) {
+		first += t.ttft / 2_000
 		r.Residence += t.e2e / 2_000
+	}
+	// A queue that grew has no share at that load, and no SLO is as loose as its limit.
+	const loosest = 100
+	if r.TTFT > loosest*first || r.E2E > loosest*r.Residence {
+		return r
 	}
 	r.measure()
 	return r

@@ -363,7 +363,7 @@ func Settings() []Setting {
 			Help:  "search nothing: find out whether this load meets the SLO. A share of the requests, 5% or numbers=5%,json=1%, is not a load but questions whose answers are checked, as of pitot run; an SLO on wrong answers, wrong<1%, asks them by itself",
 			value: field(loadOrQuestions(), func(s *Search) *Verify { return &s.Verify })},
 		{Name: "twin", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "MODEL@GPU", Unset: "none",
-			Help:  "what the target is, with its engine's settings: the search is also replayed on its twin, for an estimate by what both violate",
+			Help:  "what the target is, with its engine's settings: the search is replayed on its twin, and what both violate by the same bursts of arrivals and long prompts is taken off, for a narrower interval",
 			value: field(nonEmptyWord(), func(s *Search) *string { return &s.Twin })},
 		{Name: "continue", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "RUN", Unset: "none",
 			Clashes: []Clash{{"verify", "one load is looked at by itself"}, {"twin", "the records of the earlier search are not replayed"}, {"launches", "go on with one launch, and name it with --launch"}},

@@ -170,14 +170,24 @@ func countedAlone(c *result.Capacity) (n int) {
 	return n
 }
 
-// replayText is what a replay on a twin says, or why it says nothing.
+// replayText is what a replay on a twin explains of a search, or why nothing.
 func replayText(x *result.Replay, load func(float64) string) []string {
-	if x.Estimate == nil || x.K == nil || x.Rho == nil {
-		return []string{"no estimate by replay on " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
+	switch {
+	case x.Why != "":
+		return []string{"nothing is explained by the twin of " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
+	case x.K == nil || x.Rho == nil:
+		return nil
+	case x.Estimate != nil: // of an earlier program
+		return []string{"estimate " + load(*x.Estimate) + " by replay, without an interval that holds",
+			fmt.Sprintf("%s near the limit on the twin of %s, slowed k = %s, ρ = %s; no bound rests on it",
+				say.Plural(x.Requests, "request"), say.Plain(x.Twin), say.Quantity(*x.K), say.Decimal(*x.Rho, 2))}
 	}
-	return []string{"estimate " + load(*x.Estimate) + " by replay, without an interval that holds",
-		fmt.Sprintf("%s near the limit on the twin of %s, slowed k = %s, ρ = %s; no bound rests on it",
-			say.Plural(x.Requests, "request"), say.Plain(x.Twin), say.Quantity(*x.K), say.Decimal(*x.Rho, 2))}
+	without := "without it no estimate"
+	if w := x.Without; w != nil {
+		without = fmt.Sprintf("without it %s, %s to %s", load(w.Estimate), say.Quantity(w.CI95[0]), load(w.CI95[1]))
+	}
+	return []string{fmt.Sprintf("the twin of %s, slowed k = %s, explains %s of how violations scatter over %s near the limit (ρ = %s)",
+		say.Plain(x.Twin), say.Quantity(*x.K), say.Percent(*x.Rho**x.Rho), say.Plural(x.Windows, "window"), say.Decimal(*x.Rho, 2)), without}
 }
 
 // forecastText is what a search said that it would come to.

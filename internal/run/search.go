@@ -347,14 +347,16 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	return r
 }
 
-// replayOf is what a replay says as run.json has it.
+// replayOf is what a replay explains as run.json has it.
 func (s *Searcher) replayOf(x *search.Replayed, spec string) *result.Replay {
 	r := &result.Replay{Twin: spec, Why: x.Reason, Windows: x.Windows, Requests: x.Requests, Violations: x.Violations, Errors: x.Errors}
+	if v := &x.Alone; v.Reason == "" {
+		r.Without = &result.Read{Estimate: v.Load, CI95: [2]float64{v.Lo, v.Hi}}
+	}
 	if x.Reason != "" {
 		return r
 	}
-	r.Spec, r.Estimate, r.K, r.Rho, r.Phi = s.claims[max(x.Claim, 0)].Spec, search.Known(x.Estimate), search.Known(x.K), &x.Rho, search.Known(x.Phi)
-	r.StandardErrors = &result.ReplayErrors{Chance: x.Chance, Twin: x.TwinError, Model: x.ModelError, Drift: x.Drift}
+	r.Spec, r.K, r.Rho, r.Weight, r.TwinError = s.claims[max(x.Claim, 0)].Spec, search.Known(x.K), &x.Rho, &x.Weight, &x.TwinError
 	return r
 }
 

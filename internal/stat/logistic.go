@@ -9,7 +9,13 @@ type Share struct {
 	// Less is how much less than its requests say it counts, from 0 for as much as they
 	// say to 1 for nothing.
 	Less float64
+	// Explained is how many of the violations are known to be of other causes than the load:
+	// those are not counted. Below 0 it is how many more the load would have caused.
+	Explained float64
 }
+
+// counted is the violations that are.
+func (s Share) counted() float64 { return float64(s.Violations) - s.Explained }
 
 // Prior is a normal prior on a slope. No spread means no prior.
 type Prior struct{ Mean, SD float64 }
@@ -72,7 +78,7 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 	for _, p := range points {
 		f.Lowest, f.Highest = min(f.Lowest, p.Load), max(f.Highest, p.Load)
 		logs += math.Log(p.Load)
-		violations += float64(p.Violations)
+		violations += p.counted()
 		n += float64(p.N)
 	}
 	f.Centre = math.Exp(logs / float64(len(points)))
@@ -95,21 +101,21 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 // unfit is why points cannot be fitted.
 func unfit(points []Share) string {
 	loads := map[float64]bool{}
-	violations, n := 0, 0
+	violations, n := 0., 0.
 	for _, p := range points {
 		if !(p.Load > 0) || math.IsInf(p.Load, 1) || p.N < 1 || p.Violations < 0 || p.Violations > p.N {
 			return "a load or a count is out of range"
 		}
 		loads[p.Load] = true
-		violations += p.Violations
-		n += p.N
+		violations += p.counted()
+		n += float64(p.N)
 	}
 	switch {
 	case len(loads) < 3:
 		return "fewer than three loads"
-	case violations == 0:
+	case violations <= 0:
 		return "no violation at any load"
-	case violations == n:
+	case violations >= n:
 		return "every request violates, at every load"
 	}
 	return ""
@@ -143,7 +149,8 @@ func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	x = math.Log(p.Load / f.Centre)
 	eta := f.A + f.B*x
 	yes, no := sigmoid(eta), sigmoid(-eta)
-	v, rest, weight := float64(p.Violations), float64(p.N-p.Violations), 1-p.Less
+	v, weight := p.counted(), 1-p.Less
+	rest := float64(p.N) - v
 	return x, weight * float64(p.N) * yes * no, weight * (v*no - rest*yes)
 }
 
@@ -153,7 +160,8 @@ func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	sum := -f.Phi * slope.precision() * d * d / 2
 	for _, p := range points {
 		eta := f.A + f.B*math.Log(p.Load/f.Centre)
-		sum += (1 - p.Less) * (float64(p.Violations)*logSigmoid(eta) + float64(p.N-p.Violations)*logSigmoid(-eta))
+		v := p.counted()
+		sum += (1 - p.Less) * (v*logSigmoid(eta) + (float64(p.N)-v)*logSigmoid(-eta))
 	}
 	return sum
 }

@@ -160,24 +160,35 @@ type Forecast struct {
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
 }
 
-// Replay is what a search says when its schedule is replayed on a twin, slowed until as
-// many requests violate the limit: an estimate of its own, on which no bound rests.
+// Replay is what the schedule of a search, sent to a twin that is slowed until as many
+// requests violate the limit, explains of the violations. That was taken off them before the
+// capacity was read off, unless Why says why not. Estimate, Phi and StandardErrors are of
+// earlier programs, in which the slowed twin's capacity was an estimate of its own, on which
+// no bound rested.
 type Replay struct {
-	Twin string `json:"twin"`           // MODEL@GPU, as it was named
-	Spec string `json:"spec,omitempty"` // the limit that is reached first by it
-	// Estimate is the capacity of the slowed twin. It and what follows are null where Why
-	// says why there is none.
-	Estimate *float64 `json:"estimate"`
-	K        *float64 `json:"k"`   // how much slower than the twin the server is
-	Rho      *float64 `json:"rho"` // correlation of what both violate beyond what is expected
-	Phi      *float64 `json:"phi"` // over-dispersion of what the replay leaves unexplained
-	// What calibrates: windows near the limit.
-	Windows        int           `json:"windows"`
-	Requests       int           `json:"requests"`
-	Violations     int           `json:"violations"` // without errors
-	Errors         int           `json:"errors"`     // that the twin does not make
-	StandardErrors *ReplayErrors `json:"standard_errors"`
-	Why            string        `json:"why,omitempty"`
+	Twin   string   `json:"twin"`             // MODEL@GPU, as it was named
+	Spec   string   `json:"spec,omitempty"`   // the limit that is reached first
+	K      *float64 `json:"k"`                // how much slower than the twin the server is
+	Rho    *float64 `json:"rho"`              // correlation of what both violate beyond what is expected
+	Weight *float64 `json:"weight,omitempty"` // of what the twin violates beyond that, as it was taken off
+	// What it was taken off: windows near the limit.
+	Windows    int `json:"windows"`
+	Requests   int `json:"requests"`
+	Violations int `json:"violations"` // without errors
+	Errors     int `json:"errors"`     // that the twin does not make
+	// Without is what the counts say alone, null where they say nothing.
+	Without        *Read         `json:"without,omitempty"`
+	TwinError      *float64      `json:"twin_error,omitempty"` // standard error of the estimate's logarithm that the twin's own runs add
+	Why            string        `json:"why,omitempty"`        // why nothing was taken off
+	Estimate       *float64      `json:"estimate,omitempty"`
+	Phi            *float64      `json:"phi,omitempty"` // over-dispersion of what the replay leaves unexplained
+	StandardErrors *ReplayErrors `json:"standard_errors,omitempty"`
+}
+
+// Read is a load that was read off a curve.
+type Read struct {
+	Estimate float64    `json:"estimate"`
+	CI95     [2]float64 `json:"ci95"`
 }
 
 // ReplayErrors are the parts of a replay's error, as standard errors of the estimate's

@@ -246,7 +246,7 @@ type Capacity struct {
 	Label    string       // what the interval covers
 	Launches int          // that Estimate is of
 	Trail    []Step       // all that was measured, in order
-	Replayed *Replayed    // what a replay on the twin says, nil without one
+	Replayed *Replayed    // what a replay on the twin explained of Estimate, or why there is none; nil without a twin
 }
 
 // ClaimLimit is the load at which one claim stops to hold.
@@ -301,7 +301,6 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case f.cap.Reason == "":
 		f.cap.Reason = "no load near the limit was verified"
 	}
-	f.replay()
 	return f.conclude(), f.err
 }
 
@@ -327,8 +326,10 @@ type search struct {
 	cap   Capacity
 	err   error
 
-	launch int // start of the server that is measured, or asked about
-	begun  int // steps of earlier searches
+	launch    int                  // start of the server that is measured, or asked about
+	begun     int                  // steps of earlier searches
+	replayer  *replayer            // nil before the twin is asked
+	explained map[int]*explanation // of claims
 
 	residence float64 // seconds, at light load
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
@@ -530,14 +531,16 @@ func (f *search) rate(load float64) float64 {
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	lowest := f.lowestFitted()
-	for _, s := range f.cap.Trail {
+	for i, s := range f.cap.Trail {
 		// A look far below all that is fitted, and what is far above, make a curve of which
 		// nothing between them is known.
 		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 {
-			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)})
+			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
+			one.Explained = f.explained[claim].at(i)
+			list = append(list, one)
 		}
 	}
 	return list
@@ -589,6 +592,9 @@ func (f *search) grows() float64 {
 // conclude works out what is left to say.
 func (f *search) conclude() Capacity {
 	f.within()
+	if f.cfg.Twin != nil && f.cap.Replayed == nil && !f.cfg.Closed {
+		f.cap.Replayed = &Replayed{Reason: "no loads were fitted"}
+	}
 	f.cap.AtLeast, f.cap.AtMost = f.cap.Quote, f.cap.Interval.Hi
 	switch {
 	case f.cap.Floor.Lower > 0:
@@ -617,9 +623,16 @@ func (f *search) within() {
 		c.Reason = "violations follow no curve of the load"
 		return
 	}
-	c.Interval.Lo = max(c.Interval.Lo, c.Quote)
-	if above := f.refuted(); above > c.Estimate {
-		c.Interval.Hi = min(c.Interval.Hi, above)
+	above := f.refuted()
+	narrow := func(v *stat.Interval, estimate float64) {
+		v.Lo = max(v.Lo, c.Quote)
+		if above > estimate {
+			v.Hi = min(v.Hi, above)
+		}
+	}
+	narrow(&c.Interval, c.Estimate)
+	if r := c.Replayed; r != nil && r.Alone.Reason == "" && r.Alone.Load > c.Quote {
+		narrow(&r.Alone.Interval, r.Alone.Load)
 	}
 }
 

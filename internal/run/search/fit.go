@@ -66,13 +66,7 @@ func (f *search) measure() bool {
 	if n < f.leastMain() && !f.cfg.Count { // an estimate before a look far below the limit
 		n = f.afford(loads, spareVerify)
 	}
-	forReplay := n < f.leastMain() && f.cfg.Twin != nil && !f.cfg.Closed
-	if forReplay {
-		many = replayedMain
-		loads = f.spread(f.centred, width, many)
-		n = f.afford(loads, spareVerify)
-	}
-	if n < f.leastMain() && (!forReplay || n < leastReplayed) {
+	if n < f.leastMain() {
 		if !f.fit() {
 			f.cap.Reason = tooSmall
 		}
@@ -93,10 +87,6 @@ func (f *search) measure() bool {
 				loads = f.spread(middle, max(width, now), many)
 			}
 		}
-	}
-	if forReplay { // nothing else is read off windows as short
-		f.cap.Reason = tooSmall
-		return false
 	}
 	known := f.fit()
 	for leg := legs; f.anotherLeg(leg, known); leg++ {
@@ -228,7 +218,8 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 	case f.brief:
 		wrong *= briefly
 	}
-	return f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, wrong/2/float64(len(f.cfg.claims())))
+	alpha := wrong / 2 / float64(len(f.cfg.claims()))
+	return f.withTwinError(claim, f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha), 1-wrong, alpha)
 }
 
 // curveOf is that fit.
@@ -237,7 +228,7 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
-	fit := stat.FitLogistic(shares, Slope())
+	fit := stat.FitLogistic(shares, f.slopeOf(claim))
 	for range weighings {
 		if fit.Reason != "" || !(fit.B > 0) {
 			break
@@ -246,7 +237,7 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 			x := math.Log(fit.ShareAt(shares[i].Load)/eps) / local
 			shares[i].Less = 1 - 1/((1+x*x)*(1+x*x))
 		}
-		fit = stat.FitLogistic(shares, Slope())
+		fit = stat.FitLogistic(shares, f.slopeOf(claim))
 	}
 	return fit
 }
@@ -306,6 +297,7 @@ const rivals = 1.2
 // limit of the lowest of k to be too high with probability α, each is taken at
 // α/k. Where the fit gives no answer, an earlier one stands.
 func (f *search) fit() bool {
+	f.explain()
 	var limits []ClaimLimit
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), ""
@@ -340,9 +332,11 @@ func (f *search) fit() bool {
 	if reason != "" {
 		if f.cap.Estimate == 0 {
 			f.cap.Claims, f.cap.Reason = limits, reason
+			f.keepReplayed(limits[0].Claim)
 		}
 		return false
 	}
+	f.keepReplayed(binding.Claim)
 	f.cap.Claims, f.cap.Binding = limits, binding.Claim
 	f.cap.Estimate, f.cap.Interval, f.cap.Lower = binding.Load, binding.Interval, lower
 	f.cap.Margin = 1 - lower/binding.Load

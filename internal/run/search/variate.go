@@ -1,0 +1,169 @@
+package search
+
+import (
+	"fmt"
+	"math"
+
+	"pitot/internal/stat"
+)
+
+// Replayed says what a replay of the search on the twin explains of its violations.
+type Replayed struct {
+	Claim int
+	K     float64 // how much slower than the twin the server is
+	// Rho is the correlation, over windows, of what the server and the twin violated
+	// beyond what their loads lead to expect: what the schedule explains.
+	Rho        float64
+	Weight     float64 // of what the twin violated so, as it is taken off the server's violations
+	Windows    int     // of which it is taken off: their expected share is near what may violate
+	Requests   int     // in them
+	Violations int     // of them, without errors
+	Errors     int     // likewise, that the twin does not make
+	Slope      float64 // d logit P / d ln load of the slowed twin
+	TwinError  float64 // standard error of ln Estimate by the twin's own
+	// Alone is what the counts say without the twin.
+	Alone  stat.Inverse
+	Reason string // why nothing is taken off; empty if something is
+}
+
+const (
+	// Windows are adjusted whose expected share on the twin is within adjustedNear times
+	// the odds of what may violate, to either side, if there are leastAdjusted of them or
+	// more and the correlation is leastRho. All was chosen on the systems that
+	// `go run ./bench/stat -only replay` has for design: within 8 times the odds and of 6
+	// windows half as many searches of 3,000 requests are adjusted; the twin of another
+	// server, with whose slope an interval held in 75 %, correlates less.
+	adjustedNear  = 20
+	leastAdjusted = 4
+	leastRho      = 0.5
+	mostWeight    = 1.5
+	// slopeSpread is by how much, as a share, a server's slope differs from its twin's.
+	slopeSpread = 0.6
+)
+
+// explanation is how much of a claim's violations the twin explains.
+type explanation struct {
+	Replayed
+	by []float64 // violations of each step of the trail; of those behind it none
+}
+
+// explain replays the search on the twin, and takes from the violations of each window what
+// the twin violates there beyond what it does in the long run at that load. That is a control
+// variate (Lavenberg and Welch, Management Science 27, 1981): on average it is nothing,
+// whatever the twin, so that a poor one takes little off and makes no claim false. And short
+// windows that begin with an empty system have too few violations on both. The slope of the
+// twin is the better guess of the server's.
+func (f *search) explain() {
+	if f.cfg.Twin == nil || f.cfg.Closed || f.err != nil || f.died {
+		return
+	}
+	if f.replayer == nil {
+		f.replayer = newReplayer(f.ctx, &f.cfg)
+	}
+	f.explained = map[int]*explanation{}
+	found := map[int]*explanation{}
+	for _, claim := range f.cfg.claims() {
+		e := f.explanationOf(claim)
+		if r := f.replayer; r.err != nil {
+			e = &explanation{Replayed: Replayed{Claim: claim, Reason: "the twin failed: " + r.err.Error()}}
+		}
+		found[claim] = e
+	}
+	f.explained = found
+}
+
+// explanationOf is that of a claim.
+func (f *search) explanationOf(claim int) *explanation {
+	r, e := f.replayer, &explanation{Replayed: Replayed{Claim: claim}}
+	r.trail = f.cap.Trail[f.begun:]
+	use, eps, lnk, ok := r.agree(claim, &e.Replayed)
+	if !ok {
+		return e
+	}
+	twin, ok := r.longCurve(claim, eps, lnk)
+	if !ok {
+		e.Reason = "the twin's own capacity is not known: " + twin.Reason
+		return e
+	}
+	e.K, e.Slope = math.Exp(lnk), twin.B
+	var near []window
+	var expected []float64
+	e.Requests, e.Violations, e.Errors = 0, 0, 0
+	for _, w := range use {
+		if x := twin.expect(w.load); x >= eps/adjustedNear && x <= odds(eps, adjustedNear) {
+			near, expected = append(near, w), append(expected, x*float64(w.n))
+			e.Requests, e.Violations, e.Errors = e.Requests+w.n, e.Violations+int(w.seen), e.Errors+w.errors
+		}
+	}
+	if e.Windows = len(near); e.Windows < leastAdjusted {
+		e.Reason = fmt.Sprintf("%d windows are near the limit, it takes %d", len(near), leastAdjusted)
+		return e
+	}
+	// What is expected of the server is by its own curve, as far as it is known.
+	own := f.curveOf(claim, Centre, Main, Verifying)
+	var tt, st, ss float64 // of the standardised excess on twin and server
+	again := r.slowed(claim, near, lnk)
+	for i, w := range near {
+		mine := expected[i]
+		if own.Reason == "" && own.B > 0 {
+			mine = max(float64(w.n)*own.ShareAt(w.load)-float64(w.errors), 1e-9)
+		}
+		t, s := (again[i]-expected[i])/math.Sqrt(expected[i]), (w.seen-mine)/math.Sqrt(mine)
+		tt, st, ss = tt+t*t, st+s*t, ss+s*s
+	}
+	if e.Rho = st / math.Sqrt(tt*ss); !(e.Rho >= leastRho) {
+		e.Reason = fmt.Sprintf("the twin explains too little: a correlation of %.2f, it takes %.1f", e.Rho, leastRho)
+		return e
+	}
+	e.Weight = min(mostWeight, st/tt)
+	e.TwinError = e.Weight * twin.se
+	e.by = make([]float64, len(f.cap.Trail))
+	for i, w := range near {
+		e.by[f.begun+w.step] = e.Weight * (again[i] - expected[i])
+	}
+	return e
+}
+
+// at is how many of a step's violations are explained.
+func (e *explanation) at(step int) float64 {
+	if e == nil || step >= len(e.by) {
+		return 0
+	}
+	return e.by[step]
+}
+
+// slopeOf is what is known of a claim's slope beforehand.
+func (f *search) slopeOf(claim int) stat.Prior {
+	if e := f.explained[claim]; e != nil && e.Reason == "" {
+		return stat.Prior{Mean: e.Slope, SD: slopeSpread * e.Slope}
+	}
+	return Slope()
+}
+
+// withTwinError widens what is read off counts from which the twin's were taken.
+func (f *search) withTwinError(claim int, v stat.Inverse, level, alpha float64) stat.Inverse {
+	e := f.explained[claim]
+	if e == nil || e.Reason != "" || v.Reason != "" {
+		return v
+	}
+	wider := func(end, level float64) float64 {
+		x := math.Log(end / v.Load)
+		return v.Load * math.Exp(math.Copysign(math.Hypot(x, stat.NormalQuantile(level)*e.TwinError), x))
+	}
+	v.SE = math.Hypot(v.SE, e.TwinError)
+	v.Lo, v.Hi = wider(v.Lo, (1+level)/2), wider(v.Hi, (1+level)/2)
+	v.Lower = wider(v.Lower, 1-alpha)
+	return v
+}
+
+// keepReplayed keeps what the twin explains of a claim, beside what the counts say without it.
+func (f *search) keepReplayed(claim int) {
+	e := f.explained[claim]
+	if e == nil || f.ctx.Err() != nil {
+		return
+	}
+	kept, out := f.explained, e.Replayed
+	f.explained = nil
+	out.Alone, _ = f.crossingNear(claim)
+	f.explained, f.cap.Replayed = kept, &out
+}

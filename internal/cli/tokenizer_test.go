@@ -32,7 +32,7 @@ func TestTokenizerWithoutStream(t *testing.T) {
 	defer server.Close()
 	dir := filepath.Join(t.TempDir(), "run")
 	var out, errs bytes.Buffer
-	code := Run(context.Background(), []string{"run", server.URL, "--api", "openai-chat", "--no-stream", "--concurrency", "1", "--requests", "20", "--warmup", "0s", "--input", "32", "--output", "12",
+	code := Run(context.Background(), []string{"run", server.URL, "--api", "openai-chat", "--no-stream", "--rate", "50", "--requests", "30", "--seed", "1", "--warmup", "0s", "--input", "32", "--output", "12",
 		"--tokenizer", plainTokenizer(t), "--out", dir}, strings.NewReader(""), &out, &errs)
 	if code != Done && code != 4 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
@@ -43,7 +43,7 @@ func TestTokenizerWithoutStream(t *testing.T) {
 	}
 	p := run.Points[0]
 	if x := p.Throughput.OutputTokensPerS; x == nil || math.Abs(p.Window["common_tokens_per_s"]-*x) > .01**x {
-		t.Errorf("%v output tok/s, %v", x, p.Window)
+		t.Errorf("%v output tok/s, %v\n%s%s", x, p.Window, out.String(), errs.String())
 	}
 	if s := p.Metrics.SummaryOf("output tokens"); s == nil || s.Mean == nil || *s.Mean != 5 {
 		t.Errorf("%+v", s)

@@ -141,9 +141,14 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is %+v", text, got)
 		}
 	}
-	for _, text := range []string{"", "5", "/", "1/", "1/x", "-1/2", "1/2/3", "1e9/1", "NaN/1"} {
+	for _, text := range []string{"", "5", "/", "1/", "1/x", "-1/2", "1/2/3/4", "1//3", "1e9/1", "NaN/1"} {
 		if got, err := ParseTokens(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
+		}
+	}
+	for text, want := range map[string]Tokens{"1/2": {Input: 1, Output: 2}, "1/0.5/2": {Input: 1, Output: 2}} {
+		if got, err := ParseTokens(text); err != nil || got.String() != text || got.Input != want.Input || got.Output != want.Output {
+			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
 	for text, want := range map[string]float64{"0%": 0, "30%": .3, "0.3": .3, "99.9%": .999} {

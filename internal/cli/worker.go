@@ -59,7 +59,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: shown, Dir: dir, Environ: e.Environ,
 		Say: func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) },
 	}
-	if place, err := strconv.Atoi(e.Getenv(jobIndex)); err == nil {
+	if place, err := strconv.Atoi(e.Getenv(fleet.JobIndex)); err == nil {
 		w.Index = &place
 	}
 	err = w.Run(ctx)
@@ -68,9 +68,6 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	return Done, err
 }
-
-// jobIndex is the variable that tells a pod of an Indexed Job of Kubernetes which it is.
-const jobIndex = "JOB_COMPLETION_INDEX"
 
 // fleetToken is what a fleet's server is shown, from its file or the environment.
 func fleetToken(e *Env, b *plan.Bus) (string, error) {

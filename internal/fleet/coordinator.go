@@ -71,6 +71,7 @@ type Coordinator struct {
 	mu      sync.Mutex // guards what follows
 	members []*member  // by rank, nil of those that have not joined
 	turned  []string   // why workers were refused
+	gaveUp  string     // why nothing is measured, empty otherwise
 	news    chan struct{}
 	word    word
 	with    run.Sums
@@ -174,10 +175,20 @@ func Gather(ctx context.Context, v result.Version, p *plan.Fleet, b *plan.Bus, t
 	if err != nil {
 		return nil, noBus(err)
 	}
-	tell(fmt.Sprintf("waiting for %s: pitot worker --join %s", say.Plural(p.Workers, "worker"), shown))
+	show := ""
+	switch {
+	case b.TokenFile != "":
+		show = " --token-file " + b.TokenFile
+	case token != "":
+		show = ", with " + plan.TokenVariable + " in its environment"
+	}
+	tell(fmt.Sprintf("waiting for %s: pitot worker --join %s%s", say.Plural(p.Workers, "worker"), shown, show))
 	ctx, cancel := context.WithTimeoutCause(ctx, b.JoinTimeout, errors.New("not within "+say.Span(b.JoinTimeout)))
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
+		c.mu.Lock()
+		c.gaveUp = err.Error()
+		c.mu.Unlock()
 		c.Close()
 		return nil, err
 	}
@@ -242,8 +253,9 @@ func (c *Coordinator) bye() error {
 			home[i] = m.home
 		}
 	}
+	said := ending{home, c.gaveUp}
 	c.mu.Unlock()
-	return c.conn.Tell(c.id.ending(), encode(ending{home}))
+	return c.conn.Tell(c.id.ending(), encode(said))
 }
 
 // join answers a worker that asks to. Where there is no place for it nobody answers: it may be
@@ -262,9 +274,13 @@ func (c *Coordinator) join(question []byte) []byte {
 		return encode(welcome{Refused: refused + " (" + c.host + ")"})
 	}
 	if rank := slices.IndexFunc(c.members, h.is); rank >= 0 { // it did not hear the answer
-		return encode(welcome{Run: c.id, Rank: rank})
+		c.members[rank].asked = time.Now()
+		return encode(welcome{Run: c.id, Rank: rank, Of: c.size})
 	}
-	rank := slices.IndexFunc(c.members, free)
+	rank := slices.Index(c.members, nil)
+	if rank < 0 {
+		rank = slices.IndexFunc(c.members, free)
+	}
 	if h.Rank != nil {
 		if rank = *h.Rank; rank < 0 || rank >= c.size {
 			return encode(welcome{Refused: fmt.Sprintf("it is to be worker %d of a fleet of %d", rank, c.size)})
@@ -277,7 +293,7 @@ func (c *Coordinator) join(question []byte) []byte {
 		return nil
 	}
 	c.members[rank] = &member{rank: rank, hello: h, asked: time.Now()}
-	return encode(welcome{Run: c.id, Rank: rank})
+	return encode(welcome{Run: c.id, Rank: rank, Of: c.size})
 }
 
 // free says that a place is: nobody has it, or nobody took it.
@@ -300,15 +316,19 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 	defer tick.Stop()
 	here, told := map[*member]bool{}, 0
 	for {
+		var lines []string
 		c.mu.Lock()
 		for _, m := range c.members {
 			if m != nil && !m.last.IsZero() && !here[m] {
 				here[m] = true
-				c.say(fmt.Sprintf("worker %d joined (%d of %d): %s, %s", m.rank, len(here), c.size, m.hello.Host, say.Plural(m.hello.CPUs, "core")))
+				lines = append(lines, fmt.Sprintf("worker %d joined (%d of %d): %s, %s", m.rank, len(here), c.size, m.hello.Host, say.Plural(m.hello.CPUs, "core")))
 			}
 		}
 		refused := c.turned
 		c.mu.Unlock()
+		for _, line := range lines {
+			c.say(line)
+		}
 		for ; told < len(refused); told++ {
 			c.say("note: " + refused[told])
 		}
@@ -348,7 +368,11 @@ func (c *Coordinator) heard(question []byte) []byte {
 	r, err := decode[report](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m := c.member(r.Rank); err == nil && m != nil {
+	m := c.member(r.Rank)
+	if err == nil && (m == nil || m.hello.Nonce != r.Nonce) {
+		return encode(word{Taken: true})
+	}
+	if err == nil {
 		m.last, m.at, m.cpu = time.Now(), clock.Now(), max(m.cpu, r.CPU)
 		if r.Point == c.word.Point && r.Number > m.report.Number {
 			m.report = r
@@ -442,7 +466,9 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	}
 	origin := clock.Now() + int64(c.lead)
 	asked := make(chan []error, 1)
-	go func() { asked <- c.askEach(ctx, members, startTime, encode(start{origin}), c.id.begin) }()
+	go func() {
+		asked <- c.askEach(context.WithoutCancel(ctx), members, startTime, encode(start{origin}), c.id.begin)
+	}()
 	c.mu.Lock()
 	c.origin = origin
 	c.mu.Unlock()
@@ -535,7 +561,12 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 			if lost := (*run.LostError)(nil); failed != nil && !errors.As(failed, &lost) {
 				return nil, failed
 			}
-			return s.carried(members, was), failed
+			out := s.carried(members, was)
+			if out == nil && failed == nil { // the last one was lost late
+				k := slices.IndexFunc(members, func(m *member) bool { return m.lost != nil })
+				failed = lost(members[k], members[k].lost.Why)
+			}
+			return out, failed
 		case time.Since(moved) > homeTime:
 			return nil, cmp.Or[error](failed, lost(s.missing, fmt.Sprintf("its records did not come for %s", say.Span(homeTime))))
 		case failed != nil:
@@ -621,7 +652,6 @@ type arrived struct {
 func (c *Coordinator) sum(members []*member) (s sum) {
 	s = sum{through: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
 	first := int64(math.MinInt64)
-	looks := math.MaxInt
 	var ttft, tpot []time.Duration
 	for _, m := range members {
 		if m.lost != nil {
@@ -643,7 +673,6 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			s.t0, s.t1 = max(s.t0, w.T0), max(s.t1, w.T1)
 		}
 		s.home = s.home && m.home >= r.Bytes
-		looks = min(looks, len(m.report.Looks))
 		if x := r.Status; x != nil {
 			add(&s.status, x)
 			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
@@ -675,9 +704,22 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 	}
 	s.ended = s.through && s.missing == nil
 	s.status.TTFT, s.status.TPOT = middle(ttft), middle(tpot)
-	for k := range looks {
-		l := look{}
+	s.looks = looksOf(members)
+	return s
+}
+
+// looksOf sums the looks that all have told of that are not lost.
+func looksOf(members []*member) (all []look) {
+	for k := 0; ; k++ {
+		l, left := look{}, false
 		for _, m := range members {
+			if m.lost != nil {
+				continue
+			}
+			if k >= len(m.report.Looks) {
+				return all
+			}
+			left = true
 			l.Elapsed = max(l.Elapsed, m.report.Looks[k].Elapsed)
 			for i, x := range m.report.Looks[k].UnderWay {
 				if i == len(l.UnderWay) {
@@ -686,9 +728,11 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 				l.UnderWay[i] += x
 			}
 		}
-		s.looks = append(s.looks, l)
+		if !left {
+			return all
+		}
+		all = append(all, l)
 	}
-	return s
 }
 
 // collect takes what a process of this machine that has ended had written and not sent: whole

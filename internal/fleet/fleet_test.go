@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/fleet/bus"
@@ -328,6 +329,63 @@ func TestLostBehindEnd(t *testing.T) {
 	_, err := c.follow(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// Where the last worker is lost late there is nothing of the load, and it says who was lost.
+func TestLastLostLate(t *testing.T) {
+	c := listening(t, &member{ended: time.Now(), said: "out of memory"})
+	got, err := c.follow(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return true }})
+	if lost := (*run.LostError)(nil); got != nil || !errors.As(err, &lost) || lost == nil || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("it ends with %v, %v", got, err)
+	}
+}
+
+// What the decision to give up rests on is summed over the workers that are left.
+func TestLooks(t *testing.T) {
+	one := &member{report: report{Looks: []look{{1, []float64{2}}, {3, []float64{4, 5}}}}}
+	gone := &member{lost: new(marks.Lost)}
+	if all := looksOf([]*member{one, gone, one}); len(all) != 2 || all[1].UnderWay[1] != 10 {
+		t.Errorf("looks %+v", all)
+	}
+	if all := looksOf([]*member{gone}); all != nil {
+		t.Errorf("of none that is left: %+v", all)
+	}
+}
+
+// A place is kept from others while there is one that nobody has, and who lost his is told.
+func TestPlaceTaken(t *testing.T) {
+	c := listening(t, nil, nil)
+	ask := func(nonce string) (w welcome) {
+		if answer := c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})); answer != nil {
+			w, _ = decode[welcome](answer)
+		}
+		return w
+	}
+	told := func(nonce string, rank int) bool {
+		w, err := decode[word](c.heard(encode(report{Rank: rank, Nonce: nonce})))
+		return err == nil && w.Taken
+	}
+	ask("a")
+	c.members[0].asked = time.Now().Add(-2 * confirmTime)
+	if w := ask("b"); w.Rank != 1 || w.Of != 2 || told("b", 1) {
+		t.Errorf("b has %+v", w)
+	}
+	if w := ask("c"); w.Rank != 0 || w.Run == "" || !told("a", 0) || told("c", 0) {
+		t.Errorf("c has %+v", w)
+	}
+	if w := ask("d"); w.Run != "" {
+		t.Errorf("d has %+v", w)
+	}
+}
+
+// Workers that a pod of an Indexed Job starts do not take its index for their own.
+func TestNoIndexOfOthers(t *testing.T) {
+	t.Setenv(JobIndex, "1")
+	for _, v := range environ() {
+		if strings.HasPrefix(v, JobIndex) {
+			t.Error(v)
+		}
 	}
 }
 

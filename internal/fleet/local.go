@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func (l *lines) last() string {
 	defer l.mu.Unlock()
 	var says []string
 	for line := range strings.Lines(string(l.all[max(0, len(l.all)-most):])) {
-		if line = strings.TrimSpace(strings.TrimPrefix(line, "pitot: ")); line != "" && !strings.HasPrefix(line, "waiting for ") {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "pitot: ")); line != "" && !strings.HasPrefix(line, "waiting for ") && !strings.HasPrefix(line, joined) {
 			says = append(says, line)
 		}
 	}
@@ -66,6 +67,12 @@ func (l *lines) last() string {
 
 // joinTime is how long processes have to join.
 const joinTime = 30 * time.Second
+
+// environ is this process's environment without what is said of itself alone: a coordinator may
+// be a pod of an Indexed Job, and its workers have no place there.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, JobIndex+"=") })
+}
 
 // Start starts so many workers, which are this program again, and waits until they are there.
 // command is its path and the name it goes by.
@@ -88,7 +95,7 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 	for range size {
 		p := &process{ended: make(chan struct{})}
 		p.Cmd = &exec.Cmd{Path: command[0], Args: []string{command[1], string(plan.VerbWorker), "--join", c.URL()}, Stderr: &p.said}
-		p.Env = append(os.Environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
+		p.Env = append(environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
 			"TMPDIR="+c.dir, "TMP="+c.dir) // see [Local.Close]
 		apart(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {

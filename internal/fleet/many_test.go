@@ -117,7 +117,7 @@ func madeUp(url, token string, pieces, size int) error {
 	number := int64(0)
 	tell := func(r report) (said word, err error) {
 		number++
-		r.Rank, r.Number = w.rank, number
+		r.Rank, r.Nonce, r.Number = w.rank, w.call, number
 		answer, err := conn.Ask(ctx, w.id.reporting(), encode(r))
 		if err == nil {
 			said, err = decode[word](answer)

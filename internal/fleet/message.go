@@ -50,11 +50,13 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"`
 	Run     runID  `json:"run"`
 	Rank    int    `json:"rank"`
+	Of      int    `json:"of"` // workers
 }
 
 // ending says that the run has ended.
 type ending struct {
-	Home []int64 `json:"home"` // bytes of each worker's journal that came home
+	Home   []int64 `json:"home"`              // bytes of each worker's journal that came home
+	GaveUp string  `json:"gave_up,omitempty"` // why nothing was measured
 }
 
 // prepared answers a task.
@@ -71,6 +73,7 @@ type start struct {
 // report is what a worker tells, each half second and when there is news.
 type report struct {
 	Rank   int         `json:"rank"`
+	Nonce  string      `json:"nonce"`  // its own, as in hello: two may have been given one place
 	Number int64       `json:"number"` // counts reports: one may overtake another
 	Point  int32       `json:"point"`
 	Status *run.Status `json:"status,omitempty"`
@@ -104,7 +107,8 @@ type word struct {
 	Final  bool  `json:"final"` // it is not made longer
 	Stop   bool  `json:"stop"`
 	GaveUp bool  `json:"gave_up"`
-	Cut    int64 `json:"cut"` // where the window ends since a worker was lost, 0 for none that was
+	Taken  bool  `json:"taken,omitempty"` // the asker's place is another worker's
+	Cut    int64 `json:"cut"`             // where the window ends since a worker was lost, 0 for none that was
 
 	Others time.Duration `json:"others_ns"` // processor time of the run's other processes on the asker's machine
 }

@@ -37,6 +37,7 @@ type Worker struct {
 	conn *bus.Conn
 	id   runID
 	rank int
+	call string // by which the coordinator knows it, see hello
 	hand *run.Hand
 	news chan struct{} // there is something to report
 
@@ -50,9 +51,16 @@ type Worker struct {
 	report  report
 	stop    context.CancelFunc // of the load that goes on, nil without one
 	heard   time.Time          // of the coordinator
+	taken   bool               // its place is another worker's
 	reports int64
 	others  time.Duration // see [run.Hand]
 }
+
+// JobIndex is the variable that tells a pod of an Indexed Job of Kubernetes which it is.
+const JobIndex = "JOB_COMPLETION_INDEX"
+
+// joined begins the line that a worker says when it has.
+const joined = "joined as worker "
 
 // pings are the round trips by which the clock's offset is estimated before a load.
 const pings = 24
@@ -80,8 +88,17 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	ended := errors.New("the run has ended")
 	var home int64 // of its journal, as far as it knows
 	if err := w.conn.Hear(w.id.ending(), func(b []byte) {
-		if said, err := decode[ending](b); err == nil && w.rank < len(said.Home) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if ctx.Err() != nil { // it is said again when a server ends
+			return
+		}
+		said, err := decode[ending](b)
+		if err == nil && w.rank < len(said.Home) {
 			home = said.Home[w.rank]
+		}
+		if said.GaveUp != "" {
+			leave(fmt.Errorf("the run gave up: %s", said.GaveUp))
 		}
 		leave(ended)
 	}); err != nil {
@@ -114,8 +131,13 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	}
 	journal := filepath.Join(w.Dir, rundir.Journal)
 	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
+		if !w.Recorded() {
+			return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
+		}
 		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, journal)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.Recorded() && home < w.hand.Journal().Written() {
 		return fmt.Errorf("the run ended without all that worker %d recorded, which is in %s", w.rank, journal)
 	}
@@ -127,7 +149,8 @@ func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Writ
 
 // join asks the coordinator, until there is one.
 func (w *Worker) join(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.Bus.JoinTimeout, joinTime), errJoin)
+	within := cmp.Or(w.Bus.JoinTimeout, joinTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, errJoin)
 	defer cancel()
 	waited := false
 	wait := func(what string, d time.Duration) {
@@ -141,7 +164,8 @@ func (w *Worker) join(ctx context.Context) error {
 		}
 	}
 	host, _ := os.Hostname()
-	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: rand.Text(), Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
+	w.call = rand.Text()
+	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: w.call, Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
 	var last error // why it has not joined
 	for ctx.Err() == nil {
 		if w.conn == nil {
@@ -172,15 +196,19 @@ func (w *Worker) join(ctx context.Context) error {
 		}
 		if w.id, w.rank = got.Run, got.Rank; err != nil {
 			w.conn.Close()
+			return err
 		}
-		return err
+		w.Say(fmt.Sprintf("%s%d of %d", joined, w.rank, got.Of))
+		return nil
 	}
 	if w.conn != nil {
 		w.conn.Close()
-		if cause := context.Cause(ctx); !errors.Is(cause, errJoin) {
-			return cause
-		}
-		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(w.Bus.JoinTimeout), last).WithHint("the run is started with --fleet N and --nats URL, or --fleet-listen ADDR; --join-timeout waits longer")
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errJoin) {
+		return cause
+	}
+	if w.conn != nil {
+		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(within), last).WithHint("the run is started with --fleet N and --nats URL, or --fleet-listen ADDR; --join-timeout waits longer")
 	}
 	return noBus(cmp.Or(last, context.Cause(ctx)))
 }
@@ -206,8 +234,11 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 		}
 		w.tell(ctx)
 		w.mu.Lock()
-		alone := time.Since(w.heard) > w.lease
+		alone, taken := time.Since(w.heard) > w.lease, w.taken
 		w.mu.Unlock()
+		if taken {
+			leave(errors.New("it was not heard of for a while, and its place was given to another worker"))
+		}
 		if alone {
 			leave(fmt.Errorf("nothing was heard of the coordinator for %s", say.Span(w.lease)))
 		}
@@ -219,7 +250,7 @@ func (w *Worker) tell(ctx context.Context) {
 	w.mu.Lock()
 	r := w.report
 	w.reports++
-	r.Rank, r.Number, r.CPU, r.Error = w.rank, w.reports, run.ProcessorTime(), cmp.Or(r.Error, w.broken)
+	r.Rank, r.Nonce, r.Number, r.CPU, r.Error = w.rank, w.call, w.reports, run.ProcessorTime(), cmp.Or(r.Error, w.broken)
 	r.Ahead, r.Bound, _ = w.offset.At(clock.Now())
 	r.Ahead, r.Steps = -r.Ahead, w.offset.Steps
 	w.mu.Unlock()
@@ -236,11 +267,15 @@ func (w *Worker) tell(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	w.heard = time.Now()
+	defer w.note(said)
+	defer w.mu.Unlock()
+	if w.heard = time.Now(); said.Taken {
+		w.taken = true
+		w.changed()
+		return
+	}
 	w.offset.Add(began, ended, said.Clock)
 	w.others = max(w.others, said.Others)
-	w.mu.Unlock()
-	w.note(said)
 }
 
 // note takes in what was decided.

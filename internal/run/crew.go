@@ -190,6 +190,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	if errors.As(err, &lost); lost == nil && err != nil {
 		return nil, err
 	}
+	if c == nil && lost == nil {
+		return nil, errors.New("carry out load: the workers gave nothing")
+	}
 	if c == nil {
 		return nil, &RecordsError{lost}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -67,6 +68,16 @@ func Serve(a Access, dir string) (*Server, error) {
 	}
 	if s.server, err = server.NewServer(opts); err != nil {
 		return nil, fmt.Errorf("start NATS server: %w", err)
+	}
+	if opts.Port != server.RANDOM_PORT {
+		free, err := net.Listen("tcp", a.URL)
+		if err != nil {
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return nil, fmt.Errorf("start NATS server: another process has port %s", port)
+			}
+			return nil, fmt.Errorf("start NATS server: %w", err)
+		}
+		_ = free.Close()
 	}
 	s.server.Start()
 	if !s.server.ReadyForConnections(5 * time.Second) {

@@ -250,7 +250,9 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup flo
 		precision[i][i] = 1 / (p.sd * p.sd)
 	}
 	g := f.newDesign(candidates(&f.d), seconds, warmup, precision)
-	probe, probed := g.probe()
+	probe, ok := g.probe()
+	probed := !ok // there is nothing to probe with
+
 	for _, r := range known { // as the loads that are most like them
 		at := g.nearest(r)
 		g.precision = g.with(at, 0)
@@ -270,16 +272,15 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup flo
 }
 
 // probe is the load of a single user with the longest prompts of which enough are
-// answered; none is true where there is no such load.
-func (g *design) probe() (load DesignLoad, none bool) {
-	none = true
+// answered; ok is false where there is no such load.
+func (g *design) probe() (load DesignLoad, ok bool) {
 	for i := range g.loads {
 		x := &g.loads[i]
 		if x.load.Users == 1 && x.load.Input > load.Input && slices.ContainsFunc(x.means[0], func(v float64) bool { return v != 0 }) {
-			load, none = x.load, false
+			load, ok = x.load, true
 		}
 	}
-	return load, none
+	return load, ok
 }
 
 // longPrompts are long enough that what they cost shows beside what any request does.

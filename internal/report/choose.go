@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +112,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	}
 	loss := "if it fails nothing is left"
 	if o.Engines > 1 {
-		loss = fmt.Sprintf("if one engine fails the others carry %.0f %% of what is wanted", 100*min(o.AfterLoss, 9.99))
+		loss = fmt.Sprintf("if one engine fails the others carry %.0f %% of what is wanted", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
 	}
 	facts = append(facts, present(more, loss))
 	w := o.Whole

@@ -42,6 +42,8 @@ type Candidate struct {
 	// converses says that it is asked conversations, which a router has to keep together.
 	converses bool
 	curve     curve
+	asked     int     // requests of each load of the curve, if it was looked at closely
+	spread    float64 // standard deviation of the logarithm of the capacity, by a second look; 0: none
 }
 
 // hardware is what candidates that differ in their settings alone have in common.

@@ -65,6 +65,16 @@ func (c curve) capacity(claims int, slow []float64, of func(*served) []float64) 
 	return rate, claim, known
 }
 
+// step is by how much the loads next to a rate differ, as a logarithm; 0 beyond all loads.
+func (c curve) step(rate float64) float64 {
+	for i, x := range c {
+		if i > 0 && x.Rate > rate && c[i-1].Rate > 0 {
+			return math.Log(x.Rate / c[i-1].Rate)
+		}
+	}
+	return 0
+}
+
 // blocks is into how many parts a window is cut for the error of a capacity.
 const blocks = 10
 

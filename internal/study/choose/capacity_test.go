@@ -91,3 +91,36 @@ func TestFewer(t *testing.T) {
 		t.Errorf("%d engines are enough, and 2 were not", n)
 	}
 }
+
+// One engine that is left has nobody to share a queue with, however much two carry together;
+// and engines that were seen to miss the limits carry less than what was asked.
+func TestWithout(t *testing.T) {
+	o := Option{Capacity: 10, Engines: 2, Whole: &Whole{Rate: 20, Met: true, Capacity: 21}}
+	if got := o.without(1); got != 10 {
+		t.Errorf("one that is left carries %v, want 10", got)
+	}
+	if got := o.without(2); got != 0 {
+		t.Errorf("none that is left carries %v", got)
+	}
+	o = Option{Capacity: 10, Engines: 5, Whole: &Whole{Rate: 20, Met: true, Capacity: 70}}
+	if got := o.without(1); math.Abs(got-52) > 1e-9 { // by 1.3 together, where five do by 1.4
+		t.Errorf("four of five carry %v, want 52", got)
+	}
+	if o.Whole.Capacity = 40; o.without(1) != 32 { // a router that loses some
+		t.Errorf("four of five carry %v, want 32", o.without(1))
+	}
+	if o.failed = 4; o.without(1) >= 20 {
+		t.Errorf("four of five carry %v, and missed the limits at 20", o.without(1))
+	}
+}
+
+// A capacity lies anywhere between two loads.
+func TestStep(t *testing.T) {
+	c := curve{{Rate: 1}, {Rate: 2}, {Rate: 3}}
+	if got := c.step(2); got != math.Log(1.5) {
+		t.Errorf("step %v, want log 1.5", got)
+	}
+	if got := c.step(3); got != 0 {
+		t.Errorf("beyond all loads the step is %v", got)
+	}
+}

@@ -160,6 +160,26 @@ func (o *Option) fewer() float64 {
 	return min(o.pooled(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
 }
 
+// without is what its engines carry together once so many of them are lost. An engine that is
+// left alone shares no queue with another; of more than one a router makes the more the more
+// they are, between one of them and all in a straight line. So many or more of them that
+// were seen to miss the limits at the wanted rate carry less than that.
+func (o *Option) without(lost int) float64 {
+	left := o.Engines - lost
+	if left <= 0 {
+		return 0
+	}
+	gain := o.pooled()
+	if left == 1 || gain > 1 {
+		gain = 1 + (gain-1)*float64(left-1)/float64(o.Engines-1)
+	}
+	carried := float64(left) * o.Capacity * gain
+	if o.Whole != nil && left <= o.failed {
+		carried = min(carried, o.Whole.Rate*(1-1e-6))
+	}
+	return carried
+}
+
 // Point is a load of an engine: for each GPU and for each user.
 type Point struct {
 	Rate    float64 `json:"rate"`
@@ -209,7 +229,7 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.closely(2500, 1.06), closer: s.closely(drawn, 1.04), choice: &Choice{
+	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.closely(lookedClosely, 1.06), closer: s.closely(drawn, 1.04), choice: &Choice{
 		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Sure: w.Sure, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
@@ -266,6 +286,9 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 
 // drawn is how many requests are drawn of the workload.
 const drawn = 10_000
+
+// lookedClosely is how many of them are asked of what may be chosen.
+const lookedClosely = 2500
 
 // race is a choice under way.
 type race struct {
@@ -416,10 +439,21 @@ func (r *race) outdo(ctx context.Context, list []*Candidate, carried map[*Candid
 	predict.InParallel(len(groups), func(i int) {
 		defer done()
 		lo, hi, step := carried[groups[i][0]], math.Inf(1), 1+4*worthSetting
-		for left := groups[i]; hi/lo > r.first.within; {
+		left, bound := groups[i], 0.0
+		for _, c := range left {
+			bound = max(bound, r.bound(c))
+		}
+		for range mostLoads {
+			if hi/lo <= r.first.within {
+				return
+			}
 			rate := lo * step
 			if hi < math.Inf(1) {
 				rate = math.Sqrt(lo * hi)
+			}
+			if rate > bound { // no engine serves as much
+				hi = rate
+				continue
 			}
 			var carry []*Candidate
 			for _, c := range left {
@@ -484,6 +518,9 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 			return err
 		}
 		r.choice.Counts.Simulated -= len(finals) // once more
+		for _, c := range finals {
+			c.asked = e.count
+		}
 		finals = slices.DeleteFunc(finals, func(c *Candidate) bool {
 			return c.curve.noise(r.claims) < wellKnown || r.estimate(c) > nearlyChosen*least
 		})
@@ -493,11 +530,48 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 		if tuned, _ := r.carried(g.best); tuned < usual*(1+worthSetting) {
 			g.best = g.plain
 		}
+	}
+	if err := r.again(ctx, groups, least); err != nil {
+		return err
+	}
+	for _, g := range groups {
 		if carried, _ := r.carried(g.best); carried > 0 {
 			r.choice.Options = append(r.choice.Options, r.option(g.best, g))
 		}
 	}
 	return nil
+}
+
+// again looks at what may be taken with other chances: arrivals, the order of requests and what
+// an engine draws. Two looks that differ by more than blocks of one of them say have the
+// standard deviation that their difference has: of looks at n and m requests, which vary by
+// σ²/n and σ²/m, the first has |difference| ÷ √(1 + n/m).
+func (r *race) again(ctx context.Context, groups []*group, least float64) error {
+	var list []*Candidate
+	for _, g := range groups {
+		if c := g.best; c.asked > 0 && r.rate(c) > 0 && r.estimate(c) <= lookedAt*least {
+			list = append(list, c)
+		}
+	}
+	other := *r.schedule
+	other.seed = rand.New(rand.NewPCG(r.schedule.seed, 0x616761696e)).Uint64()
+	e := other.closely(lookedClosely, r.close.within)
+	done := r.tell("the best once more", len(list))
+	errs := make([]error, len(list))
+	predict.InParallel(len(list), func(i int) {
+		defer done()
+		c := *list[i]
+		c.curve = curve{c.curve[0]}
+		var err error
+		if c.curve, err = other.climb(ctx, &c, r.claims, r.rate(list[i]), r.bound(&c), &e); err != nil {
+			errs[i] = err
+			return
+		}
+		if second := r.rate(&c); second > 0 {
+			list[i].spread = math.Abs(math.Log(second/r.rate(list[i]))) / math.Sqrt(1+float64(list[i].asked)/float64(e.count))
+		}
+	})
+	return firstOf(ctx, errs)
 }
 
 const (
@@ -607,12 +681,12 @@ func (r *race) rate(c *Candidate) float64 {
 	return rate
 }
 
-// noise is the error of a capacity that comes of what was drawn, no more than widest.
+// noise is the error of a capacity that comes of what was drawn and of the loads that were
+// tried, no more than widest: what blocks of the requests say or, if that is more, a second
+// look; and a capacity lies anywhere between two loads.
 func (r *race) noise(c *Candidate) float64 {
-	if noise := c.curve.noise(r.claims); noise < widest {
-		return noise
-	}
-	return widest
+	rate, _ := r.carried(c)
+	return min(math.Hypot(max(c.curve.noise(r.claims), c.spread), c.curve.step(rate)/math.Sqrt(12)), widest)
 }
 
 // widest is the largest standard deviation of a logarithm that is reckoned with.
@@ -717,7 +791,7 @@ func (r *race) count(o *Option, engines int) {
 	if carried == 0 {
 		carried = o.Capacity
 	} else {
-		o.AfterLoss = float64(engines-1) * o.Capacity * o.pooled() / carried
+		o.AfterLoss = o.without(1) / carried
 	}
 	perMillion := func(engines int, rate float64) float64 { // 0 where it is not known, or of no number of engines
 		tokens := rate * r.schedule.perArrival() * r.schedule.output

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
+	"strings"
 
 	"pitot/internal/fleet"
 	"pitot/internal/plan"
@@ -50,8 +53,48 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 	} else if err == nil {
 		err = say.Errorf("the run names %s", say.Plural(len(named), "target")).WithHint("one run measures one target: " + example)
 	}
+	if err == nil {
+		err = fitsPods(&p, named[0], command)
+	}
 	if err != nil {
 		return Usage, err
 	}
+	switch {
+	case p.KeyEnv != "":
+		m.KeyEnv = p.KeyEnv
+	case m.KeyEnv != "OPENAI_API_KEY" && p.KeyFile == "": // the API's own else
+		command = append(slices.Clone(command), "--key-env", m.KeyEnv)
+	}
+	for _, f := range [][2]string{{"--key-file", p.KeyFile}, {"--tokenizer", p.Tokenizer}, {"--workload", p.Workload}} {
+		if f[1] != "" && (f[0] != "--workload" || p.Workload != plan.RandomWorkload && p.Preset() == "") {
+			fmt.Fprintf(e.Stderr, "pitot: note: %s names a file, which no volume of this manifest mounts: put it into the image, or mount it in the pods of the workers and of the run\n", f[0])
+		}
+	}
 	return Done, fleet.WriteManifest(e.Stdout, &m, command)
+}
+
+// fitsPods refuses a command that tells a secret, or whose target no other pod reaches.
+func fitsPods(p *plan.Plan, target string, command []string) error {
+	if i := slices.IndexFunc(plan.RedactArgs(command), func(a string) bool { return !slices.Contains(command, a) }); i >= 0 {
+		name := command[i]
+		if !strings.HasPrefix(name, "-") {
+			name = command[i-1]
+		}
+		name, _, _ = strings.Cut(name, "=")
+		return say.Errorf("%s holds a secret, and a manifest shows what is in it", name).WithHint("give it to the pods in their environment, from a secret of Kubernetes (PITOT_HEADER for a header), or in a file that is mounted there")
+	}
+	u, err := url.Parse(target)
+	switch {
+	case p.Kind() == plan.KindMock || p.Kind() == plan.KindSim:
+		return say.Errorf("%s is no server that pods reach", target).WithHint("name a service of the cluster: http://vllm:8000")
+	case err != nil:
+		return nil // it was opened as a target, and has said so
+	case u.User != nil:
+		return say.Errorf("the target's address holds a user or password, and a manifest shows what is in it").WithHint("give a key to the pods as a secret: --key-env VAR")
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return say.Errorf("%s is this machine, and in a pod the pod", host).WithHint("name a service of the cluster: http://vllm:8000")
+	}
+	return nil
 }

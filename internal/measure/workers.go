@@ -45,7 +45,17 @@ func ofInstrument(name string) bool {
 func (f *Fold) judgeWorkers(p *result.Point) {
 	worst := map[string]result.Check{}
 	if len(f.setup.Workers) > 0 {
-		p.Checks = append(p.Checks, judge.Workers(f.setup.Workers))
+		c := judge.Workers(f.setup.Workers)
+		if c.Status == result.Pass {
+			p.Checks = append(p.Checks, c)
+		} else { // what others find may follow from it
+			for i := range p.Checks {
+				if x := &p.Checks[i]; x.Case != result.CaseChance && x.Case != result.CaseGone && x.Status != result.Pass && slices.Contains([]string{result.CheckAchieved, result.CheckServed, result.CheckServedTokens}, x.Name) {
+					x.Case = result.CaseWorkers
+				}
+			}
+			p.Checks = slices.Insert(p.Checks, 0, c)
+		}
 	}
 	for rank, w := range f.workers {
 		of := f.setup.Workers[rank]

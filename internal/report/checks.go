@@ -112,6 +112,7 @@ func checkWords() map[string]sayings {
 	const bug = "Report this as a bug of Pitot."
 	const longer = "Measure longer with --duration."
 	const gone = "The server went away."
+	const worker = "See workers: what a lost worker was to send, or had sent, is missing here."
 	host := map[string]string{result.CaseHost: "The client's machine was busy with something else: this client had to wait, see host."}
 	return map[string]sayings{
 		result.CheckAccounting: {
@@ -215,6 +216,7 @@ func checkWords() map[string]sayings {
 			or: map[string]string{
 				result.CaseBacklog: "Measure longer: requests that had queued before the window ended in it too, so its throughput is not this load's.",
 				result.CaseGone:    gone,
+				result.CaseWorkers: worker,
 			},
 		},
 		result.CheckStability: {
@@ -296,13 +298,14 @@ func checkWords() map[string]sayings {
 				return fmt.Sprintf("the server counted %.0f, %.0f were sent and %.0f answered", counted, sent, answered)
 			},
 			limit: always("as many as were sent, within 1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
-			or: map[string]string{result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
+			or: map[string]string{result.CaseWorkers: worker, result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
 		},
 		result.CheckServedTokens: {
 			value: func(c *result.Check) string {
 				return say.Percent(number(c.Value)) + " of the tokens that the server counted were not this run's"
 			},
 			limit: always("1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
+			or: map[string]string{result.CaseWorkers: worker},
 		},
 		result.CheckPrompts:    {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
 		result.CheckOutputs:    {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},

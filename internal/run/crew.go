@@ -100,6 +100,8 @@ type LostError struct {
 	Rank int
 	Host string
 	Why  string
+
+	resumes bool // the verb has --resume
 }
 
 func (e *LostError) Error() string {
@@ -190,11 +192,14 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	if errors.As(err, &lost); lost == nil && err != nil {
 		return nil, err
 	}
+	if lost != nil {
+		lost.resumes = slices.ContainsFunc(plan.Settings(), func(x plan.Setting) bool { return x.Name == "resume" && x.For(r.verb()) })
+	}
 	if c == nil && lost == nil {
 		return nil, errors.New("carry out load: the workers gave nothing")
 	}
 	if c == nil {
-		return nil, &RecordsError{lost}
+		return nil, &RecordsError{Err: lost}
 	}
 	for _, note := range c.Notes {
 		r.showLine("note: " + note)
@@ -207,7 +212,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		begun:  c.Begun, told: told, close: func() {},
 	}
 	if lost != nil {
-		out.lost = &RecordsError{lost}
+		out.lost = &RecordsError{Err: lost, told: true}
 	}
 	for _, w := range c.Workers {
 		if w.Lost != nil && lost == nil {
@@ -416,7 +421,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 		e.Notes = append(e.Notes, fmt.Sprintf("%s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
 	if err := j.Flush(); err != nil {
-		return nil, &RecordsError{err}
+		return nil, &RecordsError{Err: err}
 	}
 	return e, nil
 }

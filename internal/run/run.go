@@ -101,7 +101,11 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 
 // RecordsError says that records could not be written: how many are missing
 // is not known, so the measurement is INVALID.
-type RecordsError struct{ Err error }
+type RecordsError struct {
+	Err error
+
+	told bool // what is missing has rows, and a check of its own
+}
 
 func (e *RecordsError) Error() string {
 	var other *record.InterferenceError
@@ -119,6 +123,9 @@ func (e *RecordsError) Error() string {
 func (e *RecordsError) Hint() string {
 	var lost *LostError
 	if errors.As(e.Err, &lost) {
+		if !lost.resumes {
+			return "measure again"
+		}
 		return "measure again; with --resume the points before it are kept"
 	}
 	var other *record.InterferenceError
@@ -454,7 +461,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	// A longer window costs more than was reckoned with a limit.
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
 		if look, err = s.newLooker(l.Until, index, setup); err != nil {
-			return nil, &RecordsError{err}
+			return nil, &RecordsError{Err: err}
 		}
 		cfg.Extend = look.extend
 	}
@@ -491,7 +498,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		r.showLine("note: " + sentence)
 	}
 	if err := j.Err(); err != nil {
-		return nil, &RecordsError{err}
+		return nil, &RecordsError{Err: err}
 	}
 	if c.lost != nil {
 		return nil, c.lost

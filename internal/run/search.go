@@ -144,7 +144,8 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.OK == 0 || gone(&m.Point),
-		Invalid:   m.Verdict == result.Invalid && !p.Counted, // the instrument of a count cannot fail
+		Invalid: m.Verdict == result.Invalid && !p.Counted || // the instrument of a count cannot fail
+			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3

@@ -351,7 +351,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	}
 	offset, err := s.journal.Offset()
 	if err != nil {
-		return nil, &RecordsError{err}
+		return nil, &RecordsError{Err: err}
 	}
 	setup, err := s.point(ctx, &hard, index, l)
 	if err != nil {
@@ -361,7 +361,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		return nil, ctx.Err()
 	}
 	if err := s.journal.Flush(); err != nil {
-		return nil, &RecordsError{err}
+		return nil, &RecordsError{Err: err}
 	}
 	setups := map[int32]measure.Setup{index: *setup}
 	measure.Settle(setups, record.Since(s.Dir, offset))
@@ -449,14 +449,14 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	}
 	mark(s.journal, marks.NameEnd, s.latest, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
 	if e := s.journal.Close(); e != nil && err == nil {
-		err = &RecordsError{e}
+		err = &RecordsError{Err: e}
 	}
 	if ours, e := s.follow(); !ours {
 		return nil, errors.Join(err, e)
 	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
-	run, e := finish(s.Dir, incomplete, s.memory())
+	run, e := finish(s.Dir, incomplete && !lost.told, s.memory())
 	if run != nil {
 		for _, n := range s.Target.Beyond(target.Observed(run.Points)) {
 			s.runner.showLine("note: " + n)

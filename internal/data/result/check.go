@@ -82,6 +82,7 @@ const (
 	CaseBacklog     = "backlog"     // what had piled up before ended in the window too
 	CaseProcess     = "process"     // of the server was restarted
 	CaseConnections = "connections" // in use all broke at once
+	CaseWorkers     = "workers"     // a worker of the run was lost, which may be why
 	CaseHost        = "host"        // the client had to wait: its machine was busy with something else
 	CaseThrottled   = "throttled"   // by the container's limit on processors
 	CaseForeign     = "foreign"     // more than were sent: somebody else asks the server too

@@ -239,11 +239,15 @@ func shareOf(list []pair, rule int) string {
 }
 
 // shareRight is the share of pairs that are ordered right among those that are told apart, with an
-// interval by a bootstrap over systems.
+// interval by a bootstrap over systems; where all are, which no draw of them can tell from
+// certainty, by as many successes as there are systems (Clopper and Pearson).
 func shareRight(list []pair, systems []string, tie float64) string {
 	right, ties := score(list, nil, tie)
 	if len(list) == ties || len(systems) < 2 {
 		return "–"
+	}
+	if right == len(list)-ties {
+		return fmt.Sprintf("100 %% (%.0f to 100)", 100*stat.ClopperPearson(len(systems), len(systems), 1, 0.95).Lo)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	var shares []float64

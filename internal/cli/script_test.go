@@ -113,7 +113,7 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // unusedPort is below those that systems give to connections (from 32768 on, or 49152):
-// nobody else gets it while no server has it.
+// no connection is given it, and of other tests that draw one too few hit the same of 12,000.
 func unusedPort() (port string, err error) {
 	for range 1000 {
 		port = strconv.Itoa(20_000 + rand.IntN(12_000))

@@ -253,7 +253,11 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run")))
+	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
+	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified }) {
+		answer += ": nothing is determined, measure for longer (pitot calibrate --budget 5m)"
+	}
+	p.write(s, bold, "", answer)
 	if e := x.Error; e != nil {
 		p.write(s, bold, "", fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
 	}

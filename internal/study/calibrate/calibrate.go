@@ -48,9 +48,10 @@ const (
 	warmUp = 2 * time.Second
 	// around is what opening the target and the last answers take besides.
 	around = 2 * time.Second
-	// leastLoads is how many loads a calibration is made of at least: two, each
-	// measured twice.
+	// leastLoads is how many loads a calibration is made of at least.
 	leastLoads = 4
+	// bothWays is how many loads there is to be time for if each is measured twice.
+	bothWays = 8
 )
 
 // Measure carries a load out, and gives what was recorded of it: nothing of one that
@@ -70,7 +71,8 @@ type series struct {
 
 // Run measures and fits. The first half of the loads is chosen by the catalogue's
 // twin, the other by the twin as the first half has it. Each half is measured
-// forwards and backwards, so that what drifts by and by takes no side. Errors are
+// forwards and backwards, so that what drifts by and by takes no side; where there is time
+// for a few loads alone each is measured once, so that they are of more kinds. Errors are
 // the user's; what was measured by then stays, and the result says where.
 func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	slots := int(c.Time / c.nominal())
@@ -111,13 +113,16 @@ func (c *Calibration) nominal() time.Duration { return c.Each + warmUp + around 
 // fit measures the loads, of which so many are thought to fit into the time, and
 // fits the twin to them.
 func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
-	begin := time.Now()
+	begin, ways := time.Now(), 2
+	if slots < bothWays {
+		ways = 1
+	}
 	for tooLong := -1; len(s.recordings) == 0; {
 		if tooLong == s.tooLong { // shorter prompts are not the remedy
 			return nil, s.silent
 		}
 		tooLong = s.tooLong
-		if err := s.measureBothWays(ctx, s.choose(s.Deployment, slots/4), slots); err != nil {
+		if err := s.measureAll(ctx, s.choose(s.Deployment, slots/(2*ways)), ways, slots); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +138,7 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 	for tooLong := -1; tooLong != s.tooLong; { // others in place of those that were not taken
 		tooLong = s.tooLong
 		left := max(int(s.Time/each)-s.measured, 2)
-		if err := s.measureBothWays(ctx, s.choose(nearer, left/2), s.measured+left); err != nil {
+		if err := s.measureAll(ctx, s.choose(nearer, left/ways), ways, s.measured+left); err != nil {
 			return nil, err
 		}
 	}
@@ -150,12 +155,15 @@ func (s *series) choose(d *deploy.Deployment, n int) []predict.DesignLoad {
 	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds(), warmUp.Seconds())
 }
 
-// measureBothWays carries loads out in their order, and again in the opposite one. A
+// measureAll carries loads out in their order, and of two ways again in the opposite one. A
 // load that is not answered, as its prompts may be longer than the server takes, is
 // left out.
-func (s *series) measureBothWays(ctx context.Context, loads []predict.DesignLoad, total int) error {
-	back := slices.Clone(loads)
-	slices.Reverse(back)
+func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, ways, total int) error {
+	var back []predict.DesignLoad
+	if ways > 1 {
+		back = slices.Clone(loads)
+		slices.Reverse(back)
+	}
 	for _, l := range slices.Concat(loads, back) {
 		if s.tooLong > 0 && l.Input >= s.tooLong {
 			continue

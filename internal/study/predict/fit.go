@@ -272,7 +272,7 @@ func (r *Recording) notes(name string, d *deploy.Deployment) (notes []string) {
 		notes = append(notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", name, s.ForMS, s.EveryS))
 	}
 	if d := disturbed(&r.run.Points[r.point]); d != "" {
-		notes = append(notes, fmt.Sprintf("%s was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", name, d))
+		notes = append(notes, fmt.Sprintf("in %s the client was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", name, d))
 	}
 	return notes
 }

@@ -35,12 +35,17 @@ func codeOfRun(run *result.Run) int {
 }
 
 // targetFailed says whether the target failed: it went away, or it answered less
-// than half of what was due, at every point.
+// than half of what was due, at every point. A server that refuses for its rate limits
+// works.
 func targetFailed(run *result.Run) bool {
 	failing := len(run.Points) > 0
 	for _, p := range run.Points {
 		if p.WentAway != nil {
 			return true
+		}
+		if p.SLO != nil && p.SLO.Met == result.No && 2*p.RefusedByLimits() > p.Requests.Due-p.Requests.OK {
+			failing = false // its rate limits refused the load, which the objective says
+			continue
 		}
 		failing = failing && (p.Outcome == result.Failing || p.Requests.OK == 0 && p.Requests.Due > ownErrors(p.Requests))
 	}

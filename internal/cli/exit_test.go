@@ -22,12 +22,15 @@ func TestWorse(t *testing.T) {
 func TestExitCode(t *testing.T) {
 	missed := result.Point{Requests: result.Requests{Due: 9, OK: 8}, SLO: &result.SLO{Met: "no"}}
 	nothing := result.Point{Requests: result.Requests{Due: 9}, SLO: &result.SLO{Met: "no"}}
+	refused := nothing
+	refused.Requests.Errors, refused.RateLimits, refused.Outcome = map[string]int{"http_429": 7}, &result.RateLimits{Refused: 7}, result.Failing
 	load := 12.
 	for _, c := range []struct {
 		run  result.Run
 		want int
 	}{
 		{result.Run{}, Done},
+		{result.Run{Points: []result.Point{refused}}, SLOMissed},
 		{result.Run{Points: []result.Point{{SLO: &result.SLO{Met: "undecided"}}}}, Done},
 		{result.Run{Points: []result.Point{{Requests: missed.Requests}, missed}}, SLOMissed},
 		{result.Run{Points: []result.Point{missed}, Verdict: result.Invalid}, Invalid},

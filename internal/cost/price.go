@@ -158,6 +158,8 @@ func ParseTokens(text string) (t Tokens, err error) {
 	switch {
 	case !ok:
 		return Tokens{}, say.Errorf("%q is not IN/OUT or IN/CACHED/OUT", text).WithHint("for example 0.15/0.60, or 0.15/0.075/0.60 where input from the prompt cache has a price of its own")
+	case len(parts) == 3 && x[1] > x[0]:
+		return Tokens{}, say.Errorf("%q has input from the prompt cache above other input", text).WithHint("the order is IN/CACHED/OUT, for example 0.15/0.075/0.60")
 	case len(parts) == 3:
 		return Tokens{Input: x[0], Cached: &x[1], Output: x[2]}, nil
 	}

@@ -24,7 +24,7 @@ func (c *common) add(r *record.Row, s *Stream, window *judge.Conditions) {
 	case r.Question != "": // calls of tools have no text
 		return
 	case r.Counted < 0:
-		if r.Outcome == record.OK && (r.TextBytes > 0 || s.Count > 0) {
+		if r.Outcome == record.OK && (s.inside > 0 || (r.TextBytes > 0 || s.Count > 0) && window.Holds(r.Done)) {
 			c.uncounted++
 		}
 		return
@@ -52,10 +52,10 @@ func (c *common) add(r *record.Row, s *Stream, window *judge.Conditions) {
 // be no rate.
 func (c *common) known() string {
 	switch {
-	case c.counted == 0:
-		return "no --tokenizer was given"
-	case c.uncounted > 0:
+	case c.uncounted > 0 && c.counted > 0:
 		return "not every answer could be counted"
+	case c.counted == 0:
+		return "no answer was counted by a --tokenizer"
 	}
 	return ""
 }

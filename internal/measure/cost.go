@@ -23,6 +23,7 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		return nil
 	}
 	c := Cost(price, f.setup.Listed, bill)
+	c.CachedUnknown = c.Basis == result.TokenPrice && price.Tokens.Cached != nil && rates.Cached == nil
 	if common := p.Window["common_tokens_per_s"]; common > 0 {
 		usd := bill.PerHour / 3600 / common * 1e6
 		c.USDPerMCommon = &usd

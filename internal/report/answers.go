@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"pitot/internal/data/result"
@@ -9,9 +10,10 @@ import (
 	"pitot/internal/stat"
 )
 
-// AnswersText says what the questions among the requests tell: first of the answers that are
+// answersText says what the questions among the requests tell: first of the answers that are
 // known, then of greedy ones, then what tells nothing. It is empty without questions.
-func AnswersText(a *result.Answers) (lines []string) {
+// They are those of one of so many loads of a run.
+func answersText(a *result.Answers, loads int) (lines []string) {
 	if a == nil {
 		return nil
 	}
@@ -19,7 +21,7 @@ func AnswersText(a *result.Answers) (lines []string) {
 		text := "answers: " + sharesText(x, "wrong")
 		switch {
 		case a.Finding == result.AnswersDamaged:
-			text += ": more than chance makes of an undamaged server in 1 of 100 loads"
+			text += oftenByChance(x, loads)
 		case x.AloneAnswered > 0:
 			text += ": no more than chance" + toldFrom(x)
 		}
@@ -37,7 +39,7 @@ func AnswersText(a *result.Answers) (lines []string) {
 		}
 		switch {
 		case a.Finding == result.AnswersVary:
-			text += ": batch variance, as no more answers are wrong"
+			text += ": " + variance(x, a.Wrong)
 		case a.Finding == result.AnswersDiffer:
 			text += ": batch variance or damage, which no known answer tells apart here"
 		case x.Wrong > 0 && x.AloneWrong > 0:
@@ -66,7 +68,7 @@ func AnswersText(a *result.Answers) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question")))
 	}
 	if a.Asked > 0 {
-		lines = append(lines, fmt.Sprintf("%s stood in place of requests, and are in no latency and no other count", say.Plural(a.Asked, "question")))
+		lines = append(lines, fmt.Sprintf("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question")))
 	}
 	return lines
 }
@@ -81,6 +83,33 @@ func toldFrom(x *result.Answered) string {
 		return ", which so few answers say of any load"
 	}
 	return fmt.Sprintf("; a share of %s would be told from it in four loads of five, a smaller one less often", say.Percent(share))
+}
+
+// oftenByChance says how seldom chance makes such a difference, in this load and in any of the
+// run's: each is tested, so one of many that are undamaged is found damaged more often.
+func oftenByChance(x *result.Answered, loads int) string {
+	text := ": more than chance makes of an undamaged server in 1 of 100 loads"
+	switch {
+	case loads <= 1:
+	case x.Chance != nil && *x.Chance*float64(loads) < result.BeyondChance:
+		text += fmt.Sprintf(", and in 1 of 100 runs of %s", say.Plural(loads, "load"))
+	default:
+		text += fmt.Sprintf(", and of %s in one or more of up to %s of runs", say.Plural(loads, "load"), say.Percent(1-math.Pow(1-result.BeyondChance, float64(loads))))
+	}
+	return text
+}
+
+// variance says what greedy answers that differ come from where no more known answers are wrong
+// than chance explains. That clears the server only of damage that known would have told of.
+func variance(greedy, known *result.Answered) string {
+	share, ok := stat.ToldFrom(known.Answered, known.AloneWrong, known.AloneAnswered, result.BeyondChance, 0.8)
+	switch {
+	case !ok:
+		return "batch variance or damage, which so few known answers do not tell apart"
+	case greedy.CI95 != nil && greedy.CI95[0] > share:
+		return fmt.Sprintf("batch variance, as no more of the known answers are wrong than chance explains: damage to %s of them would be told in four loads of five", say.Percent(share))
+	}
+	return fmt.Sprintf("batch variance, or damage to fewer than %s of such answers: from there on the known ones would tell in four loads of five", say.Percent(share))
 }
 
 // sharesText is the share under the load and alone, each with its interval.
@@ -106,11 +135,12 @@ func damagedText(a *result.Answers) string {
 }
 
 // answers remarks on the questions.
-func (m *PointModel) answers(p *result.Point) {
+func (m *PointModel) answers(run *result.Run, p *result.Point) {
 	if p.Answers != nil && p.Answers.Finding == result.AnswersDamaged && m.Outcome == "" {
 		m.Outcome = damagedText(p.Answers)
 	}
-	m.Remarks = append(m.Remarks, AnswersText(p.Answers)...)
+	m.Answers = answersText(p.Answers, len(run.Points))
+	m.Remarks = append(m.Remarks, m.Answers...)
 	if own := ownDue(p); own != nil && p.Answers != nil && p.Answers.Asked > 0 {
 		m.Remarks = append(m.Remarks, fmt.Sprintf("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own)))
 	}

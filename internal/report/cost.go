@@ -2,9 +2,11 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/study/compare"
 )
 
 // cost says what serving costs at a load and what it takes of energy, a line each.
@@ -84,6 +86,9 @@ func priceText(c *result.Cost) (text string) {
 	switch c.Basis {
 	case result.TokenPrice:
 		text = "at $" + say.Plain(c.Price) + " per million tokens in/out"
+		if strings.Count(c.Price, "/") == 2 {
+			text = "at $" + say.Plain(c.Price) + " per million tokens in/cached/out"
+		}
 	case result.ListPrice:
 		text = "at the list price of " + hour
 	case result.Owned:
@@ -100,6 +105,9 @@ func priceText(c *result.Cost) (text string) {
 	}
 	if c.Discount > 0 {
 		text += ", " + say.Percent(c.Discount) + " off"
+	}
+	if c.CachedUnknown {
+		text += "; " + compare.CachedUnknown
 	}
 	return text
 }

@@ -57,6 +57,7 @@ type PointModel struct {
 	Legend     []string   // of the marks in the tables, those that occur
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string   // what a reader must know of the numbers
+	Answers    []string   // of Remarks, those on questions
 	Server     [][]string // what servers and GPUs report of themselves, a line each
 	Cost       [][]string // what serving costs, in dollars and in energy, a line each
 	Instrument []string
@@ -333,7 +334,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.Objective = objective(p)
 	m.backlog(p)
 	m.overTime(p)
-	m.answers(p)
+	m.answers(run, p)
 	m.retries(p)
 	m.rateLimits(p)
 	m.sessions(p)
@@ -391,7 +392,7 @@ func loadText(p *result.Point) []string {
 	}
 	if l.RespectLimits {
 		if p.RateLimits != nil {
-			s += ", within the rate limits that the server tells"
+			s += ", sent within the rate limits that the server tells"
 		} else {
 			s += ", --respect-limits: the server told no limits"
 		}

@@ -17,7 +17,7 @@ func (m *PointModel) rateLimits(p *result.Point) {
 		return
 	}
 	var told []string
-	longest := 0. // time until one of them is whole
+	longest := 0. // time until one that was used up is whole
 	of := func(l *result.RateLimit, unit string) {
 		if l == nil {
 			return
@@ -28,13 +28,15 @@ func (m *PointModel) rateLimits(p *result.Point) {
 		}
 		if l.Whole != nil {
 			parts = append(parts, "whole again after at most "+say.Seconds(*l.Whole))
-			longest = max(longest, *l.Whole)
+			if l.Least != nil && *l.Least <= 0 { // else it let all through
+				longest = max(longest, *l.Whole)
+			}
 		}
 		if l.Least != nil {
 			parts = append(parts, say.Plural(int(*l.Least), unit)+" left at the least")
 		}
 		if l.AllowsPerS != nil {
-			parts = append(parts, "which allows "+say.Quantity(*l.AllowsPerS)+" a second in the long run")
+			parts = append(parts, "which allows at most about "+say.Quantity(*l.AllowsPerS)+" a second in the long run")
 		}
 		told = append(told, strings.Join(parts, ", "))
 	}
@@ -46,23 +48,24 @@ func (m *PointModel) rateLimits(p *result.Point) {
 	}
 	m.Remarks = append(m.Remarks, text)
 	if n := p.Seconds.Window / longest; longest > 0 && n < fewPeriods && x.Refused+p.HeldByLimits() > 0 {
-		m.Remarks = append(m.Remarks, fmt.Sprintf("the window has %s of these times: what was answered in it a second may be up to %s off what the limits allow", say.Decimal(n, 2), say.Percent(1/n)))
+		m.Remarks = append(m.Remarks, fmt.Sprintf("the window has %s of these times: what was answered in it a second may be up to %s off what the limits allow", say.Decimal(n, 2), say.Percent(2/n)))
 	}
 }
 
 // fewPeriods is of how many periods of a rate limit a window must be for its own rate to tell
-// what the limit allows: one period more or less than its share is then 5 % of it.
-const fewPeriods = 20
+// what the limit allows. A window may begin with a counter that is unspent and end with one that
+// was just renewed: two periods' worth more than its share, which is then 5 % of it.
+const fewPeriods = 40
 
 // allowed is what the limits that bind let through in the long run, "" where that is not known.
 func allowed(p *result.Point) string {
 	var parts []string
 	if x := p.RateLimits; x != nil {
 		if l := x.Requests; l != nil && l.AllowsPerS != nil {
-			parts = append(parts, say.Quantity(*l.AllowsPerS)+" requests a second")
+			parts = append(parts, "at most about "+say.Quantity(*l.AllowsPerS)+" requests a second")
 		}
 		if l := x.Tokens; l != nil && l.AllowsPerS != nil {
-			parts = append(parts, say.Quantity(*l.AllowsPerS)+" tokens a second")
+			parts = append(parts, "at most about "+say.Quantity(*l.AllowsPerS)+" tokens a second")
 		}
 	}
 	return strings.Join(parts, " and ")
@@ -109,7 +112,7 @@ func limitsDidIt(p *result.Point) []string {
 		return nil
 	}
 	if p.OverByLimits() {
-		return []string{"this is the doing of the server's rate limits: " + did + ", and without that the objective would be met"}
+		return []string{"this is the doing of the server's rate limits: " + did + "; " + inspect.ServedWithin(p)}
 	}
 	return []string{"the server's rate limits have a part in this: " + did}
 }

@@ -57,7 +57,11 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 		all, largest = all+n, max(largest, n)
 	}
 	q.greedy = make([][]byte, q.sizes[question.Greedy])
-	r.showLine(fmt.Sprintf("asking %s one at a time, the greedy ones twice", say.Plural(question.Passes*all, "question")))
+	line := fmt.Sprintf("asking %s one at a time", say.Plural(question.Passes*all-q.sizes[question.Greedy], "question"))
+	if n := q.sizes[question.Greedy]; n > 0 {
+		line += fmt.Sprintf(", %s greedy ones twice: %s", say.Count(n), say.Plural(question.Passes*all, "request"))
+	}
+	r.showLine(line)
 	for pass := range question.Passes {
 		for number := range largest {
 			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/question.Passes; late && number > 0 {

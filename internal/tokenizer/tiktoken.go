@@ -34,7 +34,9 @@ func tiktokens() map[int]struct {
 
 func tiktoken(data []byte) (*Tokenizer, error) {
 	ranks := map[string]uint32{}
+	at := 0
 	for line := range bytes.Lines(data) {
+		at++
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			continue
@@ -44,7 +46,7 @@ func tiktoken(data []byte) (*Tokenizer, error) {
 		n, err := base64.StdEncoding.Decode(raw, token)
 		id, bad := strconv.ParseUint(string(rank), 10, 32)
 		if !ok || err != nil || bad != nil || id > mostIDs || n == 0 {
-			return nil, say.Errorf("it is no tokenizer: %s", say.Cut(say.Plain(string(line)), 60)).
+			return nil, say.Errorf("it is no tokenizer: line %d is no token in base64 and its rank", at).
 				WithHint("it may be a tokenizer.json of Hugging Face, a tokenizer.model of SentencePiece, a tekken.json or a *.tiktoken")
 		}
 		ranks[string(raw[:n])] = uint32(id)

@@ -8,6 +8,7 @@ type Cost struct {
 	Basis         Basis    `json:"basis,omitempty"` // "": of a program before it, which knew rents alone
 	Price         string   `json:"price,omitempty"` // as it was written
 	Discount      float64  `json:"discount,omitempty"`
+	CachedUnknown bool     `json:"cached_unknown,omitempty"` // usage does not say what was cached: all input is at the full price
 
 	USDPerMInput      *float64 `json:"usd_per_m_input,omitempty"`
 	USDPerMOutput     *float64 `json:"usd_per_m_output"`

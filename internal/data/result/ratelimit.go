@@ -23,8 +23,9 @@ func (p *Point) HeldByLimits() int {
 }
 
 // OverByLimits says whether the point does not meet its objective for the server's rate
-// limits alone: without the requests that they refused, and counted from when those that they
-// held back were sent, each limit that is broken would be met, as far as that is known.
+// limits alone: of the requests that they let through, counted from when those that they held
+// back were sent, each limit that is broken holds, as far as that is known. How the server would
+// do at the load that was asked for does not follow.
 func (p *Point) OverByLimits() bool {
 	refused, held := p.RefusedByLimits(), p.HeldByLimits()
 	if p.SLO == nil || p.SLO.Met != No || refused+held == 0 || refused >= p.Requests.Due {

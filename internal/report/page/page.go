@@ -221,7 +221,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		addSection("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
 	}
 	if p.Answers != nil {
-		addSection("answers", "Are the answers right?", strings.Join(report.AnswersText(p.Answers), ". ")+".", nil, "", captioned{"Under this load and one at a time", report.AnswersTable(p.Answers)})
+		addSection("answers", "Are the answers right?", strings.Join(m.Answers, ". ")+".", nil, "", captioned{"Under this load and one at a time", report.AnswersTable(p.Answers)})
 	}
 	absent := unread
 	var spreads, times, rasters, lengths, lined []*chart

@@ -300,6 +300,11 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
 	p.Costs = costsOf(x, y, tokens == "", counter)
+	for i, side := range []*loadOfSide{x, y} {
+		if side.cachedUnknown() {
+			p.Notes = append(p.Notes, "cost of "+[]string{a.name, b.name}[i]+": "+CachedUnknown)
+		}
+	}
 	var common []figure
 	switch {
 	case tokens == "":

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -241,7 +243,11 @@ func launchOf(run *result.Run) string {
 	case run.Notes["launch"] != "":
 		return run.Notes["launch"]
 	case run.Target.Server[started] != "":
-		return fmt.Sprintf("started at %s s", run.Target.Server[started])
+		at := run.Target.Server[started]
+		if s, err := strconv.ParseFloat(at, 64); err == nil && s > 1e8 && s < 1e11 { // seconds since 1970
+			return "started at " + time.UnixMilli(int64(s*1e3)).UTC().Format("2006-01-02 15:04:05.000")
+		}
+		return fmt.Sprintf("started at %s s", at)
 	}
 	return ""
 }

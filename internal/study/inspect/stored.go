@@ -139,7 +139,25 @@ func limitedAlone(p *result.Point) string {
 	if !p.OverByLimits() {
 		return ""
 	}
-	return "the server's rate limits: " + LimitsDid(p) + ", and without that the objective would be met"
+	return "the server's rate limits: " + LimitsDid(p) + "; " + ServedWithin(p)
+}
+
+// ServedWithin says what the requests that were served tell where the server's rate limits
+// alone break the objective: they were fewer, or came later, than the load asked for, so how
+// the server would do at that load they do not tell.
+func ServedWithin(p *result.Point) string {
+	served := "those that it served were within the objective"
+	if p.HeldByLimits() > 0 {
+		served += ", counted from when they were sent"
+	}
+	highest := 0.
+	for i := range p.SLO.Limits {
+		highest = max(highest, p.SLO.Limits[i].Percentile)
+	}
+	if n := p.Requests.OK; highest < 100 && float64(n)*(100-highest) < 100-1e-6 {
+		served += fmt.Sprintf(", but %s are too few for a p%s", say.Count(n), say.Quantity(highest))
+	}
+	return served + "; what the server does with " + say.Quantity(p.Load.Value()) + " " + p.Load.Unit() + " is not known"
 }
 
 // Apart is what breaks the objective where that is nothing of the server's speed: "" elsewhere.

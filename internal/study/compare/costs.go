@@ -2,12 +2,10 @@ package compare
 
 import (
 	"slices"
-	"strings"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
 )
-
-// What servers of different tokenizers, or different prices, have to be compared by.
 
 // Cost is what something costs on both sides of a pair, nil where it is not known. It is
 // worked out of prices and rates and is not tested: the rates are.
@@ -17,6 +15,9 @@ type Cost struct {
 	A      *float64 `json:"a_usd"` // for all that the label says, as a thousand requests
 	B      *float64 `json:"b_usd"`
 }
+
+// CachedUnknown says how input is paid where usage tells nothing of a prompt cache.
+const CachedUnknown = "usage does not say what was cached: all input at the full price"
 
 // costsOf are those of a load, medians over launches. Dollars for tokens of unlike tokenizers
 // are shown too, and labelled: they are what the bill has.
@@ -53,29 +54,9 @@ func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
 	return list
 }
 
-// counterOf is the file of --tokenizer that counted the answers of all runs of all sides, ""
-// where some were not counted or by another.
-func counterOf(sides ...Side) (counter string) {
-	sum := func(of string) string { _, sum, _ := strings.Cut(of, "SHA-256 "); return sum }
-	for _, s := range sides {
-		for _, r := range s.Runs {
-			of := r.Run.Target.Server["tokenizer"]
-			if of == "" || counter != "" && sum(of) != sum(counter) {
-				return ""
-			}
-			counter = of
-		}
-		if len(s.Others) > 0 {
-			return ""
-		}
-	}
-	return counter
-}
-
-// commonFigures are those that servers of unlike tokenizers are compared by.
-func commonFigures() (list []figure) {
-	for _, name := range []metric.Name{metric.CommonRate, metric.CommonSpeed} {
-		list = append(list, whole(metric.All().Find(name)))
-	}
-	return list
+// cachedUnknown says whether input that may have been cached was paid in full.
+func (l *loadOfSide) cachedUnknown() bool {
+	return slices.ContainsFunc(l.launches, func(of launch) bool {
+		return slices.ContainsFunc(of.points, func(p *result.Point) bool { return p.Cost != nil && p.Cost.CachedUnknown })
+	})
 }

@@ -433,6 +433,7 @@ type replaySystem struct {
 type replayCount struct {
 	Given, Holds, Replayed, Explained, ReplayHolds, Wrong          tally
 	Errors, Widths, ReplayErrors, ReplayWidths, Rho, Sent, AtLeast []float64
+	Narrowed                                                       *replayCount // of the searches that the twin explains
 }
 
 func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
@@ -441,10 +442,13 @@ func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
 	for _, s := range list {
 		for _, budget := range budgets {
 			c := piece(fmt.Sprintf("replay %s %v %d %d %d", s.about, s.capacity, budget, reps, seed), func() *replayCount {
-				c := &replayCount{}
+				c := &replayCount{Narrowed: &replayCount{}}
 				for rep := range reps {
 					x, sent := s.find(budget, seed<<32+uint64(rep))
 					c.count(&x, sent, s.capacity)
+					if r := x.Replayed; r != nil && r.Reason == "" && x.Estimate > 0 {
+						c.Narrowed.count(&x, sent, s.capacity)
+					}
 				}
 				return c
 			})
@@ -454,15 +458,17 @@ func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
 			rows = append(rows, append([]string{s.about, s.half, fmt.Sprint(budget)}, c.row()...))
 			key := s.half + fmt.Sprint(budget)
 			if all[key] == nil {
-				all[key] = &replayCount{}
+				all[key] = &replayCount{Narrowed: &replayCount{}}
 			}
 			all[key].merge(c)
+			all[key].Narrowed.merge(c.Narrowed)
 		}
 	}
 	for _, half := range []string{"design", "reported"} {
 		for _, budget := range budgets {
 			if c := all[half+fmt.Sprint(budget)]; c != nil {
-				rows = append(rows, append([]string{"all", half, fmt.Sprint(budget)}, c.row()...))
+				rows = append(rows, append([]string{fmt.Sprintf("all %d", c.Replayed.Of), half, fmt.Sprint(budget)}, c.row()...),
+					append([]string{fmt.Sprintf("those %d that the twin explains", c.Narrowed.Replayed.Of), half, fmt.Sprint(budget)}, c.Narrowed.row()...))
 			}
 		}
 	}

@@ -78,7 +78,9 @@ The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.
 
 With --twin MODEL@GPU the search is replayed on the twin of what is measured, slowed
-until as many requests violate the limits: another estimate, on which no bound rests.
+until as many requests violate the limits. What the same arrivals and lengths make the
+twin violate is taken off the server's violations, which narrows the interval where at
+least eight loads lie near the limit.
 
 `)
 	fmt.Fprintln(w, "Presets for --slo")

@@ -228,7 +228,7 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
-	fit := stat.FitLogistic(shares, f.slopeOf(claim))
+	fit := stat.FitLogistic(shares, Slope())
 	for range weighings {
 		if fit.Reason != "" || !(fit.B > 0) {
 			break
@@ -237,7 +237,10 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 			x := math.Log(fit.ShareAt(shares[i].Load)/eps) / local
 			shares[i].Less = 1 - 1/((1+x*x)*(1+x*x))
 		}
-		fit = stat.FitLogistic(shares, f.slopeOf(claim))
+		fit = stat.FitLogistic(shares, Slope())
+	}
+	if e := f.explained[claim]; e != nil && e.Reason == "" {
+		fit.DF = max(1, fit.DF-1) // the weight of the twin is fitted too
 	}
 	return fit
 }

@@ -19,7 +19,6 @@ type Replayed struct {
 	Requests   int     // in them
 	Violations int     // of them, without errors
 	Errors     int     // likewise, that the twin does not make
-	Slope      float64 // d logit P / d ln load of the slowed twin
 	TwinError  float64 // standard error of ln Estimate by the twin's own
 	// Alone is what the counts say without the twin.
 	Alone  stat.Inverse
@@ -29,30 +28,28 @@ type Replayed struct {
 const (
 	// Windows are adjusted whose expected share on the twin is within adjustedNear times
 	// the odds of what may violate, to either side, if there are leastAdjusted of them or
-	// more and the correlation is leastRho. All was chosen on the systems that
-	// `go run ./bench/stat -only replay` has for design: within 8 times the odds and of 6
-	// windows half as many searches of 3,000 requests are adjusted; the twin of another
-	// server, with whose slope an interval held in 75 %, correlates less.
+	// more and the correlation is leastRho. Of fewer windows chance alone correlates as
+	// much: with 4, three times as many searches of 3,000 requests were adjusted, and
+	// those were no narrower. Chosen on the systems that `go run ./bench/stat -only replay` has
+	// for design.
 	adjustedNear  = 20
-	leastAdjusted = 4
+	leastAdjusted = 8
 	leastRho      = 0.5
 	mostWeight    = 1.5
-	// slopeSpread is by how much, as a share, a server's slope differs from its twin's.
-	slopeSpread = 0.6
 )
 
 // explanation is how much of a claim's violations the twin explains.
 type explanation struct {
 	Replayed
-	by []float64 // violations of each step of the trail; of those behind it none
+	by []float64 // how many violations of each step are explained; of later steps none
 }
 
 // explain replays the search on the twin, and takes from the violations of each window what
 // the twin violates there beyond what it does in the long run at that load. That is a control
 // variate (Lavenberg and Welch, Management Science 27, 1981): on average it is nothing,
-// whatever the twin, so that a poor one takes little off and makes no claim false. And short
-// windows that begin with an empty system have too few violations on both. The slope of the
-// twin is the better guess of the server's.
+// whatever the twin, so that a poor one takes little off. And short windows that begin with an
+// empty system have too few violations on both. The twin's slope says nothing of the server's:
+// where it was taken for a guess of it, intervals of servers with another one were too narrow.
 func (f *search) explain() {
 	if f.cfg.Twin == nil || f.cfg.Closed || f.err != nil || f.died {
 		return
@@ -85,7 +82,7 @@ func (f *search) explanationOf(claim int) *explanation {
 		e.Reason = "the twin's own capacity is not known: " + twin.Reason
 		return e
 	}
-	e.K, e.Slope = math.Exp(lnk), twin.B
+	e.K = math.Exp(lnk)
 	var near []window
 	var expected []float64
 	e.Requests, e.Violations, e.Errors = 0, 0, 0
@@ -102,6 +99,7 @@ func (f *search) explanationOf(claim int) *explanation {
 	// What is expected of the server is by its own curve, as far as it is known.
 	own := f.curveOf(claim, Centre, Main, Verifying)
 	var tt, st, ss float64 // of the standardised excess on twin and server
+	excess := make([][2]float64, len(near))
 	again := r.slowed(claim, near, lnk)
 	for i, w := range near {
 		mine := expected[i]
@@ -109,17 +107,21 @@ func (f *search) explanationOf(claim int) *explanation {
 			mine = max(float64(w.n)*own.ShareAt(w.load)-float64(w.errors), 1e-9)
 		}
 		t, s := (again[i]-expected[i])/math.Sqrt(expected[i]), (w.seen-mine)/math.Sqrt(mine)
+		excess[i] = [2]float64{t, s}
 		tt, st, ss = tt+t*t, st+s*t, ss+s*s
 	}
 	if e.Rho = st / math.Sqrt(tt*ss); !(e.Rho >= leastRho) {
 		e.Reason = fmt.Sprintf("the twin explains too little: a correlation of %.2f, it takes %.1f", e.Rho, leastRho)
 		return e
 	}
-	e.Weight = min(mostWeight, st/tt)
+	// The weight of a window is that of the others, for its own would be fitted to its luck.
+	weight := func(st, tt float64) float64 { return max(0, min(mostWeight, st/tt)) }
+	e.Weight = weight(st, tt)
 	e.TwinError = e.Weight * twin.se
 	e.by = make([]float64, len(f.cap.Trail))
 	for i, w := range near {
-		e.by[f.begun+w.step] = e.Weight * (again[i] - expected[i])
+		t, s := excess[i][0], excess[i][1]
+		e.by[f.begun+w.step] = weight(st-s*t, tt-t*t) * (again[i] - expected[i])
 	}
 	return e
 }
@@ -130,14 +132,6 @@ func (e *explanation) at(step int) float64 {
 		return 0
 	}
 	return e.by[step]
-}
-
-// slopeOf is what is known of a claim's slope beforehand.
-func (f *search) slopeOf(claim int) stat.Prior {
-	if e := f.explained[claim]; e != nil && e.Reason == "" {
-		return stat.Prior{Mean: e.Slope, SD: slopeSpread * e.Slope}
-	}
-	return Slope()
 }
 
 // withTwinError widens what is read off counts from which the twin's were taken.

@@ -254,7 +254,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
-	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified }) {
+	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified && f.Reason == "" }) {
 		answer += ": nothing is determined, measure for longer (pitot calibrate --budget 5m)"
 	}
 	p.write(s, bold, "", answer)

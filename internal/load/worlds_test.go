@@ -272,7 +272,9 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"open, some tokens at a time", poisson(60), chunks, 16},
 		{"closed", closed(5), engine, 5},
 		{"open, retries", with(poisson(60), func(c *Config) { c.Retry = doubling }), engine, 16},
-		{"open, retries, capped", with(poisson(60), func(c *Config) { c.Retry, c.Cap = doubling, 4 }), engine, 4},
+		// The window ends where the request that has the last one's place is not refused: what
+		// comes first, that or the end, has no answer in a real world.
+		{"open, retries, capped", with(poisson(60), func(c *Config) { c.Retry, c.Cap, c.Window = doubling, 4, 1050*ms }), engine, 4},
 		{"open, retries, timeout", with(poisson(60), func(c *Config) { c.Retry, c.Timeout = doubling, 150*ms+7 }), engine, 16},
 		// Users begin one after the other: which of requests that come in one nanosecond a
 		// fault meets has no answer in a real world.

@@ -115,7 +115,12 @@ func (f *search) explanationOf(claim int) *explanation {
 		return e
 	}
 	// The weight of a window is that of the others, for its own would be fitted to its luck.
-	weight := func(st, tt float64) float64 { return max(0, min(mostWeight, st/tt)) }
+	weight := func(st, tt float64) float64 {
+		if x := st / tt; x > 0 { // not where no other window varies
+			return min(mostWeight, x)
+		}
+		return 0
+	}
 	e.Weight = weight(st, tt)
 	e.TwinError = e.Weight * twin.se
 	e.by = make([]float64, len(f.cap.Trail))

@@ -17,8 +17,8 @@ type common struct {
 	took      int64 // nanoseconds from their first token to their last
 }
 
-// add counts a request of any time by its chunks in the window.
-func (c *common) add(r *record.Row, s *Stream, window *judge.Conditions) {
+// countRow counts a request of any time by its chunks in the window.
+func (c *common) countRow(r *record.Row, s *Stream, window *judge.Conditions) {
 	const million = 1_000_000
 	switch {
 	case r.Question != "": // calls of tools have no text

@@ -372,7 +372,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		w.expected += visible
 		w.observed += s.Tokens
 	}
-	w.common.add(r, s, window)
+	w.common.countRow(r, s, window)
 	if r.OutputPlanned != 0 {
 		w.generating++
 	}

@@ -16,7 +16,7 @@ type rateLimits struct {
 
 // rateLimit is one of them.
 type rateLimit struct {
-	told        result.RateLimit
+	known       result.RateLimit
 	first, last int64 // the earliest and the latest time at which it was said to be whole again
 }
 
@@ -25,33 +25,33 @@ func (l *rateLimits) add(r *record.Row) {
 	if r.Status == http.StatusTooManyRequests && r.Outcome != record.OK {
 		l.refused++
 	}
-	l.requests.add(r.Headers, r.LimitRequests, r.LeftRequests, r.ResetRequests)
-	l.tokens.add(r.Headers, r.LimitTokens, r.LeftTokens, r.ResetTokens)
+	l.requests.observe(r.Headers, r.LimitRequests, r.LeftRequests, r.ResetRequests)
+	l.tokens.observe(r.Headers, r.LimitTokens, r.LeftTokens, r.ResetTokens)
 }
 
-// add takes what one answer said, whose headers came at a time; what is below 0 it did not say.
-func (l *rateLimit) add(at, limit, left, reset int64) {
+// observe takes what one answer said, whose headers came at a time; what is below 0 it did not say.
+func (l *rateLimit) observe(at, limit, left, reset int64) {
 	lower := func(into **int64, n int64) {
 		if n >= 0 && (*into == nil || n < **into) {
 			*into = &n
 		}
 	}
-	lower(&l.told.Limit, limit)
-	lower(&l.told.Least, left)
+	lower(&l.known.Limit, limit)
+	lower(&l.known.Least, left)
 	if reset < 0 || at < 0 || reset > math.MaxInt64/4 {
 		return
 	}
 	seconds, whole := float64(reset)/1e9, at+reset
-	if l.told.Whole == nil {
-		l.told.Whole, l.first, l.last = &seconds, whole, whole
+	if l.known.Whole == nil {
+		l.known.Whole, l.first, l.last = &seconds, whole, whole
 		return
 	}
-	*l.told.Whole, l.first, l.last = max(*l.told.Whole, seconds), min(l.first, whole), max(l.last, whole)
+	*l.known.Whole, l.first, l.last = max(*l.known.Whole, seconds), min(l.first, whole), max(l.last, whole)
 }
 
 // result is what is told of it, nil where nothing was said.
 func (l *rateLimit) result() *result.RateLimit {
-	out := l.told
+	out := l.known
 	if out == (result.RateLimit{}) {
 		return nil
 	}

@@ -41,7 +41,7 @@ const (
 // explanation is how much of a claim's violations the twin explains.
 type explanation struct {
 	Replayed
-	by []float64 // how many violations of each step are explained; of later steps none
+	violations []float64 // how many of each step are explained; of later steps none
 }
 
 // explain replays the search on the twin, and takes from the violations of each window what
@@ -57,7 +57,7 @@ func (f *search) explain() {
 	if f.replayer == nil {
 		f.replayer = newReplayer(f.ctx, &f.cfg)
 	}
-	f.explained = map[int]*explanation{}
+	f.explained = nil // what is expected of the server is by its counts alone
 	found := map[int]*explanation{}
 	for _, claim := range f.cfg.claims() {
 		e := f.explanationOf(claim)
@@ -123,20 +123,20 @@ func (f *search) explanationOf(claim int) *explanation {
 	}
 	e.Weight = weight(st, tt)
 	e.TwinError = e.Weight * twin.se
-	e.by = make([]float64, len(f.cap.Trail))
+	e.violations = make([]float64, len(f.cap.Trail))
 	for i, w := range near {
 		t, s := excess[i][0], excess[i][1]
-		e.by[f.begun+w.step] = weight(st-s*t, tt-t*t) * (again[i] - expected[i])
+		e.violations[f.begun+w.step] = weight(st-s*t, tt-t*t) * (again[i] - expected[i])
 	}
 	return e
 }
 
-// at is how many of a step's violations are explained.
-func (e *explanation) at(step int) float64 {
-	if e == nil || step >= len(e.by) {
+// ofStep is how many of a step's violations are explained.
+func (e *explanation) ofStep(step int) float64 {
+	if e == nil || step >= len(e.violations) {
 		return 0
 	}
-	return e.by[step]
+	return e.violations[step]
 }
 
 // withTwinError widens what is read off counts from which the twin's were taken.

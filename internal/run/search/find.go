@@ -539,7 +539,7 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 {
 			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
-			one.Explained = f.explained[claim].at(i)
+			one.Explained = f.explained[claim].ofStep(i)
 			list = append(list, one)
 		}
 	}

@@ -38,7 +38,7 @@ func TestRandomKills(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := got.Points[0].Requests
-			if n := arrivals(t, 400, 7, got.Points[0].Seconds.Window); q.OK+q.Failed+q.Cut+q.Unsent != q.Due || q.Due != n {
+			if n := arrivals(t, 400, 7, got.Points[0].Seconds.Window); q.OK+q.Failed+q.Cut+q.Unsent != q.Due || q.Due+q.LostWithWorker != n {
 				t.Errorf("%+v, %d were due", q, n)
 			}
 			rows, _ := sent(t, out)

@@ -138,11 +138,11 @@ func TestKilled(t *testing.T) {
 				}
 			}
 			q := point.Requests
-			if q.OK+q.Failed+q.Cut+q.Unsent != q.Due || test.with == syscall.SIGSTOP && q.Unsent < 20 || !test.early && q.Cut != lost.Missed {
+			if q.OK+q.Failed+q.Cut+q.Unsent != q.Due || test.with == syscall.SIGSTOP && q.LostWithWorker < 20 || q.Errors[record.ErrWorkerLost]+q.LostWithWorker != lost.Missed || !test.early && q.Cut != lost.Missed {
 				t.Errorf("%+v, %d missed", q, lost.Missed)
 			}
-			if n := arrivals(t, 300, 7, point.Seconds.Window); q.Due != n {
-				t.Errorf("%d were due, %d are there", n, q.Due)
+			if n := arrivals(t, 300, 7, point.Seconds.Window); q.Due+q.LostWithWorker != n {
+				t.Errorf("%d were due, %d are there", n, q.Due+q.LostWithWorker)
 			}
 			made := 0
 			for f, err := range record.Frames(dir) {

@@ -23,7 +23,8 @@ type part struct {
 	groups *groups // of the cohort
 	tally  requestTally
 	sets   []*gapSet
-	until  int64 // end of the records
+	until  int64  // end of the records
+	stop   string // what interrupted requests
 
 	questions *questions // of the window, which are in no part
 
@@ -135,7 +136,7 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{questions: &f.questions, cohort: f.cohort, groups: &f.groups, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
+	c := &part{questions: &f.questions, cohort: f.cohort, groups: &f.groups, until: f.end, stop: f.stop(), conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
 	if len(list) < len(f.groups.list) {
 		c.in = make([]bool, len(f.groups.list))
 	}
@@ -147,6 +148,17 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 		}
 	}
 	return c
+}
+
+// stop says what requests were interrupted by.
+func (f *Fold) stop() string {
+	switch lost := f.errors[record.ErrWorkerLost] > 0; {
+	case lost && f.errors[record.ErrInterrupted] > 0:
+		return "the run was stopped or with a worker that was lost"
+	case lost:
+		return "their worker was lost"
+	}
+	return "the run was stopped"
 }
 
 // classOf is the class that the workload gave a request, "" for none.

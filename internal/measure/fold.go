@@ -59,7 +59,10 @@ type Fold struct {
 	conf       confidence
 	probe      *judge.Probe
 	broken     error
-	workers    []*Fold // of each of several workers: its instrument is judged by itself
+
+	lostWithWorker int // requests due in the window that are no part of the cohort, see [record.Row.LostWithWorker]
+
+	workers []*Fold // of each of several workers: its instrument is judged by itself
 }
 
 // example is the message of the first request of an error class.
@@ -187,11 +190,17 @@ func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 
 // row ends a request: its gaps are pooled.
 func (f *Fold) row(r *record.Row, s *Stream) {
-	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
 	if f.seen.twice(r.ID) {
 		f.duplicates++
 		return
 	}
+	if r.LostWithWorker() {
+		if f.conditions.Holds(r.Due) {
+			f.lostWithWorker++
+		}
+		return
+	}
+	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
 	f.server.countRow(r)
 	if r.Outcome != record.Unsent {
 		f.asked++

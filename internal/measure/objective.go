@@ -93,7 +93,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	due, well := c.tally.due(), c.tally.well()
 	all := &judgement{due: due, well: well, within: make([]int64, len(s.Limits)), inBatches: stat.NewBatches(due, stat.FineBatches)}
 	stopped := c.tally.interrupted
-	kept := &judgement{due: due - stopped, well: well, within: make([]int64, len(s.Limits))} // without those that the user's stop cut off
+	kept := &judgement{due: due - stopped, well: well, within: make([]int64, len(s.Limits))} // without those whose end is not known for the instrument's
 	one := &judged{part: c}
 	for q := range c.requests() {
 		one.q = q
@@ -108,7 +108,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	if out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
 		if rest := c.judge(s, kept, nil); rest.Met != no {
-			out.Met, out.Deciding, out.Why = undecided, "", fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
+			out.Met, out.Deciding, out.Why = undecided, "", fmt.Sprintf("%d of %d requests were under way when %s", stopped, due, c.stop)
 		}
 	}
 	if out.Met == yes {

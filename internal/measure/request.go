@@ -21,7 +21,7 @@ type Request struct {
 	group                        int32
 	hidden                       bool
 	marker                       bool // a token has no event: the one that ends the reasoning
-	interrupted                  bool // by the user, not by the server
+	interrupted                  bool // its end is not known for the instrument's: the user stopped it, or its worker was lost
 }
 
 // A Gatherer makes requests of their chunks and rows, with the numbers that each
@@ -76,7 +76,7 @@ func (g *Gatherer) Request(s *Stream, r *record.Row) Request {
 		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
 		hidden:      r.HiddenTokens > 0,
 		marker:      s.marker(r),
-		interrupted: r.Error == record.ErrInterrupted,
+		interrupted: r.Error == record.ErrInterrupted || r.Error == record.ErrWorkerLost,
 	}
 	if r.Choices > 1 { // it is told of one of them, which may have found what another computed
 		q.cached = record.Unset

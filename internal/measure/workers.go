@@ -50,7 +50,7 @@ func (f *Fold) judgeWorkers(p *result.Point) {
 			p.Checks = append(p.Checks, c)
 		} else { // what others find may follow from it
 			for i := range p.Checks {
-				if x := &p.Checks[i]; x.Case != result.CaseChance && x.Case != result.CaseGone && x.Status != result.Pass && slices.Contains([]string{result.CheckAchieved, result.CheckServed, result.CheckServedTokens}, x.Name) {
+				if x := &p.Checks[i]; x.Case != result.CaseChance && x.Case != result.CaseGone && x.Status != result.Pass && slices.Contains([]string{result.CheckOffered, result.CheckAchieved, result.CheckServed, result.CheckServedTokens}, x.Name) {
 					x.Case = result.CaseWorkers
 				}
 			}
@@ -64,7 +64,7 @@ func (f *Fold) judgeWorkers(p *result.Point) {
 		of.Requests, of.Verdict = own.Requests.Due, judge.Verdict(own.Checks)
 		if of.Lost != nil {
 			lost := *of.Lost
-			lost.Missed, of.Lost = own.Requests.Errors[record.ErrWorkerLost], &lost
+			lost.Missed, of.Lost = own.Requests.LostWithWorker+own.Requests.Errors[record.ErrWorkerLost], &lost
 		}
 		p.Workers = append(p.Workers, of)
 		for _, c := range own.Checks {

@@ -119,6 +119,9 @@ func checkWords() map[string]sayings {
 			value: func(c *result.Check) string {
 				d := c.Detail
 				text := fmt.Sprintf("%.0f = %.0f + %.0f + %.0f + %.0f", d["due"], d["ok"], d["failed"], d["cut"], d["unsent"])
+				if n, ok := d["lost_with_worker"]; ok {
+					text += fmt.Sprintf(", %.0f lost with their worker", n)
+				}
 				if n, ok := d["planned"]; ok {
 					text += fmt.Sprintf(", %.0f planned", n)
 				}
@@ -203,6 +206,7 @@ func checkWords() map[string]sayings {
 				return fmt.Sprintf("%.4g of %.4g requests a second came due", number(c.Value), number(c.Limit))
 			},
 			limit: always("within 5 %, or chance"), advice: "Measure longer: this window is of another load.",
+			or: map[string]string{result.CaseWorkers: worker},
 		},
 		result.CheckAchieved: {
 			value: func(c *result.Check) string {

@@ -429,6 +429,9 @@ func (m *PointModel) headline(p *result.Point) {
 	if b := balance(p); b != "" {
 		m.Headline = append(m.Headline, b)
 	}
+	if n := r.LostWithWorker; n > 0 {
+		m.Remarks = append(m.Remarks, say.Plural(n, "request")+" more were a lost worker's to send: nobody sent them, and they count in no share")
+	}
 	switch {
 	case t.Why == "":
 	case t.RequestsPerS == nil:

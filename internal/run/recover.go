@@ -245,8 +245,8 @@ func shareOf(s measure.Setup, runSeed uint64, point int32, rank, of int) func(id
 }
 
 // withWorker gives the rows of the requests of a window that were lost with their worker, which
-// was last heard of at a time: of those due by then nothing is known but that they were under
-// way, the others it never sent. Nobody sent them in its place. Where requests follow answers
+// was last heard of at a time: those due by then, or of which something came, were under way;
+// the others are lost with it, and nobody sent them in its place. Where requests follow answers
 // what was yet to come is not known, and is none.
 func (m *remains) withWorker(point int32, s measure.Setup, runSeed uint64, mine func(id int64) bool, at int64) (rows []record.Row) {
 	requests, ok := m.scheduled(s, runSeed, point, s.T1, -1)
@@ -259,7 +259,7 @@ func (m *remains) withWorker(point int32, s measure.Setup, runSeed uint64, mine 
 		}
 		r := record.BlankRow()
 		r.ID, r.Point, r.Due, r.Done, r.Stream = q.id, point, q.due, max(at, q.due), m.stream
-		if r.Outcome, r.Error, r.Detail = record.Unsent, record.ErrWorkerLost, "the worker that was to send it was lost before"; q.due <= at {
+		if r.Outcome, r.Error, r.Detail = record.Unsent, record.ErrWorkerLost, "the worker that was to send it was lost before"; q.due <= at || m.traced(q.id) {
 			r.Outcome, r.Detail = record.Cut, "the worker that had it was lost"
 			m.tell(&r)
 		}

@@ -30,7 +30,7 @@ const (
 	ErrOversized     = "oversized"      // larger than what was asked for can be: events, bytes, choices, headers
 	ErrBug           = "bug"            // ours
 	ErrLost          = "record_lost"    // its record was in a part of the journal that is damaged
-	ErrWorkerLost    = "worker_lost"    // the worker that was to send it was lost, or the one that had
+	ErrWorkerLost    = "worker_lost"    // the worker that had it was lost, or the one that was to send it: see [Row.LostWithWorker]
 	ErrOwnFiles      = "client_files"   // this process, or its machine, has no descriptors left
 	ErrOwnPorts      = "client_ports"   // this machine has no local ports left to connect from
 	ErrOwnMemory     = "client_memory"  // the answers under way hold all that this process gives them

@@ -163,6 +163,10 @@ func (r *Row) Attempts() int32 {
 	return r.Earlier + 1
 }
 
+// LostWithWorker says that its worker was lost before it is known to have sent the request: so
+// nothing is, and it is none that was offered to the server.
+func (r *Row) LostWithWorker() bool { return r.Outcome == Unsent && r.Error == ErrWorkerLost }
+
 // FirstError is the error class of the first attempt, "" where it was answered.
 func (r *Row) FirstError() string {
 	if r.Earlier > 0 {

@@ -56,10 +56,11 @@ func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why 
 		}
 		return p.SLO.Attained, p.SLO.CI95, ""
 	case metric.Errors:
-		if p.Requests.Due == 0 {
+		due := p.Requests.Due - p.Requests.Errors["worker_lost"] // what became of these is not known
+		if due == 0 {
 			return nil, nil, "nothing came due"
 		}
-		x := float64(p.Requests.Due-p.Requests.OK) / float64(p.Requests.Due)
+		x := float64(due-p.Requests.OK) / float64(due)
 		return &x, nil, ""
 	}
 	group, _, _ := strings.Cut(m.Key, ".")

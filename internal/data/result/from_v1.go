@@ -42,9 +42,13 @@ func maybe[A, B any](p *A, convert func(A) B) *B {
 	return &out
 }
 
+func requestsFromV1(r v1.Requests) Requests {
+	return Requests{Due: r.Due, OK: r.OK, Failed: r.Failed, Cut: r.Cut, Unsent: r.Unsent, Errors: r.Errors, Finish: r.Finish, ErrorExamples: r.ErrorExamples}
+}
+
 func pointFromV1(p v1.Point) Point {
 	return Point{
-		Stage: p.Stage, Load: LoadFromV1(p.Load), Seconds: Seconds(p.Seconds), Requests: Requests(p.Requests),
+		Stage: p.Stage, Load: LoadFromV1(p.Load), Seconds: Seconds(p.Seconds), Requests: requestsFromV1(p.Requests),
 		Throughput: throughputFromV1(p.Throughput),
 		Cost:       maybe(p.Cost, costFromV1),
 		Metrics:    metricsFromV1(p.Metrics),
@@ -128,7 +132,7 @@ func classesFromV1(classes map[string]v1.Class) map[string]Class {
 	}
 	out := make(map[string]Class, len(classes))
 	for name, c := range classes {
-		out[name] = Class{Requests: Requests(c.Requests), Metrics: metricsFromV1(c.Metrics)}
+		out[name] = Class{Requests: requestsFromV1(c.Requests), Metrics: metricsFromV1(c.Metrics)}
 	}
 	return out
 }

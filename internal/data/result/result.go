@@ -440,11 +440,16 @@ type Seconds struct {
 
 // Requests counts the cohort: due = ok + failed + cut + unsent.
 type Requests struct {
-	Due    int            `json:"due"`
-	OK     int            `json:"ok"`
-	Failed int            `json:"failed"`
-	Cut    int            `json:"cut"`
-	Unsent int            `json:"unsent"`
+	Due    int `json:"due"`
+	OK     int `json:"ok"`
+	Failed int `json:"failed"`
+	Cut    int `json:"cut"`
+	Unsent int `json:"unsent"`
+
+	// LostWithWorker were a lost worker's to send after it was last heard of. Nobody sent them
+	// in its place, so the server was not offered them: they are no part of due, nor of any share.
+	LostWithWorker int `json:"lost_with_worker,omitempty"`
+
 	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
 	Finish map[string]int `json:"finish"` // finish_reason: count, of ok; the first hundred reasons, and others for the rest
 

@@ -287,8 +287,11 @@ func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 	sum := r.OK + r.Failed + r.Cut + r.Unsent
 	astray := max(sum-r.Due, r.Due-sum) + duplicates
 	detail := map[string]float64{"due": float64(r.Due), "ok": float64(r.OK), "failed": float64(r.Failed), "cut": float64(r.Cut), "unsent": float64(r.Unsent)}
-	if planned > 0 && planned != r.Due {
-		astray += max(planned-r.Due, r.Due-planned)
+	if n := r.LostWithWorker; n > 0 {
+		detail["lost_with_worker"] = float64(n)
+	}
+	if there := r.Due + r.LostWithWorker; planned > 0 && planned != there {
+		astray += max(planned-there, there-planned)
 		detail["planned"] = float64(planned)
 	}
 	if duplicates > 0 {

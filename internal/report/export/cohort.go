@@ -197,6 +197,11 @@ func (g *gathering) emit(yield func(*cohort, error) bool) bool {
 // byDue orders requests by when they were due.
 func byDue(a, b request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) }
 
+// lostWithWorker is [record.Row.LostWithWorker].
+func (q *request) lostWithWorker() bool {
+	return q.outcome == record.Unsent && q.errorClass == record.ErrWorkerLost
+}
+
 // sentOrDue orders requests that were never sent among the others.
 func (q *request) sentOrDue() int64 {
 	if q.sent >= 0 {
@@ -214,6 +219,9 @@ func (g *gathering) takeChunk(fl *flight, c *record.Chunk) {
 }
 
 func (g *gathering) takeRow(r *record.Row, fl *flight) {
+	if r.LostWithWorker() && !g.everything {
+		return // no tool has a word for what was never offered
+	}
 	if g.everything && (r.Due >= 0 || g.earliest == 0) || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
 			measured: g.gatherer.Request(&fl.stream, r),

@@ -85,7 +85,7 @@ func columns() []column[request] {
 	list := append(ofPoint[request](), []column[request]{
 		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
 		{"class", "", false, "", func(_ *cohort, q *request) any { return textOrNull(q.class) }},
-		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 }},
+		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 && !q.lostWithWorker() }},
 		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
 		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
 		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return textOrNull(q.errorClass) }},

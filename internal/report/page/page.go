@@ -290,6 +290,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)
 	row("never sent", p.Requests.Unsent)
+	if n := p.Requests.LostWithWorker; n > 0 {
+		row("besides, lost with their worker before they were sent", n)
+	}
 	tables = []captioned{{"due = ok + failed + cut + unsent", ends}}
 	if len(errors.Rows) > 0 {
 		tables = append(tables, captioned{"Errors", errors})

@@ -292,7 +292,9 @@ func (g *gather) addFrame(f *record.Frame) {
 
 // addRow takes in a request with its chunks.
 func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
-	g.requests++
+	if g.requests++; r.LostWithWorker() {
+		return
+	}
 	q := g.request(r, chunks)
 	g.countFlow(r, chunks, &g.stream.Events)
 	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {

@@ -237,7 +237,8 @@ func (p Parts) Total() float64 {
 }
 
 // hardware is a deployment in the units of the formulas: bytes, floating
-// point operations and seconds, of one accelerator of the group.
+// point operations and seconds, of one accelerator of the group. It is one engine's: what it
+// reckoned last it keeps.
 type hardware struct {
 	e  Efficiency
 	tp float64
@@ -256,6 +257,11 @@ type hardware struct {
 
 	graphs graphs
 	launch float64 // s of the host to launch a step's kernels one by one
+
+	last struct { // what [hardware.moved] said
+		of    [3]float64
+		parts Parts
+	}
 }
 
 // look is the attention of all layers of a kind.
@@ -568,12 +574,7 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 // partsAmong are those of one engine, while its experts have so many tokens of all.
 func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 	t := float64(b.Tokens)
-	var p Parts
-	for i := range h.products {
-		p.Weights += h.products[i].time(t)
-	}
-	p.Experts = h.expert.time(all)
-	p.Head = h.head.time(float64(b.Logits))
+	p := h.moved(t, all, float64(b.Logits))
 	p.Activation = h.other.floor + t*h.other.perToken
 	for i := range h.looks {
 		l := &h.looks[i]
@@ -590,7 +591,6 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 			p.Prefill += l.stretch(float64(c.New), float64(c.Context))
 		}
 	}
-	p.Collective = h.reduce.time(t) + h.exchange.time(all)
 	p.Draft = h.drafting(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
 	kernels := p.Total()
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
@@ -598,6 +598,22 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 		p.Overhead += h.e.PerPrefill.Seconds() + float64(len(b.Prefills))*h.e.PerPrompt.Seconds()
 	}
 	return p.times(h.e.Scale)
+}
+
+// moved are the parts that hang on numbers of tokens alone, wherever in their requests these
+// stand: of answers step after step has as many, so the last are kept.
+func (h *hardware) moved(tokens, all, logits float64) Parts {
+	if of := [3]float64{tokens, all, logits}; h.last.of != of || tokens == 0 {
+		var p Parts
+		for i := range h.products {
+			p.Weights += h.products[i].time(tokens)
+		}
+		p.Experts = h.expert.time(all)
+		p.Head = h.head.time(logits)
+		p.Collective = h.reduce.time(tokens) + h.exchange.time(all)
+		h.last.of, h.last.parts = of, p
+	}
+	return h.last.parts
 }
 
 func (p Parts) times(f float64) Parts {

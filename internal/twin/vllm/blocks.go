@@ -2,6 +2,7 @@ package vllm
 
 import (
 	"math/bits"
+	"slices"
 
 	"pitot/internal/twin"
 )
@@ -21,20 +22,23 @@ const null = 0
 // only what is used takes memory and time.
 type pool struct {
 	caching bool
-	blocks  int // with the null block
-	ref     []int32
-	hash    []uint64 // content of a full block and of all before it, 0 if not cached
+	blocks  int     // with the null block
+	made    []block // by their numbers
 
-	// The index is a hash table of chains: head has the first block of each,
-	// behind the others, null at the end, in the order they were cached.
+	// The index is a hash table of chains: head has the first block of each.
 	// Contents are mixed well already, so their low bits choose the chain.
-	head   []int32
-	behind []int32
+	head []int32
+	free int
+}
 
-	// The free queue is a ring through the null block: next[null] is evicted
-	// first, prev[null] last.
-	next, prev []int32
-	free       int
+// block is what is known of one, together in memory: it is looked up at once.
+type block struct {
+	hash   uint64 // content of a full block and of all before it, 0 if not cached
+	ref    int32
+	behind int32 // the next in its chain, null at the end, in the order they were cached
+	// The free queue is a ring through the null block: the one that is next there is evicted
+	// first, prev last.
+	next, prev int32
 }
 
 func newPool(blocks int, caching bool) *pool {
@@ -51,13 +55,15 @@ func newPool(blocks int, caching bool) *pool {
 // makeNext makes one more of the blocks that were never used, in the queue behind
 // another. It is counted as free already.
 func (p *pool) makeNext(after int32) {
-	b := int32(len(p.ref))
-	p.ref, p.hash, p.behind = append(p.ref, 0), append(p.hash, 0), append(p.behind, null)
-	p.next, p.prev = append(p.next, null), append(p.prev, null)
+	b := int32(len(p.made))
+	if len(p.made) == cap(p.made) {
+		p.made = slices.Grow(p.made, max(min(len(p.made), p.blocks-len(p.made)), 1))
+	}
+	p.made = append(p.made, block{})
 	if b != null {
 		p.insert(b, after)
 	}
-	if len(p.ref) > len(p.head) {
+	if len(p.made) > len(p.head) {
 		p.widen()
 	}
 }
@@ -68,8 +74,8 @@ func (p *pool) widen() {
 	p.head = make([]int32, 2*len(old))
 	for _, b := range old {
 		for b != null {
-			following := p.behind[b]
-			p.cache(b, p.hash[b])
+			following := p.made[b].behind
+			p.cache(b, p.made[b].hash)
 			b = following
 		}
 	}
@@ -91,23 +97,23 @@ func (p *pool) usage() float64 {
 // held (BlockPool.get_new_blocks, _maybe_evict_cached_block). The caller has
 // made sure that there is one.
 func (p *pool) getNewBlock() int32 {
-	b := p.next[null]
-	if int(b) == len(p.ref)-1 && len(p.ref) < p.blocks {
+	b := p.made[null].next
+	if int(b) == len(p.made)-1 && len(p.made) < p.blocks {
 		p.makeNext(b)
 	}
 	p.unlink(b)
 	p.evict(b)
-	p.ref[b] = 1
+	p.made[b].ref = 1
 	return b
 }
 
 // touch refers to a cached block once more; one that was free leaves the
 // queue (BlockPool.touch).
 func (p *pool) touch(b int32) {
-	if p.ref[b] == 0 {
+	if p.made[b].ref == 0 {
 		p.unlink(b)
 	}
-	p.ref[b]++
+	p.made[b].ref++
 }
 
 // freeBlocks gives up a request's blocks from the last to the first, so that
@@ -120,14 +126,14 @@ func (p *pool) freeBlocks(blocks []int32) {
 	front := int32(null)
 	for i := len(blocks) - 1; i >= 0; i-- {
 		b := blocks[i]
-		if p.ref[b]--; p.ref[b] > 0 {
+		if p.made[b].ref--; p.made[b].ref > 0 {
 			continue
 		}
-		if p.hash[b] == 0 || !p.caching {
+		if p.made[b].hash == 0 || !p.caching {
 			p.link(b, front)
 			front = b
 		} else {
-			p.link(b, p.prev[null])
+			p.link(b, p.made[null].prev)
 		}
 	}
 }
@@ -139,14 +145,14 @@ func (p *pool) link(b, after int32) {
 }
 
 func (p *pool) insert(b, after int32) {
-	n := p.next[after]
-	p.next[after], p.prev[b] = b, after
-	p.next[b], p.prev[n] = n, b
+	n := p.made[after].next
+	p.made[after].next, p.made[b].prev = b, after
+	p.made[b].next, p.made[n].prev = n, b
 }
 
 func (p *pool) unlink(b int32) {
-	p.next[p.prev[b]] = p.next[b]
-	p.prev[p.next[b]] = p.prev[b]
+	p.made[p.made[b].prev].next = p.made[b].next
+	p.made[p.made[b].next].prev = p.made[b].prev
 	p.free--
 }
 
@@ -157,8 +163,8 @@ func (p *pool) chained(hash uint64) *int32 { return &p.head[hash&uint64(len(p.he
 // the one that was cached first (BlockHashToBlockMap.get_one_block).
 func (p *pool) cached(hash uint64) int32 {
 	b := *p.chained(hash)
-	for b != null && p.hash[b] != hash {
-		b = p.behind[b]
+	for b != null && p.made[b].hash != hash {
+		b = p.made[b].behind
 	}
 	return b
 }
@@ -167,23 +173,23 @@ func (p *pool) cached(hash uint64) int32 {
 func (p *pool) cache(b int32, hash uint64) {
 	at := p.chained(hash)
 	for *at != null {
-		at = &p.behind[*at]
+		at = &p.made[*at].behind
 	}
 	*at = b
-	p.hash[b], p.behind[b] = hash, null
+	p.made[b].hash, p.made[b].behind = hash, null
 }
 
 // evict makes a block unfindable.
 func (p *pool) evict(b int32) {
-	if p.hash[b] == 0 {
+	if p.made[b].hash == 0 {
 		return
 	}
-	at := p.chained(p.hash[b])
+	at := p.chained(p.made[b].hash)
 	for *at != b {
-		at = &p.behind[*at]
+		at = &p.made[*at].behind
 	}
-	*at = p.behind[b]
-	p.hash[b] = 0
+	*at = p.made[b].behind
+	p.made[b].hash = 0
 }
 
 // chain is the content of a block and of all before it

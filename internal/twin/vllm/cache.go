@@ -70,4 +70,4 @@ func (c *Cache) End(h *Held) {
 
 // Used is how many blocks ever held something: of a cache that has more of them none was
 // ever forgotten.
-func (c *Cache) Used() int { return len(c.e.pool.ref) - 1 }
+func (c *Cache) Used() int { return len(c.e.pool.made) - 1 }

@@ -35,7 +35,10 @@ type Engine struct {
 	byID    map[int64]*request
 	front   front
 
+	cruise cruise
+
 	flight []*plan // steps that run or are planned, the first runs
+	ended  int64   // when the last step ended
 	free   int64   // when the last of them ends
 	spare  []*plan
 	steps  int64
@@ -117,6 +120,9 @@ func (e *Engine) Abort(id int64) {
 	r := e.byID[id]
 	if r == nil {
 		return
+	}
+	if r.cruise.on {
+		e.endCruise()
 	}
 	r.pending = 0
 	delete(e.byID, id)
@@ -200,6 +206,9 @@ func (e *Engine) abortRequests() {
 // and the next is planned (EngineCore.step, step_with_batch_queue).
 func (e *Engine) finishStep() {
 	p := e.flight[0]
+	if e.cruise.behind = e.front.chunked >= p.end; e.cruise.behind {
+		e.endCruise()
+	}
 	n := copy(e.flight, e.flight[1:])
 	e.flight = e.flight[:n]
 	e.abortRequests() // what the step gave them is not handed out

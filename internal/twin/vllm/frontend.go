@@ -1,7 +1,9 @@
 package vllm
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"pitot/internal/twin"
@@ -17,6 +19,8 @@ type front struct {
 	beside bool  // the engine computes meanwhile
 	in     fifo  // requests on their way to the engine
 	out    fifo  // answers on their way to the client
+
+	chunked int64 // when the last chunk of an answer is through
 }
 
 // passing is a request and when it will be through.
@@ -56,14 +60,28 @@ func (f *fifo) pop() passing {
 	return p
 }
 
+// merge takes in what stands in the order of its times.
+func (f *fifo) merge(list []passing) {
+	if len(list) == 0 {
+		return
+	}
+	f.items = slices.Concat(f.items[f.head:], list)
+	f.head = 0
+	slices.SortStableFunc(f.items, func(a, b passing) int { return cmp.Compare(a.at, b.at) })
+}
+
 // work lets the thread do something that comes to it at a time. On a core that it shares
 // fairly with an engine that computes, each has what the other leaves.
 func (f *front) work(at int64, d time.Duration) int64 {
+	f.free = max(f.free, at) + int64(f.takes(d))
+	return f.free
+}
+
+func (f *front) takes(d time.Duration) time.Duration {
 	if f.beside {
 		d += time.Duration(f.cost.Contention * float64(d))
 	}
-	f.free = max(f.free, at) + int64(d)
-	return f.free
+	return d
 }
 
 // request takes a request in and says how long that is work. factor is how
@@ -95,7 +113,8 @@ func (f *front) chunk(at int64, r *request, tokens int, finish string) {
 	r.pending += tokens
 	r.finish = finish
 	if !waits {
-		f.out.push(passing{f.work(at, f.cost.PerChunk), r})
+		f.chunked = f.work(at, f.cost.PerChunk)
+		f.out.push(passing{f.chunked, r})
 	}
 }
 

@@ -175,7 +175,7 @@ func checkPlan(t *rapid.T, e *Engine, i twin.StepInfo) {
 // requests hold are all there are.
 func checkBlocks(t *rapid.T, e *Engine) {
 	p := e.pool
-	held := make([]int32, len(p.ref))
+	held := make([]int32, len(p.made))
 	for _, r := range e.running {
 		if len(r.blocks)*e.set.BlockSize < r.computed {
 			t.Fatalf("job %d has %d blocks for %d tokens", r.job.ID, len(r.blocks), r.computed)
@@ -187,18 +187,18 @@ func checkBlocks(t *rapid.T, e *Engine) {
 			held[b]++
 		}
 	}
-	free, before := p.blocks-len(p.ref), int32(null) // those that were never made
-	for b := p.next[null]; b != null; b = p.next[b] {
-		if p.ref[b] != 0 || p.prev[b] != before {
-			t.Fatalf("free block %d has %d references, %d before it, not %d", b, p.ref[b], p.prev[b], before)
+	free, before := p.blocks-len(p.made), int32(null) // those that were never made
+	for b := p.made[null].next; b != null; b = p.made[b].next {
+		if p.made[b].ref != 0 || p.made[b].prev != before {
+			t.Fatalf("free block %d has %d references, %d before it, not %d", b, p.made[b].ref, p.made[b].prev, before)
 		}
 		before = b
 		free++
 	}
 	used := 0
-	for b := 1; b < len(p.ref); b++ {
-		if p.ref[b] != held[b] {
-			t.Fatalf("block %d has %d references and %d holders", b, p.ref[b], held[b])
+	for b := 1; b < len(p.made); b++ {
+		if p.made[b].ref != held[b] {
+			t.Fatalf("block %d has %d references and %d holders", b, p.made[b].ref, held[b])
 		}
 		if held[b] > 0 {
 			used++
@@ -209,15 +209,15 @@ func checkBlocks(t *rapid.T, e *Engine) {
 	}
 	found := 0
 	for i := range p.head {
-		for b := p.head[i]; b != null; b = p.behind[b] {
-			if p.hash[b] == 0 || p.chained(p.hash[b]) != &p.head[i] {
+		for b := p.head[i]; b != null; b = p.made[b].behind {
+			if p.made[b].hash == 0 || p.chained(p.made[b].hash) != &p.head[i] {
 				t.Fatalf("block %d is listed under another content", b)
 			}
 			found++
 		}
 	}
-	for _, h := range p.hash[1:] {
-		if h != 0 {
+	for _, b := range p.made[1:] {
+		if b.hash != 0 {
 			found--
 		}
 	}

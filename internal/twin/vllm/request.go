@@ -39,6 +39,8 @@ type request struct {
 	unsent   int    // tokens that wait for the stream interval
 	streamed bool   // a chunk has gone out
 
+	cruise cruising
+
 	trace twin.Trace
 }
 
@@ -62,9 +64,9 @@ func (r *request) limit() int {
 	return r.job.Output
 }
 
-// extend hashes the blocks that have become full (Request.update_block_hashes).
-func (r *request) extend(blockSize int) {
-	for n := len(r.hashes); (n+1)*blockSize <= r.tokens(); n++ {
+// extend hashes the blocks that are full of its first tokens (Request.update_block_hashes).
+func (r *request) extend(blockSize, tokens int) {
+	for n := len(r.hashes); (n+1)*blockSize <= tokens; n++ {
 		parent := uint64(0)
 		if n > 0 {
 			parent = r.hashes[n-1]

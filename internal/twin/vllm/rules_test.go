@@ -324,8 +324,8 @@ func TestPrefixHitInTheSameStep(t *testing.T) {
 	same(t, "steps", b.steps, []string{"0:9 1:1 2:1"})
 	number(t, "blocks in use", b.pool.size()-b.pool.free, 2+3)
 	r := b.byID[0]
-	number(t, "references to the first block", int(b.pool.ref[r.blocks[0]]), 3)
-	number(t, "references to the last block", int(b.pool.ref[r.blocks[2]]), 1)
+	number(t, "references to the first block", int(b.pool.made[r.blocks[0]].ref), 3)
+	number(t, "references to the last block", int(b.pool.made[r.blocks[2]].ref), 1)
 }
 
 // A conversation's next turn finds the answer of the last one. The block that

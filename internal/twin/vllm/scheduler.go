@@ -22,6 +22,7 @@ type plan struct {
 	items  []entry
 	batch  twin.Batch
 
+	cruisers   int  // requests besides the entries, before them: those that cruise
 	prefilling bool // one that ran before goes on with its prompt
 }
 
@@ -32,11 +33,13 @@ func (e *Engine) schedule() *plan {
 	p := e.newPlan()
 	budget := e.set.MaxNumBatchedTokens
 	threshold := e.longPrefillThreshold()
+	e.scheduleCruising(p)
+	budget -= p.cruisers
 	stuck := e.scheduleRunning(p, &budget, threshold)
 	if !stuck {
 		e.scheduleWaiting(p, &budget, threshold)
 	}
-	if len(p.items) == 0 {
+	if len(p.items)+p.cruisers == 0 {
 		e.spare = append(e.spare, p)
 		return nil
 	}
@@ -62,7 +65,7 @@ func (e *Engine) longPrefillThreshold() int {
 // anything was preempted: then nothing that waits may start.
 func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preempting bool) {
 	slots := e.set.draftSlots()
-	for i := 0; i < len(e.running) && *budget > slots; i++ {
+	for i := e.cruise.n; i < len(e.running) && *budget > slots; i++ {
 		r := e.running[i]
 		if r.lastTokenPlanned() {
 			continue
@@ -178,7 +181,7 @@ func (e *Engine) preempt(r *request) {
 // (TestInvariants).
 func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	slots := e.set.draftSlots()
-	ran := len(p.items) > 0
+	ran := len(p.items)+p.cruisers > 0
 	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
 		hits := e.findLongestCacheHit(r)
@@ -235,7 +238,7 @@ func (e *Engine) findLongestCacheHit(r *request) int {
 	if !e.set.EnablePrefixCaching {
 		return 0
 	}
-	r.extend(e.set.BlockSize)
+	r.extend(e.set.BlockSize, r.tokens())
 	most := min((r.tokens()-1)/e.set.BlockSize, len(r.hashes))
 	hits := 0
 	for hits < most && e.pool.cached(r.hashes[hits]) != null {
@@ -270,7 +273,7 @@ func (e *Engine) admit(r *request, hits, from, n int) bool {
 	}
 	idle := 0 // hits that are not in use: they count as free and will not be
 	for _, h := range r.hashes[:hits] {
-		if e.pool.ref[e.pool.cached(h)] == 0 {
+		if e.pool.made[e.pool.cached(h)].ref == 0 {
 			idle++
 		}
 	}
@@ -320,11 +323,18 @@ func (e *Engine) grow(r *request, blocks, beside int) {
 // that will be computed (KVCacheManager.cache_blocks). It does so when the
 // step is planned, so that an equal prompt in the same step already hits.
 func (e *Engine) cacheBlocks(r *request, tokens int) {
-	full := tokens / e.set.BlockSize
-	if !e.set.EnablePrefixCaching || full <= r.listed {
+	if tokens/e.set.BlockSize > r.listed {
+		e.cacheUpTo(r, tokens)
+	}
+}
+
+// cacheUpTo does so where more than is cached may be.
+func (e *Engine) cacheUpTo(r *request, tokens int) {
+	if !e.set.EnablePrefixCaching {
 		return
 	}
-	r.extend(e.set.BlockSize)
+	full := tokens / e.set.BlockSize
+	r.extend(e.set.BlockSize, tokens)
 	for ; r.listed < full; r.listed++ {
 		e.pool.cache(r.blocks[r.listed], r.hashes[r.listed])
 	}
@@ -368,7 +378,8 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 
 // updateFromOutput applies what a step gave (Scheduler.update_from_output).
 func (e *Engine) updateFromOutput(p *plan) {
-	outputs := 0
+	outputs := e.updateCruising(p)
+	e.ended = p.end
 	for i := range p.items {
 		it := &p.items[i]
 		r := it.r
@@ -444,6 +455,11 @@ func (e *Engine) freeRequest(r *request) {
 	case waiting, preempted:
 		e.waiting.remove(r)
 	}
+	e.giveUp(r)
+}
+
+// giveUp frees what a request holds that neither runs nor waits any more.
+func (e *Engine) giveUp(r *request) {
 	r.status = finished
 	e.pool.freeBlocks(r.blocks)
 	e.pool.freeBlocks(r.beside)

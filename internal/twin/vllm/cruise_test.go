@@ -1,0 +1,104 @@
+package vllm
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/twin"
+)
+
+// TestCruise: an engine that counts what cruises takes the same steps at the same times, has as
+// much of its cache in use in each, and begins and ends each answer as one that visits all.
+func TestCruise(t *testing.T) {
+	counted, visited := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		s.set.Priority, s.set.NumSpeculativeTokens, s.set.SpeculativeSchedule = false, 0, nil
+		s.set.StreamInterval, s.set.LongPrefillTokenThreshold = 1, 0
+		if rapid.IntRange(0, 3).Draw(t, "the front end lags behind") > 0 {
+			s.set.Frontend.PerChunk /= 10
+		}
+		s.set.MaxModelLen += 300
+		s.set.NumGPUBlocks = s.set.BlocksBeside(s.set.MaxModelLen) + s.set.MaxModelLen/s.set.BlockSize + 2 + rapid.IntRange(0, 200).Draw(t, "more blocks")
+		if !s.set.EnableChunkedPrefill {
+			s.set.MaxNumBatchedTokens += 300
+		}
+		if err := s.set.Check(); err != nil {
+			t.Fatal(err)
+		}
+		stretch := rapid.IntRange(1, 20).Draw(t, "times as long") // answers
+		for i := range s.events {
+			j := &s.events[i].job
+			j.Output = min(j.Output*stretch, s.set.MaxModelLen)
+			if rapid.IntRange(0, 3).Draw(t, "to its end") > 0 {
+				j.Limit = 0
+			}
+		}
+		type told struct {
+			first, last int64
+			tokens      int
+			finish      string
+			trace       twin.Trace
+		}
+		play := func(brief bool) (steps []twin.StepInfo, jobs map[int64]*told, stats twin.Stats) {
+			jobs = map[int64]*told{}
+			begun := false
+			e, out := s.play(func(e *Engine, i twin.StepInfo) {
+				steps = append(steps, i)
+				p := e.flight[len(e.flight)-1]
+				if brief {
+					counted, visited = counted+p.cruisers, visited+len(p.items)
+					if p.cruisers == 0 {
+						checkPlan(t, e, i)
+					}
+				}
+			}, func(e *Engine, now, to int64) []twin.Emission {
+				if brief && !begun {
+					e.Brief()
+					begun = true
+				}
+				return onTime(e, now, to)
+			})
+			for _, o := range out {
+				g := jobs[o.ID]
+				if g == nil {
+					g = &told{first: o.At}
+					jobs[o.ID] = g
+				}
+				g.tokens += o.Tokens
+				if o.Finish != "" {
+					g.last, g.finish, g.trace = o.At, o.Finish, *o.Trace
+				}
+			}
+			return steps, jobs, e.Stats()
+		}
+		steps, jobs, stats := play(false)
+		briefSteps, briefJobs, briefStats := play(true)
+		if !slices.Equal(steps, briefSteps) {
+			for i := range steps {
+				if i == len(briefSteps) || steps[i] != briefSteps[i] {
+					t.Fatalf("step %d of %d and %d:\n%+v\n%+v", i, len(steps), len(briefSteps), steps[i], briefSteps[min(i, len(briefSteps)-1)])
+				}
+			}
+			t.Fatalf("%d steps, %d in brief", len(steps), len(briefSteps))
+		}
+		for id, g := range jobs {
+			b := briefJobs[id]
+			if g.finish == "" { // its client went: how far it came is not told
+				continue
+			}
+			if b == nil || *b != *g {
+				t.Fatalf("job %d:\n%+v\n%+v", id, g, b)
+			}
+		}
+		if a, b := stats, briefStats; a.Steps != b.Steps || a.Preemptions != b.Preemptions || a.PrefixHits != b.PrefixHits || a.GenerationTokens != b.GenerationTokens || a.KVCacheUsage != b.KVCacheUsage {
+			t.Fatalf("%+v\n%+v", a, b)
+		}
+	})
+	if counted < visited/2 {
+		t.Errorf("%d tokens were counted, %d were visited: nothing cruises", counted, visited)
+	}
+	t.Logf("%d counted, %d visited", counted, visited)
+}

@@ -5,6 +5,9 @@
 //
 //	go run ./bench/client [-streams 100,1000] [-rounds 3]
 //
+// With -apis it compares what a chunk of each API costs, from the bytes of a read to the
+// record, with one of a chat.
+//
 // Needs Linux, two cores, taskset and a C compiler.
 package main
 
@@ -31,9 +34,14 @@ func main() {
 	streams := flag.String("streams", "100,1000", "numbers of streams")
 	rounds := flag.Int("rounds", 3, "runs of each client, in turn")
 	profile := flag.String("profile", "", "write Pitot's CPU profile here")
+	apis := flag.Bool("apis", false, "compare the APIs with one another")
 	flag.Parse()
 	dir, remove := setup.Dir()
 	defer remove()
+	if *apis {
+		compareAPIs(setup.Build(dir), max(*rounds, 9))
+		return
+	}
 	b := bench{dir: dir, pitot: setup.Build(dir), reader: filepath.Join(dir, "reader"), profile: *profile}
 	setup.Run(nil, "cc", "-O2", "-o", b.reader, "bench/reader/reader.c")
 	fmt.Printf("%8s  %-22s %14s %8s\n", "streams", "client", "CPU µs/chunk", "ratio")

@@ -65,6 +65,13 @@ func faces() map[string]string {
 // usual is the API of a check that names none.
 const usual = "openai-completions"
 
+// Face is the dialect in which the reference server has an API, false where it has it in
+// none.
+func Face(api string) (dialect string, ok bool) {
+	dialect, ok = faces()[api]
+	return dialect, ok
+}
+
 // APIs lists the APIs that can be checked, the usual one first.
 func APIs() []string {
 	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(faces())), func(name string) bool { return name == usual })

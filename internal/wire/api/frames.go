@@ -37,6 +37,7 @@ func (p *Frames) Reset(f Framing) {
 // Feed hands each complete event to event. The slices are valid during the
 // call only.
 func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
+	returns := bytes.IndexByte(b, '\r') >= 0 // few servers write any
 	for len(b) > 0 {
 		if p.cr {
 			p.cr = false
@@ -49,20 +50,30 @@ func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 		// end, and a JSON text never holds either unescaped.
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {
-			if i = bytes.IndexByte(b, '\r'); i < 0 {
+			if returns {
+				i = bytes.IndexByte(b, '\r')
+			}
+			if i < 0 {
 				if len(p.line)+len(b)+len(p.data) > MaxEvent {
 					return &OversizedError{"bytes in one event", MaxEvent}
 				}
 				p.line = append(p.line, b...)
 				return nil
 			}
-		} else if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
-			i = j
+		} else if returns {
+			if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
+				i = j
+			}
 		}
 		line := b[:i]
 		p.cr = b[i] == '\r'
 		b = b[i+1:]
 		carried := len(p.line) > 0
+		if !carried && p.begun && p.framing == EventStream && bytes.HasPrefix(line, eventField) {
+			p.after = true
+			p.name = append(p.name[:0], bytes.TrimPrefix(line[len(eventField):], []byte{' '})...)
+			continue
+		}
 		if carried {
 			p.line = append(p.line, line...)
 			line = p.line
@@ -89,6 +100,9 @@ func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 	}
 	return nil
 }
+
+// eventField is what a line with an event's name begins with.
+var eventField = []byte("event:")
 
 // takeLine handles one line.
 func (p *Frames) takeLine(line []byte, event func(name, data []byte) error) error {
@@ -123,7 +137,7 @@ func (p *Frames) takeLine(line []byte, event func(name, data []byte) error) erro
 		p.data, p.has = append(p.data, data...), true
 		return nil
 	}
-	if v, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+	if v, ok := bytes.CutPrefix(line, eventField); ok {
 		p.name = append(p.name[:0], bytes.TrimPrefix(v, []byte{' '})...)
 	}
 	return nil // a comment, id, retry or something unknown

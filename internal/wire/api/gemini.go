@@ -282,6 +282,9 @@ func (x *geminiDecoder) part(d *Delta) bool {
 // usage reads the counts so far. Those of thoughts stand beside those of the answer.
 func (x *geminiDecoder) usage(d *Delta) bool {
 	s := &x.s
+	if d.Usage != Unsaid {
+		x.nFound = maxHoles + 1 // of two the later counts: that is no template's
+	}
 	u := Unsaid
 	tools := int32(0)
 	ok := x.fields(func(key []byte) bool {
@@ -293,7 +296,9 @@ func (x *geminiDecoder) usage(d *Delta) bool {
 		case "cachedContentTokenCount":
 			return s.countNumber(&u.Cached)
 		case "candidatesTokenCount":
-			return s.countNumber(&u.Completion)
+			return x.number(countedCompletion, &u.Completion)
+		case "totalTokenCount":
+			return x.number(aNumber, nil)
 		case "thoughtsTokenCount":
 			return s.countNumber(&u.Reasoning)
 		}
@@ -306,8 +311,6 @@ func (x *geminiDecoder) usage(d *Delta) bool {
 		u.Completion = sumCount(max(u.Completion, 0), u.Reasoning)
 	}
 	d.Usage = u
-	// The counts are no template's: they may be sums.
-	x.nFound = maxHoles + 1
 	return ok
 }
 

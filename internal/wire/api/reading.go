@@ -15,11 +15,13 @@ type reading struct {
 	added        int // what was taken for text, those included
 	found        [maxHoles]hole
 	nFound       int
+	numbers      [kindsCounted]uint8 // counts that were read, by what they count
 }
 
 // begin prepares for an event.
 func (r *reading) begin(data []byte) {
 	r.s, r.texts, r.added, r.nFound = scanner{b: data}, 0, 0, 0
+	r.numbers = [kindsCounted]uint8{}
 }
 
 // plain prepares for an event of a stream, and reads the ones that are no JSON: the end
@@ -65,7 +67,16 @@ func (r *reading) note(h hole) {
 
 // holes implements [holeReader].
 func (r *reading) holes() ([]hole, bool) {
-	if r.texts != 1 || r.added != 1 || r.nFound > maxHoles {
+	if r.added != 1 {
+		return nil, false
+	}
+	return r.stretches()
+}
+
+// stretches are the holes in their order; false where there are too many, or where what
+// stands in them is not all that the event says.
+func (r *reading) stretches() ([]hole, bool) {
+	if r.texts != 1 || r.nFound > maxHoles || max(r.numbers[countedCompletion], r.numbers[countedReasoning], r.numbers[aList]) > 1 {
 		return nil, false
 	}
 	holes := r.found[:r.nFound]
@@ -159,6 +170,7 @@ func (r *reading) number(of counted, into *int32) bool {
 	s := &r.s
 	s.skipSpace()
 	from := s.i
+	r.numbers[of] = min(r.numbers[of]+1, 2)
 	if into == nil && !s.skipValue() || into != nil && !s.countNumber(into) {
 		return false
 	}
@@ -202,6 +214,21 @@ func (r *reading) count(n *int32) bool {
 		*n = k
 	}
 	return ok
+}
+
+// list counts the elements of an array of token ids, and notes where they stand.
+func (r *reading) list(n *int32) bool {
+	s := &r.s
+	s.skipSpace()
+	from := s.i + 1
+	r.numbers[aList] = min(r.numbers[aList]+1, 2)
+	if !r.count(n) {
+		return false
+	}
+	if from < s.i && plainList(s.b[from:s.i]) == s.i-1-from {
+		r.note(hole{from, s.i - 1, aList})
+	}
+	return true
 }
 
 // word reads a string that is one of a few, nil for anything else.
@@ -258,10 +285,9 @@ func (r *reading) fault(d *Delta) bool {
 func stringField(data []byte, name string) (value []byte) {
 	s := scanner{b: data}
 	s.object(func(key []byte) bool {
-		if value == nil && string(key) == name && s.peek() == '"' {
-			raw, ok := s.rawString()
-			value = raw
-			return ok
+		if string(key) == name && s.peek() == '"' {
+			value, _ = s.rawString()
+			return false // what stands behind it is not asked for
 		}
 		return s.skipValue()
 	})

@@ -1,26 +1,40 @@
 package api
 
-import "bytes"
+import (
+	"bytes"
+
+	"pitot/internal/data/record"
+)
 
 // repeats are the texts of a stream, each of which may repeat the ones before it. Which it is
 // shows with the second.
 type repeats struct {
+	template        // of its events
 	decided  bool   // whether they do is known
 	separate bool   // they do not
 	last     []byte // text, as it stood between its quotes
 }
 
 // Reset prepares for the next stream.
-func (t *repeats) Reset() { *t = repeats{last: t.last[:0]} }
+func (t *repeats) Reset() { *t = repeats{template: t.template, last: t.last[:0]} }
+
+// known is what the next text may begin with.
+func (t *repeats) known() []byte {
+	if t.separate {
+		return nil
+	}
+	return t.last
+}
 
 // Held implements [Holder].
-func (t *repeats) Held() int { return cap(t.last) }
+func (t *repeats) Held() int { return cap(t.last) + t.held() }
 
 // Trim implements [Holder].
 func (t *repeats) Trim() {
 	if cap(t.last) > MaxKept {
 		t.last = nil
 	}
+	t.trim()
 }
 
 // compare decides by a text and the one before it, unless that is known or cannot be told
@@ -51,8 +65,46 @@ func (t *repeats) news(raw []byte) []byte {
 			same++
 		}
 	}
-	t.last = append(before[:0], raw...)
+	t.last = append(before[:same], raw[same:]...)
 	return wholeEscape(raw, same)
+}
+
+// take adds what a text says that the ones before it have not, and says whether there may be so
+// much. Of an answer that is no stream all is new.
+func (t *repeats) take(r *reading, raw, all []byte, stream bool, d *Delta) bool {
+	n := int32(textLen(raw))
+	if n == 0 {
+		return true
+	}
+	ok := r.add(d, record.Answer, n)
+	if d.Spell {
+		d.Spelt = appendUnquoted(d.Spelt, raw)
+	}
+	switch {
+	case !d.Keep:
+	case t.separate || !stream:
+		d.Text = appendUnquoted(d.Text, raw)
+	default:
+		d.Text = appendUnquoted(d.Text[:0], all)
+	}
+	return ok
+}
+
+// learnText takes an event of text, without anything else in it, for those that follow.
+func (t *repeats) learnText(r *reading, data []byte, d *Delta) {
+	if d.Ended || d.Done || d.Fault != nil || len(data) > MaxKept {
+		t.forget()
+		return
+	}
+	if holes, ok := r.stretches(); ok {
+		t.learn(data, holes, d.Usage)
+	}
+}
+
+// noteText notes where a text is that was just read.
+func (t *repeats) noteText(r *reading, raw []byte) {
+	r.texts++
+	r.note(hole{r.s.i - 1 - len(raw), r.s.i - 1, aText})
 }
 
 // wholeEscape is the rest of a raw JSON string from a place on that no escape spans.

@@ -114,40 +114,64 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 	if x.plain(name, data, d) {
 		return nil
 	}
+	// What an event is may stand at its end, and the events around a text are larger than the
+	// text: each is read once, and what counts of it again.
 	s := &x.s
-	kind := string(stringField(data, "type"))
-	of, isDelta := deltaKind(kind)
-	tokens := int32(0)
+	var kind string
+	var delta, item, response, message, logprobs int // where they stand
+	mark := func(place *int) bool {
+		s.skipSpace()
+		*place = s.i
+		return s.skipValue()
+	}
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
-		case "delta":
-			if !isDelta || s.peek() != '"' {
-				return s.skipValue()
-			}
-			return x.text(d, of)
-		case "sequence_number", "obfuscation":
-			return x.passing()
-		case "logprobs":
-			return x.count(&tokens)
-		case "item":
-			if kind != "response.output_item.added" {
-				return s.skipValue()
-			}
-			return x.item(d)
-		case "response":
-			return x.response(d, false)
-		case "error":
-			return s.null() || x.fault(d)
-		case "message":
-			if kind != "error" || s.peek() != '"' {
+		case "type":
+			if kind != "" || s.peek() != '"' {
 				return s.skipValue()
 			}
 			raw, ok := s.rawString()
-			d.Fault = &Fault{Message: unquote(raw), Type: kind}
+			kind = string(raw)
 			return ok
+		case "sequence_number", "obfuscation":
+			return x.passing()
+		case "delta":
+			return mark(&delta)
+		case "logprobs":
+			return mark(&logprobs)
+		case "item":
+			return mark(&item)
+		case "response":
+			return mark(&response)
+		case "message":
+			return mark(&message)
+		case "error":
+			return s.null() || x.fault(d)
 		}
 		return s.skipValue()
 	})
+	if !ok {
+		return errJSON
+	}
+	end, tokens := s.i, int32(0)
+	of, isDelta := deltaKind(kind)
+	if s.i = delta; isDelta && delta > 0 && s.peek() == '"' {
+		ok = x.text(d, of)
+	}
+	if s.i = logprobs; isDelta && logprobs > 0 {
+		ok = ok && x.count(&tokens)
+	}
+	if s.i = item; item > 0 && kind == "response.output_item.added" {
+		ok = ok && x.item(d)
+	}
+	if s.i = response; response > 0 && kind != "response.created" && kind != "response.in_progress" {
+		ok = ok && x.response(d, false)
+	}
+	if s.i = message; message > 0 && kind == "error" && s.peek() == '"' {
+		raw, _ := s.rawString()
+		d.Fault = &Fault{Message: unquote(raw), Type: kind}
+	}
+	s.i = end
 	switch kind {
 	case "error":
 		if d.Fault == nil {

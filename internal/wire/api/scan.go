@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
@@ -60,6 +61,12 @@ func (s *scanner) rawString() (raw []byte, ok bool) {
 	}
 	b, start := s.b, s.i
 	for i := start; i < len(b); {
+		for i+8 <= len(b) && plainEight(binary.LittleEndian.Uint64(b[i:])) {
+			i += 8
+		}
+		if i == len(b) {
+			break
+		}
 		c := b[i]
 		if plainInString[c] {
 			i++
@@ -85,6 +92,16 @@ var plainInString = func() (plain [256]bool) {
 	}
 	return plain
 }()
+
+// plainEight says whether all of eight bytes are of plainInString: at least a space, and neither
+// a quote nor a backslash. (A byte of w is below n where subtracting n borrows and its high bit
+// is not set: S. E. Anderson, Bit Twiddling Hacks, "Determine if a word has a byte less than n".)
+func plainEight(w uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := w^(ones*'"'), w^(ones*'\\')
+	below := (w - ones*' ') &^ w
+	return (below|(quote-ones)&^quote|(backslash-ones)&^backslash)&high == 0
+}
 
 // escape checks one escape sequence.
 func (s *scanner) escape() bool {

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -169,5 +171,30 @@ func BenchmarkDecoder(b *testing.B) {
 		if o.Event(nil, text, &d) != nil || len(d.Parts) != 1 {
 			b.Fatal(d)
 		}
+	}
+}
+
+// Eight bytes at once are plain where each of them is.
+func TestPlainEight(t *testing.T) {
+	at := rand.New(rand.NewPCG(1, 2))
+	plain := 0
+	for range 1_000_000 {
+		var b [8]byte
+		all := true
+		for i := range b {
+			if b[i] = byte(at.Uint32()); at.Uint32()%3 > 0 {
+				b[i] = "aZ !#[]\x7f\"\\\x1f\x00 \x80\xff~"[at.Uint32()%16]
+			}
+			all = all && plainInString[b[i]]
+		}
+		if got := plainEight(binary.LittleEndian.Uint64(b[:])); got != all {
+			t.Fatalf("%q: %v", b, got)
+		}
+		if all {
+			plain++
+		}
+	}
+	if plain < 10_000 {
+		t.Errorf("%d of the words were plain", plain)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/record"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -109,12 +108,36 @@ func (x *sglangDecoder) Reset() {
 	x.tokens = 0
 }
 
+// Remembered implements [Decoder].
+func (x *sglangDecoder) Remembered() []byte { return x.template.event }
+
 // Event implements [Decoder].
 func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
+	if in, ok := x.matches(data, x.known()); ok {
+		d.Usage = in.usage
+		x.begin(nil)
+		if ok = x.take(&x.reading, x.newsOf(in.text, in.items, d), in.text, true, d); !ok {
+			return errJSON
+		}
+		x.choose(d, 0, 0, 0)
+		x.nothing(d)
+		return nil
+	}
 	if x.plain(name, data, d) {
 		return nil
 	}
-	return x.event(data, d, true)
+	err := x.event(data, d, true)
+	if err == nil {
+		x.learnText(&x.reading, data, d)
+	}
+	return err
+}
+
+// nothing says of an event whether it had a choice.
+func (x *sglangDecoder) nothing(d *Delta) {
+	if len(d.Parts) == 0 && d.Usage == Unsaid {
+		d.Empty = false
+	}
 }
 
 // Whole implements [Decoder].
@@ -134,10 +157,12 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			raw, ok = s.rawString()
+			if raw, ok = s.rawString(); ok {
+				x.noteText(&x.reading, raw)
+			}
 			return ok
 		case "output_ids":
-			return x.count(&ids)
+			return x.list(&ids)
 		case "meta_info":
 			return x.fields(func(key []byte) bool { return x.meta(key, d) })
 		case "error":
@@ -149,22 +174,9 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	if ok && stream && d.Fault == nil {
 		raw = x.newsOf(raw, ids, d)
 	}
-	if n := int32(textLen(raw)); n > 0 && ok {
-		ok = x.add(d, record.Answer, n)
-		if d.Spell {
-			d.Spelt = appendUnquoted(d.Spelt, raw)
-		}
-		switch {
-		case !d.Keep:
-		case x.separate:
-			d.Text = appendUnquoted(d.Text, raw)
-		default:
-			d.Text = appendUnquoted(d.Text[:0], all)
-		}
-	}
-	if x.choose(d, 0, 0, 0); len(d.Parts) == 0 && d.Usage == Unsaid {
-		d.Empty = false
-	}
+	ok = ok && x.take(&x.reading, raw, all, stream, d)
+	x.choose(d, 0, 0, 0)
+	x.nothing(d)
 	return x.end(ok, d)
 }
 
@@ -193,7 +205,7 @@ func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
 	case "prompt_tokens":
 		return s.countNumber(&d.Usage.Prompt)
 	case "completion_tokens":
-		return s.countNumber(&d.Usage.Completion)
+		return x.number(countedCompletion, &d.Usage.Completion)
 	case "cached_tokens":
 		return s.countNumber(&d.Usage.Cached)
 	case "reasoning_tokens":

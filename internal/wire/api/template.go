@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"pitot/internal/data/record"
 )
@@ -30,23 +31,208 @@ const (
 	aString                          // that is not used: filling, a time
 	aNumber                          // that is not used: a total, a number in sequence
 	aFraction                        // likewise, of any form
+	aList                            // of token ids
 	countedCompletion                // so many tokens
 	countedReasoning
+	kindsCounted = iota
 )
 
 // maxHoles bounds the holes of one event; what has more is always scanned.
 const maxHoles = 8
 
-// fast is a decoder that reads most events by comparison. Nearly all events of a
-// stream equal one another but for their text, for a number in sequence, and for the
+// template is an event of a stream without what differs from event to event. Nearly all
+// events equal one another but for their text, for a number in sequence, and for the
 // counts of a usage that comes with each of them; and what equals one around these
 // means the same: comparing is several times as fast as scanning.
-type fast struct {
-	holeReader
+type template struct {
 	event []byte // without its holes
 	holes []hole // from: where in event; none before the first
-	part  Part
 	usage Usage
+	plus  int32  // what the usage counts beyond the number of completion tokens
+	list  []byte // of the last event
+	items int32  // it has
+}
+
+// filling is what an event has in the holes of its template.
+type filling struct {
+	text  []byte // as it stands between its quotes
+	items int32  // of the list
+	usage Usage
+}
+
+// forget makes it match nothing.
+func (t *template) forget() { t.holes = t.holes[:0] }
+
+// learn takes an event, of which usage is what it says, for those that follow.
+func (t *template) learn(data []byte, holes []hole, usage Usage) {
+	t.event, t.holes, t.list, t.items = t.event[:0], t.holes[:0], t.list[:0], 0
+	t.usage, t.plus = usage, 0
+	at := 0
+	for _, h := range holes {
+		if h.of == countedCompletion {
+			n, _ := plainNumber(data[h.from:h.to])
+			if t.plus = usage.Completion - n; usage.Completion < n {
+				t.forget()
+				return
+			}
+		}
+		t.event = append(t.event, data[at:h.from]...)
+		t.holes = append(t.holes, hole{from: len(t.event), of: h.of})
+		at = h.to
+	}
+	t.event = append(t.event, data[at:]...)
+}
+
+// matches gives what stands in the holes of an event that differs in these alone. known is
+// text that it may begin with, as it stands between its quotes: of that only the rest is read.
+func (t *template) matches(data, known []byte) (in filling, ok bool) {
+	if len(t.holes) == 0 {
+		return in, false
+	}
+	in.usage = t.usage
+	at, i := 0, 0 // in the template, in data
+	for _, h := range t.holes {
+		literal := t.event[at:h.from]
+		if !bytes.HasPrefix(data[i:], literal) {
+			return in, false
+		}
+		i, at = i+len(literal), h.from
+		n := 0
+		switch h.of {
+		case aText:
+			same := 0
+			if len(known) > 0 && bytes.HasPrefix(data[i:], known) {
+				same = len(known)
+			}
+			n = stringLength(data[i:], same)
+			if n >= 0 {
+				in.text = data[i : i+n]
+			}
+		case aString:
+			n = stringLength(data[i:], 0)
+		case aList:
+			n = t.listLength(data[i:])
+			in.items = t.items
+		case aFraction:
+			n = fractionLength(data[i:])
+		default:
+			var number int32
+			number, n = plainNumber(data[i:])
+			switch {
+			case n == 0:
+				return in, false
+			case h.of == countedReasoning:
+				in.usage.Reasoning = number
+			case h.of == countedCompletion:
+				in.usage.Completion = number + t.plus
+				if in.usage.Completion < number { // no 32 bits hold it
+					return in, false
+				}
+			}
+		}
+		if n < 0 {
+			return in, false
+		}
+		i += n
+	}
+	return in, bytes.Equal(data[i:], t.event[at:])
+}
+
+// stringLength is how long a string is that b begins with, without its opening quote, -1
+// where there is none. Its first bytes are known to be part of one.
+func stringLength(b []byte, known int) int {
+	for i := known; i < len(b); {
+		for i+8 <= len(b) && plainEight(binary.LittleEndian.Uint64(b[i:])) {
+			i += 8
+		}
+		if i == len(b) {
+			break
+		}
+		switch c := b[i]; {
+		case plainInString[c]:
+			i++
+		case c == '"':
+			return i
+		default:
+			s := scanner{b: b, i: i}
+			if c != '\\' || !s.escape() {
+				return -1
+			}
+			i = s.i
+		}
+	}
+	return -1
+}
+
+// fractionLength is how long a number is that b begins with, -1 where there is none.
+func fractionLength(b []byte) int {
+	if _, n := plainNumber(b); n > 0 && n < len(b) && (b[n] == ',' || b[n] == '}') {
+		return n
+	}
+	s := scanner{b: b}
+	if len(b) == 0 || b[0] <= ' ' {
+		return -1
+	}
+	if _, _, ok := s.number(); !ok {
+		return -1
+	}
+	return s.i
+}
+
+// listLength is how long a list of plain numbers is that b begins with, without its
+// bracket, -1 where it is none. A list that goes on where the last one ended is read from
+// there.
+func (t *template) listLength(b []byte) int {
+	i, items := 0, int32(0)
+	if k := len(t.list); k > 0 && bytes.HasPrefix(b, t.list) && k < len(b) && (b[k] == ',' || b[k] == ']') {
+		if i, items = k, t.items; b[i] == ',' {
+			i++
+		} else {
+			return i
+		}
+	}
+	n := plainList(b[i:])
+	if n < 0 {
+		return -1
+	}
+	t.items = items + 1 + int32(bytes.Count(b[i:i+n], []byte{','}))
+	t.list = append(t.list[:max(0, i-1)], b[max(0, i-1):i+n]...) // its comma too
+	return i + n
+}
+
+// plainList is how long a list of one plain number or more is that b begins with, without its
+// bracket, -1 where it is none.
+func plainList(b []byte) (n int) {
+	for {
+		_, digits := plainNumber(b[n:])
+		n += digits
+		switch {
+		case digits == 0 || n >= len(b):
+			return -1
+		case b[n] == ']':
+			return n
+		case b[n] != ',':
+			return -1
+		}
+		n++
+	}
+}
+
+// held is how many bytes it takes beyond those of an event.
+func (t *template) held() int { return cap(t.list) }
+
+// trim gives a large list back.
+func (t *template) trim() {
+	if cap(t.list) > MaxKept {
+		t.list, t.items = nil, 0
+	}
+}
+
+// fast is a decoder that reads most events by comparison.
+type fast struct {
+	holeReader
+	template
+	part Part
 }
 
 func newFast(d holeReader) Decoder { return &fast{holeReader: d} }
@@ -56,94 +242,31 @@ func (f *fast) Remembered() []byte { return f.event }
 
 // Event implements [Decoder].
 func (f *fast) Event(name, data []byte, d *Delta) error {
-	if raw, usage, ok := f.matches(data); ok {
+	if in, ok := f.matches(data, nil); ok && len(in.text) > 0 {
 		p := f.part
-		p.Bytes = int32(textLen(raw))
+		p.Bytes = int32(textLen(in.text))
 		if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
-			d.Text = appendUnquoted(d.Text, raw)
+			d.Text = appendUnquoted(d.Text, in.text)
 		}
 		if d.Spell {
-			d.Spelt = appendUnquoted(d.Spelt, raw)
+			d.Spelt = appendUnquoted(d.Spelt, in.text)
 		}
 		d.Parts = append(d.Parts, p)
-		d.Usage = usage
+		d.Usage = in.usage
 		return nil
 	}
 	err := f.holeReader.Event(name, data, d)
 	if len(d.Parts) == 0 {
-		f.holes = f.holes[:0] // its tokens may count with the next event's
+		f.forget() // its tokens may count with the next event's
 	}
 	if err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
 		!d.Ended && !d.Done && !d.Empty && !d.Summarised && d.Fault == nil {
 		if holes, ok := f.holeReader.holes(); ok {
-			f.learn(data, holes, d)
+			f.learn(data, holes, d.Usage)
+			f.part = d.Parts[0]
 		}
 	}
 	return err
-}
-
-// learn takes an event for the template of those that follow.
-func (f *fast) learn(data []byte, holes []hole, d *Delta) {
-	f.event, f.holes = f.event[:0], f.holes[:0]
-	at := 0
-	for _, h := range holes {
-		f.event = append(f.event, data[at:h.from]...)
-		f.holes = append(f.holes, hole{from: len(f.event), of: h.of})
-		at = h.to
-	}
-	f.event = append(f.event, data[at:]...)
-	f.part, f.usage = d.Parts[0], d.Usage
-}
-
-// matches gives the text and the usage of an event that differs in its holes alone.
-func (f *fast) matches(data []byte) (text []byte, usage Usage, ok bool) {
-	if len(f.holes) == 0 {
-		return nil, usage, false
-	}
-	usage = f.usage
-	at, i := 0, 0 // in the template, in data
-	for _, h := range f.holes {
-		literal := f.event[at:h.from]
-		if !bytes.HasPrefix(data[i:], literal) {
-			return nil, usage, false
-		}
-		i, at = i+len(literal), h.from
-		if h.of == aText || h.of == aString {
-			s := scanner{b: data, i: i - 1}
-			raw, ok := s.rawString()
-			if !ok {
-				return nil, usage, false
-			}
-			if h.of == aText {
-				text = raw
-			}
-			i = s.i - 1
-			continue
-		}
-		if h.of == aFraction {
-			s := scanner{b: data, i: i}
-			if i >= len(data) || data[i] <= ' ' {
-				return nil, usage, false
-			}
-			if _, _, ok := s.number(); !ok {
-				return nil, usage, false
-			}
-			i = s.i
-			continue
-		}
-		n, digits := plainNumber(data[i:])
-		if digits == 0 {
-			return nil, usage, false
-		}
-		switch h.of {
-		case countedCompletion:
-			usage.Completion = n
-		case countedReasoning:
-			usage.Reasoning = n
-		}
-		i += digits
-	}
-	return text, usage, len(text) > 0 && bytes.Equal(data[i:], f.event[at:])
 }
 
 // plainNumber reads a number of a few digits and no more to it; digits is 0 where

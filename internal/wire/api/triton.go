@@ -1,7 +1,6 @@
 package api
 
 import (
-	"pitot/internal/data/record"
 	"pitot/internal/workload"
 )
 
@@ -92,12 +91,29 @@ func (x *tritonDecoder) Ended() bool { return x.events > 0 }
 // Unmarked implements [Unmarked].
 func (x *tritonDecoder) Unmarked() {}
 
+// Remembered implements [Decoder].
+func (x *tritonDecoder) Remembered() []byte { return x.template.event }
+
 // Event implements [Decoder].
 func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
+	if in, ok := x.matches(data, x.known()); ok {
+		x.begin(nil)
+		x.events++
+		x.compare(in.text)
+		if !x.take(&x.reading, x.news(in.text), in.text, true, d) {
+			return errJSON
+		}
+		x.choose(d, 0, 0, 0)
+		return nil
+	}
 	if x.plain(name, data, d) {
 		return nil
 	}
-	return x.event(d, true)
+	err := x.event(d, true)
+	if err == nil {
+		x.learnText(&x.reading, data, d)
+	}
+	return err
 }
 
 // Whole implements [Decoder].
@@ -113,7 +129,9 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 	ok := s.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text_output":
-			raw, ok = x.word()
+			if raw, ok = x.word(); ok && raw != nil {
+				x.noteText(&x.reading, raw)
+			}
 			return ok
 		case "error":
 			return s.null() || x.fault(d)
@@ -129,19 +147,7 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 		x.compare(raw)
 		raw = x.news(raw)
 	}
-	if n := int32(textLen(raw)); n > 0 && ok {
-		ok = x.add(d, record.Answer, n)
-		if d.Spell {
-			d.Spelt = appendUnquoted(d.Spelt, raw)
-		}
-		switch {
-		case !d.Keep:
-		case x.separate || !stream:
-			d.Text = appendUnquoted(d.Text, raw)
-		default:
-			d.Text = appendUnquoted(d.Text[:0], all)
-		}
-	}
+	ok = ok && x.take(&x.reading, raw, all, stream, d)
 	x.choose(d, 0, 0, 0)
 	return x.end(ok, d)
 }

@@ -66,6 +66,9 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	if err == nil || !w.Recorded() { // else its journal stays
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
+	if errors.Is(err, fleet.ErrStopped) {
+		return Interrupted, err
+	}
 	return Done, err
 }
 
@@ -81,24 +84,33 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// crewOf starts the workers of a plan, or waits for them; it gives what to do at the end.
+// crewOf is who carries out the loads of a plan with workers, whom it gathers when the first
+// load begins; it gives what to do at the end.
 func crewOf(ctx context.Context, e *Env, p *plan.Fleet, b *plan.Bus, tell func(line string)) (run.Crew, func(), error) {
 	if p.Elsewhere() {
 		token, err := fleetToken(e, b)
 		if err != nil {
 			return nil, nil, err
 		}
-		crew, err := fleet.Gather(ctx, versionOf(), p, b, token, tell)
+		crew, err := fleet.Meet(versionOf(), p, b, token, tell)
 		if err != nil {
 			return nil, nil, err
 		}
-		return crew, crew.Close, nil
+		return crew, func() {
+			if ctx.Err() != nil {
+				crew.Stopped()
+			}
+			crew.Close()
+		}, nil
 	}
-	crew, err := fleet.Start(ctx, versionOf(), p.Workers, self())
+	crew, err := fleet.Here(versionOf(), p.Workers, self())
 	if err != nil {
 		return nil, nil, err
 	}
 	return crew, func() {
+		if ctx.Err() != nil {
+			crew.Stopped()
+		}
 		for _, journal := range crew.Close() {
 			tell("note: what a lost worker had recorded, and did not come home, is in " + journal)
 		}

@@ -67,11 +67,15 @@ type Coordinator struct {
 	late   time.Duration // see [lostAfter]
 	dir    string        // of the server's streams, and of the workers' journals where it has started them
 	stop   func()        // reading of journals
+	wait   time.Duration // for workers to join, 0 for those of this process
+	where  string        // the command by which they do
 
 	mu      sync.Mutex // guards what follows
 	members []*member  // by rank, nil of those that have not joined
 	turned  []string   // why workers were refused
 	gaveUp  string     // why nothing is measured, empty otherwise
+	stopped bool       // the user stopped the run
+	notes   []string   // of the present load
 	news    chan struct{}
 	word    word
 	with    run.Sums
@@ -139,7 +143,7 @@ func listen(v result.Version, size int, at bus.Access, own bool, say func(line s
 	if err = c.conn.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
 		return nil, err
 	}
-	if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take); err != nil {
+	if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
 		return nil, err
 	}
 	if err = c.conn.Answer(c.id.reporting(), c.heard); err != nil {
@@ -148,9 +152,9 @@ func listen(v result.Version, size int, at bus.Access, own bool, say func(line s
 	return c, c.conn.Answer(joining, c.join)
 }
 
-// Gather waits for the workers that join from elsewhere: at the user's own server, or
+// Meet makes a coordinator of workers that join from elsewhere: at the user's own server, or
 // at one in this process that listens for them. token is what is shown there, or asked for.
-func Gather(ctx context.Context, v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
+func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
 	own, shown := p.NATS == "", ""
 	at := access(p.NATS, token, b)
 	if own {
@@ -182,17 +186,33 @@ func Gather(ctx context.Context, v result.Version, p *plan.Fleet, b *plan.Bus, t
 	case token != "":
 		show = ", with " + plan.TokenVariable + " in its environment"
 	}
-	tell(fmt.Sprintf("waiting for %s: pitot worker --join %s%s", say.Plural(p.Workers, "worker"), shown, show))
-	ctx, cancel := context.WithTimeoutCause(ctx, b.JoinTimeout, errors.New("not within "+say.Span(b.JoinTimeout)))
+	c.wait, c.where = b.JoinTimeout, "pitot worker --join "+shown+show
+	return c, nil
+}
+
+// Gather implements [run.Crew]: it waits until all workers are there.
+func (c *Coordinator) Gather(ctx context.Context) error {
+	if c.wait == 0 { // they are there, or this is asked again
+		return nil
+	}
+	c.say(fmt.Sprintf("waiting for %s: %s", say.Plural(c.size, "worker"), c.where))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, errors.New("not within "+say.Span(c.wait)))
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
 		c.mu.Lock()
 		c.gaveUp = err.Error()
 		c.mu.Unlock()
-		c.Close()
-		return nil, err
+		return err
 	}
-	return c, nil
+	c.wait = 0
+	return nil
+}
+
+// Stopped says that the user stopped the run, which its workers are told at its end.
+func (c *Coordinator) Stopped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
 }
 
 // access is what a server is shown.
@@ -253,7 +273,7 @@ func (c *Coordinator) bye() error {
 			home[i] = m.home
 		}
 	}
-	said := ending{home, c.gaveUp}
+	said := ending{home, c.gaveUp, c.stopped}
 	c.mu.Unlock()
 	return c.conn.Tell(c.id.ending(), encode(said))
 }
@@ -337,7 +357,7 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			missing := fmt.Sprintf("%d of %s have joined: %v", len(here), say.Plural(c.size, "worker"), context.Cause(ctx))
+			missing := fmt.Sprintf("%d of %s joined: %v", len(here), say.Plural(c.size, "worker"), context.Cause(ctx))
 			if len(refused) > 0 {
 				return say.Errorf("%s; %s", missing, refused[len(refused)-1]).WithHint(say.Hint(otherBuild("", "")))
 			}
@@ -440,6 +460,13 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 		c.broken = fmt.Errorf("take records of a worker: %w", err)
 	}
 	c.tell()
+}
+
+// unpurged notes that the server does not delete what was taken.
+func (c *Coordinator) unpurged(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes = append(c.notes, fmt.Sprintf("the NATS server does not delete what was taken from the stream %s, which goes on growing there: %v", c.id.stream(), err))
 }
 
 // Carry implements [run.Crew].
@@ -561,10 +588,10 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 			if lost := (*run.LostError)(nil); failed != nil && !errors.As(failed, &lost) {
 				return nil, failed
 			}
-			out := s.carried(members, was)
-			if out == nil && failed == nil { // the last one was lost late
-				k := slices.IndexFunc(members, func(m *member) bool { return m.lost != nil })
-				failed = lost(members[k], members[k].lost.Why)
+			out := c.carried(&s, members, was)
+			if out.Ended == none { // whenever the last one was lost
+				failed = allLost(members)
+				out.Ended = out.T1
 			}
 			return out, failed
 		case time.Since(moved) > homeTime:
@@ -784,9 +811,22 @@ func middle(x []time.Duration) time.Duration {
 	return x[(len(x)-1)/2]
 }
 
-// carried is how the load of all went.
-func (s *sum) carried(members []*member, w word) *run.Carried {
-	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp}
+// allLost says that none is left.
+func allLost(members []*member) error {
+	last := slices.MaxFunc(members, func(a, b *member) int { return cmp.Compare(a.lost.At, b.lost.At) })
+	return &run.LostError{Rank: last.rank, Host: last.hello.Host, Why: last.lost.Why, All: len(members)}
+}
+
+// none is when the last worker ended of a load of which all were lost.
+const none = math.MinInt64
+
+// carried is how the load of all went. Where all were lost the window ends where the last was
+// heard of.
+func (c *Coordinator) carried(s *sum, members []*member, w word) *run.Carried {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp, Ended: none, Notes: c.notes}
+	c.notes = nil
 	gone, ended := 0, 0
 	for _, m := range members {
 		out.Workers = append(out.Workers, marks.Worker{
@@ -811,8 +851,10 @@ func (s *sum) carried(members []*member, w word) *run.Carried {
 			out.Notes = append(out.Notes, fmt.Sprintf("worker %d: %s", m.rank, note))
 		}
 	}
-	if ended == 0 {
-		return nil
+	for _, m := range members {
+		if ended == 0 {
+			out.T1 = max(out.T1, m.lost.At)
+		}
 	}
 	if gone > 0 && gone < ended {
 		out.Notes, out.Gone = append(out.Notes, fmt.Sprintf("%d of %s were refused every connection for a while and stopped sending", gone, say.Plural(len(members), "worker"))), nil

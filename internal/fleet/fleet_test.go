@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/target"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -332,12 +334,47 @@ func TestLostBehindEnd(t *testing.T) {
 	}
 }
 
-// Where the last worker is lost late there is nothing of the load, and it says who was lost.
-func TestLastLostLate(t *testing.T) {
-	c := listening(t, &member{ended: time.Now(), said: "out of memory"})
-	got, err := c.follow(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return true }})
-	if lost := (*run.LostError)(nil); got != nil || !errors.As(err, &lost) || lost == nil || !strings.Contains(err.Error(), "out of memory") {
-		t.Errorf("it ends with %v, %v", got, err)
+// Where all workers are lost the window ends where the last was heard of, and it says that all were.
+func TestAllLost(t *testing.T) {
+	now := clock.Now()
+	c := listening(t, &member{ended: time.Now(), at: now + 3e9, said: "out of memory"}, &member{ended: time.Now(), at: now + 4e9, said: "killed"})
+	c.origin = now
+	got, err := c.follow(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return false }})
+	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.All != 2 || !strings.Contains(err.Error(), "all 2 workers were lost") || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ends with %v", err)
+	}
+	if got == nil || got.T1 != 4e9 || got.Ended != 4e9 || len(got.Workers) != 2 || got.Workers[0].Lost == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The target is asked before workers are waited for: one that is not there costs no wait, and
+// where no worker comes there is no run.
+func TestGathersLate(t *testing.T) {
+	c := listening(t, nil)
+	c.wait = 50 * time.Millisecond
+	r := run.Runner{Version: version, Crew: c}
+	p := planned(t, "--rate", "10", "--duration", "100ms")
+	dead := *p
+	dead.Spec = "http://127.0.0.1:1"
+	var gone *target.Error
+	if _, _, err := r.Run(t.Context(), &dead); !errors.As(err, &gone) {
+		t.Errorf("of a dead target it says %v", err)
+	}
+	if _, _, err := r.Run(t.Context(), p); err == nil || !strings.Contains(err.Error(), "0 of 1 worker joined: not within 50 ms") {
+		t.Errorf("without workers it says %v", err)
+	}
+	if _, err := os.Stat(p.Out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory is left: %v", err)
+	}
+}
+
+// A worker of a run that its user stopped says so.
+func TestStopped(t *testing.T) {
+	c := muster(t, 1)
+	c.Stopped()
+	if err := c.disband()[0]; !errors.Is(err, ErrStopped) {
+		t.Errorf("it ends with %v", err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 // Local is a coordinator with workers that are processes of this machine.
 type Local struct {
 	*Coordinator
+	command   [2]string // of a worker: its path and the name it goes by
 	processes []*process
 }
 
@@ -74,19 +75,19 @@ func environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, JobIndex+"=") })
 }
 
-// Start starts so many workers, which are this program again, and waits until they are there.
-// command is its path and the name it goes by.
-func Start(ctx context.Context, v result.Version, size int, command [2]string) (_ *Local, err error) {
+// Here makes a coordinator of so many workers, which are this program again. command is its path
+// and the name it goes by.
+func Here(v result.Version, size int, command [2]string) (*Local, error) {
 	c, err := Listen(v, size)
-	if err != nil {
-		return nil, err
+	return &Local{Coordinator: c, command: command}, err
+}
+
+// Gather implements [run.Crew]: it starts the workers, and waits until they are there.
+func (l *Local) Gather(ctx context.Context) error {
+	if l.processes != nil {
+		return nil
 	}
-	l := &Local{Coordinator: c}
-	defer func() {
-		if err != nil {
-			l.Close()
-		}
-	}()
+	c, size, command := l.Coordinator, l.size, l.command
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTime, errors.New("not within "+say.Span(joinTime)))
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
@@ -99,7 +100,7 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 			"TMPDIR="+c.dir, "TMP="+c.dir) // see [Local.Close]
 		apart(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {
-			return nil, fmt.Errorf("start a worker: %w", err)
+			return fmt.Errorf("start a worker: %w", err)
 		}
 		l.processes = append(l.processes, p)
 		go func() {
@@ -110,7 +111,7 @@ func Start(ctx context.Context, v result.Version, size int, command [2]string) (
 			fail(fmt.Errorf("a worker ended: %s", said))
 		}()
 	}
-	return l, c.Ready(ctx)
+	return c.Ready(ctx)
 }
 
 // endTime is how long workers have to end by themselves.

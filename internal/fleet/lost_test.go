@@ -315,7 +315,7 @@ func TestServerRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ears.Close()
-	if stop, err := ears.Read(bounded(t), stream, func(string, string, []byte) {}); err == nil {
+	if stop, err := ears.Read(bounded(t), stream, func(string, string, []byte) {}, func(error) {}); err == nil {
 		stop()
 		t.Error("the stream is still there")
 	}

@@ -55,8 +55,9 @@ type welcome struct {
 
 // ending says that the run has ended.
 type ending struct {
-	Home   []int64 `json:"home"`              // bytes of each worker's journal that came home
-	GaveUp string  `json:"gave_up,omitempty"` // why nothing was measured
+	Home    []int64 `json:"home"`              // bytes of each worker's journal that came home
+	GaveUp  string  `json:"gave_up,omitempty"` // why nothing was measured
+	Stopped bool    `json:"stopped,omitempty"` // by the user
 }
 
 // prepared answers a task.

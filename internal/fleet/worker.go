@@ -97,6 +97,9 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		if err == nil && w.rank < len(said.Home) {
 			home = said.Home[w.rank]
 		}
+		if said.Stopped {
+			leave(ErrStopped)
+		}
 		if said.GaveUp != "" {
 			leave(fmt.Errorf("the run gave up: %s", said.GaveUp))
 		}
@@ -130,19 +133,25 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		return err
 	}
 	journal := filepath.Join(w.Dir, rundir.Journal)
-	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	whole := home >= w.hand.Journal().Written()
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStopped) && whole {
+		return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
+	} else if !errors.Is(cause, ended) {
 		if !w.Recorded() {
 			return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
 		}
 		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, journal)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.Recorded() && home < w.hand.Journal().Written() {
+	if w.Recorded() && !whole {
 		return fmt.Errorf("the run ended without all that worker %d recorded, which is in %s", w.rank, journal)
 	}
 	return nil
 }
+
+// ErrStopped says that the run was stopped by its user.
+var ErrStopped = errors.New("the run was interrupted")
 
 // Recorded says that it has sent requests, whose journal is in its directory.
 func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Written() > 0 }

@@ -25,8 +25,12 @@ import (
 // records it by itself. What is asked beforehand, what is decided and what comes of it are
 // the session's, as of a load that it sends alone.
 type Crew interface {
-	// Size is how many workers there are.
+	// Size is how many workers there are, or will be.
 	Size() int
+	// Gather waits until the workers are there, and returns at once where they are. It is
+	// asked before each load: when the target is known to be there, and before it is
+	// prepared for the load.
+	Gather(ctx context.Context) error
 	// Carry has the load of a point carried out, and returns when every worker has ended
 	// and all records are home. When ctx is done the workers stop early, as a load does. A
 	// [LostError] may come with what there is of the load.
@@ -100,11 +104,18 @@ type LostError struct {
 	Rank int
 	Host string
 	Why  string
+	All  int // how many were lost, where none is left; 0 otherwise
 
 	resumes bool // the verb has --resume
 }
 
 func (e *LostError) Error() string {
+	if e.All > 1 {
+		return fmt.Sprintf("all %d workers were lost, the last of them worker %d on %s (%s)", e.All, e.Rank, e.Host, e.Why)
+	}
+	if e.All == 1 {
+		return fmt.Sprintf("the only worker of the load, on %s, was lost (%s)", e.Host, e.Why)
+	}
 	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send nobody sent, and the load was stopped", e.Rank, e.Host, e.Why)
 }
 
@@ -204,6 +215,10 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	for _, note := range c.Notes {
 		r.showLine("note: " + note)
 	}
+	if c.T0 < 0 { // no worker told of its window
+		c.T0 = setup.T0
+	}
+	c.T1 = max(c.T1, c.T0)
 	if counts && !c.GaveUp && c.Gone == nil && ctx.Err() == nil {
 		c.T1 = endOf(dues, c.T0, c.T1, setup.Requests)
 	}

@@ -123,10 +123,14 @@ func (e *RecordsError) Error() string {
 func (e *RecordsError) Hint() string {
 	var lost *LostError
 	if errors.As(e.Err, &lost) {
-		if !lost.resumes {
-			return "measure again"
+		hint := "see what it says where it ran, and measure again"
+		if lost.All > 1 {
+			hint = "what ended all of them? see what they say where they ran, whether memory was enough and the network was there; then measure again"
 		}
-		return "measure again; with --resume the points before it are kept"
+		if lost.resumes {
+			hint += "; with --resume the points before it are kept"
+		}
+		return hint
 	}
 	var other *record.InterferenceError
 	if !errors.As(e.Err, &other) {
@@ -397,6 +401,11 @@ func warm(e twin.Engine, shared []workload.Request) twin.Engine {
 // if it was stopped before its load began; what says what it is for.
 func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
+	if r.Crew != nil {
+		if err := r.Crew.Gather(ctx); err != nil {
+			return nil, err
+		}
+	}
 	src, err := newSource(&p.Ask, t, index)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // A server starts at once, lets in who has its token, and carries questions, words and a
@@ -60,7 +62,7 @@ func TestBus(t *testing.T) {
 		if len(got) == n {
 			close(all)
 		}
-	})
+	}, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +113,50 @@ func dial(t *testing.T, s *Server) *Conn {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// A server that does not let what was taken be deleted is told of, once and by name.
+func TestRefusedPurge(t *testing.T) {
+	t.Parallel()
+	n, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
+		Users: []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	defer n.Shutdown()
+	if !n.ReadyForConnections(5 * time.Second) {
+		t.Fatal("it is not ready")
+	}
+	c, err := Dial(Access{URL: strings.Replace(n.ClientURL(), "nats://", "nats://u:p@", 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := c.Keep(ctx, "run", "run.*"); err != nil {
+		t.Fatal(err)
+	}
+	kept := make(chan error, 2)
+	stop, err := c.Read(ctx, "run", func(string, string, []byte) {}, func(err error) { kept <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := c.Put(ctx, "run.1", "0", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-kept:
+		if !strings.Contains(err.Error(), "PURGE") {
+			t.Errorf("it says %v", err)
+		}
+	case <-ctx.Done():
+		t.Fatal("nothing is said of it")
+	}
 }
 
 // BenchmarkStream is what one worker's journal takes, piece by piece as a worker sends it, each

@@ -106,8 +106,9 @@ func (s *Server) Close() {
 
 // Conn is a connection to a server. It connects again by itself when it is lost.
 type Conn struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	denied *atomic.Pointer[error] // what the server did not permit last, nil for nothing
 }
 
 // Dial connects to this process's own server, past its socket.
@@ -139,7 +140,13 @@ func Dial(a Access) (*Conn, error) {
 
 // connect does it.
 func connect(url string, opts ...nats.Option) (*Conn, error) {
-	nc, err := nats.Connect(url, append(opts, nats.Name("pitot"), nats.MaxReconnects(-1),
+	denied := new(atomic.Pointer[error])
+	told := func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			denied.Store(&err)
+		}
+	}
+	nc, err := nats.Connect(url, append(opts, nats.Name("pitot"), nats.MaxReconnects(-1), nats.ErrorHandler(told),
 		nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.Timeout(5*time.Second))...)
 	if err != nil {
 		var file *fs.PathError
@@ -154,7 +161,7 @@ func connect(url string, opts ...nats.Option) (*Conn, error) {
 		nc.Close()
 		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
 	}
-	return &Conn{nc, js}, nil
+	return &Conn{nc, js, denied}, nil
 }
 
 // Close ends the connection.
@@ -236,8 +243,8 @@ func (c *Conn) Put(ctx context.Context, subject, id string, message []byte) erro
 
 // Read hands over what a stream keeps, from its beginning and in order, until stop is called.
 // What was handed over is deleted from the stream soon after: whoever takes it has it then, and
-// whoever put it there still has it.
-func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id string, message []byte)) (stop func(), err error) {
+// whoever put it there still has it. kept is told, once, why that is refused.
+func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id string, message []byte), kept func(error)) (stop func(), err error) {
 	of, err := c.js.Stream(ctx, stream)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", stream, err)
@@ -261,6 +268,7 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 	own.Go(func() {
 		tick := time.NewTicker(purgeEvery)
 		defer tick.Stop()
+		failed, told := 0, false // how often one after the other, and whether kept was told
 		for purged := uint64(0); ; {
 			upTo := taken.Load()
 			select {
@@ -268,8 +276,25 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 				return
 			case <-tick.C:
 			}
-			if upTo > purged && of.Purge(purging, jetstream.WithPurgeSequence(upTo+1)) == nil { // else with the next
-				purged = upTo
+			if upTo <= purged || !c.nc.IsConnected() {
+				continue
+			}
+			within, cancel := context.WithTimeout(purging, purgeTime)
+			err := of.Purge(within, jetstream.WithPurgeSequence(upTo+1))
+			cancel()
+			if err == nil {
+				purged, failed = upTo, 0
+				continue
+			}
+			failed++ // and again with the next
+			answer := (jetstream.JetStreamError)(nil)
+			sure := errors.As(err, &answer)
+			if denied := c.denied.Load(); denied != nil {
+				err, sure = *denied, true
+			}
+			if (sure || failed >= purgeTries) && !told && purging.Err() == nil {
+				told = true
+				kept(err)
 			}
 		}
 	})
@@ -280,6 +305,13 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 		own.Wait()
 	}, nil
 }
+
+// purgeTries is how often no answer to a purge is no chance: a server that forbids it gives
+// none within purgeTime.
+const (
+	purgeTries = 3
+	purgeTime  = 2 * time.Second
+)
 
 // purgeEvery is how often what was taken is deleted, and how long it stays at least.
 const purgeEvery = time.Second

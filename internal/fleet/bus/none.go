@@ -53,6 +53,6 @@ func (*Conn) Forget(context.Context, string) error { return ErrNone }
 func (*Conn) Put(context.Context, string, string, []byte) error { return ErrNone }
 
 // Read gives [ErrNone].
-func (*Conn) Read(context.Context, string, func(string, string, []byte)) (func(), error) {
+func (*Conn) Read(context.Context, string, func(string, string, []byte), func(error)) (func(), error) {
 	return nil, ErrNone
 }

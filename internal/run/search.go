@@ -470,14 +470,18 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		r.Replay = s.replayOf(x, what.TwinSpec)
 	}
 	if found.More {
+		more, b := "; ", cfg
 		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
 			r.Why = strings.Replace(r.Why, "the budget is too small", "what a few seconds simulate is too little", 1)
-			if centred {
-				r.Why += "; with --budget, of virtual time: " + s.outlook(&search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}, near).String()
-			}
-			return r, err
+			more, b = "; with --budget, of virtual time: ", search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}
 		}
-		r.Why += "; " + s.outlook(&cfg, near).String()
+		o := s.outlook(&b, near)
+		o.Precisions = slices.DeleteFunc(o.Precisions, func(p search.Precision) bool {
+			return p.Seconds > 0 && p.Seconds <= found.Seconds // so much was spent and did not tell
+		})
+		if cfg.Budget.Work == 0 || centred && len(o.Precisions) > 0 {
+			r.Why += more + o.String()
+		}
 	}
 	return r, err
 }

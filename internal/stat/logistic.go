@@ -116,7 +116,7 @@ func unfit(points []Share) string {
 	case violations <= 0:
 		return "no violation at any load"
 	case violations >= n:
-		return "every request violates, at every load"
+		return "every request violates at each load that is fitted"
 	}
 	return ""
 }

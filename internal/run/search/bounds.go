@@ -116,8 +116,11 @@ func (f *search) violatedAt(load float64) bool {
 	return false
 }
 
-// metUpTo is the highest load at which a claim holds by the windows there and not far above
-// alone, whatever the curve between them: where fewer violate above, no more do there. The
+// metUpTo is the highest load at which a claim holds by the windows there and above alone,
+// whatever the curve between them: where fewer violate above, no more do there. A load is
+// asked by the windows not far above it, and by all above it, each at half the chance of an
+// error: the first tell more of a claim that is reached soon, the others of one that is not,
+// where a burst in one window is made up for by many windows without. The
 // loads are asked from the lightest up, and the first that does not tell ends it: so the
 // chance of naming one that is too high is that of a single test. 0 if none tells. It takes
 // as many requests as are counted: with those of a budget on a server some windows have none
@@ -127,20 +130,29 @@ func (f *search) metUpTo(claim int) (load float64) {
 		return !s.Seen.Counts() || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
 	})
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
-	level := 1 - (1-f.half())/float64(len(f.cfg.claims()))
 	for i := range steps {
-		bad, n, phi := 0, 0, 1.0
-		for k := i; k < len(steps) && (n < f.leastVerify(steps[i].Load) || steps[k].Load == steps[i].Load); k++ {
-			s := &steps[k].Seen
-			bad, n = bad+s.violations(claim), n+s.due(claim)
-			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), level))
-		}
-		if n < f.leastVerify(steps[i].Load) || stat.ClopperPearson(bad, n, phi*f.unseen(), stat.OneSided(level)).Hi > f.cfg.eps(claim) {
+		if !f.metIn(steps[i:], claim, f.leastVerify(steps[i].Load)) && !f.metIn(steps[i:], claim, math.MaxInt) {
 			break
 		}
 		load = steps[i].Load
 	}
 	return load
+}
+
+// metIn says that a claim holds by the first of some windows: those of the first load, and
+// more until so many requests came due in them.
+func (f *search) metIn(steps []Step, claim, requests int) bool {
+	level := 1 - (1-f.half())/2/float64(len(f.cfg.claims()))
+	bad, n, phi := 0, 0, 1.0
+	for i := range steps {
+		if n >= requests && steps[i].Load > steps[0].Load {
+			break
+		}
+		s := &steps[i].Seen
+		bad, n = bad+s.violations(claim), n+s.due(claim)
+		phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), level))
+	}
+	return n >= f.leastVerify(steps[0].Load) && stat.ClopperPearson(bad, n, phi*f.unseen(), stat.OneSided(level)).Hi <= f.cfg.eps(claim)
 }
 
 // outgrown is the lowest load that is above what is served: two windows up to it, from

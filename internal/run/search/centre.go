@@ -28,6 +28,11 @@ func Slope() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 // one load is above 2ε and one below ε.
 func (f *search) centre() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
+	// A load that did not look far beyond the limit may be beyond it all the same: windows that
+	// are counted have the requests to tell.
+	if below := f.crossing(Bracket); f.cfg.Count && below > f.cfg.light() && below < f.lo && f.exceededAt(f.lo) {
+		f.centred = below
+	}
 	if at, own := f.earlierEstimate(); at > 0 {
 		if f.centred = at; own {
 			return true
@@ -115,6 +120,16 @@ func (f *search) shift(steps []Step, width float64) float64 {
 func (f *search) exceeds(s *Seen, times float64) bool {
 	for _, claim := range f.cfg.claims() {
 		if s.share(claim) > odds(f.cfg.eps(claim), times) {
+			return true
+		}
+	}
+	return false
+}
+
+// exceededAt says that a limit is violated by more than it may at a load.
+func (f *search) exceededAt(load float64) bool {
+	for _, claim := range f.cfg.claims() {
+		if f.shareAt(load, claim) > f.cfg.eps(claim) {
 			return true
 		}
 	}

@@ -426,6 +426,12 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	if s.Load == 0 {
 		s.Load = p.Load
 	}
+	if s.Partial { // it was decided by the requests that were asked for, however many would have come
+		s.N = min(s.N, p.Requests)
+		for i := range s.Due {
+			s.Due[i] = min(s.Due[i], p.Requests)
+		}
+	}
 	f.cap.Trail = append(f.cap.Trail, Step{Probe: p, Seen: s, Launch: f.launch})
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds

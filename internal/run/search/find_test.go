@@ -300,6 +300,57 @@ func TestFindBesideASteepLimit(t *testing.T) {
 	}
 }
 
+// Nor does one whose few violations come in long bursts, and rise so slowly that its own crossing
+// is not known: the windows together show that it holds beyond the first.
+func TestFindBesideARareLimit(t *testing.T) {
+	answered, holds := 0, 0
+	for r := range 20 {
+		c := search80k()
+		c.Eps, c.Count, c.Seed, c.Budget = []float64{0.01, 0.01}, true, uint64(r), Budget{Requests: 150_000}
+		of := truthAt(37, 43)
+		of.slopes, of.burst, of.rng = []float64{25, 12}, 25, rand.New(rand.NewPCG(4, uint64(r)))
+		got, err := Find(t.Context(), c, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count(&answered, got.Estimate > 0 && got.Binding == 0)
+		count(&holds, got.Interval.Holds(37))
+	}
+	if answered < 19 || holds < 17 {
+		t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
+	}
+}
+
+// A window that was ended for what it showed is far beyond the limit, though more requests came
+// due in it than were asked for, so that their share is smaller.
+func TestBracketBelievesWhatEndedAWindow(t *testing.T) {
+	c := search80k()
+	c.Count, c.Budget = true, Budget{Work: EnoughWork}
+	of := truthAt(37)
+	got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
+		s, err := of.probe(ctx, p)
+		s.Sent, s.Work = p.Requests, 300*float64(p.Requests)
+		if p.Counted {
+			s.Work *= CountedWork
+		}
+		if p.Decided != nil && p.Stage == Bracket {
+			far := int(odds(0.01, beyond)*float64(p.Requests)) + 2
+			if s.Violations[0] >= far && p.Decided([]int{far}, -1) {
+				s.Partial, s.N, s.Violations = true, p.Requests*11/10, []int{far}
+			}
+		}
+		return s, err
+	})
+	if err != nil || !got.Interval.Holds(37) {
+		t.Errorf("%v, %+v", err, got.Claims)
+	}
+	for _, s := range got.Trail {
+		if s.Load > 2.5*37 {
+			t.Errorf("%s at %.3g, though half of it was far beyond", s.Stage, s.Load)
+		}
+	}
+}
+
 // A budget of time is kept to about the length of a probe.
 func TestFindKeepsTime(t *testing.T) {
 	c := search80k()

@@ -287,10 +287,13 @@ func (f *search) probable() int {
 // and in 93 % with 1.5.
 const localOdds, localOddsCounted = 2.5, 1.5
 
-// metBeyond says that a claim is known to hold up to a load at least: where windows are
-// counted they have the requests to tell by themselves, wherever the claim's own crossing is.
-func (f *search) metBeyond(claim int, load float64) bool {
-	return f.cfg.Count && load > 0 && f.metUpTo(claim) >= load
+// metCounted is how far a claim is known to hold by windows that are counted, wherever its
+// own crossing is; 0 where they are not.
+func (f *search) metCounted(claim int) float64 {
+	if !f.cfg.Count {
+		return 0
+	}
+	return f.metUpTo(claim)
 }
 
 // rivals are claims whose crossings are so near that either may be the lowest.
@@ -312,9 +315,7 @@ func (f *search) fit() bool {
 			binding = l
 		}
 		if l.Reason == "" {
-			if f.cfg.Count {
-				l.Lower = max(l.Lower, f.metUpTo(claim))
-			}
+			l.Lower = max(l.Lower, f.metCounted(claim))
 			lower = min(lower, l.Lower)
 		} else if reason == "" {
 			reason = l.Reason
@@ -324,8 +325,15 @@ func (f *search) fit() bool {
 		reason = binding.Reason
 	}
 	for _, l := range limits { // one that may be reached earlier, for all that is known
-		if reason == "" && l.Reason != "" && l.Load > 0 && l.Load < rivals*binding.Load && !f.metBeyond(l.Claim, binding.Hi) {
+		if reason != "" || l.Reason == "" || l.Load == 0 || l.Load >= rivals*binding.Load {
+			continue
+		}
+		// Where windows are counted they have the requests to tell up to where it holds.
+		switch met := f.metCounted(l.Claim); {
+		case met == 0:
 			reason = l.Reason
+		case met < binding.Hi:
+			binding.Lo, lower = min(binding.Lo, met), min(lower, met)
 		}
 	}
 	if from := f.grows(); from > 0 && binding.Load >= from {

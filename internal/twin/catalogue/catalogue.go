@@ -5,6 +5,7 @@ package catalogue
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -107,7 +108,14 @@ type Link struct {
 	Kind    string  `yaml:"kind"`
 	GBs     float64 `yaml:"gb_per_s"`          // 10⁹ bytes/s in each direction
 	PeerGBs float64 `yaml:"gb_per_s_per_peer"` // of which to each other accelerator, where each has links of its own; 0 where a switch gives any of them all
+	Reaches int     `yaml:"reaches"`           // accelerators that are linked so, where they are not a machine's
 }
+
+// Machine is how many accelerators the servers have that datasheets' links are of.
+const Machine = 8
+
+// Reach is how many accelerators are linked so, all of them together.
+func (l Link) Reach() int { return cmp.Or(l.Reaches, Machine) }
 
 // Among is what each of n accelerators has to the others together, 10⁹ bytes/s
 // in each direction.

@@ -159,8 +159,10 @@ func (d *Deployment) Complete() error {
 	if err := d.checkTypes(); err != nil {
 		return err
 	}
+	reduces := d.Efficiency.Collective > 0 && d.Efficiency.CollectiveGBs > 0
+	exchanges := d.Efficiency.Exchange > 0 && d.Efficiency.ExchangeGBs > 0
 	d.fillEfficiency()
-	for _, check := range []func() error{d.checkParallel, d.checkPools, d.checkRouting, d.checkKnobs, d.checkDrafts} {
+	for _, check := range []func() error{d.checkParallel, func() error { return d.checkLinks(reduces, exchanges) }, d.checkPools, d.checkRouting, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -211,6 +213,29 @@ func (d *Deployment) checkStep() error {
 // kvTypes are those that the KV cache can be kept in and that are modelled, of
 // vLLM's CacheDType.
 var kvTypes = []string{"bf16", "fp16", "fp8"}
+
+// checkLinks refuses an engine, and engines in lock step, of more accelerators than links of one
+// machine reach: how fast what lies between machines is stands in no datasheet, and over it an
+// all-reduce takes many times as long. Where the deployment says how long its all-reduces take, or what
+// such engines exchange, it is as it says.
+func (d *Deployment) checkLinks(reduces, exchanges bool) error {
+	name, reach := d.Accelerator.Name, d.Accelerator.Link.Reach()
+	unknown := fmt.Sprintf("the links of %s reach %d, and what lies between machines is not known", name, reach)
+	if n := d.TensorParallel; n > reach && !reduces {
+		near := *d
+		for near.TensorParallel = reach; near.TensorParallel > 1 && near.checkParallel() != nil; {
+			near.TensorParallel--
+		}
+		each := near.TensorParallel
+		return say.Errorf("tensor parallelism of %d spans machines: %s", n, unknown).WithHint(fmt.Sprintf(
+			"the nearest is %dx%s, or several such engines, as in %dx%s?data_parallel_size=%d; or say what an all-reduce takes there, as in allreduce_latency=40us&allreduce_gb_per_s=25", each, name, each*max(n/each, 2), name, max(n/each, 2)))
+	}
+	if n := d.GPUs(); d.Lockstep() && n > reach && !exchanges {
+		return say.Errorf("experts that are divided among %d accelerators span machines: %s", n, unknown).WithHint(fmt.Sprintf(
+			"the nearest is %dx%s?data_parallel_size=%d&enable_expert_parallel=true; or say what an exchange takes there, as in exchange_latency=100us&exchange_gb_per_s=25", reach/d.TensorParallel*d.TensorParallel, name, max(reach/d.TensorParallel, 1)))
+	}
+	return nil
+}
 
 // checkTypes refuses data types that are none, and those that the accelerator
 // is not known to compute in.
@@ -329,8 +354,8 @@ func (d *Deployment) caveats() {
 		note("each engine is taken to be a server of its own with all experts; vllm serve --data-parallel-size divides them among all engines: enable_expert_parallel=true")
 	}
 	switch n := int(d.sharing()); {
-	case n > machine:
-		note("%d accelerators are more than one machine; the twin knows no network between machines: it is too fast", n)
+	case n > d.Accelerator.Link.Reach():
+		note("%d accelerators are more than one machine: what they exchange takes as long as is said of it", n)
 	case n > 1:
 		if _, ok := catalogue.KernelsOf(d.Accelerator.Name).Reduce[n]; !ok {
 			note("the times of collectives among %d accelerators are assumed, not measured", n)
@@ -340,10 +365,6 @@ func (d *Deployment) caveats() {
 		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", say.Count(d.Model.MaxPosition), d.Model.Name)
 	}
 }
-
-// machine is how many accelerators the servers have that datasheets' links are
-// of.
-const machine = 8
 
 // peak is the dense peak of matrix products with the weights' data type, in
 // operations/s of one accelerator. Weights of a type that the hardware does

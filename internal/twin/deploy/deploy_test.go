@@ -132,15 +132,33 @@ func TestAsTheEngineTakesIt(t *testing.T) {
 		"llama-3.1-8b@h100?max_num_seqs=4096&max_num_batched_tokens=2048":            "max_num_batched_tokens (2048) is smaller than max_num_seqs (4096)",
 		"llama-3.1-8b@h100?long_prefill_token_threshold=200000":                      "long_prefill_token_threshold (200000) is greater than max_model_len (131072)",
 		"llama-3.1-8b@h100?enable_chunked_prefill=false&max_num_batched_tokens=2048": "chunked prefill is off",
-		"qwen3-14b@5xh100":   "tensor parallelism of 5 is impossible for qwen3-14b",
-		"qwen2.5-7b@7xh100":  "tensor parallelism of 7 is impossible for qwen2.5-7b",
-		"qwen2.5-0.5b@7xl4":  "tensor parallelism of 7",
-		"qwen2.5-0.5b@14xl4": "",
+		"qwen3-14b@5xh100":  "tensor parallelism of 5 is impossible for qwen3-14b",
+		"qwen2.5-7b@7xh100": "tensor parallelism of 7 is impossible for qwen2.5-7b",
+		"qwen2.5-0.5b@7xl4": "tensor parallelism of 7",
+		"qwen2.5-0.5b@14xl4?allreduce_latency=40us&allreduce_gb_per_s=2": "",
+		"qwen2.5-0.5b@14xl4":                                                      "tensor parallelism of 14 spans machines: the links of l4 reach 8",
+		"llama-3.1-8b@16xgb200":                                                   "",
+		"llama-3.1-8b@32xh100?data_parallel_size=2":                               "tensor parallelism of 16 spans machines",
+		"llama-3.1-8b@32xh100?data_parallel_size=4":                               "",
+		"qwen3-30b-a3b@16xh100?data_parallel_size=16&enable_expert_parallel=true": "experts that are divided among 16 accelerators span machines",
+		"qwen3-30b-a3b@16xh100?data_parallel_size=16&enable_expert_parallel=true&exchange_latency=100us&exchange_gb_per_s=25": "",
 		"qwen3-30b-a3b@8xl4": "", // 4 heads of keys and values: each is there twice
 	} {
 		if _, err := Parse(spec); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
 		}
+	}
+	// What is named as the nearest is taken.
+	for spec, near := range map[string]string{
+		"qwen2.5-0.5b@14xl4":   "2xl4",
+		"llama-3.1-8b@16xh100": "16xh100?data_parallel_size=2",
+		"qwen3-30b-a3b@16xh100?data_parallel_size=16&enable_expert_parallel=true": "8xh100?data_parallel_size=8&enable_expert_parallel=true",
+	} {
+		_, err := Parse(spec)
+		if err == nil || !strings.Contains(say.Hint(err), near) {
+			t.Errorf("%s: %v does not name %s", spec, err, near)
+		}
+		must(t, spec[:strings.IndexByte(spec, '@')+1]+near)
 	}
 	for spec, want := range map[string][2]int{
 		"llama-3.1-8b@h100":                                   {8192, 1024},
@@ -173,15 +191,16 @@ func notes(t *testing.T, spec string) string {
 // would not start, has one.
 func TestNotes(t *testing.T) {
 	for spec, want := range map[string]string{
-		"llama-3.1-8b@h100":                                              "",
-		"llama-3.1-8b@rtx4090":                                           "vLLM would not start without --max-model-len ",
-		"llama-3.1-8b@rtx4090?max_model_len=-1":                          "",
-		"llama-3.1-8b@rtx4090?max_model_len=8192":                        "",
-		"qwen3-8b@h100?max_model_len=131072":                             "VLLM_ALLOW_LONG_MAX_MODEL_LEN",
-		"llama-3.1-8b@2xh100":                                            "",
-		"llama-3.1-8b@2xl4":                                              "assumed, not measured",
-		"llama-3.1-8b@16xh100":                                           "more than one machine",
-		"Qwen/Qwen3-32B-AWQ@h100":                                        "weights in int4: its name ends in -AWQ",
+		"llama-3.1-8b@h100":                       "",
+		"llama-3.1-8b@rtx4090":                    "vLLM would not start without --max-model-len ",
+		"llama-3.1-8b@rtx4090?max_model_len=-1":   "",
+		"llama-3.1-8b@rtx4090?max_model_len=8192": "",
+		"qwen3-8b@h100?max_model_len=131072":      "VLLM_ALLOW_LONG_MAX_MODEL_LEN",
+		"llama-3.1-8b@2xh100":                     "",
+		"llama-3.1-8b@2xl4":                       "assumed, not measured",
+		"llama-3.1-8b@16xh100?allreduce_latency=40us&allreduce_gb_per_s=25": "more than one machine",
+		"llama-3.1-8b@16xgb200":   "assumed, not measured",
+		"Qwen/Qwen3-32B-AWQ@h100": "weights in int4: its name ends in -AWQ",
 		"llama-3.1-8b@h100?num_speculative_tokens=4&acceptance_rate=0.7": "2.77 tokens a step",
 	} {
 		if got := notes(t, spec); want == "" && got != "" || !strings.Contains(got, want) {

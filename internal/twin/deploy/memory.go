@@ -264,7 +264,8 @@ func (d *Deployment) moreMemory() string {
 	if d.Replicated() && d.Model.Experts > 0 && !d.ExpertParallel {
 		try(func(c *Deployment) { c.ExpertParallel = true }, "enable_expert_parallel=true")
 	}
-	for n := d.TensorParallel * 2; n <= machine; n *= 2 {
+	reach := d.Accelerator.Link.Reach()
+	for n := d.TensorParallel * 2; n <= reach; n *= 2 {
 		wider := *d
 		wider.TensorParallel = n
 		if wider.checkParallel() == nil && try(func(c *Deployment) { c.TensorParallel = n }, fmt.Sprintf("@%dx%s", n*d.DataParallel, d.Accelerator.Name)) {
@@ -272,7 +273,7 @@ func (d *Deployment) moreMemory() string {
 		}
 	}
 	if len(ways) == 0 {
-		return fmt.Sprintf("it needs accelerators with more memory: %d in one machine have too little, and several machines are not modelled", machine)
+		return fmt.Sprintf("it needs accelerators with more memory: %d in one machine have too little, and several machines are not modelled", reach)
 	}
 	return "it would fit with " + strings.Join(ways, " or ")
 }

@@ -146,7 +146,7 @@ func (d *Deployment) kernels() (k kernels) {
 // ofGroup gives the constants of the next larger group that was measured, those of a machine
 // for larger ones.
 func ofGroup(measured map[int]catalogue.Reduce, n int) (r catalogue.Reduce, ok bool) {
-	for size := min(n, machine); size <= machine; size++ {
+	for size := min(n, catalogue.Machine); size <= catalogue.Machine; size++ {
 		if r, ok := measured[size]; ok {
 			return r, true
 		}

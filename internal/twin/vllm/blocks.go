@@ -27,9 +27,14 @@ type pool struct {
 
 	// The index is a hash table of chains: head has the first block of each.
 	// Contents are mixed well already, so their low bits choose the chain.
-	head []int32
-	free int
+	head   []int32
+	listed int // blocks in it
+	free   int
 }
+
+// private stands behind a cached block that is in no chain: only the request that filled it
+// can find it again.
+const private = -1
 
 // block is what is known of one, together in memory: it is looked up at once.
 type block struct {
@@ -63,9 +68,6 @@ func (p *pool) makeNext(after int32) {
 	if b != null {
 		p.insert(b, after)
 	}
-	if len(p.made) > len(p.head) {
-		p.widen()
-	}
 }
 
 // widen doubles the index; blocks of one content keep their order.
@@ -75,7 +77,7 @@ func (p *pool) widen() {
 	for _, b := range old {
 		for b != null {
 			following := p.made[b].behind
-			p.cache(b, p.made[b].hash)
+			p.list(b, p.made[b].hash)
 			b = following
 		}
 	}
@@ -171,6 +173,18 @@ func (p *pool) cached(hash uint64) int32 {
 
 // cache makes a full block findable (BlockPool.cache_full_blocks).
 func (p *pool) cache(b int32, hash uint64) {
+	if p.listed++; p.listed > len(p.head) {
+		p.widen()
+	}
+	p.list(b, hash)
+}
+
+// keep makes a full block one that whoever knows its number finds.
+func (p *pool) keep(b int32, hash uint64) {
+	p.made[b].hash, p.made[b].behind = hash, private
+}
+
+func (p *pool) list(b int32, hash uint64) {
 	at := p.chained(hash)
 	for *at != null {
 		at = &p.made[*at].behind
@@ -181,9 +195,14 @@ func (p *pool) cache(b int32, hash uint64) {
 
 // evict makes a block unfindable.
 func (p *pool) evict(b int32) {
-	if p.made[b].hash == 0 {
+	switch {
+	case p.made[b].hash == 0:
+		return
+	case p.made[b].behind == private:
+		p.made[b].hash, p.made[b].behind = 0, null
 		return
 	}
+	p.listed--
 	at := p.chained(p.made[b].hash)
 	for *at != b {
 		at = &p.made[*at].behind

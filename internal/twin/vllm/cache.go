@@ -35,8 +35,8 @@ func (c *Cache) Find(j twin.Job) int {
 func (c *Cache) Begin(j twin.Job) (h *Held, cached int) {
 	r := &request{job: j}
 	hits := c.e.findLongestCacheHit(r)
-	for _, hash := range r.hashes[:hits] {
-		b := c.e.pool.cached(hash)
+	for i := range hits {
+		b := c.e.pool.hit(r, i)
 		c.e.pool.touch(b)
 		r.blocks = append(r.blocks, b)
 	}

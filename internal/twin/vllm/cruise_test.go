@@ -28,9 +28,13 @@ func TestCruise(t *testing.T) {
 		if err := s.set.Check(); err != nil {
 			t.Fatal(err)
 		}
+		alone := rapid.Bool().Draw(t, "nothing is shared")
 		stretch := rapid.IntRange(1, 20).Draw(t, "times as long") // answers
 		for i := range s.events {
 			j := &s.events[i].job
+			if alone {
+				j.Content = nil
+			}
 			j.Output = min(j.Output*stretch, s.set.MaxModelLen)
 			if rapid.IntRange(0, 3).Draw(t, "to its end") > 0 {
 				j.Limit = 0
@@ -101,4 +105,51 @@ func TestCruise(t *testing.T) {
 		t.Errorf("%d tokens were counted, %d were visited: nothing cruises", counted, visited)
 	}
 	t.Logf("%d counted, %d visited", counted, visited)
+}
+
+// alone is content that no other job has.
+type alone uint64
+
+func (a alone) Tokens(from, to int) uint64 { return twin.Mix(twin.Mix(uint64(a)) ^ uint64(from+1)) }
+
+// TestPrivate: an engine that keeps the blocks of jobs that share nothing apart does with them
+// what it does with those of jobs that might.
+func TestPrivate(t *testing.T) {
+	preempted := int64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		play := func(content func(id int64) twin.Content) (steps []twin.StepInfo, out []twin.Emission, e *Engine) {
+			s := s
+			s.events = slices.Clone(s.events)
+			for i := range s.events {
+				s.events[i].job.Content = content(s.events[i].job.ID)
+			}
+			e, out = s.play(func(e *Engine, i twin.StepInfo) {
+				steps = append(steps, i)
+				checkBlocks(t, e)
+			}, onTime)
+			return steps, out, e
+		}
+		listed, listedOut, a := play(func(id int64) twin.Content { return alone(id) })
+		kept, keptOut, b := play(func(int64) twin.Content { return nil })
+		if !slices.Equal(listed, kept) {
+			t.Fatalf("steps differ:\n%+v\n%+v", listed, kept)
+		}
+		for i, x := range listedOut {
+			y := keptOut[i]
+			if x.Trace != nil && *x.Trace == *y.Trace {
+				x.Trace, y.Trace = nil, nil
+			}
+			if x != y {
+				t.Fatalf("emission %d: %+v, %+v", i, x, y)
+			}
+		}
+		if x, y := a.Stats(), b.Stats(); x.PrefixHits != y.PrefixHits || x.Preemptions != y.Preemptions {
+			t.Fatalf("%+v\n%+v", x, y)
+		}
+		preempted += b.Stats().Preemptions
+	})
+	if preempted == 0 {
+		t.Error("nobody was preempted")
+	}
 }

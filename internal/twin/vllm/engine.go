@@ -95,7 +95,7 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	}
 	j.Prompt = min(max(j.Prompt, 1), e.set.MaxModelLen-1)
 	j.Output = max(j.Output, 1)
-	r := &request{job: j, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
+	r := &request{job: j, private: j.Content == nil, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
 	e.byID[j.ID] = r
 	e.front.beside = len(e.flight) > 0
 	e.contend(e.front.request(now, r, e.frontFactor(r)))

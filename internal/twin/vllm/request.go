@@ -31,6 +31,10 @@ type request struct {
 	beside []int32  // blocks of layers that do not keep all tokens
 	hashes []uint64 // of the full blocks, as far as its tokens are known
 	listed int      // blocks that the pool was asked to cache
+	// private says that no other request has a block of its content: it finds what is left of
+	// those that it had before it was preempted, and the pool need not list them for others.
+	private bool
+	had     []int32
 
 	pending  int    // tokens on the way through the front end
 	begun    bool   // the first have come through
@@ -66,6 +70,9 @@ func (r *request) limit() int {
 
 // extend hashes the blocks that are full of its first tokens (Request.update_block_hashes).
 func (r *request) extend(blockSize, tokens int) {
+	if r.private {
+		return
+	}
 	for n := len(r.hashes); (n+1)*blockSize <= tokens; n++ {
 		parent := uint64(0)
 		if n > 0 {
@@ -75,8 +82,30 @@ func (r *request) extend(blockSize, tokens int) {
 		if r.job.Content != nil {
 			content = r.job.Content.Tokens(n*blockSize, (n+1)*blockSize)
 		} else {
-			content = chain(uint64(r.job.ID)+1, uint64(n)+1)
+			content = r.own(n)
 		}
 		r.hashes = append(r.hashes, chain(parent, content))
 	}
+}
+
+// own is the content of a block that no other request has.
+func (r *request) own(n int) uint64 { return chain(uint64(r.job.ID)+1, uint64(n)+1) }
+
+// hash is that of a full block.
+func (r *request) hash(n int) uint64 {
+	if r.private {
+		return r.own(n)
+	}
+	return r.hashes[n]
+}
+
+// hit gives the cached block that is like one of a request's, null if there is none.
+func (p *pool) hit(r *request, n int) int32 {
+	switch {
+	case !r.private && n < len(r.hashes):
+		return p.cached(r.hashes[n])
+	case r.private && n < len(r.had) && p.made[r.had[n]].hash == r.own(n):
+		return r.had[n]
+	}
+	return null
 }

@@ -163,6 +163,10 @@ func (e *Engine) stopRunning(r *request) int {
 func (e *Engine) preempt(r *request) {
 	e.pool.freeBlocks(r.blocks)
 	e.pool.freeBlocks(r.beside)
+	if r.private {
+		r.had = append(r.had, make([]int32, max(r.listed-len(r.had), 0))...)
+		copy(r.had, r.blocks[:r.listed])
+	}
 	r.blocks, r.beside, r.listed = r.blocks[:0], r.beside[:0], 0
 	r.status = preempted
 	r.computed, r.placeholders, r.drafts = 0, 0, 0
@@ -239,9 +243,9 @@ func (e *Engine) findLongestCacheHit(r *request) int {
 		return 0
 	}
 	r.extend(e.set.BlockSize, r.tokens())
-	most := min((r.tokens()-1)/e.set.BlockSize, len(r.hashes))
+	most := (r.tokens() - 1) / e.set.BlockSize
 	hits := 0
-	for hits < most && e.pool.cached(r.hashes[hits]) != null {
+	for hits < most && e.pool.hit(r, hits) != null {
 		hits++
 	}
 	if hits > 0 && e.set.lookahead() > 0 {
@@ -272,8 +276,8 @@ func (e *Engine) admit(r *request, hits, from, n int) bool {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
 	}
 	idle := 0 // hits that are not in use: they count as free and will not be
-	for _, h := range r.hashes[:hits] {
-		if e.pool.made[e.pool.cached(h)].ref == 0 {
+	for i := range hits {
+		if e.pool.made[e.pool.hit(r, i)].ref == 0 {
 			idle++
 		}
 	}
@@ -286,8 +290,8 @@ func (e *Engine) admit(r *request, hits, from, n int) bool {
 	if need+beside > free {
 		return false
 	}
-	for _, h := range r.hashes[:hits] {
-		b := e.pool.cached(h)
+	for i := range hits {
+		b := e.pool.hit(r, i)
 		e.pool.touch(b)
 		r.blocks = append(r.blocks, b)
 	}
@@ -336,7 +340,11 @@ func (e *Engine) cacheUpTo(r *request, tokens int) {
 	full := tokens / e.set.BlockSize
 	r.extend(e.set.BlockSize, tokens)
 	for ; r.listed < full; r.listed++ {
-		e.pool.cache(r.blocks[r.listed], r.hashes[r.listed])
+		if b := r.blocks[r.listed]; r.private {
+			e.pool.keep(b, r.hash(r.listed))
+		} else {
+			e.pool.cache(b, r.hash(r.listed))
+		}
 	}
 }
 

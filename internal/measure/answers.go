@@ -282,6 +282,13 @@ func chanceOf(kinds []result.AnswersOf) *float64 {
 	return &p
 }
 
+// tellsDamage says whether known answers would have told of damage to as many answers as greedy
+// ones differ: only then is it batch variance that these differ by.
+func tellsDamage(greedy, known *result.Answered) bool {
+	share, ok := known.ToldFrom()
+	return ok && greedy.CI95 != nil && greedy.CI95[0] > share
+}
+
 // finding is what the answers of a load say of the server.
 func finding(a *result.Answers) result.AnswersFinding {
 	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < result.BeyondChance }
@@ -289,7 +296,7 @@ func finding(a *result.Answers) result.AnswersFinding {
 	switch {
 	case tells && more(a.Wrong):
 		return result.AnswersDamaged
-	case more(a.Differ) && tells:
+	case more(a.Differ) && tells && tellsDamage(a.Differ, a.Wrong):
 		return result.AnswersVary
 	case more(a.Differ):
 		return result.AnswersDiffer

@@ -7,6 +7,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/slo"
+	"pitot/internal/stat"
 )
 
 // answered is a point of which some requests are questions, of a kind that was asked alone.
@@ -121,6 +122,33 @@ func TestFindings(t *testing.T) {
 		}
 		if k := a.Kinds[0]; c.alone.Kind == greedyKind && (k.DifferAt == nil || *k.DifferAt != c.wrong/2) {
 			t.Errorf("%s: differs at %v", c.name, k.DifferAt)
+		}
+	}
+}
+
+// Greedy answers that differ are batch variance only where as many damaged ones among the known
+// would have been told from chance; what is recorded and what is said are one.
+func TestVarianceIsToldFromDamage(t *testing.T) {
+	answered := func(n, wrong, alone int) *result.Answered {
+		x := &result.Answered{Answered: n, Wrong: wrong, AloneAnswered: alone}
+		in := stat.ClopperPearson(wrong, n, 1, 0.95)
+		chance := stat.MoreOftenIn([]stat.Compared{{K: wrong, N: n, M: alone}})
+		x.CI95, x.Chance = &[2]float64{in.Lo, in.Hi}, &chance
+		return x
+	}
+	for _, c := range []struct {
+		known, differ int
+		want          result.AnswersFinding
+	}{
+		{0, 100, result.AnswersVary},
+		{0, 12, result.AnswersDiffer}, // damage to as many would not have been told
+		{60, 100, result.AnswersDamaged},
+		{0, 0, result.AnswersSame},
+	} {
+		a := &result.Answers{Wrong: answered(200, c.known, 96), Differ: answered(200, c.differ, 96)}
+		if got := finding(a); got != c.want {
+			share, _ := a.Wrong.ToldFrom()
+			t.Errorf("%d known ones wrong, %d differ (told from %.3f, at least %.3f): %s, want %s", c.known, c.differ, share, a.Differ.CI95[0], got, c.want)
 		}
 	}
 }

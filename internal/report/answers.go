@@ -7,7 +7,6 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
 )
 
 // answersText says what the questions among the requests tell: first of the answers that are
@@ -38,7 +37,9 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 			}
 		}
 		switch {
-		case a.Finding == result.AnswersVary:
+		case a.Finding == result.AnswersDamaged && x.Chance != nil && *x.Chance < result.BeyondChance:
+			text += ": damage, as the known answers show, and perhaps batch variance"
+		case a.Finding == result.AnswersVary || a.Finding == result.AnswersDiffer && a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0:
 			text += ": " + variance(x, a.Wrong)
 		case a.Finding == result.AnswersDiffer:
 			text += ": batch variance or damage, which no known answer tells apart here"
@@ -78,7 +79,7 @@ const mostCached = 0.5
 
 // toldFrom says which shares under the load so few answers would not have told from chance.
 func toldFrom(x *result.Answered) string {
-	share, ok := stat.ToldFrom(x.Answered, x.AloneWrong, x.AloneAnswered, result.BeyondChance, 0.8)
+	share, ok := x.ToldFrom()
 	if !ok {
 		return ", which so few answers say of any load"
 	}
@@ -102,7 +103,7 @@ func oftenByChance(x *result.Answered, loads int) string {
 // variance says what greedy answers that differ come from where no more known answers are wrong
 // than chance explains. That clears the server only of damage that known would have told of.
 func variance(greedy, known *result.Answered) string {
-	share, ok := stat.ToldFrom(known.Answered, known.AloneWrong, known.AloneAnswered, result.BeyondChance, 0.8)
+	share, ok := known.ToldFrom()
 	switch {
 	case !ok:
 		return "batch variance or damage, which so few known answers do not tell apart"

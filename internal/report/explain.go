@@ -33,8 +33,8 @@ func evidenceText(e *explain.Evidence) string {
 	return fmt.Sprintf("%s %s (%s)", e.Signal, v, e.From)
 }
 
-// trialText is what to try.
-func trialText(t *explain.Trial) string {
+// trialText is what to try against a symptom.
+func trialText(t *explain.Trial, of explain.Symptom) string {
 	s := t.Knob
 	switch {
 	case t.From != "" && t.To != "":
@@ -46,7 +46,7 @@ func trialText(t *explain.Trial) string {
 		s += " (another model: judge its answers again)"
 	}
 	if t.Gain > 0 {
-		return s + "; the twins expect " + say.Percent(t.Gain) + " less"
+		return s + "; the twins expect " + symptomName(of) + " " + say.Percent(t.Gain) + " lower"
 	}
 	return s + "; no twin was asked"
 }
@@ -113,7 +113,7 @@ func (m *Model) Explain(x *inspect.Explanation) {
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
 				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
 				if f.Try != nil {
-					m.Why += " Try " + say.Plain(trialText(f.Try)) + "."
+					m.Why += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
 				}
 			}
 		}
@@ -157,7 +157,7 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 		s += " Because: " + say.Plain(strings.Join(evidence, "; ")) + "."
 	}
 	if f.Try != nil {
-		s += " Try " + say.Plain(trialText(f.Try)) + "."
+		s += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
 	}
 	return s
 }
@@ -220,13 +220,13 @@ func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
 		f := &d.Primary
 		p.hanging(s, bold, "  ", "    ", symptomText(d)+": ", say.Plain(f.Claim)+confidenceText(f))
 		if several && f.Cause != explain.Unknown {
-			writeRow(p, s, "try", trialOf(f))
+			writeRow(p, s, "try", trialOf(f, d.Symptom))
 			continue
 		}
-		writeFinding(p, s, x, f)
+		writeFinding(p, s, x, f, d.Symptom)
 		for k := range d.Also {
 			a := &d.Also[k]
-			writeRow(p, s, "also", say.Plain(a.Claim), trialOf(a))
+			writeRow(p, s, "also", say.Plain(a.Claim), trialOf(a, d.Symptom))
 		}
 	}
 }
@@ -238,12 +238,12 @@ func confidenceText(f *explain.Finding) string {
 	return " (" + string(f.Confidence) + ")"
 }
 
-// trialOf is what a finding says to try, "" where it says nothing.
-func trialOf(f *explain.Finding) string {
+// trialOf is what a finding says to try against a symptom, "" where it says nothing.
+func trialOf(f *explain.Finding, of explain.Symptom) string {
 	if f.Try == nil {
 		return ""
 	}
-	return "try " + trialText(f.Try)
+	return "try " + trialText(f.Try, of)
 }
 
 // writeRow writes what there is under a name.
@@ -257,7 +257,7 @@ func writeRow(p *printer, s Style, name string, items ...string) {
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding) {
+func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
 	var evidence, excluded []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
@@ -268,5 +268,5 @@ func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding) {
 	writeRow(p, s, "because", evidence...)
 	writeRow(p, s, "not", excluded...)
 	writeRow(p, s, "confirm", f.Confirm)
-	writeRow(p, s, "try", trialOf(f))
+	writeRow(p, s, "try", trialOf(f, of))
 }

@@ -129,6 +129,11 @@ func (f *Fixed) Step(now int64) Step {
 	return Step{End: math.MaxInt64, Idle: true}
 }
 
+// Queue implements [Queueing].
+func (f *Fixed) Queue() (running, waiting int) {
+	return len(f.running), len(f.byID) - len(f.running)
+}
+
 func (f *Fixed) free() bool { return f.cfg.Slots <= 0 || len(f.running) < f.cfg.Slots }
 
 // fill gives free slots to waiting jobs; the slots came free at.

@@ -123,6 +123,24 @@ func TestFixedSlotsAreFIFO(t *testing.T) {
 	}
 }
 
+// Who waits for a slot does not run.
+func TestFixedQueue(t *testing.T) {
+	f := NewFixed(FixedConfig{TTFT: 10, ITL: 10, Slots: 2})
+	for i := range 5 {
+		f.Add(0, Job{ID: int64(i), Output: 3})
+	}
+	f.Abort(3) // it waits
+	if running, waiting := f.Queue(); running != 2 || waiting != 2 {
+		t.Errorf("%d run, %d wait", running, waiting)
+	}
+	for now := int64(0); now < 1000; now += 10 {
+		f.Step(now)
+	}
+	if running, waiting := f.Queue(); running != 0 || waiting != 0 {
+		t.Errorf("at the end %d run, %d wait", running, waiting)
+	}
+}
+
 func TestFixedAbort(t *testing.T) {
 	e := NewFixed(FixedConfig{TTFT: 10 * time.Millisecond, ITL: time.Millisecond, Slots: 1})
 	for id := range int64(3) {

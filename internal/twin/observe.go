@@ -7,6 +7,12 @@ type Observable interface {
 	Watch(f func(StepInfo))
 }
 
+// Queueing is an engine that has no steps to tell of, and seats.
+type Queueing interface {
+	// Queue is how many jobs have a seat, and how many wait for one.
+	Queue() (running, waiting int)
+}
+
 // Replicated is an engine that is several, each with steps and counts of its own.
 type Replicated interface {
 	// Replicas gives them in the order of the numbers that emissions and steps have.

@@ -1,5 +1,7 @@
 package result
 
+import "pitot/internal/stat"
+
 // Answers is what became of the questions that were due in the window. Those of a kind are
 // held against the same questions asked alone before the load.
 type Answers struct {
@@ -39,14 +41,20 @@ type Answered struct {
 	Chance        *float64    `json:"chance"` // how likely so many more are wrong under the load if it makes no difference (Fisher's exact test)
 }
 
+// ToldFrom is the share of wrong answers from which on so many would have been told from
+// chance, in four loads of five; false where none would.
+func (x *Answered) ToldFrom() (share float64, ok bool) {
+	return stat.ToldFrom(x.Answered, x.AloneWrong, x.AloneAnswered, BeyondChance, 0.8)
+}
+
 // AnswersFinding is what they say of the server.
 type AnswersFinding string
 
 // The findings that there are.
 const (
 	AnswersDamaged     AnswersFinding = "damaged"       // more are wrong under the load than alone
-	AnswersVary        AnswersFinding = "vary"          // greedy answers differ, and no more known ones are wrong: batch variance
-	AnswersDiffer      AnswersFinding = "differ"        // greedy answers differ, and no others tell of damage
+	AnswersVary        AnswersFinding = "vary"          // greedy answers differ, and no more known ones are wrong, which would have told of as much damage: batch variance
+	AnswersDiffer      AnswersFinding = "differ"        // greedy answers differ, and known ones do not tell whether by batch variance or by damage
 	AnswersSame        AnswersFinding = "same"          // no more than chance
 	AnswersTellNothing AnswersFinding = "tells nothing" // wrong alone already, or too few
 )

@@ -155,6 +155,9 @@ func (s *Server) page() func() []byte {
 	for i := range readings {
 		g := &s.meter.engines[i]
 		readings[i] = dialect.Reading{Stats: twin.Stats{Running: len(s.jobs)}, InStep: g.iterating}
+		if q, ok := s.cfg.Engine.(twin.Queueing); ok {
+			readings[i].Running, readings[i].Waiting = q.Queue()
+		}
 		if g.look != nil {
 			readings[i].Stats = g.look.Stats()
 		}

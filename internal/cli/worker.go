@@ -63,7 +63,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 		w.Index = &place
 	}
 	err = w.Run(ctx)
-	if err == nil || !w.Recorded() { // else its journal stays
+	if w.Home() { // else its journal stays
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if errors.Is(err, fleet.ErrStopped) {

@@ -208,6 +208,17 @@ func (c *Coordinator) Gather(ctx context.Context) error {
 	return nil
 }
 
+// Who implements [run.Crew].
+func (c *Coordinator) Who() marks.Crew {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	who := marks.Crew{Run: string(c.id)}
+	for _, m := range c.members {
+		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir})
+	}
+	return who
+}
+
 // Stopped says that the user stopped the run, which its workers are told at its end.
 func (c *Coordinator) Stopped() {
 	c.mu.Lock()
@@ -295,7 +306,7 @@ func (c *Coordinator) join(question []byte) []byte {
 	}
 	if rank := slices.IndexFunc(c.members, h.is); rank >= 0 { // it did not hear the answer
 		c.members[rank].asked = time.Now()
-		return encode(welcome{Run: c.id, Rank: rank, Of: c.size})
+		return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != ""})
 	}
 	rank := slices.Index(c.members, nil)
 	if rank < 0 {
@@ -313,7 +324,7 @@ func (c *Coordinator) join(question []byte) []byte {
 		return nil
 	}
 	c.members[rank] = &member{rank: rank, hello: h, asked: time.Now()}
-	return encode(welcome{Run: c.id, Rank: rank, Of: c.size})
+	return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != ""})
 }
 
 // free says that a place is: nobody has it, or nobody took it.

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.Getwd()
 	if err == nil {
 		w := &Worker{Runner: run.Runner{Version: version}, URL: url, Token: os.Getenv(plan.TokenVariable), Dir: dir, Environ: os.Environ(), Say: func(string) {}}
+		w.host = os.Getenv("FLEET_TEST_HOST")
 		w.lease, _ = time.ParseDuration(os.Getenv("FLEET_TEST_LEASE"))
 		err = w.Run(context.Background())
 	}

@@ -28,6 +28,7 @@ func (id runID) prepare(rank int) string { return fmt.Sprintf("pitot.%s.prepare.
 func (id runID) begin(rank int) string   { return fmt.Sprintf("pitot.%s.begin.%d", id, rank) }
 func (id runID) journal(rank int) string { return fmt.Sprintf("pitot.%s.journal.%d", id, rank) }
 func (id runID) journals() string        { return fmt.Sprintf("pitot.%s.journal.*", id) }
+func (id runID) left(rank int) string    { return fmt.Sprintf("pitot.%s.left.%d", id, rank) }
 func (id runID) stream() string          { return "pitot-" + string(id) }
 
 // runID is what a run is called on the bus.
@@ -50,7 +51,8 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"`
 	Run     runID  `json:"run"`
 	Rank    int    `json:"rank"`
-	Of      int    `json:"of"` // workers
+	Of      int    `json:"of"`   // workers
+	Keep    bool   `json:"keep"` // its journal, for a coordinator that goes on with the run if this one dies
 }
 
 // ending says that the run has ended.
@@ -58,6 +60,19 @@ type ending struct {
 	Home    []int64 `json:"home"`              // bytes of each worker's journal that came home
 	GaveUp  string  `json:"gave_up,omitempty"` // why nothing was measured
 	Stopped bool    `json:"stopped,omitempty"` // by the user
+}
+
+// leftFrom asks a worker whose coordinator died for its journal.
+type leftFrom struct {
+	From int64 `json:"from"`
+	Here bool  `json:"here"` // all of it is, and the worker may end
+}
+
+// left is a piece of it.
+type left struct {
+	Size   int64  `json:"size"` // of all
+	Frames []byte `json:"frames"`
+	Error  string `json:"error,omitempty"`
 }
 
 // prepared answers a task.

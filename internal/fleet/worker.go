@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
@@ -33,10 +34,13 @@ type Worker struct {
 	Environ []string     // NAME=VALUE: the target's key is read from here, or from its file
 
 	lease time.Duration // 0 for [leaseTime]
+	host  string        // its name, "" to ask for it
 
 	conn *bus.Conn
 	id   runID
 	rank int
+	keep bool   // its journal, see welcome
+	home bool   // what it recorded
 	call string // by which the coordinator knows it, see hello
 	hand *run.Hand
 	news chan struct{} // there is something to report
@@ -67,7 +71,8 @@ const pings = 24
 
 // Run joins and works until the run ends. That the journal stays, and where, it says where it
 // did not come home.
-func (w *Worker) Run(ctx context.Context) (err error) {
+func (w *Worker) Run(user context.Context) (err error) {
+	ctx := user
 	w.news = make(chan struct{}, 1)
 	w.lease = cmp.Or(w.lease, leaseTime)
 	if err := w.join(ctx); err != nil {
@@ -79,7 +84,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.others
-	}}
+	}, Self: w.self}
 	if err := w.hand.Open(); err != nil {
 		return err
 	}
@@ -134,17 +139,21 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	}
 	journal := filepath.Join(w.Dir, rundir.Journal)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	whole := home >= w.hand.Journal().Written()
-	if cause := context.Cause(ctx); errors.Is(cause, ErrStopped) && whole {
+	w.home = home >= w.hand.Journal().Written()
+	w.mu.Unlock()
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStopped) && w.home {
 		return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
 	} else if !errors.Is(cause, ended) {
 		if !w.Recorded() {
 			return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
 		}
+		if errors.Is(cause, errAlone) && w.keep && w.handOver(user, journal, cause) {
+			w.home = true
+			return nil
+		}
 		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, journal)
 	}
-	if w.Recorded() && !whole {
+	if w.Recorded() && !w.home {
 		return fmt.Errorf("the run ended without all that worker %d recorded, which is in %s", w.rank, journal)
 	}
 	return nil
@@ -155,6 +164,9 @@ var ErrStopped = errors.New("the run was interrupted")
 
 // Recorded says that it has sent requests, whose journal is in its directory.
 func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Written() > 0 }
+
+// Home says, when it has ended, that the run has all that it recorded.
+func (w *Worker) Home() bool { return w.home || !w.Recorded() }
 
 // join asks the coordinator, until there is one.
 func (w *Worker) join(ctx context.Context) error {
@@ -172,9 +184,11 @@ func (w *Worker) join(ctx context.Context) error {
 		case <-time.After(d):
 		}
 	}
-	host, _ := os.Hostname()
+	if w.host == "" {
+		w.host, _ = os.Hostname()
+	}
 	w.call = rand.Text()
-	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: w.call, Host: host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
+	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: w.call, Host: w.host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
 	var last error // why it has not joined
 	for ctx.Err() == nil {
 		if w.conn == nil {
@@ -203,7 +217,7 @@ func (w *Worker) join(ctx context.Context) error {
 		if err == nil && got.Refused != "" {
 			err = say.Errorf("%s", got.Refused)
 		}
-		if w.id, w.rank = got.Run, got.Rank; err != nil {
+		if w.id, w.rank, w.keep = got.Run, got.Rank, got.Keep; err != nil {
 			w.conn.Close()
 			return err
 		}
@@ -249,9 +263,70 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 			leave(errors.New("it was not heard of for a while, and its place was given to another worker"))
 		}
 		if alone {
-			leave(fmt.Errorf("nothing was heard of the coordinator for %s", say.Span(w.lease)))
+			leave(fmt.Errorf("%w for %s", errAlone, say.Span(w.lease)))
 		}
 	}
+}
+
+// errAlone is what a worker stops for when its lease is over.
+var errAlone = errors.New("nothing was heard of the coordinator")
+
+// self is the worker as its journal has it.
+func (w *Worker) self() marks.Worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ahead, bound, _ := w.offset.At(clock.Now())
+	return marks.Worker{Rank: w.rank, Host: w.host, CPUs: runtime.GOMAXPROCS(0), Ahead: -ahead, AheadBound: bound, ClockSteps: w.offset.Steps}
+}
+
+// handOver waits, when the coordinator died, for one that goes on with the run, and gives it
+// the journal. It reports whether that has it.
+func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool {
+	file, err := os.Open(journal)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	is, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	taken := make(chan struct{}, 1)
+	if err := w.conn.Answer(w.id.left(w.rank), func(question []byte) []byte {
+		q, err := decode[leftFrom](question)
+		if err == nil && q.Here {
+			select {
+			case taken <- struct{}{}:
+			default:
+			}
+			return encode(left{Size: is.Size()})
+		}
+		out := left{Size: is.Size()}
+		if err == nil {
+			out.Frames, err = record.Sealed(file, q.From, is.Size(), pieceSize)
+		}
+		if err != nil {
+			out.Error = err.Error()
+		}
+		return encode(out)
+	}); err != nil {
+		return false
+	}
+	ctx, over := context.WithCancel(ctx)
+	defer over()
+	if err := w.conn.Hear(w.id.ending(), func([]byte) { over() }); err != nil { // it was cut off, and the run ended without it
+		return false
+	}
+	within := cmp.Or(w.Bus.JoinTimeout, joinTime)
+	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Span(within)))
+	select {
+	case <-taken:
+		w.Say("its journal was collected")
+		return true
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // tell reports once.

@@ -31,6 +31,13 @@ type Crew interface {
 	// asked before each load: when the target is known to be there, and before it is
 	// prepared for the load.
 	Gather(ctx context.Context) error
+	// Who is who carries out loads from now on, for those who go on with the run if this
+	// process dies.
+	Who() marks.Crew
+	// Left brings the journal that a worker keeps whose coordinator died, into a directory. It
+	// is told when that is kept elsewhere: [Crew.Collected].
+	Left(ctx context.Context, who marks.Crew, rank int) (dir string, err error)
+	Collected(who marks.Crew, rank int)
 	// Carry has the load of a point carried out, and returns when every worker has ended
 	// and all records are home. When ctx is done the workers stop early, as a load does. A
 	// [LostError] may come with what there is of the load.
@@ -172,6 +179,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	sums := Sums{
 		Begun: func(origin int64) {
 			s.begins(index, setup)
+			who := r.Crew.Who()
+			who.Workers = who.Workers[:task.Workers]
+			mark(j, marks.NameCrew, index, who.Encode())
 			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
 			told.Start(ctx, origin)
 		},
@@ -294,6 +304,8 @@ type Hand struct {
 	// Others is the processor time of the run's other processes on this machine, nil where
 	// there are none.
 	Others func() time.Duration
+	// Self is the worker as it stands: its machine and clock.
+	Self func() marks.Worker
 
 	session *Session
 	found   string // what the target was opened with
@@ -413,7 +425,11 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	}()
 	j.SetPoint(h.point)
 	cfg := h.cfg
-	cfg.Extend, cfg.Cutoff = ask.Extend, ask.Cutoff
+	asked := int64(load.Never) // of which end of the window, all requests of which had ended
+	cfg.Extend, cfg.Cutoff = func(t0, t1 int64) (end int64, known bool) {
+		asked = t1
+		return ask.Extend(t0, t1)
+	}, ask.Cutoff
 	if cfg.GiveUp != nil {
 		cfg.GiveUp = ask.GiveUp
 	}
@@ -434,6 +450,13 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	}
 	if n, why := h.wall.Uncounted(); n > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("%s without a count of tokens: %v", say.Plural(n, "answer"), why))
+	}
+	if asked == e.T1 || ctx.Err() == nil { // else it was stopped, and another may be in its place
+		self := marks.Worker{Rank: h.Rank}
+		if h.Self != nil {
+			self = h.Self()
+		}
+		mark(j, marks.NameWindow, h.point, marks.Window{T0: &e.T0, T1: e.T1, Ended: e.Ended, GaveUp: e.GaveUp, Gone: e.Gone, Workers: []marks.Worker{self}}.Encode())
 	}
 	if err := j.Flush(); err != nil {
 		return nil, &RecordsError{Err: err}

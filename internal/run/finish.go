@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type outline struct {
 	run      result.Run
 	setups   map[int32]measure.Setup
 	ends     map[int32]marks.Window
+	crews    map[int32]marks.Crew // of points that several workers carry out
 	end      *marks.End
 	alone    time.Duration
 	found    *result.Capacity // of a search
@@ -52,6 +54,11 @@ func Finish(dir string) (*result.Run, error) {
 	case err == nil:
 		defer release()
 		rundir.RemoveTemps(dir) // of a process that was killed as it finished the run
+		if rundir.Live(dir) == nil {
+			if _, err := collect(context.Background(), dir, nil); err != nil {
+				return nil, err
+			}
+		}
 	}
 	store := memory(dir)
 	defer store.Close()
@@ -302,7 +309,7 @@ func worse(a, b result.Verdict) result.Verdict {
 
 // read makes the first pass: what was planned, and how it ended.
 func read(dir string) (*outline, error) {
-	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]marks.Window{}, last: map[int32]int64{}}
+	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]marks.Window{}, crews: map[int32]marks.Crew{}, last: map[int32]int64{}}
 	for m, err := range record.Marks(dir) {
 		if err == nil {
 			err = o.mark(m)
@@ -381,6 +388,8 @@ func (o *outline) mark(m record.Mark) (err error) {
 		return err
 	case marks.NameWindow:
 		o.ends[m.Point], err = marks.DecodeWindow(m.Data)
+	case marks.NameCrew:
+		o.crews[m.Point], err = marks.DecodeCrew(m.Data)
 	case marks.NameAlone:
 		a, err := marks.DecodeAlone(m.Data)
 		o.alone = time.Duration(a.Took)

@@ -124,6 +124,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		if err := s.hold(p.Out); err != nil {
 			return nil, err
 		}
+		if err := s.collect(ctx); err != nil {
+			return nil, err
+		}
 		if err := s.recall(); err != nil {
 			return nil, err
 		}

@@ -17,7 +17,8 @@ import (
 const (
 	NameRun      = "run"      // the run begins: [Head]
 	NamePoint    = "point"    // a point begins: [Point]
-	NameWindow   = "window"   // a point came to its end: [Window]
+	NameWindow   = "window"   // a point came to its end: [Window]; in a worker's own journal, its share did
+	NameCrew     = "crew"     // who carries a point out together: [Crew]
 	NameAlone    = "alone"    // what one request takes on an idle target: [Alone]
 	NameCapacity = "capacity" // what a search found: [Capacity]
 	NameEnd      = "end"      // the run came to its end: [End]
@@ -129,6 +130,20 @@ type Worker struct {
 	Lost         *Lost  `json:"lost"` // null: it was there to the end
 }
 
+// Crew is who carries a point out together, by rank, and where each keeps its journal: there it
+// is found if the coordinator dies.
+type Crew struct {
+	Version int      `json:"version"`
+	Run     string   `json:"run"` // what the run is called on the bus
+	Workers []Member `json:"workers"`
+}
+
+// Member is where a worker keeps its journal.
+type Member struct {
+	Host string `json:"host"`
+	Dir  string `json:"dir"`
+}
+
 // Lost is how a worker was.
 type Lost struct {
 	At    int64  `json:"at_ns"` // when it was last heard of
@@ -203,6 +218,9 @@ func (p Point) Encode() []byte { p.Version = Version; return encode(p) }
 func (w Window) Encode() []byte { w.Version = Version; return encode(w) }
 
 // Encode gives the data of the mark.
+func (c Crew) Encode() []byte { c.Version = Version; return encode(c) }
+
+// Encode gives the data of the mark.
 func (a Alone) Encode() []byte { a.Version = Version; return encode(a) }
 
 // Encode gives the data of the mark.
@@ -232,6 +250,11 @@ func DecodePoint(data []byte) (Point, error) { return decode(NamePoint, data, po
 
 // DecodeWindow reads how a point ended.
 func DecodeWindow(data []byte) (Window, error) { return decode(NameWindow, data, windowV1) }
+
+// DecodeCrew reads who carries a point out. No older program wrote it.
+func DecodeCrew(data []byte) (Crew, error) {
+	return decode(NameCrew, data, func([]byte) (c Crew, err error) { return c, errors.New("it has no version") })
+}
 
 // DecodeAlone reads what one request takes.
 func DecodeAlone(data []byte) (Alone, error) { return decode(NameAlone, data, aloneV1) }

@@ -1,0 +1,202 @@
+//go:build !nofleet && unix
+
+package fleet
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
+	"pitot/internal/fleet/bus"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+)
+
+// The coordinator dies in the middle of a load. Its workers go on while their lease lasts, here
+// to the end of the window and behind it, and keep their journals. Whoever goes on with the run
+// collects them, from this machine or from workers that wait elsewhere: the point is whole, with
+// every request of the schedule once, and nothing is sent again. Likewise where the run is
+// only finished.
+func TestCoordinatorDies(t *testing.T) {
+	for _, test := range []string{"here", "elsewhere", "finished", "too long"} {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel()
+			lease, window := "FLEET_TEST_LEASE=2500ms", time.Second
+			if test == "too long" { // for the lease
+				window = 10 * time.Second
+			}
+			var access bus.Access
+			var c *Coordinator
+			var workers []*exec.Cmd
+			if test == "elsewhere" {
+				access = server(t)
+				c = meet(t, access, 2)
+				workers = join(t, c, 2, access.URL, access.Token, lease, "FLEET_TEST_HOST=elsewhere")
+			} else {
+				c, workers = processes(t, 2, lease)
+			}
+			load := run.Load{Rate: 200, Duration: window, Stage: "curve"}
+			p := planned(t, "--rate", "200", "--duration", window.String(), "--warmup", "0s", "--seed", "7")
+			r := run.Runner{Version: version, Crew: c}
+			ctx, stop := context.WithCancel(bounded(t))
+			s, err := r.Open(ctx, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, err := s.Measure(ctx, load)
+				_, _ = s.Close(true, err)
+			}()
+			for ctx.Err() == nil { // half of the window
+				c.mu.Lock()
+				half := c.origin > 0 && clock.Now()-c.origin > 5e8 && c.members[0].home > 0
+				c.mu.Unlock()
+				if half {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			died := t.TempDir() // as a process leaves it that is killed now
+			for _, name := range []string{rundir.Journal, rundir.Config} {
+				b, err := os.ReadFile(filepath.Join(p.Out, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(died, name), b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.stop(); c.server != nil {
+				c.server.Close()
+			} else {
+				c.conn.Close()
+			}
+			again := *p
+			again.Out, again.Resume, again.SeedSet = died, true, false
+			next := run.Runner{Version: version}
+			if test == "elsewhere" {
+				to := meet(t, access, 2)
+				t.Cleanup(to.Close)
+				next.Crew = to
+			}
+			if test == "finished" || test == "too long" {
+				for end := time.Now().Add(20 * time.Second); syscall.Kill(workers[0].Process.Pid, 0) == nil || syscall.Kill(workers[1].Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatal("the workers go on")
+					}
+				}
+				got, err := run.Finish(died)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if whole := got.Points[0].Seconds.Window == 1; whole != (test == "finished") || got.Points[0].Requests.OK < 150 {
+					t.Errorf("%+v in %.4g s", got.Points[0].Requests, got.Points[0].Seconds.Window)
+				}
+			} else {
+				s, err := next.Open(bounded(t), &again)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := s.Measure(bounded(t), load)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if q := m.Requests; q.OK != q.Due || q.Due != arrivals(t, 200, 7, 1) || len(m.Workers) != 2 || m.Workers[1].Requests == 0 {
+					t.Errorf("%+v of %+v", q, m.Workers)
+				}
+				if _, err := s.Close(false, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stop()
+			<-ended
+			rows, by := sent(t, died)
+			for i := range rows { // behind the window each stopped by itself
+				if rows[i].Due < 1e9 && rows[i].ID != int64(i) || i > 0 && rows[i].ID == rows[i-1].ID {
+					t.Fatalf("row %d is of request %d", i, rows[i].ID)
+				}
+			}
+			if len(rows) < arrivals(t, 200, 7, 1) || by[0] == 0 || by[1] == 0 {
+				t.Errorf("%d rows, by worker %v", len(rows), by)
+			}
+			is := map[int64]bool{}
+			for i := range rows {
+				is[rows[i].ID] = true
+			}
+			for _, w := range workers {
+				for f := range record.Frames(w.Dir) {
+					for i := range f.Rows {
+						if !is[f.Rows[i].ID] {
+							t.Errorf("request %d was recorded, and is not in the run", f.Rows[i].ID)
+						}
+					}
+				}
+			}
+			for f, err := range record.Frames(died) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range f.Rows {
+					if r := &f.Rows[i]; r.Due < 1e9 && f.Point >= 0 && r.Outcome != record.OK {
+						t.Errorf("request %d: %v %s", r.ID, r.Outcome, r.Error)
+					}
+				}
+			}
+			if test == "elsewhere" {
+				for end := time.Now().Add(20 * time.Second); syscall.Kill(workers[0].Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatal("a worker whose journal was collected goes on")
+					}
+				}
+			}
+		})
+	}
+}
+
+// meet is a coordinator of workers elsewhere, at a server that is being started.
+func meet(t *testing.T, access bus.Access, n int) *Coordinator {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c, err := listen(version, n, access, false, func(string) {})
+		if err == nil {
+			c.where = "pitot worker"
+			return c
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// server is a NATS server as one of a user's.
+func server(t *testing.T) bus.Access {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, token := l.Addr().String(), "a-token-of-the-cluster"
+	l.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := exec.Command(self)
+	s.Dir, s.Env = t.TempDir(), append(os.Environ(), "FLEET_TEST_SERVE="+at, plan.TokenVariable+"="+token)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
+	return bus.Access{URL: "nats://" + strings.TrimPrefix(at, "nats://"), Token: token}
+}

@@ -195,6 +195,8 @@ type Expected struct {
 	TTFTPct float64 `json:"ttft_pct"`
 	Of      string  `json:"of"`                         // kind of systems; "" where none was measured
 	Kernels bool    `json:"kernels_measured,omitempty"` // where none was: at least the accelerator's kernels were
+	// Lockstep says that it is of engines that share experts, and so take their steps together.
+	Lockstep bool `json:"lock_step,omitempty"`
 }
 
 // Choose finds out what carries what is wanted, and for how much. Errors are the user's.
@@ -712,6 +714,18 @@ func errorOf(c *Candidate) Expected {
 	return x
 }
 
+// inLockstep is how far off the twin was of engines that share experts. None of vLLM's was measured
+// apart; of TensorRT-LLM's, which let prompts wait until all have one and exchange tokens otherwise, it has
+// TPOT at +109 % where prompts are long, and TTFT at −85 %, under a sixth
+// (`go run ./bench/silicon -lockstep compare DIR`).
+var inLockstep = Expected{TPOTPct: 109, TTFTPct: 567, Lockstep: true}
+
+// lockstep says that an option's engines share experts: started as one server they do.
+func (o *Option) lockstep() bool {
+	d := o.candidate.Deployment
+	return o.Engines > 1 && o.InOneMachine() && d.ExpertParallel && d.Model.Experts > 0
+}
+
 // price is what carries the wanted rate costs in an hour, of engines that carry so much
 // each; where no rate is wanted, what a request of each second does.
 func (r *race) price(c *Candidate, each float64) float64 {
@@ -758,6 +772,13 @@ func (r *race) option(c *Candidate, g *group) Option {
 		candidate: c, group: g,
 	}
 	r.count(&o, max(r.engines(rate), r.sureOf(&o)))
+	if o.lockstep() {
+		among := *g
+		among.error = inLockstep
+		o.group, o.Error = &among, among.error
+		o.Interval = r.interval(c, &among, 0.8)
+		r.count(&o, max(o.Engines, r.sureOf(&o)))
+	}
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
 			_, times := x.worst()

@@ -259,3 +259,31 @@ func TestAsFlags(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLockstep: engines that share experts are expected to be as far off as was seen of such, and
+// those of several machines, which share none, are not simulated as if they did.
+func TestLockstep(t *testing.T) {
+	w := wanted(t, "p95 ttft<1s", 500, "h100")
+	w.Model, w.Settings = "qwen3-30b-a3b", []Set{{"enable_expert_parallel", "true"}, {"max_num_seqs", "32"}, {"max_num_batched_tokens", "2048"}}
+	w.Offers[0].Most = 2
+	sawTogether, sawApart := false, false
+	for _, rate := range []float64{300, 600} {
+		w.Rate = rate
+		for _, o := range choice(t, w).Options {
+			together := o.Engines > 1 && o.GPUs <= 2
+			if o.Error.Lockstep != together {
+				t.Errorf("%d engines of %d GPUs: %+v", o.Engines, o.TensorParallel, o.Error)
+			}
+			if apart := o.GPUs > 2; apart && o.Engines > 1 {
+				sawApart = true
+				if o.Whole != nil {
+					t.Errorf("%d engines of several machines were put together", o.Engines)
+				}
+			}
+			sawTogether = sawTogether || together
+		}
+	}
+	if !sawApart || !sawTogether {
+		t.Error(sawApart, sawTogether)
+	}
+}

@@ -148,9 +148,12 @@ func (r *race) makeSure(ctx context.Context, o *Option) error {
 }
 
 // whole serves the wanted rate by n engines of an option; nil where so many requests as
-// fill them are more than are simulated.
+// fill them are more than are simulated, or the twin cannot put them together.
 func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
+	if n > 1 && c.Deployment.ExpertParallel && c.Deployment.Model.Experts > 0 && r.wanted.router(c.Offer, c.Engine, c.TensorParallel, n) != "" {
+		return nil, nil // of servers apart, each with all experts, there is no such twin
+	}
 	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
 	d, err := deploy.Parse(w.Spec)
 	if err != nil {

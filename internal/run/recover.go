@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"maps"
@@ -52,11 +53,42 @@ type trace struct {
 	chunks              int32
 }
 
-// gather makes a pass over the records of one point. The store has what may not
-// fit into memory.
-// worker is whose records of it, [everyone] for all.
-func gather(dir string, point, worker int32, store *spill.Store) *remains {
-	m := &remains{traces: map[int64]trace{}, stream: true, highest: -1, dues: spill.NewSorted(store, spill.Codec[known]{
+// gather makes a pass over the records of one point. It gives what is left of each worker that
+// is asked for, or of all together for [everyone]. The store has what may not fit into memory.
+func gather(dir string, point int32, workers []int32, store *spill.Store) []*remains {
+	var all []*remains
+	at := map[int32]*record.Join[trace]{}
+	requests := make([]record.Join[trace], len(workers))
+	for i, worker := range workers {
+		m := newRemains(store)
+		requests[i] = record.Join[trace]{
+			Chunk: (*trace).chunk,
+			Row:   func(r *record.Row, _ *trace) { m.row(r) },
+			Reset: func(t *trace) { *t = trace{} },
+		}
+		all, at[worker] = append(all, m), &requests[i]
+	}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			break // what can be read counts
+		}
+		if of := cmp.Or(at[f.Worker], at[everyone]); f.Point == point && of != nil {
+			of.Add(&f)
+		}
+	}
+	for i, m := range all {
+		for id, t := range requests[i].Open() {
+			if id >= 0 && id < maxID {
+				m.traces[id] = *t
+				m.highest = max(m.highest, id)
+			}
+		}
+	}
+	return all
+}
+
+func newRemains(store *spill.Store) *remains {
+	return &remains{traces: map[int64]trace{}, stream: true, highest: -1, dues: spill.NewSorted(store, spill.Codec[known]{
 		Key:    func(k *known) (int64, int64) { return k.id, 0 },
 		Append: func(to []byte, k *known) []byte { return binary.AppendVarint(binary.AppendVarint(to, k.id), k.due) },
 		Decode: func(from []byte, k *known) int {
@@ -70,26 +102,6 @@ func gather(dir string, point, worker int32, store *spill.Store) *remains {
 		},
 		Most: 2 * binary.MaxVarintLen64,
 	})}
-	requests := record.Join[trace]{
-		Chunk: (*trace).chunk,
-		Row:   func(r *record.Row, _ *trace) { m.row(r) },
-		Reset: func(t *trace) { *t = trace{} },
-	}
-	for f, err := range record.Frames(dir) {
-		if err != nil {
-			break // what can be read counts
-		}
-		if f.Point == point && (worker == everyone || f.Worker == worker) {
-			requests.Add(&f)
-		}
-	}
-	for id, t := range requests.Open() {
-		if id >= 0 && id < maxID {
-			m.traces[id] = *t
-			m.highest = max(m.highest, id)
-		}
-	}
-	return m
 }
 
 // everyone stands for all workers.
@@ -190,43 +202,53 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 	for point, s := range o.setups {
 		w, over := o.ends[point]
 		damaged, lost := o.damaged(point)
-		// made makes rows of what is left of a worker's records.
-		made := func(worker int32, rows func(m *remains) []record.Row) {
-			m := gather(dir, point, worker, store)
-			f := record.Frame{Point: point, Rows: rows(m)}
-			if worker != everyone {
-				f.Worker = worker
+		// made makes rows of what is left of workers' records, with each worker's number.
+		made := func(workers []int32, rows func(worker int32, m *remains) []record.Row) {
+			for i, m := range gather(dir, point, workers, store) {
+				f := record.Frame{Point: point, Rows: rows(workers[i], m)}
+				if workers[i] != everyone {
+					f.Worker = workers[i]
+				}
+				left[point] = append(left[point], f)
+				m.dues.Free()
 			}
-			left[point] = append(left[point], f)
-			m.dues.Free()
 		}
+		all := []int32{everyone}
 		switch {
 		case over:
 			s = ended(s, w)
 			if damaged {
-				made(everyone, func(m *remains) []record.Row { return m.lostRows(point, s, o.run.Seed, o.last[point], lost) })
+				made(all, func(_ int32, m *remains) []record.Row {
+					return m.lostRows(point, s, o.run.Seed, o.last[point], lost)
+				})
 				break
 			}
+			var gone []int32
 			for i, x := range w.Workers {
 				if x.Lost != nil {
-					made(int32(i), func(m *remains) []record.Row {
-						return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, i, len(w.Workers)), x.Lost.At)
-					})
+					gone = append(gone, int32(i))
 				}
 			}
-		case s.Sharing > 1 && !damaged:
-			t1 := int64(load.Never)
-			for i := range s.Sharing {
-				made(int32(i), func(m *remains) (rows []record.Row) {
-					var end int64
-					rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, i, s.Sharing))
-					t1 = min(t1, end)
-					return rows
+			if len(gone) > 0 {
+				made(gone, func(i int32, m *remains) []record.Row {
+					return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, int(i), len(w.Workers)), w.Workers[i].Lost.At)
 				})
 			}
+		case s.Sharing > 1 && !damaged:
+			var workers []int32
+			for i := range s.Sharing {
+				workers = append(workers, int32(i))
+			}
+			t1 := int64(load.Never)
+			made(workers, func(i int32, m *remains) (rows []record.Row) {
+				var end int64
+				rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, int(i), s.Sharing))
+				t1 = min(t1, end)
+				return rows
+			})
 			s.T1 = t1
 		default:
-			made(everyone, func(m *remains) (rows []record.Row) {
+			made(all, func(_ int32, m *remains) (rows []record.Row) {
 				rows, s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost, func(int64) bool { return true })
 				return rows
 			})

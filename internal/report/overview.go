@@ -248,7 +248,10 @@ func bestOf(c *result.Capacity) (parts []string) {
 	if c.Bracket != nil {
 		most = c.Bracket[1]
 	}
+	least := knownAbove(c)
 	switch {
+	case least != nil:
+		parts = append(parts, sure("capacity at least "+load(*least)))
 	case c.Load != nil && c.Bounds == nil:
 		parts = append(parts, "capacity at least "+load(*c.Load)+", verified")
 	case c.Load != nil:
@@ -257,7 +260,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
 		s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*c.Estimate), say.Quantity(c.CI95[0]), load(c.CI95[1]))
-		if c.Load == nil {
+		if c.Load == nil && least == nil {
 			s = "capacity not verified: " + s
 		}
 		parts = append(parts, s)
@@ -272,7 +275,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 		case b[1] != nil:
 			parts = append(parts, sure("capacity taken to be below "+load(*b[1])))
 		}
-	case most != nil && c.Load != nil:
+	case most != nil && (c.Load != nil || least != nil):
 		parts = append(parts, sure("at most "+load(*most)))
 	case most != nil:
 		parts = append(parts, sure("capacity at most "+load(*most)))
@@ -284,6 +287,15 @@ func bestOf(c *result.Capacity) (parts []string) {
 		}
 	}
 	return parts
+}
+
+// knownAbove is a load that is known to be within by all windows together, where it is above
+// what was verified by a look of its own; nil where none is.
+func knownAbove(c *result.Capacity) *float64 {
+	if c.Bounds == nil || c.Bracket == nil || c.Bracket[0] == nil || c.Load != nil && *c.Bracket[0] <= *c.Load {
+		return nil
+	}
+	return c.Bracket[0]
 }
 
 // quietest is the highest load below all violations at which none was seen: what was

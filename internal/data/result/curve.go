@@ -137,7 +137,8 @@ type Capacity struct {
 	USDPerMGoodOutput *float64  `json:"usd_per_m_good_output,omitempty"`
 	Cost              *Quoted   `json:"cost,omitempty"` // what Load costs, with headroom and without
 	Forecast          *Forecast `json:"forecast,omitempty"`
-	// Bracket is the load that was verified, and one above the capacity: Bounds says how
+	// Bracket is the load that was verified, or a higher one that windows which were counted show
+	// to be within, and one above the capacity: Bounds says how
 	// sure they are. Programs before it wrote the highest load that seemed to hold and the
 	// lowest that did not, which are bounds of no level.
 	Bracket   *[2]*float64    `json:"bracket"`

@@ -51,18 +51,28 @@ func blocksPhi(blocks []int, n int) float64 {
 // widestPhi is the larger one of the blocks as they are and in pairs, each with what t
 // has over the normal distribution for so few.
 func widestPhi(blocks []int, n int, level float64) float64 {
-	pairs := make([]int, len(blocks)/2)
-	for i := range pairs {
-		pairs[i] = blocks[2*i] + blocks[2*i+1]
-	}
 	phi := 1.0
-	for _, b := range [][]int{blocks, pairs} {
+	for _, b := range [][]int{blocks, inPairs(blocks)} {
 		if len(b) > 2 {
 			t := stat.StudentQuantile(level, float64(len(b)-1)) / stat.NormalQuantile(level)
 			phi = max(phi, t*t*blocksPhi(b, n))
 		}
 	}
 	return phi
+}
+
+// blocksAndPairsPhi is the larger one of the blocks as they are and in pairs.
+func blocksAndPairsPhi(blocks []int, n int) float64 {
+	return max(blocksPhi(blocks, n), blocksPhi(inPairs(blocks), n))
+}
+
+// inPairs takes neighbouring blocks together.
+func inPairs(blocks []int) []int {
+	pairs := make([]int, len(blocks)/2)
+	for i := range pairs {
+		pairs[i] = blocks[2*i] + blocks[2*i+1]
+	}
+	return pairs
 }
 
 // half is the level of each of two bounds that hold together at the search's.
@@ -118,9 +128,9 @@ func (f *search) violatedAt(load float64) bool {
 
 // metUpTo is the highest load at which a claim holds by the windows there and above alone,
 // whatever the curve between them: where fewer violate above, no more do there. A load is
-// asked by the windows not far above it, and by all above it, each at half the chance of an
-// error: the first tell more of a claim that is reached soon, the others of one that is not,
-// where a burst in one window is made up for by many windows without. The
+// asked by the windows next above it, by more of them and by all, each with its part of the
+// chance of an error: the first tell more of a claim that is reached soon, the others of one
+// that is not, where a burst in one window is made up for by many windows without. The
 // loads are asked from the lightest up, and the first that does not tell ends it: so the
 // chance of naming one that is too high is that of a single test. 0 if none tells. It takes
 // as many requests as are counted: with those of a budget on a server some windows have none
@@ -131,7 +141,7 @@ func (f *search) metUpTo(claim int) (load float64) {
 	})
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
 	for i := range steps {
-		if !f.metIn(steps[i:], claim, f.leastVerify(steps[i].Load)) && !f.metIn(steps[i:], claim, math.MaxInt) {
+		if !f.metIn(steps[i:], claim) {
 			break
 		}
 		load = steps[i].Load
@@ -139,20 +149,61 @@ func (f *search) metUpTo(claim int) (load float64) {
 	return load
 }
 
-// metIn says that a claim holds by the first of some windows: those of the first load, and
-// more until so many requests came due in them.
-func (f *search) metIn(steps []Step, claim, requests int) bool {
-	level := 1 - (1-f.half())/2/float64(len(f.cfg.claims()))
-	bad, n, phi := 0, 0, 1.0
+// metPools are how many times the requests that a look takes at least are taken together.
+var metPools = []float64{1, 4, 16, math.Inf(1)}
+
+// metIn says that a claim holds at the first of some loads, by as many of the windows from
+// there on as one of metPools has.
+func (f *search) metIn(steps []Step, claim int) bool {
+	alpha := (1 - f.half()) / float64(len(metPools)*len(f.cfg.claims()))
+	least, phi := f.leastVerify(steps[0].Load), max(f.phiAbove(steps, claim), f.unseen())
+	bad, n, pool := 0, 0, 0
 	for i := range steps {
-		if n >= requests && steps[i].Load > steps[0].Load {
+		bad, n = bad+steps[i].Seen.violations(claim), n+steps[i].Seen.due(claim)
+		last := i == len(steps)-1
+		if n < least || !last && (steps[i+1].Load == steps[0].Load || float64(n) < metPools[pool]*float64(least)) {
+			continue
+		}
+		if stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Hi <= f.cfg.eps(claim) {
+			return true
+		}
+		for pool < len(metPools)-1 && float64(n) >= metPools[pool]*float64(least) {
+			pool++
+		}
+	}
+	return false
+}
+
+// phiAbove is how much more a claim's violations vary from block to block than independent
+// ones, by the windows from the first of some loads to not far above it: of those that have
+// more of them it counts more, and of those far beyond the limit nothing.
+func (f *search) phiAbove(steps []Step, claim int) float64 {
+	sum, weight := 0., 0.
+	for i := range steps {
+		s := &steps[i].Seen
+		if steps[i].Load > steps[0].Load*math.Exp(bursty) {
 			break
 		}
-		s := &steps[i].Seen
-		bad, n = bad+s.violations(claim), n+s.due(claim)
-		phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), level))
+		if s.share(claim) > odds(f.cfg.eps(claim), pointless) {
+			continue
+		}
+		v := float64(s.violations(claim))
+		sum, weight = sum+v*blocksAndPairsPhi(s.blocks(claim), s.due(claim)), weight+v
 	}
-	return n >= f.leastVerify(steps[0].Load) && stat.ClopperPearson(bad, n, phi*f.unseen(), stat.OneSided(level)).Hi <= f.cfg.eps(claim)
+	return max(lowPhi, sum/max(weight, 1))
+}
+
+// metByAll is up to where all claims are known to hold by windows that are counted, 0 where
+// they are not.
+func (f *search) metByAll() float64 {
+	if !f.cfg.Count {
+		return 0
+	}
+	least := math.Inf(1)
+	for _, claim := range f.cfg.claims() {
+		least = min(least, f.metUpTo(claim))
+	}
+	return least
 }
 
 // outgrown is the lowest load that is above what is served: two windows up to it, from

@@ -228,8 +228,9 @@ type Capacity struct {
 	Verified Verification
 	// AtLeast and AtMost hold the capacity together at FindConfig.Level, each by
 	// itself at half of what that leaves out. Both are 0 where they are not known.
-	// The first is Quote; the second the upper end of Interval or, where there is
-	// none, a load that was measured and refuted.
+	// The first is Quote, or a load up to which windows that are counted show by themselves that
+	// all claims hold; the second the upper end of Interval or, where there is none, a load that
+	// was measured and refuted.
 	AtLeast, AtMost float64
 	Floor           FloorOf // why no load meets the SLO
 	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
@@ -601,12 +602,14 @@ func (f *search) conclude() Capacity {
 	if f.cfg.Twin != nil && f.cap.Replayed == nil && !f.cfg.Closed {
 		f.cap.Replayed = &Replayed{Reason: "no loads were fitted"}
 	}
-	f.cap.AtLeast, f.cap.AtMost = f.cap.Quote, f.cap.Interval.Hi
+	f.cap.AtLeast, f.cap.AtMost = max(f.cap.Quote, f.metByAll()), f.cap.Interval.Hi
 	switch {
 	case f.cap.Floor.Lower > 0:
 		f.cap.AtMost = 0
 	case f.cap.Estimate == 0:
-		f.cap.AtMost = f.refuted()
+		if f.cap.AtMost = f.refuted(); f.cap.AtMost > 0 && f.cap.AtLeast >= f.cap.AtMost { // they contradict each other
+			f.cap.AtLeast = f.cap.Quote
+		}
 	}
 	invalid := f.invalid()
 	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
@@ -617,11 +620,15 @@ func (f *search) conclude() Capacity {
 	return f.cap
 }
 
-// within narrows the interval of a budget of requests to what was verified and refuted
-// besides: single loads, which need no curve between them.
+// within narrows the interval to what was verified and refuted besides: single loads, which
+// need no curve between them.
 func (f *search) within() {
 	c := &f.cap
-	if c.Estimate == 0 || f.cfg.Count || c.Launches > 1 {
+	if c.Estimate == 0 || c.Launches > 1 {
+		return
+	}
+	if f.cfg.Count {
+		f.withinCounted()
 		return
 	}
 	if c.Quote > c.Estimate { // a load that was looked at for long speaks against the curve
@@ -640,6 +647,26 @@ func (f *search) within() {
 	if r := c.Replayed; r != nil && r.Alone.Reason == "" && r.Alone.Load > c.Quote {
 		narrow(&r.Alone.Interval, r.Alone.Load)
 	}
+}
+
+// withinCounted is the same where windows are counted: many requests tell at each load by
+// themselves. Where violations rise so steeply that only a window or two have any there is
+// no curve to speak of, and the estimate is in the middle of what the loads leave open.
+func (f *search) withinCounted() {
+	c := &f.cap
+	least, above := max(c.Quote, f.metByAll()), f.refuted()
+	if above > 0 && above <= least { // they contradict each other: neither is believed
+		return
+	}
+	c.Interval.Lo = max(c.Interval.Lo, min(least, c.Interval.Hi))
+	if above > 0 {
+		c.Interval.Hi = max(c.Interval.Lo, min(c.Interval.Hi, above))
+	}
+	if c.Estimate < c.Interval.Lo || c.Estimate > c.Interval.Hi {
+		c.Estimate = math.Sqrt(c.Interval.Lo * c.Interval.Hi)
+	}
+	c.Lower = max(c.Lower, least)
+	c.Margin = 1 - c.Lower/c.Estimate
 }
 
 // invalid says that there is no estimate for want of windows that count, "" where that is

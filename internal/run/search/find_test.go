@@ -321,6 +321,29 @@ func TestFindBesideARareLimit(t *testing.T) {
 	}
 }
 
+// Where windows are counted a load is known to be within by all of them together, wherever the
+// curve lies. That is too high as seldom as is said, however slowly violations rise.
+func TestCountedWindowsTellUpToWhereALimitHolds(t *testing.T) {
+	for slope, mostly := range map[float64]int{4: 8, 150: 18} {
+		tooHigh, known := 0, 0
+		for r := range 20 {
+			c := search80k()
+			c.Count, c.Seed, c.Budget = true, uint64(r), Budget{Requests: 150_000}
+			of := truthAt(37)
+			of.slope, of.rng = slope, rand.New(rand.NewPCG(5, uint64(r)))
+			got, err := Find(t.Context(), c, of.probe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			count(&tooHigh, got.AtLeast > 37)
+			count(&known, got.AtLeast > 37/2)
+		}
+		if tooHigh > 2 || known < mostly { // 2.5 % of 20 is none
+			t.Errorf("slope %v: of 20 bounds %d are too high and %d over half of it", slope, tooHigh, known)
+		}
+	}
+}
+
 // A window that was ended for what it showed is far beyond the limit, though more requests came
 // due in it than were asked for, so that their share is smaller.
 func TestBracketBelievesWhatEndedAWindow(t *testing.T) {

@@ -1,0 +1,30 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/result"
+)
+
+// The first line has the highest load that is known to be within: what all windows tell, where
+// that is above the one that was looked at by itself, and only the latter is called verified.
+func TestBestBoundComesFirst(t *testing.T) {
+	verified, met, most, estimate := 1.29, 1.86, 2.48, 2.32
+	bounds := &result.Bounds{Level: 0.95}
+	for _, c := range []struct {
+		name string
+		of   result.Capacity
+		want string
+	}{
+		{"a look of its own", result.Capacity{Load: &met, Bracket: &[2]*float64{&met, &most}}, "capacity at least 1.86/s (95 %), verified · at most 2.48/s (95 %)"},
+		{"all windows", result.Capacity{Load: &verified, Bracket: &[2]*float64{&met, &most}}, "capacity at least 1.86/s (95 %) · at most 2.48/s (95 %)"},
+		{"all windows, no look", result.Capacity{Bracket: &[2]*float64{&met, nil}, Estimate: &estimate, CI95: &[2]float64{2.16, 2.48}}, "capacity at least 1.86/s (95 %) · estimate 2.32/s, 95 % interval 2.16 to 2.48/s"},
+		{"neither", result.Capacity{Bracket: &[2]*float64{nil, &most}}, "capacity at most 2.48/s (95 %)"},
+	} {
+		c.of.Over, c.of.Bounds = result.OverRate, bounds
+		if got := strings.Join(bestOf(&c.of), " · "); got != c.want {
+			t.Errorf("%s: %q, not %q", c.name, got, c.want)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type system struct {
 	measure   func(p search.Probe, seed uint64) counted
 	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
 	sessions  search.Sessions
+	traffic   search.Traffic // the zero one is the usual
 }
 
 // counted is what one load did to the requests of its window, in order of
@@ -66,7 +67,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, nil, search.Sessions{}}
+	}, nil, search.Sessions{}, search.Traffic{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -92,7 +93,8 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.fails > 0 {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{},
+		search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals}}
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {

@@ -37,7 +37,7 @@ type Searcher struct {
 	probed  []Probed // by probe
 
 	died     error   // the target answered nothing at all
-	served   float64 // requests per second, at the last load
+	served   float64 // requests per second, at most so far
 	forecast *result.Forecast
 	work     float64 // that simulating took, of so many requests
 	sent     int
@@ -161,7 +161,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		s.died = s.wentAway(p.Load, &m.Point)
 	}
 	if r := m.Throughput.RequestsPerS; r != nil {
-		s.served = *r
+		s.served = max(s.served, *r)
 	}
 	s.note(&seen)
 	s.view.ShowLine(s.line(p, &seen))

@@ -7,15 +7,20 @@ import (
 
 const (
 	lightRequests   = 50 // at about one request at a time, if these take no more than lightShare
-	fewestLight     = 25 // else
-	lightShare      = 0.1
+	fewestLight     = 8  // else as many as that pays, and so many at least
+	lightShare      = 0.03
+	lightWarmup     = 2   // residence times: there is no queue that has to settle
 	bracketRequests = 500 // of a probe of the bracket, at most
 	bracketShare    = 1.0 / 60
 	bracketWindow   = 15 // residence times of such a probe, if fewer requests
 	bracketWarmup   = 5  // and of its warm-up: means are settled by then, and it claims nothing
-	bisections      = 3  // that narrow the bracket from a factor of 2 to 9 %
-	maxDoublings    = 30
-	maxHalvings     = 4
+	// Where a budget of time is less than hasty times what a request takes, the load is
+	// quadrupled and not doubled: a bound above is an answer, and there is time for no other.
+	hasty, strides = 100, 4
+	hastyWarmup    = 3 // of a budget of time, most of which would go into warm-ups else
+	bisections     = 3 // that narrow the bracket from a factor of 2 to 9 %
+	maxDoublings   = 30
+	maxHalvings    = 4
 	// saturated is how many times as long as a request alone requests may
 	// take, without violating a limit, before the load counts as too high.
 	saturated = 20
@@ -56,7 +61,7 @@ func (f *search) bracket() bool {
 			break
 		}
 		f.lo = load
-		next := f.whole(2 * load)
+		next := f.whole(f.stride() * load)
 		if next == load {
 			return f.holdsAtMost(load)
 		}
@@ -66,7 +71,7 @@ func (f *search) bracket() bool {
 		f.cap.Reason = "the limits hold at every load tried"
 		return false
 	}
-	times := bisections
+	times := bisections + int(f.stride())/strides
 	if f.cfg.along() { // a staircase costs less than a bisection
 		times--
 	}
@@ -88,28 +93,47 @@ func (f *search) bracket() bool {
 	return !f.unviolated()
 }
 
+// stride is by how much the load rises while no limit is violated.
+func (f *search) stride() float64 {
+	if b := f.cfg.Budget.Seconds; b > 0 && b < hasty*f.residence {
+		return strides
+	}
+	return 2
+}
+
 // bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
 	most := min(bracketRequests, f.total(load)*bracketShare)
 	return max(f.lightRequests(load), int(min(most, bracketWindow*f.rate(load)*f.residenceAt(load))))
 }
 
-// lightRequests of a light load: half as many where they take much of a budget of time. One
-// violation among so many is still not far beyond a limit on a p99.
+// lightRequests of a light load: fewer where they take much of a budget of time.
 func (f *search) lightRequests(load float64) int {
-	if b := f.cfg.Budget.Seconds; b > 0 && f.seconds(load, lightRequests) > lightShare*b {
-		return fewestLight
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		return min(lightRequests, max(fewestLight, int(lightShare*b*f.rate(load))))
 	}
 	return lightRequests
 }
 
+// roughWarmup is the warm-up of a probe that only shows the way, in residence times.
+func (f *search) roughWarmup(stage string) float64 {
+	switch {
+	case f.cfg.Budget.Seconds == 0:
+		return bracketWarmup
+	case stage == Light:
+		return lightWarmup
+	}
+	return hastyWarmup
+}
+
 // tryBracket measures a load if the budget pays it.
 func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
-	p := Probe{Load: load, Requests: n, Residences: bracketWarmup, Stage: stage, Counted: f.costly(load, n, bracketWarmup)}
+	warmup := f.roughWarmup(stage)
+	p := Probe{Load: load, Requests: n, Residences: warmup, Stage: stage, Counted: f.costly(load, n, warmup)}
 	if p.Counted {
 		p.Decided = func(violations []int, left int) bool { return f.decided(violations, left, n) }
 	}
-	if f.affordProbe(&p, 0) < n {
+	if f.requestsOf(&p, 0) < n {
 		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}

@@ -72,20 +72,23 @@ func (f *search) seconds(load float64, requests int) float64 {
 	return (Warmup+Drain)*f.memoryAt(load) + float64(requests)/f.rate(load)
 }
 
-// afford is how many requests the budget pays at each of the loads, with a
-// share of the whole budget left over.
-func (f *search) afford(loads []float64, spare float64) int {
-	return f.affordAt(f.work(), loads, spare)
+// requestsAt is how many requests the budget pays at each of the loads, with a share of the
+// whole budget left over.
+func (f *search) requestsAt(loads []float64, spare float64) int {
+	return f.paid(f.work(), loads, spare)
 }
 
-// affordProbe is how many requests the budget pays of a probe, with a share of the whole
-// left over.
-func (f *search) affordProbe(p *Probe, spare float64) int {
+// requestsOf is how many it pays of a probe.
+func (f *search) requestsOf(p *Probe, spare float64) int {
 	each := f.work()
 	if p.Counted {
 		each *= CountedWork
 	}
-	return f.affordAt(each, []float64{p.Load}, spare)
+	warmup := p.Residences
+	if warmup == 0 || f.cfg.Budget.Seconds == 0 {
+		warmup = Warmup
+	}
+	return f.paidAfter(warmup, each, []float64{p.Load}, spare)
 }
 
 // looking is a long look at a load, of all requests that the budget pays: counted where
@@ -93,9 +96,9 @@ func (f *search) affordProbe(p *Probe, spare float64) int {
 func (f *search) looking(load float64) Probe {
 	p := Probe{Load: load, Stage: Verifying, Counted: f.cfg.Count}
 	if p.Counted {
-		p.Requests = f.affordProbe(&p, shownShare)
+		p.Requests = f.requestsOf(&p, shownShare)
 	} else {
-		p.Requests = f.affordProbe(&p, 0)
+		p.Requests = f.requestsOf(&p, 0)
 	}
 	return p
 }
@@ -131,12 +134,12 @@ const overLimit, overRequests = 1.1, 100
 // be by the violations seen before the loads that are fitted.
 const lowerStill = 0.75
 
-// affordMain is the same of the loads that are fitted.
-func (f *search) affordMain(loads []float64) int {
+// requestsOfMain is how many it pays at each of the loads that are fitted.
+func (f *search) requestsOfMain(loads []float64) int {
 	if f.cfg.Count {
-		return f.affordAt(f.counting(), loads, spareCounted)
+		return f.paid(f.counting(), loads, spareCounted)
 	}
-	return f.afford(loads, max(spareVerify, f.spareLow()))
+	return f.requestsAt(loads, max(spareVerify, f.spareLow()))
 }
 
 // spareLow is the share of the budget that a look far below the limit takes. The loads that
@@ -170,8 +173,13 @@ func (f *search) costly(load float64, requests int, residences float64) bool {
 // take to be recorded.
 const recordedShare = 0.02
 
-// affordAt is for requests of so much work each.
-func (f *search) affordAt(each float64, loads []float64, spare float64) int {
+// paid is how many requests of so much work each the budget pays at each of the loads.
+func (f *search) paid(each float64, loads []float64, spare float64) int {
+	return f.paidAfter(Warmup, each, loads, spare)
+}
+
+// paidAfter is the same where each load has a warm-up of so many residence times.
+func (f *search) paidAfter(warmup, each float64, loads []float64, spare float64) int {
 	n := math.Inf(1)
 	if b := f.cfg.Budget.Requests; b > 0 {
 		n = (float64(b)*(1-spare) - float64(f.cap.Requests)) / float64(len(loads))
@@ -179,7 +187,7 @@ func (f *search) affordAt(each float64, loads []float64, spare float64) int {
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
 		for _, load := range loads {
-			left -= f.seconds(load, 0)
+			left -= (warmup + Drain) * f.memoryAt(load)
 			each += 1 / f.rate(load)
 		}
 		n = min(n, left/each)
@@ -315,50 +323,78 @@ func (t Traffic) spread() float64 {
 
 const usualAllowed, mostSpread = 0.01, 3.
 
-// halfWidth of the interval is about √(2² + (perRequest/√n)²) percent with n requests: the
+// halfWidth of the interval is about √(2² + (c·perRequest/√n)²) percent with n requests: the
 // first is the model's own error (stat.ModelError), the second what `go run ./bench/stat
 // -only find` shows of M/G/32, whose violations rise as steeply as those of most, by as
-// much wider as the traffic makes it. With fewer than fewRequests it is what `-only bounds`
-// shows of nearly all systems, however little varies: a third of the capacity at 3,000.
+// much wider as the traffic makes it. Of few requests c is up to 2: half of them show the way,
+// and what they leave open of the curve enters. With fewer than fewRequests it is what `-only
+// bounds` shows of nearly all systems, however little varies: a third of the capacity at 3,000.
 func (t Traffic) halfWidth(requests float64) float64 {
-	half := t.spread() * perRequest / math.Sqrt(requests)
+	half := t.spread() * perRequest / math.Sqrt(requests) * (1 + halfKnown/(halfKnown+requests))
 	if requests < fewRequests {
 		half = max(half, fewPerRequest/math.Sqrt(requests))
 	}
 	return math.Hypot(ownError, half)
 }
 
+// requestsFor is how many requests such an interval takes.
+func (t Traffic) requestsFor(halfWidth float64) float64 {
+	lo, hi := float64(ClaimRequests), 1e9
+	for hi/lo > 1.001 {
+		if n := math.Sqrt(lo * hi); t.halfWidth(n) > halfWidth {
+			lo = n
+		} else {
+			hi = n
+		}
+	}
+	return hi
+}
+
 const (
 	ownError, perRequest       = 0.02, 17.3
 	fewRequests, fewPerRequest = 10_000, 20.
+	halfKnown                  = 8_000.
+	// timeTelling is the share of a budget of time, but for warm-ups, in which windows tell of
+	// the limit: the bracket and the look at a lower load have theirs. With it and halfKnown
+	// four of five forecasts are kept on the systems that constants are chosen on (`-only timed`).
+	timeTelling = 0.6
+	// fewestInTime is how many such requests an interval takes mostly: the shorter windows are,
+	// the fewer of them are fitted.
+	fewestInTime = 4_500
+	// Where about one request is under way at the capacity there is a queue for a single
+	// server, whose violations rise slowly with the load: its interval is fewSeats times as wide.
+	fewSeats = 2
 )
 
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
 // requests a second (0 if there is none). Ask it before the start.
 func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
-	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t)
+	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t, 1)
 }
 
 // ForecastNear is the same when the capacity is roughly known: rate is about it, and
 // residence how long a request takes there.
 func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
-	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t)
+	wider := 1.
+	if rate*residence < loaded {
+		wider = fewSeats
+	}
+	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t, wider)
 }
 
-// forecast is for so many seconds that are no windows.
-func forecast(overhead, rate float64, b Budget, t Traffic) Outlook {
+// forecast is for so many seconds that are no windows, and intervals so much wider than the
+// traffic makes them.
+func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
 	o := Outlook{Budget: b}
-	each := t.spread() * perRequest
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
-		n := max(ClaimRequests, each*each/(goal*goal-ownError*ownError))
-		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(n/5000)) * 5000}
+		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(t.requestsFor(goal/wider)/5000)) * 5000}
 		if rate > 0 {
-			p.Seconds = overhead + float64(p.Requests)/rate
+			p.Seconds = overhead + float64(p.Requests)/rate/timeTelling
 		}
 		o.Precisions = append(o.Precisions, p)
 	}
-	n := math.Inf(1)
+	n, least := math.Inf(1), float64(ClaimRequests)
 	if b.Requests > 0 {
 		n = float64(b.Requests)
 	}
@@ -366,12 +402,12 @@ func forecast(overhead, rate float64, b Budget, t Traffic) Outlook {
 		if !(rate > 0) {
 			return o
 		}
-		n = min(n, max(1, (b.Seconds-overhead)*rate))
+		n, least = min(n, max(1, (b.Seconds-overhead)*rate*timeTelling)), fewestInTime
 	}
 	if !math.IsInf(n, 1) {
 		o.Requests = int(n)
-		if n >= ClaimRequests {
-			o.HalfWidth = t.halfWidth(n)
+		if n >= least {
+			o.HalfWidth = wider * t.halfWidth(n)
 		}
 	}
 	return o

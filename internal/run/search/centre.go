@@ -42,19 +42,18 @@ func (f *search) centre() bool {
 	for round := range maxRounds {
 		width := f.width(f.centred)
 		loads := f.staircase(width)
-		if f.affordAt(f.counting(), loads, spareMain+spareVerify) < n {
+		if f.paid(f.counting(), loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
 			}
-			most := f.affordAt(f.counting(), loads, spareVerify) / 2
+			most := f.paid(f.counting(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
 				if most = min(most, max(n, int(f.around(f.centred)/4))); !f.cfg.along() {
 					n = most
 				}
 			}
-			if n = min(n, most); n < leastStair {
-				f.cap.Reason = tooSmall
-				return false
+			if n = min(n, most); n < leastStair { // the main loads are put between those of the bracket
+				return true
 			}
 		}
 		from := len(f.cap.Trail)

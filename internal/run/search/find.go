@@ -296,6 +296,9 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.held() {
 		f.lookLow()
 	}
+	if f.cap.Quote == 0 && f.err == nil && !f.died {
+		f.boundAbove()
+	}
 	switch {
 	case f.cap.Quote > 0 && f.cap.Estimate > 0:
 		f.cap.Reason = ""
@@ -352,7 +355,7 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 		if s, ok = f.lookOnce(p); !ok || !s.Invalid || i == again {
 			return s, ok
 		}
-		if f.affordProbe(&p, 0) < p.Requests {
+		if f.requestsOf(&p, 0) < p.Requests {
 			return s, ok
 		}
 	}
@@ -473,10 +476,11 @@ const beyond = 5
 // where the limit is.
 const pointless = 15
 
-// hot says that a probe is far beyond a limit.
+// hot says that a probe is far beyond a limit: not by a single request, which few requests
+// are quick to show.
 func (f *search) hot(s *Seen) bool {
 	for _, claim := range f.cfg.claims() {
-		if s.share(claim) > odds(f.cfg.eps(claim), beyond) {
+		if s.violations(claim) > 1 && s.share(claim) > odds(f.cfg.eps(claim), beyond) {
 			return true
 		}
 	}

@@ -183,7 +183,7 @@ func (f *search) verifyAlone(load float64) {
 			return
 		}
 	}
-	total := f.afford([]float64{load}, 0)
+	total := f.requestsAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}

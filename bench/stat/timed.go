@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"pitot/internal/run/search"
+)
+
+// slowed is a system in which all takes so many times as long.
+func (s system) slowed(by float64) system {
+	measure := s.measure
+	s.capacity, s.residence = s.capacity/by, s.residence*by
+	s.along = nil
+	s.measure = func(p search.Probe, seed uint64) counted {
+		p.Load, p.Residence = p.Load*by, p.Residence/by
+		c := measure(p, seed)
+		c.seconds, c.residence = c.seconds*by, c.residence*by
+		return c
+	}
+	return s
+}
+
+// timed are searches with a budget of minutes, as a user of a server gives it.
+func timedSearches() table {
+	return table{
+		name: "timed", slow: true, reps: 40,
+		about: "`pitot find --budget` of minutes on a server, over the systems of `bounds` that have a capacity, slowed to 1, 3 and 10 requests a second there. All searches that were started count. " +
+			"Spent: median share of the budget, and the most. Interval: the share with an estimate; of these holds: the share whose interval holds the truth, half-width: its median, error: median of |estimate ÷ truth − 1|. " +
+			"Both: neither bound is wrong. At least: the share with that bound, and its median as a share of the truth. Forecast: median of the half-width that was forecast, of searches that forecast one. " +
+			"Kept: of all, those whose interval is no more than a quarter wider than the forecast, or that forecast none and have a bound.",
+		header: []string{"system", "rate", "budget", "spent", "most", "interval", "holds", "half-width", "error", "both", "at least", "of truth", "forecast", "kept"},
+		rows:   timedRows,
+	}
+}
+
+// timedBudget is a budget and how many requests a second the capacity is.
+type timedBudget struct {
+	rate   float64
+	budget time.Duration
+}
+
+func timedRows(reps int, seed uint64) (rows [][]string) {
+	for _, half := range []string{"chosen on", "reported"} {
+		for _, b := range []timedBudget{{1, 10 * time.Minute}, {1, 30 * time.Minute}, {3, 20 * time.Minute}, {10, 10 * time.Minute}, {10, 30 * time.Minute}} {
+			all := &timedCount{}
+			for i, s := range bounded() {
+				if s.capacity == 0 || (i%2 == 0) != (half == "chosen on") {
+					continue
+				}
+				one := piece(fmt.Sprintf("timed %s %v %v %v %d %d", s.about, s.capacity, b.rate, b.budget, reps, seed), func() *timedCount {
+					return searchTimed(s.slowed(s.capacity/b.rate), b.budget, reps, seed)
+				})
+				if one == nil {
+					continue
+				}
+				all.merge(one)
+				rows = append(rows, append([]string{s.name, fmt.Sprint(b.rate), b.budget.String()}, one.row()...))
+			}
+			rows = append(rows, append([]string{"all " + half, fmt.Sprint(b.rate), b.budget.String()}, all.row()...))
+		}
+	}
+	return rows
+}
+
+// timedCount is how the searches of a system came out.
+type timedCount struct {
+	Answered, Holds, Both, Least, Kept    tally
+	Spent, Half, Errors, Quotes, Forecast []float64
+}
+
+func searchTimed(s system, budget time.Duration, reps int, seed uint64) *timedCount {
+	type outcome struct {
+		search.Capacity
+		forecast float64
+	}
+	list := make([]outcome, reps)
+	together(reps, func(r int) {
+		rng := rand.New(rand.NewPCG(seed, uint64(r)))
+		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
+		o, said := &list[r], false
+		var err error
+		o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+			if p.Stage == search.Centre && !said {
+				said = true
+				o.forecast = search.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
+			}
+			seen := s.probe(p, rng.Uint64())
+			seen.Seconds += search.Drain * p.Residence // what is in flight is followed
+			return seen, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	})
+	c := &timedCount{}
+	for i := range list {
+		c.count(s, &list[i].Capacity, list[i].forecast, budget)
+	}
+	return c
+}
+
+func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budget time.Duration) {
+	t.Spent = append(t.Spent, c.Seconds/budget.Seconds())
+	half := 0.
+	t.Answered.count(c.Estimate > 0)
+	if c.Estimate > 0 {
+		half = (c.Interval.Hi - c.Interval.Lo) / 2 / c.Estimate
+		t.Half = append(t.Half, half)
+		t.Errors = append(t.Errors, max(c.Estimate/s.capacity, s.capacity/c.Estimate)-1)
+		t.Holds.count(c.Interval.Holds(s.capacity))
+	}
+	t.Both.count((c.AtLeast == 0 || c.AtLeast <= s.capacity) && (c.AtMost == 0 || c.AtMost >= s.capacity) && c.Floor.Lower == 0)
+	t.Least.count(c.AtLeast > 0)
+	if c.AtLeast > 0 {
+		t.Quotes = append(t.Quotes, c.AtLeast/s.capacity)
+	}
+	if forecast > 0 {
+		t.Forecast = append(t.Forecast, forecast)
+		t.Kept.count(half > 0 && half <= 1.25*forecast)
+	} else {
+		t.Kept.count(half > 0 || c.AtLeast > 0 || c.AtMost > 0)
+	}
+}
+
+func (t *timedCount) merge(o *timedCount) {
+	for _, x := range [][2]*tally{{&t.Answered, &o.Answered}, {&t.Holds, &o.Holds}, {&t.Both, &o.Both}, {&t.Least, &o.Least}, {&t.Kept, &o.Kept}} {
+		x[0].Held, x[0].Of = x[0].Held+x[1].Held, x[0].Of+x[1].Of
+	}
+	for _, x := range [][2]*[]float64{{&t.Spent, &o.Spent}, {&t.Half, &o.Half}, {&t.Errors, &o.Errors}, {&t.Quotes, &o.Quotes}, {&t.Forecast, &o.Forecast}} {
+		*x[0] = append(*x[0], *x[1]...)
+	}
+}
+
+func (t *timedCount) row() []string {
+	middle := func(list []float64) string {
+		if len(list) == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%.1f %%", 100*median(list))
+	}
+	return []string{middle(t.Spent), fmt.Sprintf("%.0f %%", 100*slices.Max(t.Spent)), t.Answered.String(), t.Holds.String(), middle(t.Half), middle(t.Errors),
+		t.Both.String(), t.Least.String(), middle(t.Quotes), middle(t.Forecast), t.Kept.String()}
+}

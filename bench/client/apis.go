@@ -16,6 +16,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/run"
 	"pitot/internal/run/audit"
+	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
 	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
@@ -105,7 +106,7 @@ func (nothing) Done(*record.Row)   {}
 // capture gives a stream of an API.
 func capture(pitot string, a api.API) *answer {
 	x := &answer{api: a}
-	face, served := audit.Face(a.Name())
+	face, served := serve.DialectOf(a.Name())
 	if served {
 		x.of = "mock " + face
 		x.record(pitot, face)

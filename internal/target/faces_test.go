@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/twin/serve"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 )
 
@@ -24,6 +25,7 @@ var faces = []struct {
 	{"ollama", "ollama", "", false},
 	{"ollama", "ollama", "/api/generate", false},
 	{"llamacpp", "llamacpp", "", true},
+	{"gemini", "gemini", "", true},
 }
 
 // openFace opens a mock with a face.
@@ -123,8 +125,23 @@ func TestFacesReason(t *testing.T) {
 		}
 		target := openFace(t, f.face, f.api, "--reasoning", "0.5")
 		row := target.askOnce(context.Background(), someWords(4), 12)
-		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || row.HiddenTokens > 0 {
+		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || (row.HiddenTokens > 0) != (f.api == "gemini") { // whose thoughts are summaries
 			t.Errorf("%s: %+v", f.api, row)
+		}
+	}
+}
+
+// What a dialect is said to have is an API, and one that generates is had by one at most.
+func TestAPIsOfDialects(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range serve.APIs() {
+		a, known := api.Named(name)
+		if !known || !api.Generates(a) || seen[name] {
+			t.Errorf("%s: known %v, twice %v", name, known, seen[name])
+		}
+		seen[name] = true
+		if face, ok := serve.DialectOf(name); !ok || !slices.Contains(serve.Dialects(), face) {
+			t.Errorf("%s has the dialect %q", name, face)
 		}
 	}
 }

@@ -13,16 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/twin/serve"
 	"pitot/internal/workload"
 )
 
@@ -53,33 +52,11 @@ type Checker struct {
 	ReadClaim func(path string) (Claim, error)
 }
 
-// faces are the APIs that can be checked, and whose routes the reference server then has.
-func faces() map[string]string {
-	return map[string]string{
-		"openai-completions": "vllm", "openai-chat": "vllm", "openai-responses": "vllm", "anthropic": "vllm",
-		"openai-embeddings": "vllm-pooling", "rerank": "vllm-pooling", "tei-embed": "tei", "tei-rerank": "tei",
-		"sglang": "sglang", "tgi": "tgi", "ollama": "ollama", "llamacpp": "llamacpp",
-	}
-}
-
-// usual is the API of a check that names none.
-const usual = "openai-completions"
-
-// Face is the dialect in which the reference server has an API, false where it has it in
-// none.
-func Face(api string) (dialect string, ok bool) {
-	dialect, ok = faces()[api]
-	return dialect, ok
-}
-
 // APIs lists the APIs that can be checked, the usual one first.
-func APIs() []string {
-	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(faces())), func(name string) bool { return name == usual })
-	return append([]string{usual}, rest...)
-}
+func APIs() []string { return serve.APIs() }
 
 // api is the API of a check.
-func (c *Checker) api() string { return cmp.Or(c.API, usual) }
+func (c *Checker) api() string { return cmp.Or(c.API, APIs()[0]) }
 
 // reference starts a server with a directory of its own, which the caller
 // removes, and gives the path of its log.
@@ -89,7 +66,8 @@ func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string
 		return nil, "", "", fmt.Errorf("check: %w", err)
 	}
 	truth = filepath.Join(dir, "truth.jsonl")
-	srv, err = Serve(ctx, c.Command, "--face", faces()[c.api()], "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
+	face, _ := serve.DialectOf(c.api())
+	srv, err = Serve(ctx, c.Command, "--face", face, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
 	if err != nil {
 		os.RemoveAll(dir)
 	}

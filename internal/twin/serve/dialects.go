@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"slices"
+
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/native"
 	"pitot/internal/twin/serve/sglangapi"
@@ -9,18 +11,21 @@ import (
 
 // dialects are the ways of speaking that a server may have, each named after
 // the engine whose API server it is. A new one is a package next to vllmapi and a
-// line here; the first is what a [Config] without a dialect means.
+// line here, with the APIs that are first its own, by the names that clients have for
+// them, as far as these generate; the first is what a [Config] without a dialect means.
 var dialects = []struct {
 	name string
 	open func(dialect.Served) dialect.Dialect
+	apis []string
 }{
-	{"vllm", vllmapi.Open},
-	{"sglang", sglang},
-	{"tgi", beside(native.TGI)},
-	{"ollama", beside(native.Ollama)},
-	{"llamacpp", beside(native.LlamaCpp)},
-	{"vllm-pooling", beside(native.VLLMPooling)},
-	{"tei", beside(native.TEI)},
+	{"vllm", vllmapi.Open, []string{"openai-completions", "openai-chat", "openai-responses", "anthropic"}},
+	{"sglang", sglang, []string{"sglang"}},
+	{"tgi", beside(native.TGI), []string{"tgi"}},
+	{"ollama", beside(native.Ollama), []string{"ollama"}},
+	{"llamacpp", beside(native.LlamaCpp), []string{"llamacpp"}},
+	{"gemini", beside(native.Gemini), []string{"gemini"}},
+	{"vllm-pooling", beside(native.VLLMPooling), nil},
+	{"tei", beside(native.TEI), nil},
 }
 
 // beside is a dialect whose routes stand beside some of vLLM's.
@@ -48,6 +53,24 @@ func Dialects() (names []string) {
 		names = append(names, d.name)
 	}
 	return names
+}
+
+// APIs lists what can be asked of one of them or another, the usual first.
+func APIs() (names []string) {
+	for _, d := range dialects {
+		names = append(names, d.apis...)
+	}
+	return names
+}
+
+// DialectOf is the way of speaking of a server that has an API, false where none has.
+func DialectOf(api string) (name string, ok bool) {
+	for _, d := range dialects {
+		if slices.Contains(d.apis, api) {
+			return d.name, true
+		}
+	}
+	return "", false
 }
 
 // openDialect gives the dialect with a name.

@@ -17,7 +17,7 @@ import (
 // route answers a request: with a reply, or with a stream that is to begin.
 func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply, *stream) {
 	path := req.URL.Path
-	asked := dialect.Request{Method: req.Method, Path: path, Header: req.Header, Body: c.body.Bytes(), Loading: clock.Now() < s.ready}
+	asked := dialect.Request{Method: req.Method, Path: path, Query: req.URL.RawQuery, Header: req.Header, Body: c.body.Bytes(), Loading: clock.Now() < s.ready}
 	if req.Method == http.MethodOptions {
 		if r, ok := s.dialect.Preflight(&asked); ok {
 			return r, nil

@@ -83,6 +83,7 @@ type Route struct {
 // Request is what a client asks.
 type Request struct {
 	Method, Path string
+	Query        string // behind the path, as it came
 	Header       http.Header
 	Body         []byte
 	N            int64 // number of a request that has an answer generated, from 0

@@ -1,5 +1,5 @@
 // Package native speaks as servers do on routes of their own, where they do not go by
-// OpenAI's: TGI, Ollama, llama.cpp, and SGLang's /generate. What stands beside those
+// OpenAI's: TGI, Ollama, llama.cpp, Gemini, and SGLang's /generate. What stands beside those
 // routes (OpenAI's, which all of them have too, and metrics) is another dialect's, in
 // its words. The forms are those of the servers' documents and sources.
 package native

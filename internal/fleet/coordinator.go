@@ -574,7 +574,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		c.mu.Lock()
 		was := c.word
 		s := c.sum(members)
-		failed = cmp.Or(failed, c.broken, s.err)
+		failed = cmp.Or(failed, c.broken)
 		cut := was.Cut
 		for _, m := range members {
 			if m.lost == nil || m.dead {
@@ -677,7 +677,6 @@ type sum struct {
 	t0, t1 int64
 	looks  []look
 	status run.Status
-	err    error
 }
 
 // arrived is how much has come home.
@@ -716,10 +715,9 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
 		}
 		whole := r.Ended != nil && m.home >= r.Bytes
-		var err error
 		switch {
-		case r.Error != "":
-			err = say.Errorf("worker %d: %s", m.rank, r.Error)
+		case r.Error != "": // its disk may be full
+			m.lose(c.origin, r.Error)
 		case whole:
 		case !m.ended.IsZero() && (r.Ended == nil || time.Since(m.ended) > goneTime):
 			why := "its process ended"
@@ -735,7 +733,7 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 		if r.Ended != nil {
 			s.came.workers++
 		}
-		if s.err = cmp.Or(s.err, err); err == nil && !whole && m.lost == nil {
+		if !whole && m.lost == nil {
 			s.missing = m
 			s.through = s.through && r.Ended != nil
 		}

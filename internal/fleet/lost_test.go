@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +41,10 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	dir, err := os.Getwd()
+	if room, _ := strconv.ParseUint(os.Getenv("FLEET_TEST_ROOM"), 10, 64); room > 0 && err == nil { // as if the disk were full then
+		signal.Ignore(syscall.SIGXFSZ)
+		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: room, Max: room})
+	}
 	if err == nil {
 		w := &Worker{Runner: run.Runner{Version: version}, URL: url, Token: os.Getenv(plan.TokenVariable), Dir: dir, Environ: os.Environ(), Say: func(string) {}}
 		w.host = os.Getenv("FLEET_TEST_HOST")
@@ -162,6 +168,24 @@ func TestKilled(t *testing.T) {
 				t.Errorf("%d rows are made, %d in the window", made, lost.Missed)
 			}
 		})
+	}
+}
+
+// A worker whose disk is full stops the run, which says which one it is; what had been recorded
+// by then is kept.
+func TestFullDisk(t *testing.T) {
+	c, _ := processes(t, 2, "FLEET_TEST_ROOM=20000")
+	r := run.Runner{Version: version, Crew: c}
+	got, dir, err := r.Run(bounded(t), planned(t, "--rate", "300", "--duration", "20s", "--warmup", "0s", "--seed", "7"))
+	if err == nil || !strings.Contains(err.Error(), "worker ") || !strings.Contains(err.Error(), "file too large") {
+		t.Fatalf("it ends with %v", err)
+	}
+	if got == nil || got.Verdict != result.Invalid {
+		t.Errorf("the run is %v", got.Verdict)
+	}
+	rows, _ := sent(t, dir)
+	if len(rows) < 50 {
+		t.Errorf("%d rows are kept", len(rows))
 	}
 }
 

@@ -197,15 +197,15 @@ func (m *Model) claimOverview(run *result.Run) {
 	if k := run.Capacity; k != nil {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		switch {
-		case k.Load != nil:
-			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), say.Plain(k.SLO))
+		case quoted(k) != nil:
+			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*quoted(k)), say.Plain(k.SLO))
 		case k.Floor != nil:
 			c.Sentence = fmt.Sprintf("No load meets %s.", say.Plain(k.SLO))
 		case len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		}
 		var sure []string
-		if k.Load != nil && k.Bounds != nil {
+		if quoted(k) != nil && k.Bounds != nil {
 			sure = append(sure, say.Percent(k.Bounds.Level)+" sure")
 		}
 		switch {
@@ -215,7 +215,7 @@ func (m *Model) claimOverview(run *result.Run) {
 				s += ", of " + say.Plain(k.Covers)
 			}
 			sure = append(sure, s)
-		case k.Load != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
+		case quoted(k) != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
 			sure = append(sure, "and not above "+load(*k.Bracket[1]))
 		case k.Floor != nil:
 			sure = append(sure, floorCause(k.Floor))
@@ -272,7 +272,7 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
 		}
 	}
-	addFigure("Capacity", k.Load, "the load to quote")
+	addFigure("Capacity", quoted(k), "at least: the load to quote")
 	note := ""
 	if k.CI95 != nil {
 		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])

@@ -248,10 +248,10 @@ func bestOf(c *result.Capacity) (parts []string) {
 	if c.Bracket != nil {
 		most = c.Bracket[1]
 	}
-	least := knownAbove(c)
+	met := knownAbove(c)
 	switch {
-	case least != nil:
-		parts = append(parts, sure("capacity at least "+load(*least)))
+	case met != nil:
+		parts = append(parts, sure("capacity at least "+load(*met)))
 	case c.Load != nil && c.Bounds == nil:
 		parts = append(parts, "capacity at least "+load(*c.Load)+", verified")
 	case c.Load != nil:
@@ -260,7 +260,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
 		s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*c.Estimate), say.Quantity(c.CI95[0]), load(c.CI95[1]))
-		if c.Load == nil && least == nil {
+		if c.Load == nil && met == nil {
 			s = "capacity not verified: " + s
 		}
 		parts = append(parts, s)
@@ -275,7 +275,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 		case b[1] != nil:
 			parts = append(parts, sure("capacity taken to be below "+load(*b[1])))
 		}
-	case most != nil && (c.Load != nil || least != nil):
+	case most != nil && quoted(c) != nil:
 		parts = append(parts, sure("at most "+load(*most)))
 	case most != nil:
 		parts = append(parts, sure("capacity at most "+load(*most)))
@@ -296,6 +296,14 @@ func knownAbove(c *result.Capacity) *float64 {
 		return nil
 	}
 	return c.Bracket[0]
+}
+
+// quoted is the highest load that is known to be within; nil where none is.
+func quoted(c *result.Capacity) *float64 {
+	if met := knownAbove(c); met != nil {
+		return met
+	}
+	return c.Load
 }
 
 // quietest is the highest load below all violations at which none was seen: what was

@@ -137,7 +137,7 @@ func (a *answer) record(pitot, face string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	req, err := http.NewRequest("POST", srv.URL+o.Route, bytes.NewReader(body))
+	req, err := http.NewRequest("POST", srv.URL+strings.ReplaceAll(o.Route, "{model}", o.Model), bytes.NewReader(body))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -182,13 +182,6 @@ func (a *answer) split(all []byte) {
 // documented are the events of APIs of which the mock has no face, as their documents have
 // them: the text, tokens so far, and whether it is the last.
 var documented = map[string]func(text string, n int, last bool) string{
-	"gemini": func(text string, n int, last bool) string {
-		finish := ""
-		if last {
-			finish = `"finishReason":"STOP",`
-		}
-		return fmt.Sprintf(`data: {"candidates":[{"content":{"parts":[{"text":"%s"}],"role":"model"},%s"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":%d,"totalTokenCount":%d,"promptTokensDetails":[{"modality":"TEXT","tokenCount":9}]},"modelVersion":"gemini-2.5-flash","responseId":"kq8iaZ3eNt-Q1PIP5pLM4AQ"}`, text, finish, n, n+9)
-	},
 	"triton": func(text string, _ int, _ bool) string {
 		return fmt.Sprintf(`data: {"model_name":"ensemble","model_version":"1","sequence_end":false,"sequence_id":0,"sequence_start":false,"text_output":"%s"}`, text)
 	},

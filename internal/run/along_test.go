@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/plan"
+	"pitot/internal/run/search"
 	"pitot/internal/slo"
 )
 
@@ -115,6 +116,25 @@ func TestCountEndsEarly(t *testing.T) {
 	if w := m.window; w == nil || !w.decided || w.violations[0] != 51 || m.Extent.Requests > 2000 || !(w.residence() > 0) {
 		t.Errorf("%+v of %d requests", w, m.Extent.Requests)
 	}
+	// None of its requests ended before it did: that is no server that went away.
+	late, err := slo.Parse("p90 ttft<1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims, err = late.Claims(); err != nil {
+		t.Fatal(err)
+	}
+	atOnce := func(violations []int, _ int) bool { return violations[0] > 0 }
+	m, err = s.Count(context.Background(), Load{Rate: 400, Requests: 500, Warmup: time.Second, Claims: claims, Decided: atOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Requests.OK = 0 // as where all that ended were late
+	seen := NewSearcher(s, claims, false, unseen{}).seen(search.Probe{Load: 400, Requests: 500, Blocks: search.Blocks, Counted: true}, m)
+	if !seen.Partial || seen.Failed {
+		t.Errorf("%+v", seen)
+	}
+	claims, _ = objective.Claims()
 	done := func(violations []int, left int) bool { return left >= 0 && left <= 5 }
 	m, err = s.Count(context.Background(), Load{Rate: 10, Requests: 100, Warmup: time.Second, Claims: claims, Decided: done})
 	if err != nil {
@@ -124,3 +144,9 @@ func TestCountEndsEarly(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// unseen is a view that nobody looks at.
+type unseen struct{}
+
+func (unseen) ShowLine(string) {}
+func (unseen) About(string)    {}

@@ -154,6 +154,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		seen.Residence = cmp.Or(seen.Residence, w.residence()) // no mean is known where some were not followed to their end
 		if w.decided {
 			seen.Partial, seen.Stability, seen.Violations, seen.N = true, stat.Undecided, w.violations, max(w.due, 1)
+			seen.Failed = false // it ended before its requests could
 			seen.Due = slices.Repeat([]int{seen.N}, len(s.claims))
 		}
 	}

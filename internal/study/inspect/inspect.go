@@ -236,7 +236,13 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		if first < measuredOf(seen) { // twins that see a part of the load are not held against the server's means of all of it: of a queue that grows they are others
 			held = clientsOf(known)
 		}
-		what = r.First(first).WhatIf(d, held, effort)
+		part := r.First(first)
+		if o.Quick && measured.Target.Kind == "sim" && o.Deployment == "" {
+			what = part.WhatIf(d, held, predict.AsStated)
+		}
+		if what == nil || !what.Served() { // as where faults were injected
+			what = part.WhatIf(d, held, effort)
+		}
 	}
 	for _, s := range symptoms(p) {
 		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Engine: out.Engine}

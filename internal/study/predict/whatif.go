@@ -39,10 +39,12 @@ type member struct {
 type Effort struct{ drawn, near, kept int }
 
 // Thorough takes some seconds of a processor, Brief a tenth of that. How often a
-// diagnosis is right ./bench/why says, of the thorough one.
+// diagnosis is right ./bench/why says, of the thorough one. AsStated draws none: the
+// stated deployment itself is asked, as where that is what was simulated.
 var (
 	Thorough = Effort{15, 9, 5}
 	Brief    = Effort{5, 2, 3}
+	AsStated = Effort{1, 0, 1}
 )
 
 // Seen gives the recording's requests as its client saw them.
@@ -94,6 +96,12 @@ func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Eff
 	InParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
 	return w
 }
+
+// Served says that the nearest twin does what was measured.
+func (w *WhatIf) Served() bool { return len(w.members) > 0 && w.members[0].off < servedOff }
+
+// servedOff is the mean |ln(twin ÷ measured)| below which what is left is chance.
+const servedOff = 0.05
 
 // farther is the recording of users who are a way from the server that no twin has: they
 // send again when the answer has come all the way.

@@ -91,9 +91,12 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	}
 	if v := c.Verified; v != nil {
 		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.PercentNear(v.Upper, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
-		word := "did not pass at "
-		if v.Passed {
+		word := "not verified at " // which way is not known
+		switch {
+		case v.Passed:
 			word = "verified at "
+		case v.Refuted || float64(v.Violations) > v.Allowed*float64(v.Requests):
+			word = "did not pass at "
 		}
 		addFact(word+load(v.Load), s)
 	}

@@ -143,7 +143,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),
-		Failed:    m.Requests.OK == 0 || gone(&m.Point),
+		Failed:    m.Requests.Due > 0 && m.Requests.OK == 0 || gone(&m.Point), // where none came due none could
 		Invalid: m.Verdict == result.Invalid && !p.Counted || // the instrument of a count cannot fail
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}

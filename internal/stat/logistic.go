@@ -114,7 +114,7 @@ func unfit(points []Share) string {
 	case len(loads) < 3:
 		return "fewer than three loads"
 	case violations <= 0:
-		return "no violation at any load"
+		return "no violation at any load that is fitted"
 	case violations >= n:
 		return "every request violates at each load that is fitted"
 	}

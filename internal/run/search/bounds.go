@@ -95,7 +95,7 @@ func (f *search) refuted() float64 {
 	slices.Sort(loads)
 	lowest := f.outgrown()
 	for _, load := range slices.Backward(slices.Compact(loads)) {
-		if !f.violatedAt(load) {
+		if !f.violatedAt(load) && !f.overIn(load) {
 			break
 		}
 		if lowest == 0 || load < lowest {
@@ -130,6 +130,47 @@ func (f *search) violatedAt(load float64) bool {
 	return false
 }
 
+// overIn says that more requests violate some limit at a load than may by windows that are
+// counted there and below: where so many violate below, as many do there. It is metIn the
+// other way round.
+func (f *search) overIn(load float64) bool {
+	if !f.cfg.Count {
+		return false
+	}
+	for _, claim := range f.cfg.claims() {
+		steps := f.counted(claim)
+		slices.Reverse(steps)
+		steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Load > load })
+		alpha := (1 - f.half()) / float64(2*len(metPools)*len(f.cfg.claims())) // violatedAt has the other half
+		bad, n, pool, phi := 0, 0, 0, 1.0
+		for i := range steps {
+			s := &steps[i].Seen
+			bad, n = bad+s.violations(claim), n+s.due(claim)
+			phi = max(phi, f.unseen(), blocksAndPairsPhi(s.blocks(claim), s.due(claim)))
+			least := float64(f.leastVerify(steps[i].Load))
+			if i < len(steps)-1 && float64(n) < metPools[pool]*least {
+				continue
+			}
+			if stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Lo > f.cfg.eps(claim) {
+				return true
+			}
+			for pool < len(metPools)-1 && float64(n) >= metPools[pool]*least {
+				pool++
+			}
+		}
+	}
+	return false
+}
+
+// counted are the windows of a claim that tell by themselves, by load.
+func (f *search) counted(claim int) []Step {
+	steps := slices.DeleteFunc(slices.Clone(f.ofLaunch()), func(s Step) bool {
+		return !s.Seen.Counts() || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
+	})
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
+	return steps
+}
+
 // metUpTo is the highest load at which a claim holds by the windows there and above alone,
 // whatever the curve between them: where fewer violate above, no more do there. A load is
 // asked by the windows next above it, by more of them and by all, each with its part of the
@@ -140,10 +181,7 @@ func (f *search) violatedAt(load float64) bool {
 // as many requests as are counted: with those of a budget on a server some windows have none
 // of the bursts, and 5 % of the loads that were quoted were too high by more than 2 %.
 func (f *search) metUpTo(claim int) (load float64) {
-	steps := slices.DeleteFunc(slices.Clone(f.ofLaunch()), func(s Step) bool {
-		return !s.Seen.Counts() || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
-	})
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
+	steps := f.counted(claim)
 	for i := range steps {
 		if !f.metIn(steps[i:], claim) {
 			break
@@ -159,7 +197,7 @@ var metPools = []float64{1, 4, 16, math.Inf(1)}
 // metIn says that a claim holds at the first of some loads, by as many of the windows from
 // there on as one of metPools has.
 func (f *search) metIn(steps []Step, claim int) bool {
-	alpha := (1 - f.half()) / float64(len(metPools)*len(f.cfg.claims()))
+	alpha := (1 - f.half()) / float64(2*len(metPools)*len(f.cfg.claims())) // a load that is looked at by itself has the other half
 	least, phi := f.leastVerify(steps[0].Load), max(f.phiAbove(steps, claim), f.unseen())
 	bad, n, pool := 0, 0, 0
 	for i := range steps {
@@ -180,16 +218,14 @@ func (f *search) metIn(steps []Step, claim int) bool {
 
 // phiAbove is how much more a claim's violations vary from block to block than independent
 // ones, by the windows from the first of some loads to not far above it: of those that have
-// more of them it counts more, and of those far beyond the limit nothing.
+// more of them it counts more. None is left out for having many: a window that met a long
+// burst has, and it alone shows how long bursts are.
 func (f *search) phiAbove(steps []Step, claim int) float64 {
 	sum, weight := 0., 0.
 	for i := range steps {
 		s := &steps[i].Seen
 		if steps[i].Load > steps[0].Load*math.Exp(bursty) {
 			break
-		}
-		if s.share(claim) > odds(f.cfg.eps(claim), pointless) {
-			continue
 		}
 		v := float64(s.violations(claim))
 		sum, weight = sum+v*blocksAndPairsPhi(s.blocks(claim), s.due(claim)), weight+v

@@ -290,7 +290,7 @@ const (
 
 // Outlook is what a budget can give, as far as it is known beforehand.
 type Outlook struct {
-	Precisions []Precision
+	Precisions []Precision // those that are in reach
 	Budget     Budget
 	Requests   int     // that the budget pays, 0 if that is not known
 	HalfWidth  float64 // of the interval, relative; 0: bounds only, or not known
@@ -337,9 +337,14 @@ func (t Traffic) halfWidth(requests float64) float64 {
 	return math.Hypot(ownError, half)
 }
 
-// requestsFor is how many requests such an interval takes.
-func (t Traffic) requestsFor(halfWidth float64) float64 {
-	lo, hi := float64(ClaimRequests), 1e9
+// requestsFor is how many requests such an interval takes, and false where it is out of reach:
+// no number of them makes it narrower than the model's own error, and close to that it takes
+// more than anybody sends.
+func (t Traffic) requestsFor(halfWidth float64) (n float64, ok bool) {
+	lo, hi := float64(ClaimRequests), float64(mostForecast)
+	if t.halfWidth(hi) > halfWidth {
+		return 0, false
+	}
 	for hi/lo > 1.001 {
 		if n := math.Sqrt(lo * hi); t.halfWidth(n) > halfWidth {
 			lo = n
@@ -347,7 +352,7 @@ func (t Traffic) requestsFor(halfWidth float64) float64 {
 			hi = n
 		}
 	}
-	return hi
+	return hi, true
 }
 
 const (
@@ -361,8 +366,11 @@ const (
 	// fewestInTime is how many such requests an interval takes mostly: the shorter windows are,
 	// the fewer of them are fitted.
 	fewestInTime = 4_500
+	// mostForecast is of how many requests an interval is forecast at most.
+	mostForecast = 3_000_000
 	// Where about one request is under way at the capacity there is a queue for a single
 	// server, whose violations rise slowly with the load: its interval is fewSeats times as wide.
+	// Beyond loaded of them under way that fades.
 	fewSeats = 2
 )
 
@@ -376,10 +384,7 @@ func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
 // ForecastNear is the same when the capacity is roughly known: rate is about it, and
 // residence how long a request takes there.
 func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
-	wider := 1.
-	if rate*residence < loaded {
-		wider = fewSeats
-	}
+	wider := min(fewSeats, max(1, fewSeats*loaded/(rate*residence)))
 	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t, wider)
 }
 
@@ -388,7 +393,11 @@ func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
 func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
 	o := Outlook{Budget: b}
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
-		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(t.requestsFor(goal/wider)/5000)) * 5000}
+		takes, ok := t.requestsFor(goal / wider)
+		if !ok {
+			continue
+		}
+		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(takes/5000)) * 5000}
 		if rate > 0 {
 			p.Seconds = overhead + float64(p.Requests)/rate/timeTelling
 		}
@@ -440,13 +449,17 @@ func (o Outlook) String() string {
 	case o.Budget.Requests > 0:
 		within = append(within, fmt.Sprintf("%d requests", o.Budget.Requests))
 	}
-	switch {
-	case len(within) == 0 || o.Requests == 0:
+	if len(within) == 0 || o.Requests == 0 {
 		return s
-	case o.HalfWidth == 0:
-		return s + "; " + strings.Join(within, " and ") + ": bounds only"
 	}
-	return fmt.Sprintf("%s; %s: ±%.0f %%", s, strings.Join(within, " and "), 100*o.HalfWidth)
+	gives := "bounds only"
+	if o.HalfWidth > 0 {
+		gives = fmt.Sprintf("±%.0f %%", 100*o.HalfWidth)
+	}
+	if s != "" {
+		s += "; "
+	}
+	return s + strings.Join(within, " and ") + ": " + gives
 }
 
 // minutes rounds a time as people say it.

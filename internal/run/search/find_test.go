@@ -484,6 +484,34 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// Of a server with a request or two under way no number of requests tells the capacity to 4 %:
+// that is not forecast, and with more under way the forecast comes near the usual one by and by.
+func TestForecastNearOfASlowServer(t *testing.T) {
+	usual := ForecastNear(2, 40, Budget{Requests: 50_000}, Traffic{})
+	last := ForecastNear(2, 0.5, Budget{Requests: 50_000}, Traffic{})
+	if len(usual.Precisions) != 3 || len(last.Precisions) != 2 || last.Precisions[1].HalfWidth != 0.06 {
+		t.Errorf("usual %v, slow %v", usual, last)
+	}
+	for seats := 1.9; seats < 4.2; seats *= 1.02 {
+		now := ForecastNear(2, seats/2, Budget{Requests: 50_000}, Traffic{})
+		if now.HalfWidth > last.HalfWidth || now.HalfWidth < 0.97*last.HalfWidth {
+			t.Errorf("%.3g under way: ±%v after ±%v", seats, now.HalfWidth, last.HalfWidth)
+		}
+		for _, p := range now.Precisions {
+			if p.Requests > mostForecast {
+				t.Errorf("%.3g under way: %+v", seats, p)
+			}
+		}
+		last = now
+	}
+	if math.Abs(last.HalfWidth-usual.HalfWidth) > 1e-9 {
+		t.Errorf("±%v beside the usual ±%v", last.HalfWidth, usual.HalfWidth)
+	}
+	if got := (Outlook{Budget: Budget{Requests: 900}, Requests: 900}).String(); got != "900 requests: bounds only" {
+		t.Error(got)
+	}
+}
+
 // Users take longer among many than alone: the time is kept all the same.
 func TestVerifyKeepsItsTime(t *testing.T) {
 	for _, seconds := range []float64{600, 1200, 5000} {

@@ -611,8 +611,11 @@ func (f *search) conclude() Capacity {
 	case f.cap.Floor.Lower > 0:
 		f.cap.AtMost = 0
 	case f.cap.Estimate == 0:
-		if f.cap.AtMost = f.refuted(); f.cap.AtMost > 0 && f.cap.AtLeast >= f.cap.AtMost { // they contradict each other
-			f.cap.AtLeast = f.cap.Quote
+		f.cap.AtMost = f.refuted()
+	}
+	if f.cap.AtMost > 0 && f.cap.AtLeast >= f.cap.AtMost { // they contradict each other
+		if f.cap.AtLeast = f.cap.Quote; f.cap.Quote >= f.cap.AtMost { // a load that was looked at for long is believed
+			f.cap.AtMost = 0
 		}
 	}
 	invalid := f.invalid()
@@ -660,16 +663,29 @@ func (f *search) withinCounted() {
 	c := &f.cap
 	least, above := max(c.Quote, f.metByAll()), f.refuted()
 	if above > 0 && above <= least { // they contradict each other: neither is believed
+		least, above = c.Quote, 0
+	}
+	lo, hi := c.Interval.Lo, c.Interval.Hi
+	// Where the windows contradict the curve what they say by themselves is left, if it is
+	// known to both sides.
+	switch contradicted := least >= hi || above > 0 && above <= lo; {
+	case contradicted && least > 0 && above > 0:
+		lo, hi = least, above
+	case contradicted:
+		f.none()
+		c.Reason = "violations follow no curve of the load"
 		return
+	default:
+		lo = max(lo, least)
+		if above > 0 {
+			hi = min(hi, above)
+		}
 	}
-	c.Interval.Lo = max(c.Interval.Lo, min(least, c.Interval.Hi))
-	if above > 0 {
-		c.Interval.Hi = max(c.Interval.Lo, min(c.Interval.Hi, above))
+	c.Interval.Lo, c.Interval.Hi = lo, hi
+	if c.Estimate < lo || c.Estimate > hi {
+		c.Estimate, c.Lower = math.Sqrt(lo*hi), lo
 	}
-	if c.Estimate < c.Interval.Lo || c.Estimate > c.Interval.Hi {
-		c.Estimate = math.Sqrt(c.Interval.Lo * c.Interval.Hi)
-	}
-	c.Lower = max(c.Lower, least)
+	c.Lower = min(c.Estimate, max(c.Lower, least))
 	c.Margin = 1 - c.Lower/c.Estimate
 }
 

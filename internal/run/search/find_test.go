@@ -348,6 +348,57 @@ func TestCountedWindowsTellUpToWhereALimitHolds(t *testing.T) {
 	}
 }
 
+// agrees says that what is published of a capacity does not contradict itself.
+func agrees(c *Capacity) bool {
+	if c.AtLeast > 0 && c.AtMost > 0 && c.AtLeast > c.AtMost {
+		return false
+	}
+	return c.Estimate == 0 || c.Interval.Lo < c.Interval.Hi && c.Interval.Holds(c.Estimate) && c.Lower <= c.Estimate && c.Margin >= 0
+}
+
+// Where the windows alone say otherwise than the curve, one of them is taken back.
+func TestCountedBoundsDoNotContradictEachOther(t *testing.T) {
+	for _, slope := range []float64{8, 400} {
+		for seed := range uint64(24) {
+			c := search80k()
+			c.Count, c.Seed, c.Budget = true, seed, Budget{Requests: 150_000}
+			of := truthAt(37)
+			of.slope, of.rng = slope, rand.New(rand.NewPCG(5, seed))
+			got, err := Find(t.Context(), c, of.probe)
+			if err != nil || !agrees(&got) {
+				t.Errorf("slope %v, seed %d: %v, %v in %v from %v, at least %v, at most %v", slope, seed, err, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost)
+			}
+		}
+	}
+}
+
+// What the curve, windows alone and refuted loads say, of a search that measured nothing else:
+// a contradiction ends in bounds that are sure, or in no estimate.
+func TestWithinTakesBackWhatIsContradicted(t *testing.T) {
+	for name, c := range map[string]struct {
+		quote, refuted float64
+		want           stat.Interval
+	}{
+		"within the curve's":      {35, 0, stat.Interval{Lo: 36, Hi: 38}},
+		"above the curve's":       {39, 0, stat.Interval{}},
+		"both beyond the curve's": {39, 45, stat.Interval{Lo: 39, Hi: 45}},
+		"refuted below it":        {30, 34, stat.Interval{Lo: 30, Hi: 34}},
+		"refuted alone":           {0, 34, stat.Interval{}},
+		"no two agree":            {39, 38.5, stat.Interval{}},
+	} {
+		f := newSearch(t.Context(), search80k(), nil)
+		f.cfg.Count = true
+		f.cap.Estimate, f.cap.Interval, f.cap.Lower, f.cap.Quote = 37, stat.Interval{Lo: 36, Hi: 38}, 36.2, c.quote
+		if c.refuted > 0 {
+			blocks := []int{9, 10, 11, 10, 10, 9, 11, 10, 10, 10}
+			f.cap.Trail = []Step{{Probe: Probe{Load: c.refuted}, Seen: Seen{Load: c.refuted, N: 1000, Violations: []int{100}, Blocks: [][]int{blocks}}}}
+		}
+		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != (got.Reason != "") {
+			t.Errorf("%s: %v in %v from %v, at least %v, at most %v, %q", name, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost, got.Reason)
+		}
+	}
+}
+
 // A window that was ended for what it showed is far beyond the limit, though more requests came
 // due in it than were asked for, so that their share is smaller.
 func TestBracketBelievesWhatEndedAWindow(t *testing.T) {
@@ -408,6 +459,9 @@ func TestFindAlwaysEnds(t *testing.T) {
 			if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
 				t.Fatalf("%+v", got)
 			}
+		}
+		if !agrees(&got) {
+			t.Fatalf("%v in %v from %v, at least %v, at most %v", got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost)
 		}
 		if (got.Quote == 0 || got.Estimate == 0) == (got.Reason == "") || got.Requests > c.Budget.Requests {
 			t.Fatalf("quote %v, reason %q, %d requests of %d", got.Quote, got.Reason, got.Requests, c.Budget.Requests)

@@ -387,25 +387,28 @@ func (f *search) lookLow() {
 	}
 }
 
-// mostAbove is how many requests a load has that is looked at for a bound above.
-const mostAbove = 100
+// mostAbove is how many requests a load has that is looked at for a bound above, and stepsAbove
+// how many such loads are looked at: they rise by [search.stride], and what no limit is violated
+// at by then is bounded by something else than the load.
+const mostAbove, stepsAbove = 100, 6
 
 // boundAbove spends what is left of a budget of time on a load that is surely too high, where
-// none is known: a bound is an answer.
+// none is known: a bound is an answer. A window that does not count tells of none, and nor would
+// one at a still higher load.
 func (f *search) boundAbove() {
-	if f.cfg.Budget.Seconds == 0 || f.cap.Estimate > 0 || len(f.cap.Trail) == f.begun {
+	if f.cfg.Budget.Seconds == 0 || f.cap.Estimate > 0 || len(f.cap.Trail) == f.begun || f.boundless {
 		return
 	}
 	load := f.hi
 	if load == 0 {
 		load = f.whole(f.stride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
 	}
-	for reason := f.cap.Reason; f.refuted() == 0; f.cap.Reason = reason {
+	for step := 0; step < stepsAbove && f.refuted() == 0; step++ {
 		p := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}
 		if p.Requests = min(mostAbove, f.requestsOf(&p, 0)); p.Requests < fewestLight {
 			return
 		}
-		if _, ok := f.look(p); !ok {
+		if s, ok := f.look(p); !ok || !s.Counts() {
 			return
 		}
 		if load = f.whole(f.stride() * load); load <= p.Load {

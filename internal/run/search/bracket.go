@@ -68,7 +68,7 @@ func (f *search) bracket() bool {
 		load = next
 	}
 	if f.hi == 0 {
-		f.cap.Reason = "the limits hold at every load tried"
+		f.boundless, f.cap.Reason = true, "the limits hold at every load tried"
 		return false
 	}
 	times := bisections + int(f.stride())/strides

@@ -338,6 +338,7 @@ type search struct {
 	residence float64 // seconds, at light load
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
 	died      bool
+	boundless bool    // the limits held at every load of the bracket
 	brief     bool    // the loads that are fitted have short windows
 	centred   float64 // the middle of the staircases
 	sent      int     // requests, and what they took or would have, had all been recorded

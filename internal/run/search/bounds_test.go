@@ -1,0 +1,58 @@
+package search
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// What is left of a budget of time is not spent on ever higher loads that tell nothing: where the
+// limits hold at all of them, and where the instrument fails at all from one on.
+func TestBoundAboveEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		capacity, invalid float64
+		reason            string
+	}{
+		"limits that always hold":  {1e12, 0, "the limits hold at every load tried"},
+		"windows that are INVALID": {1e12, 50, "INVALID"},
+		"an INVALID bracket's end": {37, 50, ""},
+	} {
+		of, highest := truthAt(c.capacity), 0.
+		config := search80k()
+		config.Budget = Budget{Seconds: 3600}
+		got, err := Find(t.Context(), config, func(ctx context.Context, p Probe) (Seen, error) {
+			s, err := of.probe(ctx, p)
+			s.Invalid, highest = c.invalid > 0 && p.Load > c.invalid, max(highest, p.Load)
+			return s, err
+		})
+		if err != nil || len(got.Trail) > 3*maxDoublings+20 || highest > 1e10 || !strings.Contains(got.Reason, c.reason) {
+			t.Errorf("%s: %v, %d probes up to %.3g/s, %q", name, err, len(got.Trail), highest, got.Reason)
+		}
+	}
+}
+
+// Where the bracket ended before a load was refuted a few higher ones are looked at, and none
+// behind a window that tells nothing.
+func TestBoundAboveTakesFewSteps(t *testing.T) {
+	of, probes := truthAt(1e12), 0
+	config := search80k()
+	config.Budget = Budget{Seconds: 1e6}
+	for _, invalid := range []bool{false, true} {
+		f := newSearch(t.Context(), config, func(ctx context.Context, p Probe) (Seen, error) {
+			s, err := of.probe(ctx, p)
+			probes++
+			s.Invalid = invalid
+			return s, err
+		})
+		f.cap.Trail = []Step{{Probe: Probe{Load: 20}, Seen: Seen{Load: 20, N: 100, Violations: []int{0}}}}
+		f.cap.Reason, f.lo, probes = "the budget ended while the limit was being bracketed", 20, 0
+		f.boundAbove()
+		want := stepsAbove
+		if invalid {
+			want = 1 + again
+		}
+		if probes != want || !strings.HasPrefix(f.cap.Reason, "the budget ended") {
+			t.Errorf("INVALID %v: %d probes, %q", invalid, probes, f.cap.Reason)
+		}
+	}
+}

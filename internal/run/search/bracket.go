@@ -71,7 +71,10 @@ func (f *search) bracket() bool {
 		f.boundless, f.cap.Reason = true, "the limits hold at every load tried"
 		return false
 	}
-	times := bisections + int(f.stride())/strides
+	times := bisections
+	if f.stride() > 2 { // a bracket of a factor of 4 takes one more
+		times++
+	}
 	if f.cfg.along() { // a staircase costs less than a bisection
 		times--
 	}

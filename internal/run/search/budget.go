@@ -85,7 +85,7 @@ func (f *search) requestsOf(p *Probe, spare float64) int {
 		each *= CountedWork
 	}
 	warmup := p.Residences
-	if warmup == 0 || f.cfg.Budget.Seconds == 0 {
+	if warmup == 0 {
 		warmup = Warmup
 	}
 	return f.paidAfter(warmup, each, []float64{p.Load}, spare)

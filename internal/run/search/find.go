@@ -76,6 +76,8 @@ type Seen struct {
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
 	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
+
+	asked int // requests that the probe asked for
 }
 
 // Counts says that a window is evidence.
@@ -108,9 +110,14 @@ func (s *Seen) due(claim int) int {
 	return s.Due[claim]
 }
 
-// share of a claim's violations.
+// share of a claim's violations. A window that ended early was decided by the requests that were
+// asked for, however many would have come.
 func (s *Seen) share(claim int) float64 {
-	return float64(s.violations(claim)) / float64(max(s.due(claim), 1))
+	n := s.due(claim)
+	if s.Partial && s.asked > 0 {
+		n = min(n, s.asked)
+	}
+	return float64(s.violations(claim)) / float64(max(n, 1))
 }
 
 // Step is a probe and what it showed.
@@ -431,12 +438,7 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	if s.Load == 0 {
 		s.Load = p.Load
 	}
-	if s.Partial { // it was decided by the requests that were asked for, however many would have come
-		s.N = min(s.N, p.Requests)
-		for i := range s.Due {
-			s.Due[i] = min(s.Due[i], p.Requests)
-		}
-	}
+	s.asked = p.Requests
 	f.cap.Trail = append(f.cap.Trail, Step{Probe: p, Seen: s, Launch: f.launch})
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds

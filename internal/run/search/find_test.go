@@ -279,45 +279,36 @@ func TestFindBinds(t *testing.T) {
 	}
 }
 
-// A second limit that is reached a little later and then at once, beyond the loads that are
-// measured, does not keep the first from having an estimate where windows are counted.
-func TestFindBesideASteepLimit(t *testing.T) {
-	answered, holds := 0, 0
-	for r := range 20 {
-		c := search80k()
-		c.Eps, c.Count, c.Seed, c.Budget = []float64{0.01, 0.01}, true, uint64(r), Budget{Requests: 150_000}
-		of := truthAt(37, 42.5)
-		of.slopes, of.burst, of.rng = []float64{25, 150}, 10, rand.New(rand.NewPCG(3, uint64(r)))
-		got, err := Find(t.Context(), c, of.probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count(&answered, got.Estimate > 0 && got.Binding == 0)
-		count(&holds, got.Interval.Holds(37))
-	}
-	if answered < 19 || holds < 17 {
-		t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
-	}
-}
-
-// Nor does one whose few violations come in long bursts, and rise so slowly that its own crossing
-// is not known: the windows together show that it holds beyond the first.
-func TestFindBesideARareLimit(t *testing.T) {
-	answered, holds := 0, 0
-	for r := range 20 {
-		c := search80k()
-		c.Eps, c.Count, c.Seed, c.Budget = []float64{0.01, 0.01}, true, uint64(r), Budget{Requests: 150_000}
-		of := truthAt(37, 43)
-		of.slopes, of.burst, of.rng = []float64{25, 12}, 25, rand.New(rand.NewPCG(4, uint64(r)))
-		got, err := Find(t.Context(), c, of.probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count(&answered, got.Estimate > 0 && got.Binding == 0)
-		count(&holds, got.Interval.Holds(37))
-	}
-	if answered < 19 || holds < 17 {
-		t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
+// A second limit does not keep the first from having an estimate where windows are counted.
+func TestFindBesideAnotherLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		capacity, slope, burst float64
+		seed                   uint64
+	}{
+		// It is reached a little later and then at once, beyond the loads that are measured.
+		"steep": {42.5, 150, 10, 3},
+		// Its few violations come in long bursts, and rise so slowly that its own crossing is not
+		// known: the windows together show that it holds beyond the first.
+		"rare": {43, 12, 25, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answered, holds := 0, 0
+			for r := range uint64(20) {
+				config := search80k()
+				config.Eps, config.Count, config.Seed, config.Budget = []float64{0.01, 0.01}, true, r, Budget{Requests: 150_000}
+				of := truthAt(37, c.capacity)
+				of.slopes, of.burst, of.rng = []float64{25, c.slope}, c.burst, rand.New(rand.NewPCG(c.seed, r))
+				got, err := Find(t.Context(), config, of.probe)
+				if err != nil || !agrees(&got) {
+					t.Fatalf("%v, %+v", err, got)
+				}
+				count(&answered, got.Estimate > 0 && got.Binding == 0)
+				count(&holds, got.Interval.Holds(37))
+			}
+			if answered < 19 || holds < 17 {
+				t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
+			}
+		})
 	}
 }
 
@@ -404,9 +395,10 @@ func TestWithinTakesBackWhatIsContradicted(t *testing.T) {
 func TestBracketBelievesWhatEndedAWindow(t *testing.T) {
 	c := search80k()
 	c.Count, c.Budget = true, Budget{Work: EnoughWork}
-	of := truthAt(37)
-	got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
-		s, err := of.probe(ctx, p)
+	of, sent := truthAt(37), 0
+	got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (s Seen, err error) {
+		defer func() { sent += s.N }()
+		s, err = of.probe(ctx, p)
 		s.Sent, s.Work = p.Requests, 300*float64(p.Requests)
 		if p.Counted {
 			s.Work *= CountedWork
@@ -419,8 +411,8 @@ func TestBracketBelievesWhatEndedAWindow(t *testing.T) {
 		}
 		return s, err
 	})
-	if err != nil || !got.Interval.Holds(37) {
-		t.Errorf("%v, %+v", err, got.Claims)
+	if err != nil || !got.Interval.Holds(37) || got.Requests != sent {
+		t.Errorf("%v, %+v, %d requests of %d", err, got.Claims, got.Requests, sent)
 	}
 	for _, s := range got.Trail {
 		if s.Load > 2.5*37 {

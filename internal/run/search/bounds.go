@@ -271,7 +271,7 @@ func (f *search) leastLow(load float64) int {
 	least := max(leastLowLook, f.wholeSessions(load))
 	for _, claim := range f.cfg.claims() {
 		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
-		least = max(least, int(math.Ceil(f.cfg.requests(-math.Log(alpha)*lowPhi*f.unseen()/f.cfg.eps(claim), claim)))+lowPhi)
+		least = max(least, int(math.Ceil(f.cfg.dueFor(-math.Log(alpha)*lowPhi*f.unseen()/f.cfg.eps(claim), claim)))+lowPhi)
 	}
 	return least
 }
@@ -405,7 +405,7 @@ func (f *search) boundAbove() {
 	}
 	for step := 0; step < stepsAbove && f.refuted() == 0; step++ {
 		p := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}
-		if p.Requests = min(mostAbove, f.requestsOf(&p, 0)); p.Requests < fewestLight {
+		if p.Requests = min(mostAbove, f.affordableIn(&p, 0)); p.Requests < fewestLight {
 			return
 		}
 		if s, ok := f.look(p); !ok || !s.Counts() {
@@ -485,9 +485,9 @@ func (f *search) floor() bool {
 		case worst < suspectFloor, at.N > 4*few && worst < likelyFloor, look == floorLooks:
 			want = 0
 		}
-		want = int(f.cfg.requests(float64(want), at.Claim))
+		want = int(f.cfg.dueFor(float64(want), at.Claim))
 		p := Probe{Load: at.Load, Stage: Floor, Counted: f.costly(at.Load, want, Warmup)}
-		p.Requests = min(want, f.requestsOf(&p, 1-share-f.spent()), f.requestsOf(&p, 0))
+		p.Requests = min(want, f.affordableIn(&p, 1-share-f.spent()), f.affordableIn(&p, 0))
 		if p.Requests < leastFloor {
 			break
 		}

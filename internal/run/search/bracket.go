@@ -136,7 +136,7 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 	if p.Counted {
 		p.Decided = func(violations []int, left int) bool { return f.decided(violations, left, n) }
 	}
-	if f.requestsOf(&p, 0) < n {
+	if f.affordableIn(&p, 0) < n {
 		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}

@@ -69,17 +69,23 @@ const (
 
 // seconds is about what a probe takes.
 func (f *search) seconds(load float64, requests int) float64 {
-	return (Warmup+Drain)*f.memoryAt(load) + float64(requests)/f.rate(load)
+	return f.beside(Warmup, load) + float64(requests)/f.rate(load)
 }
 
-// requestsAt is how many requests the budget pays at each of the loads, with a share of the
+// beside is about how many seconds of a probe are no window: a warm-up of so many residence
+// times, and a drain.
+func (f *search) beside(warmup, load float64) float64 {
+	return (warmup + Drain) * f.memoryAt(load)
+}
+
+// affordableAt is how many requests the budget pays at each of the loads, with a share of the
 // whole budget left over.
-func (f *search) requestsAt(loads []float64, spare float64) int {
-	return f.paid(f.work(), loads, spare)
+func (f *search) affordableAt(loads []float64, spare float64) int {
+	return f.affordable(f.work(), loads, spare)
 }
 
-// requestsOf is how many it pays of a probe.
-func (f *search) requestsOf(p *Probe, spare float64) int {
+// affordableIn is how many it pays of a probe.
+func (f *search) affordableIn(p *Probe, spare float64) int {
 	each := f.work()
 	if p.Counted {
 		each *= CountedWork
@@ -88,7 +94,7 @@ func (f *search) requestsOf(p *Probe, spare float64) int {
 	if warmup == 0 {
 		warmup = Warmup
 	}
-	return f.paidAfter(warmup, each, []float64{p.Load}, spare)
+	return f.affordableAfter(warmup, each, []float64{p.Load}, spare)
 }
 
 // looking is a long look at a load, of all requests that the budget pays: counted where
@@ -96,9 +102,9 @@ func (f *search) requestsOf(p *Probe, spare float64) int {
 func (f *search) looking(load float64) Probe {
 	p := Probe{Load: load, Stage: Verifying, Counted: f.cfg.Count}
 	if p.Counted {
-		p.Requests = f.requestsOf(&p, shownShare)
+		p.Requests = f.affordableIn(&p, shownShare)
 	} else {
-		p.Requests = f.requestsOf(&p, 0)
+		p.Requests = f.affordableIn(&p, 0)
 	}
 	return p
 }
@@ -112,7 +118,7 @@ func (f *search) show(look *Probe) {
 	if !look.Counted || f.work() == 0 {
 		return
 	}
-	n := shownShare*f.cfg.Budget.Work/f.work() - (bracketWarmup+Drain)*f.memoryAt(look.Load)*f.rate(look.Load)
+	n := shownShare*f.cfg.Budget.Work/f.work() - f.beside(bracketWarmup, look.Load)*f.rate(look.Load)
 	if _, ok := f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
 		return
 	}
@@ -134,12 +140,12 @@ const overLimit, overRequests = 1.1, 100
 // be by the violations seen before the loads that are fitted.
 const lowerStill = 0.75
 
-// requestsOfMain is how many it pays at each of the loads that are fitted.
-func (f *search) requestsOfMain(loads []float64) int {
+// affordableMain is how many it pays at each of the loads that are fitted.
+func (f *search) affordableMain(loads []float64) int {
 	if f.cfg.Count {
-		return f.paid(f.counting(), loads, spareCounted)
+		return f.affordable(f.counting(), loads, spareCounted)
 	}
-	return f.requestsAt(loads, max(spareVerify, f.spareLow()))
+	return f.affordableAt(loads, max(spareVerify, f.spareLow()))
 }
 
 // spareLow is the share of the budget that a look far below the limit takes. The loads that
@@ -165,7 +171,7 @@ func (f *search) costly(load float64, requests int, residences float64) bool {
 	if !f.cfg.Count || f.cfg.Budget.Work == 0 {
 		return false
 	}
-	around := (residences + Drain) * f.memoryAt(load) * f.rate(load)
+	around := f.beside(residences, load) * f.rate(load)
 	return f.work()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
 }
 
@@ -173,13 +179,13 @@ func (f *search) costly(load float64, requests int, residences float64) bool {
 // take to be recorded.
 const recordedShare = 0.02
 
-// paid is how many requests of so much work each the budget pays at each of the loads.
-func (f *search) paid(each float64, loads []float64, spare float64) int {
-	return f.paidAfter(Warmup, each, loads, spare)
+// affordable is how many requests of so much work each the budget pays at each of the loads.
+func (f *search) affordable(each float64, loads []float64, spare float64) int {
+	return f.affordableAfter(Warmup, each, loads, spare)
 }
 
-// paidAfter is the same where each load has a warm-up of so many residence times.
-func (f *search) paidAfter(warmup, each float64, loads []float64, spare float64) int {
+// affordableAfter is the same where each load has a warm-up of so many residence times.
+func (f *search) affordableAfter(warmup, each float64, loads []float64, spare float64) int {
 	n := math.Inf(1)
 	if b := f.cfg.Budget.Requests; b > 0 {
 		n = (float64(b)*(1-spare) - float64(f.cap.Requests)) / float64(len(loads))
@@ -187,7 +193,7 @@ func (f *search) paidAfter(warmup, each float64, loads []float64, spare float64)
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
 		for _, load := range loads {
-			left -= (warmup + Drain) * f.memoryAt(load)
+			left -= f.beside(warmup, load)
 			each += 1 / f.rate(load)
 		}
 		n = min(n, left/each)
@@ -226,7 +232,7 @@ func (f *search) counting() float64 {
 
 // around is about how many requests come before and after a window at a load.
 func (f *search) around(load float64) float64 {
-	return (Warmup + Drain) * f.memoryAt(load) * f.rate(load)
+	return f.beside(Warmup, load) * f.rate(load)
 }
 
 // InRequests is how many requests a budget of work pays, where recording one takes each
@@ -337,10 +343,10 @@ func (t Traffic) halfWidth(requests float64) float64 {
 	return math.Hypot(ownError, half)
 }
 
-// requestsFor is how many requests such an interval takes, and false where it is out of reach:
+// requestsForWidth is how many requests such an interval takes, and false where it is out of reach:
 // no number of them makes it narrower than the model's own error, and close to that it takes
 // more than anybody sends.
-func (t Traffic) requestsFor(halfWidth float64) (n float64, ok bool) {
+func (t Traffic) requestsForWidth(halfWidth float64) (n float64, ok bool) {
 	lo, hi := float64(ClaimRequests), float64(mostForecast)
 	if t.halfWidth(hi) > halfWidth {
 		return 0, false
@@ -393,7 +399,7 @@ func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
 func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
 	o := Outlook{Budget: b}
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
-		takes, ok := t.requestsFor(goal / wider)
+		takes, ok := t.requestsForWidth(goal / wider)
 		if !ok {
 			continue
 		}

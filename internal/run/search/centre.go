@@ -42,11 +42,11 @@ func (f *search) centre() bool {
 	for round := range maxRounds {
 		width := f.width(f.centred)
 		loads := f.staircase(width)
-		if f.paid(f.counting(), loads, spareMain+spareVerify) < n {
+		if f.affordable(f.counting(), loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
 			}
-			most := f.paid(f.counting(), loads, spareVerify) / 2
+			most := f.affordable(f.counting(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
 				if most = min(most, max(n, int(f.around(f.centred)/4))); !f.cfg.along() {
 					n = most

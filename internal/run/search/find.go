@@ -194,8 +194,8 @@ func (c *FindConfig) eps(claim int) float64 {
 	return c.Eps[claim]
 }
 
-// requests is how many requests are due until so many are that a claim is about.
-func (c *FindConfig) requests(n float64, claim int) float64 {
+// dueFor is how many requests are due until so many are that a claim is about.
+func (c *FindConfig) dueFor(n float64, claim int) float64 {
 	if claim == Joint || claim >= len(c.Of) {
 		return n
 	}
@@ -210,7 +210,7 @@ func (c *FindConfig) check() error {
 		if eps := c.eps(claim); !(eps < 1) {
 			return fmt.Errorf("find capacity: a share of %v may violate a limit", eps)
 		}
-		if n := c.requests(1, claim); !(n >= 1 && n < 1e9) {
+		if n := c.dueFor(1, claim); !(n >= 1 && n < 1e9) {
 			return fmt.Errorf("find capacity: a limit is about one in %v requests", n)
 		}
 	}
@@ -363,7 +363,7 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 		if s, ok = f.lookOnce(p); !ok || !s.Invalid || i == again {
 			return s, ok
 		}
-		if f.requestsOf(&p, 0) < p.Requests {
+		if f.affordableIn(&p, 0) < p.Requests {
 			return s, ok
 		}
 	}

@@ -57,14 +57,14 @@ const (
 func (f *search) measure() bool {
 	width, many := f.width(f.centred), mainLoads
 	loads := f.spread(f.centred, width, many)
-	n := f.requestsOfMain(loads)
+	n := f.affordableMain(loads)
 	// Where warm-ups would take more than windows, fewer loads are known better.
-	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.requestsOfMain(loads) {
+	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordableMain(loads) {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
 	if n < f.leastMain() && !f.cfg.Count { // an estimate before a look far below the limit
-		n = f.requestsAt(loads, spareVerify)
+		n = f.affordableAt(loads, spareVerify)
 	}
 	if n < f.leastMain() {
 		// The bracket alone shows the way: 13 % of the intervals of it were wrong.
@@ -96,7 +96,7 @@ func (f *search) measure() bool {
 		if !f.cfg.Count {
 			spare = f.spareLow()
 		}
-		if n = min(n, f.paid(f.counting(), these, spare)); n < f.leastMain() {
+		if n = min(n, f.affordable(f.counting(), these, spare)); n < f.leastMain() {
 			break
 		}
 		if !f.lookAt(f.shuffled(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {

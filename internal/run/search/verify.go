@@ -28,7 +28,7 @@ const (
 func (f *search) leastVerify(load float64) int {
 	least := max(leastVerify, f.wholeSessions(load))
 	for _, claim := range f.cfg.claims() {
-		least = max(least, int(f.cfg.requests(10/f.cfg.eps(claim), claim)))
+		least = max(least, int(f.cfg.dueFor(10/f.cfg.eps(claim), claim)))
 	}
 	return least
 }
@@ -183,7 +183,7 @@ func (f *search) verifyAlone(load float64) {
 			return
 		}
 	}
-	total := f.requestsAt([]float64{load}, 0)
+	total := f.affordableAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}

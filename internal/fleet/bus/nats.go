@@ -108,7 +108,7 @@ func (s *Server) Close() {
 type Conn struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	denied *atomic.Pointer[error] // what the server did not permit last, nil for nothing
+	denied *atomic.Pointer[error] // why the server did not permit the last purge, nil where it did
 }
 
 // Dial connects to this process's own server, past its socket.
@@ -141,12 +141,12 @@ func Dial(a Access) (*Conn, error) {
 // connect does it.
 func connect(url string, opts ...nats.Option) (*Conn, error) {
 	denied := new(atomic.Pointer[error])
-	told := func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
+	refused := func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(strings.ToUpper(err.Error()), purgeSubject) {
 			denied.Store(&err)
 		}
 	}
-	nc, err := nats.Connect(url, append(opts, nats.Name("pitot"), nats.MaxReconnects(-1), nats.ErrorHandler(told),
+	nc, err := nats.Connect(url, append(opts, nats.Name("pitot"), nats.MaxReconnects(-1), nats.ErrorHandler(refused),
 		nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.Timeout(5*time.Second))...)
 	if err != nil {
 		var file *fs.PathError
@@ -280,6 +280,7 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 				continue
 			}
 			within, cancel := context.WithTimeout(purging, purgeTime)
+			c.denied.Store(nil)
 			err := of.Purge(within, jetstream.WithPurgeSequence(upTo+1))
 			cancel()
 			if err == nil {
@@ -305,6 +306,9 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 		own.Wait()
 	}, nil
 }
+
+// purgeSubject begins the subjects on which a server is asked to purge.
+const purgeSubject = "$JS.API.STREAM.PURGE."
 
 // purgeTries is how often no answer to a purge is no chance: a server that forbids it gives
 // none within purgeTime.

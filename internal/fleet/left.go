@@ -19,8 +19,6 @@ func (c *Coordinator) Left(ctx context.Context, who marks.Crew, rank int) (dir s
 	if c.where == "" {
 		return "", errors.New("it is of another machine")
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.late+endTime)
-	defer cancel()
 	if dir, err = os.MkdirTemp(c.dir, "left-"); err != nil {
 		return "", err
 	}
@@ -29,21 +27,34 @@ func (c *Coordinator) Left(ctx context.Context, who marks.Crew, rank int) (dir s
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	for at := int64(0); ; {
-		piece, err := c.askLeft(ctx, who, rank, leftFrom{From: at})
+	size := int64(0) // of all, as the last piece tells
+	for here := int64(0); ; {
+		piece, err := c.pieceLeft(ctx, who, rank, here)
+		if err != nil && here > 0 {
+			return "", fmt.Errorf("it stopped after %d of %d bytes: %w", here, size, err)
+		}
 		if err != nil {
 			return "", err
 		}
+		size = piece.Size
 		if _, err := file.Write(piece.Frames); err != nil {
 			return "", err
 		}
-		if at += int64(len(piece.Frames)); at >= piece.Size {
+		if here += int64(len(piece.Frames)); here >= size {
 			return dir, nil
 		}
 		if len(piece.Frames) == 0 {
-			return "", fmt.Errorf("its journal ends at byte %d of %d", at, piece.Size)
+			return "", fmt.Errorf("its journal ends at byte %d of %d", here, size)
 		}
 	}
+}
+
+// pieceLeft asks for the piece from a byte on. Each has the time in which a worker notices that
+// its coordinator died, or connects again.
+func (c *Coordinator) pieceLeft(ctx context.Context, who marks.Crew, rank int, from int64) (left, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.late+endTime)
+	defer cancel()
+	return c.askLeft(ctx, who, rank, leftFrom{From: from})
 }
 
 // Collected implements [run.Crew].

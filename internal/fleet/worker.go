@@ -321,6 +321,7 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Span(within)))
 	select {
 	case <-taken:
+		time.Sleep(tellTime) // its answer is on its way, and is asked for again where it was lost
 		w.Say("its journal was collected")
 		return true
 	case <-time.After(within):

@@ -22,21 +22,43 @@ import (
 // on with the run, or finishes it, collects them: of a worker whose journal is here, that takes
 // the place of what had come home of it. So nothing is lost, and nothing is there twice.
 
-// collect collects for a session that goes on. Workers that are still at it are waited for.
+// collectTime is how long whoever goes on with a run or finishes it waits for workers of this machine that still
+// record: their lease, and what they need to end behind it.
+const collectTime = 20 * time.Second
+
+// collect collects for a session that goes on. Workers that are still at it are waited for,
+// but not those that hang.
 func (s *Session) collect(ctx context.Context) error {
-	if rundir.Live(s.plan.Out) != nil {
+	dir := s.plan.Out
+	if rundir.Live(dir) != nil {
 		return nil // which recall says
 	}
-	for waited := false; ; waited = true {
-		says, err := collect(ctx, s.plan.Out, s.runner.Crew)
-		if !errors.Is(err, rundir.ErrLive) {
-			for _, line := range says {
-				s.runner.showLine(line)
-			}
-			return err
-		}
+	if err := waitForWorkers(ctx, dir, collectTime, s.runner.showLine); err != nil {
+		return err
+	}
+	says, err := collect(ctx, dir, s.runner.Crew)
+	for _, line := range says {
+		s.runner.showLine(line)
+	}
+	return err
+}
+
+// waitForWorkers waits, so long at most, until no worker of this machine records for a killed
+// run any more.
+func waitForWorkers(ctx context.Context, dir string, atMost time.Duration, show func(line string)) error {
+	o, err := read(dir)
+	if err != nil {
+		return nil // whoever reads it next says why
+	}
+	point, ok := o.leftBehind()
+	if !ok {
+		return nil
+	}
+	records := func(w marks.Member) bool { return recordsHere(w) && rundir.Live(w.Dir) != nil }
+	end := time.Now().Add(atMost)
+	for waited := false; slices.ContainsFunc(o.crews[point].Workers, records) && time.Now().Before(end); waited = true {
 		if !waited {
-			s.runner.showLine("waiting for workers of the run that was killed: they stop by themselves")
+			show("waiting for workers of the run that was killed: they stop by themselves")
 		}
 		select {
 		case <-ctx.Done():
@@ -44,6 +66,13 @@ func (s *Session) collect(ctx context.Context) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+	return nil
+}
+
+// recordsHere says that a worker's journal is on this machine.
+func recordsHere(w marks.Member) bool {
+	host, _ := os.Hostname()
+	return w.Host == host && exists(filepath.Join(w.Dir, rundir.Journal))
 }
 
 // leftBehind is the point of a killed run whose workers may have journals of it: the last that
@@ -62,6 +91,7 @@ func (o *outline) leftBehind() (point int32, ok bool) {
 
 // collect puts what the workers of a run's last point have left into its journal, and ends the
 // point if all of them had. crew brings the journals of those on other machines, nil for none.
+// Of a worker that still records, or whose journal cannot be read, what had come home stays.
 // It says what came of it, nothing where there was nothing to collect. The run's directory is
 // held by the caller.
 func collect(ctx context.Context, dir string, crew Crew) (says []string, err error) {
@@ -74,24 +104,30 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 		return nil, nil
 	}
 	who := o.crews[point]
-	from, taken := make([]string, len(who.Workers)), 0
-	host, _ := os.Hostname()
+	from, taken := make([]*ownJournal, len(who.Workers)), 0
+	home := homeRecords(dir, point)
 	for rank, w := range who.Workers {
+		own, why := "", error(nil)
 		switch {
-		case w.Host == host && exists(filepath.Join(w.Dir, rundir.Journal)):
-			if err := rundir.Live(w.Dir); err != nil {
-				return nil, err // it goes on, or notices just now
+		case recordsHere(w):
+			if rundir.Live(w.Dir) != nil {
+				says = append(says, fmt.Sprintf("note: worker %d (%s) still records: of it the run has what had come home", rank, w.Dir))
+				continue
 			}
-			from[rank] = w.Dir
+			own = w.Dir
 		case crew != nil:
-			var why error
-			if from[rank], why = crew.Left(ctx, who, rank); why != nil {
-				says = append(says, fmt.Sprintf("note: the journal of worker %d on %s is not here: %v", rank, w.Host, why))
-			}
+			own, why = crew.Left(ctx, who, rank)
+		default:
+			continue
 		}
-		if from[rank] != "" {
-			taken++
+		if why == nil {
+			from[rank], why = readThrough(own, point, rank, home[rank])
 		}
+		if why != nil {
+			says = append(says, fmt.Sprintf("note: the journal of worker %d on %s is not here: %v", rank, w.Host, why))
+			continue
+		}
+		taken++
 	}
 	if taken == 0 {
 		return says, nil
@@ -101,15 +137,15 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 		return says, fmt.Errorf("collect journals of workers: %w", err)
 	}
 	for rank := range from {
-		if from[rank] == "" {
+		if from[rank] == nil {
 			continue
 		}
 		if crew != nil {
 			crew.Collected(who, rank)
 		}
-		if name := filepath.Base(from[rank]); strings.HasPrefix(name, "pitot-worker-") { // its own, made by it
-			_ = os.RemoveAll(from[rank])
-			dead := filepath.Dir(from[rank]) // the coordinator's
+		if name := filepath.Base(from[rank].dir); strings.HasPrefix(name, "pitot-worker-") { // its own, made by it
+			_ = os.RemoveAll(from[rank].dir)
+			dead := filepath.Dir(from[rank].dir) // the coordinator's
 			if left, _ := filepath.Glob(filepath.Join(dead, "pitot-worker-*")); len(left) == 0 && strings.HasPrefix(filepath.Base(dead), "pitot-fleet-") {
 				_ = os.RemoveAll(dead)
 			}
@@ -122,12 +158,89 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 	return append(says, line), nil
 }
 
-// merge writes the journal of a run anew: of workers that have one in a directory of from, their
-// own records of a point take the place of those that had come home. Where each has come to the
-// same end of the window, that is the point's.
-func merge(dir string, point int32, s measure.Setup, from []string) (_ marks.Window, whole bool, err error) {
+// ownJournal is what a worker's own journal was found to have of a point.
+type ownJournal struct {
+	dir    string
+	size   int64
+	has    recordCount
+	dues   []int64
+	ends   []marks.Window // of its share, one where it came to its end
+	worker marks.Worker   // as the last of them tells
+}
+
+// recordCount is how many records of a worker there are.
+type recordCount struct{ chunks, rows int }
+
+// count counts a frame's. Rows that were made for requests under way are none of the worker's.
+func (n *recordCount) count(f *record.Frame) {
+	n.chunks += len(f.Chunks)
+	for i := range f.Rows {
+		if e := f.Rows[i].Error; e != record.ErrInterrupted && e != record.ErrWorkerLost && e != record.ErrLost {
+			n.rows++
+		}
+	}
+}
+
+// homeRecords is what a run's own journal has of a point, by worker.
+func homeRecords(dir string, point int32) map[int]recordCount {
+	by := map[int]recordCount{}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			break // what can be read counts
+		}
+		if f.Point == point {
+			n := by[int(f.Worker)]
+			n.count(&f)
+			by[int(f.Worker)] = n
+		}
+	}
+	return by
+}
+
+// readThrough reads a worker's journal of a point before it takes the place of what had come
+// home: that it can be read, and has at least as much.
+func readThrough(dir string, point int32, rank int, home recordCount) (*ownJournal, error) {
+	own := &ownJournal{dir: dir}
+	if is, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil {
+		own.size = is.Size()
+	}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", dir, err)
+		}
+		if f.Point != point || int(f.Worker) != rank {
+			continue
+		}
+		own.has.count(&f)
+		for i := range f.Rows {
+			own.dues = append(own.dues, f.Rows[i].Due)
+		}
+		for _, m := range f.Marks {
+			if m.Name != marks.NameWindow {
+				continue
+			}
+			w, err := marks.DecodeWindow(m.Data)
+			if err == nil && (w.T0 == nil || len(w.Workers) != 1) {
+				err = errors.New("the end of its window does not say where that began, or whose it is")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", dir, err)
+			}
+			own.ends, own.worker = append(own.ends, w), w.Workers[0]
+		}
+	}
+	if own.has.chunks < home.chunks || own.has.rows < home.rows {
+		return nil, fmt.Errorf("%s has %s, less than the %d that had come home", dir, say.Plural(own.has.rows, "request"), home.rows)
+	}
+	return own, nil
+}
+
+// merge writes the journal of a run anew: of workers whose own was read, their records of a
+// point take the place of those that had come home. Where each has come to the same end of the
+// window, that is the point's.
+func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ marks.Window, whole bool, err error) {
 	j, err := record.Reopen(dir, func(f *record.Frame) bool {
-		if w := int(f.Worker); f.Point == point && w < len(from) && from[w] != "" {
+		if w := int(f.Worker); f.Point == point && w >= 0 && w < len(from) && from[w] != nil {
 			f.Chunks, f.Rows = nil, nil
 			f.Samples = slices.DeleteFunc(f.Samples, func(x record.Sample) bool {
 				return x.Source == record.SourceClient || x.Source == record.SourceHost // others are the coordinator's
@@ -140,54 +253,38 @@ func merge(dir string, point int32, s measure.Setup, from []string) (_ marks.Win
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	all := marks.Window{T1: load.Never, Workers: make([]marks.Worker, len(from))}
-	ended, t0, gone := 0, int64(0), 0
+	t0, gone, ranks, differ := int64(0), 0, map[int]bool{}, false
 	var dues []int64
-	for rank, at := range from {
-		if at == "" {
+	for rank, own := range from {
+		if own == nil {
 			continue
 		}
-		size := int64(0)
-		if is, err := os.Stat(filepath.Join(at, rundir.Journal)); err == nil {
-			size = is.Size()
-		}
-		for f, err := range record.Frames(at) {
+		for f, err := range record.Frames(own.dir) {
 			if err != nil {
-				return all, false, fmt.Errorf("journal of worker %d in %s: %w", rank, at, err)
+				return all, false, fmt.Errorf("journal of worker %d in %s: %w", rank, own.dir, err)
 			}
-			if f.Point != point || int(f.Worker) != rank {
-				continue
-			}
-			for i := range f.Rows {
-				dues = append(dues, f.Rows[i].Due)
-			}
-			j.Take(&f)
-			for _, m := range f.Marks {
-				if m.Name != marks.NameWindow {
-					continue
-				}
-				w, err := marks.DecodeWindow(m.Data)
-				if err != nil {
-					return all, false, err
-				}
-				if all.T1 != load.Never && all.T1 != w.T1 {
-					ended = -len(from) // they were not told of one end
-				}
-				ended++
-				all.T1, all.Ended, all.GaveUp = w.T1, max(all.Ended, w.Ended), all.GaveUp || w.GaveUp
-				t0 = max(t0, *w.T0)
-				if w.Gone != nil {
-					gone++
-					all.Gone = w.Gone
-				}
-				all.Workers[rank] = w.Workers[0]
-				all.Workers[rank].JournalBytes = size
+			if f.Point == point && int(f.Worker) == rank {
+				j.Take(&f)
 			}
 		}
+		dues = append(dues, own.dues...)
+		for _, w := range own.ends {
+			differ = differ || all.T1 != load.Never && all.T1 != w.T1 // they were not told of one end
+			all.T1, all.Ended, all.GaveUp = w.T1, max(all.Ended, w.Ended), all.GaveUp || w.GaveUp
+			t0 = max(t0, *w.T0)
+			if w.Gone != nil {
+				gone++
+				all.Gone = w.Gone
+			}
+			ranks[rank] = true
+		}
+		all.Workers[rank] = own.worker
+		all.Workers[rank].JournalBytes = own.size
 	}
 	if gone < len(from) {
 		all.Gone = nil
 	}
-	if ended != len(from) || all.GaveUp {
+	if len(ranks) != len(from) || differ || all.GaveUp {
 		return all, false, nil
 	}
 	all.T0 = &t0

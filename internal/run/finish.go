@@ -46,7 +46,11 @@ type outline struct {
 // process was killed.
 //
 // A run that is still going on gives an error that is [rundir.ErrLive].
-func Finish(dir string) (*result.Run, error) {
+func Finish(dir string) (*result.Run, error) { return FinishShowing(dir, func(string) {}) }
+
+// FinishShowing is [Finish], and shows what there is to say of workers that had gone on when
+// their coordinator died.
+func FinishShowing(dir string, show func(line string)) (*result.Run, error) {
 	release, err := rundir.Hold(dir) // a session may be about to go on
 	switch {
 	case errors.Is(err, rundir.ErrLive):
@@ -55,7 +59,13 @@ func Finish(dir string) (*result.Run, error) {
 		defer release()
 		rundir.RemoveTemps(dir) // of a process that was killed as it finished the run
 		if rundir.Live(dir) == nil {
-			if _, err := collect(context.Background(), dir, nil); err != nil {
+			ctx := context.Background()
+			_ = waitForWorkers(ctx, dir, collectTime, show)
+			says, err := collect(ctx, dir, nil)
+			for _, line := range says {
+				show(line)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

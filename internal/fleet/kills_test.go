@@ -1,4 +1,4 @@
-//go:build !nofleet && unix
+//go:build !nofleet && (linux || darwin)
 
 package fleet
 

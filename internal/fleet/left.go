@@ -65,9 +65,16 @@ func (c *Coordinator) Collected(who marks.Crew, rank int) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellTime)
 	defer cancel()
 	_, _ = c.askLeft(ctx, who, rank, leftFrom{Here: true}) // one that does not hear it waits in vain
-	if c.server == nil && rank == 0 {
-		_ = c.conn.Forget(ctx, runID(who.Run).stream())
+}
+
+// Forget implements [run.Crew].
+func (c *Coordinator) Forget(who marks.Crew) {
+	if c.where == "" || c.server != nil {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	_ = c.conn.Forget(ctx, runID(who.Run).stream()) // a server that is gone has deleted or will keep it
 }
 
 // askLeft asks until there is an answer.

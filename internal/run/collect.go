@@ -151,6 +151,9 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 			}
 		}
 	}
+	if crew != nil {
+		crew.Forget(who)
+	}
 	line := fmt.Sprintf("collected the journals of %d of %s of point %d", taken, say.Plural(len(from), "worker"), point+1)
 	if whole {
 		line += fmt.Sprintf(", which came to its end: %s of window", say.Seconds(float64(window.T1-*window.T0)/1e9))

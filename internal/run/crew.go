@@ -38,6 +38,8 @@ type Crew interface {
 	// is told when that is kept elsewhere: [Crew.Collected].
 	Left(ctx context.Context, who marks.Crew, rank int) (dir string, err error)
 	Collected(who marks.Crew, rank int)
+	// Forget deletes what a bus keeps of that run, when the journals are collected.
+	Forget(who marks.Crew)
 	// Carry has the load of a point carried out, and returns when every worker has ended
 	// and all records are home. When ctx is done the workers stop early, as a load does. A
 	// [LostError] may come with what there is of the load.

@@ -32,7 +32,7 @@ const tokens = 100
 func main() {
 	log.SetFlags(0)
 	streams := flag.String("streams", "100,1000", "numbers of streams")
-	rounds := flag.Int("rounds", 3, "runs of each client, in turn")
+	rounds := flag.Int("rounds", 3, "runs of each client, in turn; at least 9 with -apis, whose differences are small")
 	profile := flag.String("profile", "", "write Pitot's CPU profile here")
 	apis := flag.Bool("apis", false, "compare the APIs with one another")
 	flag.Parse()

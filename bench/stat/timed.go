@@ -24,7 +24,7 @@ func (s system) slowed(by float64) system {
 	return s
 }
 
-// timed are searches with a budget of minutes, as a user of a server gives it.
+// timedSearches is the table of searches with a budget of minutes, as a user of a server gives it.
 func timedSearches() table {
 	return table{
 		name: "timed", slow: true, reps: 40,
@@ -142,6 +142,10 @@ func (t *timedCount) row() []string {
 		}
 		return fmt.Sprintf("%.1f %%", 100*median(list))
 	}
-	return []string{middle(t.Spent), fmt.Sprintf("%.0f %%", 100*slices.Max(t.Spent)), t.Answered.String(), t.Holds.String(), middle(t.Half), middle(t.Errors),
+	most := "none"
+	if len(t.Spent) > 0 { // there was time for some
+		most = fmt.Sprintf("%.0f %%", 100*slices.Max(t.Spent))
+	}
+	return []string{middle(t.Spent), most, t.Answered.String(), t.Holds.String(), middle(t.Half), middle(t.Errors),
 		t.Both.String(), t.Least.String(), middle(t.Quotes), middle(t.Forecast), t.Kept.String()}
 }

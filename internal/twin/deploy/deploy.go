@@ -221,18 +221,18 @@ var kvTypes = []string{"bf16", "fp16", "fp8"}
 func (d *Deployment) checkLinks(reduces, exchanges bool) error {
 	name, reach := d.Accelerator.Name, d.Accelerator.Link.Reach()
 	unknown := fmt.Sprintf("the links of %s reach %d, and what lies between machines is not known", name, reach)
+	near := *d // an engine that one machine holds
+	for near.TensorParallel = min(d.TensorParallel, reach); near.TensorParallel > 1 && near.checkParallel() != nil; {
+		near.TensorParallel--
+	}
+	each := near.TensorParallel
 	if n := d.TensorParallel; n > reach && !reduces {
-		near := *d
-		for near.TensorParallel = reach; near.TensorParallel > 1 && near.checkParallel() != nil; {
-			near.TensorParallel--
-		}
-		each := near.TensorParallel
 		return say.Errorf("tensor parallelism of %d spans machines: %s", n, unknown).WithHint(fmt.Sprintf(
 			"the nearest is %dx%s, or several such engines, as in %dx%s?data_parallel_size=%d; or say what an all-reduce takes there, as in allreduce_latency=40us&allreduce_gb_per_s=25", each, name, each*max(n/each, 2), name, max(n/each, 2)))
 	}
 	if n := d.GPUs(); d.Lockstep() && n > reach && !exchanges {
 		return say.Errorf("experts that are divided among %d accelerators span machines: %s", n, unknown).WithHint(fmt.Sprintf(
-			"the nearest is %dx%s?data_parallel_size=%d&enable_expert_parallel=true; or say what an exchange takes there, as in exchange_latency=100us&exchange_gb_per_s=25", reach/d.TensorParallel*d.TensorParallel, name, max(reach/d.TensorParallel, 1)))
+			"the nearest is %dx%s?data_parallel_size=%d&enable_expert_parallel=true; or say what an exchange takes there, as in exchange_latency=100us&exchange_gb_per_s=25", reach/each*each, name, reach/each))
 	}
 	return nil
 }

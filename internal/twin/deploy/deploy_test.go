@@ -152,7 +152,8 @@ func TestAsTheEngineTakesIt(t *testing.T) {
 	for spec, near := range map[string]string{
 		"qwen2.5-0.5b@14xl4":   "2xl4",
 		"llama-3.1-8b@16xh100": "16xh100?data_parallel_size=2",
-		"qwen3-30b-a3b@16xh100?data_parallel_size=16&enable_expert_parallel=true": "8xh100?data_parallel_size=8&enable_expert_parallel=true",
+		"qwen3-30b-a3b@16xh100?data_parallel_size=16&enable_expert_parallel=true":                                             "8xh100?data_parallel_size=8&enable_expert_parallel=true",
+		"qwen3-30b-a3b@32xh100?data_parallel_size=2&enable_expert_parallel=true&allreduce_latency=40us&allreduce_gb_per_s=25": "8xh100?data_parallel_size=1&enable_expert_parallel=true",
 	} {
 		_, err := Parse(spec)
 		if err == nil || !strings.Contains(say.Hint(err), near) {

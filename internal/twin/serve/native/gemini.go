@@ -17,11 +17,11 @@ func Gemini(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 	generate := func(stream bool) func(*dialect.Request) (*dialect.Call, *dialect.Reply) {
 		return func(req *dialect.Request) (*dialect.Call, *dialect.Reply) { return geminiGenerate(s, req, stream) }
 	}
-	model := fmt.Sprintf(`{"name":%s,"version":"001","displayName":%s,"inputTokenLimit":%d,"outputTokenLimit":%d,"supportedGenerationMethods":["generateContent","countTokens"]}`,
+	model := fmt.Sprintf(`{"name":%s,"version":"001","displayName":%s,"inputTokenLimit":%d,"outputTokenLimit":%d,"supportedGenerationMethods":["generateContent"]}`,
 		dialect.Marshal("models/"+s.Name), dialect.Marshal(s.Name), s.MaxModelLen-1, s.MaxModelLen-1)
-	about := func(text string) func(*dialect.Request) dialect.Reply {
+	about := func(body string) func(*dialect.Request) dialect.Reply {
 		return func(*dialect.Request) dialect.Reply {
-			return dialect.Reply{Status: http.StatusOK, Type: "application/json; charset=UTF-8", Body: []byte(text)}
+			return dialect.Reply{Status: http.StatusOK, Type: "application/json; charset=UTF-8", Body: []byte(body)}
 		}
 	}
 	var own []dialect.Route

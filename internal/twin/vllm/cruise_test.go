@@ -12,7 +12,6 @@ import (
 // TestCruise: an engine that counts what cruises takes the same steps at the same times, has as
 // much of its cache in use in each, and begins and ends each answer as one that visits all.
 func TestCruise(t *testing.T) {
-	counted, visited := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
 		s.set.Priority, s.set.NumSpeculativeTokens, s.set.SpeculativeSchedule = false, 0, nil
@@ -40,46 +39,9 @@ func TestCruise(t *testing.T) {
 				j.Limit = 0
 			}
 		}
-		type told struct {
-			first, last int64
-			tokens      int
-			finish      string
-			trace       twin.Trace
-		}
-		play := func(brief bool) (steps []twin.StepInfo, jobs map[int64]*told, stats twin.Stats) {
-			jobs = map[int64]*told{}
-			begun := false
-			e, out := s.play(func(e *Engine, i twin.StepInfo) {
-				steps = append(steps, i)
-				p := e.flight[len(e.flight)-1]
-				if brief {
-					counted, visited = counted+p.cruisers, visited+len(p.items)
-					if p.cruisers == 0 {
-						checkPlan(t, e, i)
-					}
-				}
-			}, func(e *Engine, now, to int64) []twin.Emission {
-				if brief && !begun {
-					e.Brief()
-					begun = true
-				}
-				return onTime(e, now, to)
-			})
-			for _, o := range out {
-				g := jobs[o.ID]
-				if g == nil {
-					g = &told{first: o.At}
-					jobs[o.ID] = g
-				}
-				g.tokens += o.Tokens
-				if o.Finish != "" {
-					g.last, g.finish, g.trace = o.At, o.Finish, *o.Trace
-				}
-			}
-			return steps, jobs, e.Stats()
-		}
-		steps, jobs, stats := play(false)
-		briefSteps, briefJobs, briefStats := play(true)
+		visits := s.playBriefly(t, false)
+		brief := s.playBriefly(t, true)
+		steps, briefSteps := visits.steps, brief.steps
 		if !slices.Equal(steps, briefSteps) {
 			for i := range steps {
 				if i == len(briefSteps) || steps[i] != briefSteps[i] {
@@ -88,8 +50,8 @@ func TestCruise(t *testing.T) {
 			}
 			t.Fatalf("%d steps, %d in brief", len(steps), len(briefSteps))
 		}
-		for id, g := range jobs {
-			b := briefJobs[id]
+		for id, g := range visits.jobs {
+			b := brief.jobs[id]
 			if g.finish == "" { // its client went: how far it came is not told
 				continue
 			}
@@ -97,14 +59,75 @@ func TestCruise(t *testing.T) {
 				t.Fatalf("job %d:\n%+v\n%+v", id, g, b)
 			}
 		}
-		if a, b := stats, briefStats; a.Steps != b.Steps || a.Preemptions != b.Preemptions || a.PrefixHits != b.PrefixHits || a.GenerationTokens != b.GenerationTokens || a.KVCacheUsage != b.KVCacheUsage {
+		if a, b := visits.stats, brief.stats; a.Steps != b.Steps || a.Preemptions != b.Preemptions || a.PrefixHits != b.PrefixHits || a.GenerationTokens != b.GenerationTokens || a.KVCacheUsage != b.KVCacheUsage {
 			t.Fatalf("%+v\n%+v", a, b)
 		}
 	})
-	if counted < visited/4 { // drawn scenes cruise for a half of their tokens and more
-		t.Errorf("%d tokens were counted, %d were visited: nothing cruises", counted, visited)
+}
+
+// TestCruisersAreCounted: of long answers that nothing disturbs, most tokens are counted.
+func TestCruisersAreCounted(t *testing.T) {
+	s := scene{cost: Flat{1000, 10}, set: rules()}
+	s.set.MaxModelLen, s.set.NumGPUBlocks = 300, 400
+	for id := range int64(3) {
+		s.events = append(s.events, event{at: 20_000 * id, job: twin.Job{ID: id, Prompt: 10, Output: 200}})
 	}
-	t.Logf("%d counted, %d visited", counted, visited)
+	p := s.playBriefly(t, true)
+	t.Logf("%d tokens counted, %d visited", p.counted, p.visited)
+	if p.counted < 2*p.visited {
+		t.Errorf("%d tokens were counted, %d were visited: nothing cruises", p.counted, p.visited)
+	}
+}
+
+// played is what was seen of a scene.
+type played struct {
+	steps            []twin.StepInfo
+	jobs             map[int64]*ended
+	stats            twin.Stats
+	counted, visited int // tokens, of those that cruise and of others
+}
+
+// ended is how one answer began and ended.
+type ended struct {
+	first, last int64
+	tokens      int
+	finish      string
+	trace       twin.Trace
+}
+
+// playBriefly plays a scene with an engine that counts what cruises, if brief, or visits all.
+func (s scene) playBriefly(t rapid.TB, brief bool) played {
+	p := played{jobs: map[int64]*ended{}}
+	begun := false
+	e, out := s.play(func(e *Engine, i twin.StepInfo) {
+		p.steps = append(p.steps, i)
+		plan := e.flight[len(e.flight)-1]
+		if brief {
+			p.counted, p.visited = p.counted+plan.cruisers, p.visited+len(plan.items)
+			if plan.cruisers == 0 {
+				checkPlan(t, e, i)
+			}
+		}
+	}, func(e *Engine, now, to int64) []twin.Emission {
+		if brief && !begun {
+			e.Brief()
+			begun = true
+		}
+		return onTime(e, now, to)
+	})
+	for _, o := range out {
+		g := p.jobs[o.ID]
+		if g == nil {
+			g = &ended{first: o.At}
+			p.jobs[o.ID] = g
+		}
+		g.tokens += o.Tokens
+		if o.Finish != "" {
+			g.last, g.finish, g.trace = o.At, o.Finish, *o.Trace
+		}
+	}
+	p.stats = e.Stats()
+	return p
 }
 
 // alone is content that no other job has.
@@ -115,41 +138,48 @@ func (a alone) Tokens(from, to int) uint64 { return twin.Mix(twin.Mix(uint64(a))
 // TestPrivate: an engine that keeps the blocks of jobs that share nothing apart does with them
 // what it does with those of jobs that might.
 func TestPrivate(t *testing.T) {
-	preempted := int64(0)
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawScene(t)
-		play := func(content func(id int64) twin.Content) (steps []twin.StepInfo, out []twin.Emission, e *Engine) {
-			s := s
-			s.events = slices.Clone(s.events)
-			for i := range s.events {
-				s.events[i].job.Content = content(s.events[i].job.ID)
-			}
-			e, out = s.play(func(e *Engine, i twin.StepInfo) {
-				steps = append(steps, i)
-				checkBlocks(t, e)
-			}, onTime)
-			return steps, out, e
-		}
-		listed, listedOut, a := play(func(id int64) twin.Content { return alone(id) })
-		kept, keptOut, b := play(func(int64) twin.Content { return nil })
-		if !slices.Equal(listed, kept) {
-			t.Fatalf("steps differ:\n%+v\n%+v", listed, kept)
-		}
-		for i, x := range listedOut {
-			y := keptOut[i]
-			if x.Trace != nil && *x.Trace == *y.Trace {
-				x.Trace, y.Trace = nil, nil
-			}
-			if x != y {
-				t.Fatalf("emission %d: %+v, %+v", i, x, y)
-			}
-		}
-		if x, y := a.Stats(), b.Stats(); x.PrefixHits != y.PrefixHits || x.Preemptions != y.Preemptions {
-			t.Fatalf("%+v\n%+v", x, y)
-		}
-		preempted += b.Stats().Preemptions
-	})
-	if preempted == 0 {
+	rapid.Check(t, func(t *rapid.T) { checkPrivate(t, drawScene(t)) })
+	// Two answers of which the cache holds one and a half.
+	s := scene{cost: Flat{1000, 10}, set: rules()}
+	s.set.NumGPUBlocks = 1 + s.set.MaxModelLen*3/2/s.set.BlockSize
+	for id := range int64(2) {
+		s.events = append(s.events, event{job: twin.Job{ID: id, Prompt: 1, Output: s.set.MaxModelLen - 1}})
+	}
+	if checkPrivate(t, s) == 0 {
 		t.Error("nobody was preempted")
 	}
+}
+
+// checkPrivate plays a scene both ways, and says how often a job was preempted.
+func checkPrivate(t rapid.TB, s scene) int64 {
+	play := func(content func(id int64) twin.Content) (steps []twin.StepInfo, out []twin.Emission, e *Engine) {
+		s := s
+		s.events = slices.Clone(s.events)
+		for i := range s.events {
+			s.events[i].job.Content = content(s.events[i].job.ID)
+		}
+		e, out = s.play(func(e *Engine, i twin.StepInfo) {
+			steps = append(steps, i)
+			checkBlocks(t, e)
+		}, onTime)
+		return steps, out, e
+	}
+	listed, listedOut, a := play(func(id int64) twin.Content { return alone(id) })
+	kept, keptOut, b := play(func(int64) twin.Content { return nil })
+	if !slices.Equal(listed, kept) {
+		t.Fatalf("steps differ:\n%+v\n%+v", listed, kept)
+	}
+	for i, x := range listedOut {
+		y := keptOut[i]
+		if x.Trace != nil && *x.Trace == *y.Trace {
+			x.Trace, y.Trace = nil, nil
+		}
+		if x != y {
+			t.Fatalf("emission %d: %+v, %+v", i, x, y)
+		}
+	}
+	if x, y := a.Stats(), b.Stats(); x.PrefixHits != y.PrefixHits || x.Preemptions != y.Preemptions {
+		t.Fatalf("%+v\n%+v", x, y)
+	}
+	return b.Stats().Preemptions
 }

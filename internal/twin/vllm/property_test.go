@@ -156,7 +156,7 @@ func TestInvariants(t *testing.T) {
 }
 
 // checkPlan holds the bounds of one step.
-func checkPlan(t *rapid.T, e *Engine, i twin.StepInfo) {
+func checkPlan(t rapid.TB, e *Engine, i twin.StepInfo) {
 	tokens := 0
 	seen := map[*request]bool{}
 	for _, it := range e.flight[len(e.flight)-1].items {
@@ -173,7 +173,7 @@ func checkPlan(t *rapid.T, e *Engine, i twin.StepInfo) {
 
 // checkBlocks counts every block: those in the free queue and those that
 // requests hold are all there are.
-func checkBlocks(t *rapid.T, e *Engine) {
+func checkBlocks(t rapid.TB, e *Engine) {
 	p := e.pool
 	held := make([]int32, len(p.made))
 	for _, r := range e.running {

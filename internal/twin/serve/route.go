@@ -58,8 +58,14 @@ func (s *Server) admits(req *http.Request) bool {
 	if s.cfg.APIKey == "" && len(s.cfg.APIKeys) == 0 || req.Method == http.MethodOptions || !s.dialect.Guarded(req.URL.Path) {
 		return true
 	}
+	known := func(key string) bool {
+		return key != "" && (key == s.cfg.APIKey || slices.Contains(s.cfg.APIKeys, key))
+	}
+	if own, ok := s.dialect.(dialect.Keyed); ok && known(req.Header.Get(own.KeyHeader())) {
+		return true
+	}
 	scheme, key, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "bearer") && key != "" && (key == s.cfg.APIKey || slices.Contains(s.cfg.APIKeys, key))
+	return strings.EqualFold(scheme, "bearer") && known(key)
 }
 
 // generate begins an answer, or refuses to. Each request has its line in the

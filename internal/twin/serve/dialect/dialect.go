@@ -47,6 +47,9 @@ type Dialect interface {
 	Metrics(engines int) Metrics
 }
 
+// Keyed is a [Dialect] whose clients send their key in a header of its own.
+type Keyed interface{ KeyHeader() string }
+
 // Problem is why a server does not let a request through to its route, or why
 // the engine does not answer it.
 type Problem uint8

@@ -12,16 +12,16 @@ import (
 )
 
 // Gemini is Google's Gemini API: generateContent and streamGenerateContent, which streams
-// events with alt=sse and the elements of a list without.
+// events with alt=sse and the elements of a list without, and countTokens.
 func Gemini(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 	generate := func(stream bool) func(*dialect.Request) (*dialect.Call, *dialect.Reply) {
 		return func(req *dialect.Request) (*dialect.Call, *dialect.Reply) { return geminiGenerate(s, req, stream) }
 	}
-	model := fmt.Sprintf(`{"name":%s,"version":"001","displayName":%s,"inputTokenLimit":%d,"outputTokenLimit":%d,"supportedGenerationMethods":["generateContent"]}`,
+	model := fmt.Sprintf(`{"name":%s,"version":"001","displayName":%s,"inputTokenLimit":%d,"outputTokenLimit":%d,"supportedGenerationMethods":["generateContent","countTokens"]}`,
 		dialect.Marshal("models/"+s.Name), dialect.Marshal(s.Name), s.MaxModelLen-1, s.MaxModelLen-1)
-	about := func(body string) func(*dialect.Request) dialect.Reply {
+	about := func(resource string) func(*dialect.Request) dialect.Reply {
 		return func(*dialect.Request) dialect.Reply {
-			return dialect.Reply{Status: http.StatusOK, Type: "application/json; charset=UTF-8", Body: []byte(body)}
+			return dialect.Reply{Status: http.StatusOK, Type: "application/json; charset=UTF-8", Body: []byte(resource)}
 		}
 	}
 	var own []dialect.Route
@@ -30,12 +30,19 @@ func Gemini(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 		own = append(own,
 			dialect.Route{Path: path + ":generateContent", Methods: post, Generate: generate(false)},
 			dialect.Route{Path: path + ":streamGenerateContent", Methods: post, Generate: generate(true)},
+			dialect.Route{Path: path + ":countTokens", Methods: post, Reply: func(req *dialect.Request) dialect.Reply { return geminiCount(s, req) }},
 			dialect.Route{Path: path, Methods: get, Reply: about(model)},
 			dialect.Route{Path: version + "/models", Methods: get, Reply: about(`{"models":[` + model + `]}`)})
 	}
 	own = append(own, health(healthy))
-	return &face{base, with(base, own), geminiError}
+	return &geminiFace{face{base, with(base, own), geminiError}}
 }
+
+// geminiFace is asked with Google's header for keys.
+type geminiFace struct{ face }
+
+// KeyHeader implements [dialect.Keyed].
+func (*geminiFace) KeyHeader() string { return "X-Goog-Api-Key" }
 
 // geminiError is an error in the form of Google's APIs (AIP-193).
 func geminiError(status int, message string) dialect.Reply {
@@ -65,37 +72,100 @@ func (c *geminiContent) appendTo(b []byte) []byte {
 	return b
 }
 
-func geminiGenerate(s dialect.Served, req *dialect.Request, stream bool) (*dialect.Call, *dialect.Reply) {
-	var in struct {
-		Contents []geminiContent `json:"contents"`
-		System   *geminiContent  `json:"systemInstruction"`
-		Tools    []struct {
-			Functions []struct {
-				Name       string          `json:"name"`
-				Parameters json.RawMessage `json:"parameters"`
-				Schema     json.RawMessage `json:"parametersJsonSchema"`
-			} `json:"functionDeclarations"`
-		} `json:"tools"`
-		Config struct {
-			Max         *int     `json:"maxOutputTokens"`
-			Temperature *float64 `json:"temperature"`
-			Seed        *int64   `json:"seed"`
-			Stop        []string `json:"stopSequences"`
-			Candidates  *int     `json:"candidateCount"`
-		} `json:"generationConfig"`
+// geminiRequest is a request for an answer.
+type geminiRequest struct {
+	Contents []geminiContent `json:"contents"`
+	System   *geminiContent  `json:"systemInstruction"`
+	Tools    []struct {
+		Functions []struct {
+			Name       string          `json:"name"`
+			Parameters json.RawMessage `json:"parameters"`
+			Schema     json.RawMessage `json:"parametersJsonSchema"`
+		} `json:"functionDeclarations"`
+	} `json:"tools"`
+	Config struct {
+		Max         *int     `json:"maxOutputTokens"`
+		Temperature *float64 `json:"temperature"`
+		Seed        *int64   `json:"seed"`
+		Stop        []string `json:"stopSequences"`
+		Candidates  *int     `json:"candidateCount"`
+	} `json:"generationConfig"`
+}
+
+// prompt is its text.
+func (r *geminiRequest) prompt() (b []byte) {
+	if r.System != nil {
+		b = append(r.System.appendTo(b), '\n')
 	}
+	for i := range r.Contents {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		b = r.Contents[i].appendTo(b)
+	}
+	return b
+}
+
+// tools are the functions that may be called: none where the last content answers calls.
+func (r *geminiRequest) tools() (calls []lm.Call) {
+	for _, p := range r.Contents[len(r.Contents)-1].Parts {
+		if p.Response != nil {
+			return nil
+		}
+	}
+	for _, t := range r.Tools {
+		for _, f := range t.Functions {
+			schema := f.Schema
+			if schema == nil {
+				schema = lowered(f.Parameters)
+			}
+			calls = append(calls, lm.Call{Name: f.Name, Args: example.OfSchema(schema)})
+		}
+	}
+	return calls
+}
+
+// What Google says of a request that cannot be read, or that asks nothing.
+const (
+	geminiUnread = "Invalid JSON payload received. %s"
+	geminiNoAsk  = "* %s.contents: contents is not specified"
+)
+
+// geminiCount answers countTokens, of contents alone or of a request for an answer.
+func geminiCount(s dialect.Served, req *dialect.Request) dialect.Reply {
+	var in struct {
+		geminiRequest
+		Generate *geminiRequest `json:"generateContentRequest"`
+	}
+	if problem := decode(req, &in); problem != "" {
+		return geminiError(http.StatusBadRequest, fmt.Sprintf(geminiUnread, problem))
+	}
+	counted := &in.geminiRequest
+	if in.Generate != nil {
+		counted = in.Generate
+	}
+	if len(counted.Contents) == 0 {
+		return geminiError(http.StatusBadRequest, fmt.Sprintf(geminiNoAsk, "CountTokensRequest"))
+	}
+	p := s.Model.TextPrompt(counted.prompt(), s.Model.Template())
+	return dialect.Reply{Status: http.StatusOK, Type: "application/json; charset=UTF-8", Body: fmt.Appendf(nil,
+		`{"totalTokens":%d,"promptTokensDetails":[{"modality":"TEXT","tokenCount":%d}]}`, p.Tokens, p.Tokens)}
+}
+
+func geminiGenerate(s dialect.Served, req *dialect.Request, stream bool) (*dialect.Call, *dialect.Reply) {
 	refuse := func(format string, args ...any) (*dialect.Call, *dialect.Reply) {
 		r := geminiError(http.StatusBadRequest, fmt.Sprintf(format, args...))
 		return nil, &r
 	}
+	var in geminiRequest
 	if problem := decode(req, &in); problem != "" {
-		return refuse("Invalid JSON payload received. %s", problem)
+		return refuse(geminiUnread, problem)
 	}
 	c := &in.Config
 	a := asked{chat: true, stream: stream, temperature: c.Temperature, seed: c.Seed, stops: c.Stop}
 	switch {
 	case len(in.Contents) == 0:
-		return refuse("* GenerateContentRequest.contents: contents is not specified")
+		return refuse(geminiNoAsk, "GenerateContentRequest")
 	case c.Candidates != nil && *c.Candidates != 1:
 		return refuse("Multiple candidates is not enabled for this model") // the mock's one
 	case c.Max != nil && *c.Max <= 0:
@@ -103,30 +173,7 @@ func geminiGenerate(s dialect.Served, req *dialect.Request, stream bool) (*diale
 	case c.Max != nil:
 		a.limit = *c.Max
 	}
-	if in.System != nil {
-		a.text = append(in.System.appendTo(a.text), '\n')
-	}
-	answered := false
-	for i := range in.Contents {
-		if i > 0 {
-			a.text = append(a.text, '\n')
-		}
-		a.text, answered = in.Contents[i].appendTo(a.text), false
-		for _, p := range in.Contents[i].Parts {
-			answered = answered || p.Response != nil
-		}
-	}
-	for _, t := range in.Tools {
-		for _, f := range t.Functions {
-			schema := f.Schema
-			if schema == nil {
-				schema = lowered(f.Parameters)
-			}
-			if !answered {
-				a.tools = append(a.tools, lm.Call{Name: f.Name, Args: example.OfSchema(schema)})
-			}
-		}
-	}
+	a.text, a.tools = in.prompt(), in.tools()
 	w, call, ok := begin(s, req, a)
 	if !ok {
 		return refuse("The input token count exceeds the maximum number of tokens allowed (%d).", s.MaxModelLen)

@@ -259,6 +259,7 @@ type hardware struct {
 	launch float64 // s of the host to launch a step's kernels one by one
 
 	last struct { // what [hardware.moved] said
+		known bool // something is kept
 		of    [3]float64
 		parts Parts
 	}
@@ -603,7 +604,7 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 // moved are the parts that hang on numbers of tokens alone, wherever in their requests these
 // stand: of answers step after step has as many, so the last are kept.
 func (h *hardware) moved(tokens, all, logits float64) Parts {
-	if of := [3]float64{tokens, all, logits}; h.last.of != of || tokens == 0 {
+	if of := [3]float64{tokens, all, logits}; !h.last.known || h.last.of != of {
 		var p Parts
 		for i := range h.products {
 			p.Weights += h.products[i].time(tokens)
@@ -611,7 +612,7 @@ func (h *hardware) moved(tokens, all, logits float64) Parts {
 		p.Experts = h.expert.time(all)
 		p.Head = h.head.time(logits)
 		p.Collective = h.reduce.time(tokens) + h.exchange.time(all)
-		h.last.of, h.last.parts = of, p
+		h.last.known, h.last.of, h.last.parts = true, of, p
 	}
 	return h.last.parts
 }

@@ -155,21 +155,23 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 	}
 	end, tokens := s.i, int32(0)
 	of, isDelta := deltaKind(kind)
-	if s.i = delta; isDelta && delta > 0 && s.peek() == '"' {
-		ok = x.text(d, of)
+	again := func(place int, read func() bool) { // reads what stands there, if anything does
+		if s.i = place; place > 0 {
+			ok = ok && read()
+		}
 	}
-	if s.i = logprobs; isDelta && logprobs > 0 {
-		ok = ok && x.count(&tokens)
+	if isDelta {
+		again(delta, func() bool { return s.peek() != '"' || x.text(d, of) })
+		again(logprobs, func() bool { return x.count(&tokens) })
 	}
-	if s.i = item; item > 0 && kind == "response.output_item.added" {
-		ok = ok && x.item(d)
+	if kind == "response.output_item.added" {
+		again(item, func() bool { return x.item(d) })
 	}
-	if s.i = response; response > 0 && kind != "response.created" && kind != "response.in_progress" {
-		ok = ok && x.response(d, false)
+	if kind != "response.created" && kind != "response.in_progress" {
+		again(response, func() bool { return x.response(d, false) })
 	}
-	if s.i = message; message > 0 && kind == "error" && s.peek() == '"' {
-		raw, _ := s.rawString()
-		d.Fault = &Fault{Message: unquote(raw), Type: kind}
+	if kind == "error" {
+		again(message, func() bool { return x.complaint(d) })
 	}
 	s.i = end
 	switch kind {
@@ -189,6 +191,16 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 		d.Empty = false
 	}
 	return x.end(ok, d)
+}
+
+// complaint reads the message of an error.
+func (x *responsesDecoder) complaint(d *Delta) bool {
+	if x.s.peek() != '"' {
+		return true
+	}
+	raw, ok := x.s.rawString()
+	d.Fault = &Fault{Message: unquote(raw), Type: "error"}
+	return ok
 }
 
 // deltaKind is what the text of an event of a type is; false for one without text.

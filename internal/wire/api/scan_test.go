@@ -176,14 +176,14 @@ func BenchmarkDecoder(b *testing.B) {
 
 // Eight bytes at once are plain where each of them is.
 func TestPlainEight(t *testing.T) {
-	at := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	plain := 0
 	for range 1_000_000 {
 		var b [8]byte
 		all := true
 		for i := range b {
-			if b[i] = byte(at.Uint32()); at.Uint32()%3 > 0 {
-				b[i] = "aZ !#[]\x7f\"\\\x1f\x00 \x80\xff~"[at.Uint32()%16]
+			if b[i] = byte(rng.Uint32()); rng.Uint32()%3 > 0 {
+				b[i] = "aZ !#[]\x7f\"\\\x1f\x00 \x80\xff~"[rng.Uint32()%16]
 			}
 			all = all && plainInString[b[i]]
 		}

@@ -120,7 +120,7 @@ func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 			return errJSON
 		}
 		x.choose(d, 0, 0, 0)
-		x.nothing(d)
+		x.withoutChoice(d)
 		return nil
 	}
 	if x.plain(name, data, d) {
@@ -133,8 +133,9 @@ func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 	return err
 }
 
-// nothing says of an event whether it had a choice.
-func (x *sglangDecoder) nothing(d *Delta) {
+// withoutChoice takes back that an event had an empty choice, where it had none: one that
+// has neither text nor usage.
+func (x *sglangDecoder) withoutChoice(d *Delta) {
 	if len(d.Parts) == 0 && d.Usage == Unsaid {
 		d.Empty = false
 	}
@@ -176,7 +177,7 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	}
 	ok = ok && x.take(&x.reading, raw, all, stream, d)
 	x.choose(d, 0, 0, 0)
-	x.nothing(d)
+	x.withoutChoice(d)
 	return x.end(ok, d)
 }
 

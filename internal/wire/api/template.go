@@ -67,7 +67,7 @@ func (t *template) forget() { t.holes = t.holes[:0] }
 func (t *template) learn(data []byte, holes []hole, usage Usage) {
 	t.event, t.holes, t.list, t.items = t.event[:0], t.holes[:0], t.list[:0], 0
 	t.usage, t.plus = usage, 0
-	at := 0
+	copied := 0 // of data
 	for _, h := range holes {
 		if h.of == countedCompletion {
 			n, _ := plainNumber(data[h.from:h.to])
@@ -76,11 +76,11 @@ func (t *template) learn(data []byte, holes []hole, usage Usage) {
 				return
 			}
 		}
-		t.event = append(t.event, data[at:h.from]...)
+		t.event = append(t.event, data[copied:h.from]...)
 		t.holes = append(t.holes, hole{from: len(t.event), of: h.of})
-		at = h.to
+		copied = h.to
 	}
-	t.event = append(t.event, data[at:]...)
+	t.event = append(t.event, data[copied:]...)
 }
 
 // matches gives what stands in the holes of an event that differs in these alone. known is
@@ -90,13 +90,13 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 		return in, false
 	}
 	in.usage = t.usage
-	at, i := 0, 0 // in the template, in data
+	matched, i := 0, 0 // of the template, in data
 	for _, h := range t.holes {
-		literal := t.event[at:h.from]
+		literal := t.event[matched:h.from]
 		if !bytes.HasPrefix(data[i:], literal) {
 			return in, false
 		}
-		i, at = i+len(literal), h.from
+		i, matched = i+len(literal), h.from
 		n := 0
 		switch h.of {
 		case aText:
@@ -135,7 +135,7 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 		}
 		i += n
 	}
-	return in, bytes.Equal(data[i:], t.event[at:])
+	return in, bytes.Equal(data[i:], t.event[matched:])
 }
 
 // stringLength is how long a string is that b begins with, without its opening quote, -1

@@ -57,7 +57,7 @@ type trace struct {
 // is asked for, or of all together for [everyone]. The store has what may not fit into memory.
 func gather(dir string, point int32, workers []int32, store *spill.Store) []*remains {
 	var all []*remains
-	at := map[int32]*record.Join[trace]{}
+	joins := map[int32]*record.Join[trace]{}
 	requests := make([]record.Join[trace], len(workers))
 	for i, worker := range workers {
 		m := newRemains(store)
@@ -66,13 +66,13 @@ func gather(dir string, point int32, workers []int32, store *spill.Store) []*rem
 			Row:   func(r *record.Row, _ *trace) { m.row(r) },
 			Reset: func(t *trace) { *t = trace{} },
 		}
-		all, at[worker] = append(all, m), &requests[i]
+		all, joins[worker] = append(all, m), &requests[i]
 	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
 			break // what can be read counts
 		}
-		if of := cmp.Or(at[f.Worker], at[everyone]); f.Point == point && of != nil {
+		if of := cmp.Or(joins[f.Worker], joins[everyone]); f.Point == point && of != nil {
 			of.Add(&f)
 		}
 	}

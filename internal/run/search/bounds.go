@@ -122,8 +122,11 @@ func (f *search) violatedAt(load float64) bool {
 				bad, n = bad+s.violations(claim), n+s.due(claim)
 			}
 		}
-		level := 1 - (1-f.half())/float64(len(claims))
-		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.eps(claim) {
+		alpha := (1 - f.half()) / float64(len(claims))
+		if f.cfg.Count {
+			alpha /= 2 // overIn has the other half
+		}
+		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Lo > f.cfg.eps(claim) {
 			return true
 		}
 	}
@@ -137,29 +140,18 @@ func (f *search) overIn(load float64) bool {
 	if !f.cfg.Count {
 		return false
 	}
-	for _, claim := range f.cfg.claims() {
-		steps := f.counted(claim)
+	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+		steps := slices.DeleteFunc(f.counted(claim), func(s Step) bool { return s.Load > load })
 		slices.Reverse(steps)
-		steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Load > load })
-		alpha := (1 - f.half()) / float64(2*len(metPools)*len(f.cfg.claims())) // violatedAt has the other half
-		bad, n, pool, phi := 0, 0, 0, 1.0
-		for i := range steps {
-			s := &steps[i].Seen
-			bad, n = bad+s.violations(claim), n+s.due(claim)
-			phi = max(phi, f.unseen(), blocksAndPairsPhi(s.blocks(claim), s.due(claim)))
-			least := float64(f.leastVerify(steps[i].Load))
-			if i < len(steps)-1 && float64(n) < metPools[pool]*least {
-				continue
+		return f.inPools(steps, claim, func(bad, n, windows int, level float64) bool {
+			phi := f.unseen()
+			for i := range steps[:windows] {
+				s := &steps[i].Seen
+				phi = max(phi, blocksAndPairsPhi(s.blocks(claim), s.due(claim)))
 			}
-			if stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Lo > f.cfg.eps(claim) {
-				return true
-			}
-			for pool < len(metPools)-1 && float64(n) >= metPools[pool]*least {
-				pool++
-			}
-		}
-	}
-	return false
+			return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.eps(claim)
+		})
+	})
 }
 
 // counted are the windows of a claim that tell by themselves, by load.
@@ -197,19 +189,29 @@ var metPools = []float64{1, 4, 16, math.Inf(1)}
 // metIn says that a claim holds at the first of some loads, by as many of the windows from
 // there on as one of metPools has.
 func (f *search) metIn(steps []Step, claim int) bool {
-	alpha := (1 - f.half()) / float64(2*len(metPools)*len(f.cfg.claims())) // a load that is looked at by itself has the other half
-	least, phi := f.leastVerify(steps[0].Load), max(f.phiAbove(steps, claim), f.unseen())
+	phi := max(f.phiAbove(steps, claim), f.unseen())
+	return f.inPools(steps, claim, func(bad, n, _ int, level float64) bool {
+		return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Hi <= f.cfg.eps(claim)
+	})
+}
+
+// inPools says that one of metPools tells something: the first windows of some, with the
+// violations and requests in them. All windows of the first load are in each. The pools of all
+// claims together are wrong with half the chance of a bound: the other half is that of single
+// loads.
+func (f *search) inPools(steps []Step, claim int, tells func(bad, n, windows int, level float64) bool) bool {
+	level := 1 - (1-f.half())/float64(2*len(metPools)*len(f.cfg.claims()))
 	bad, n, pool := 0, 0, 0
 	for i := range steps {
 		bad, n = bad+steps[i].Seen.violations(claim), n+steps[i].Seen.due(claim)
-		last := i == len(steps)-1
-		if n < least || !last && (steps[i+1].Load == steps[0].Load || float64(n) < metPools[pool]*float64(least)) {
+		least, last := float64(f.leastVerify(steps[0].Load)), i == len(steps)-1
+		if float64(n) < least || !last && (steps[i+1].Load == steps[0].Load || float64(n) < metPools[pool]*least) {
 			continue
 		}
-		if stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Hi <= f.cfg.eps(claim) {
+		if tells(bad, n, i+1, level) {
 			return true
 		}
-		for pool < len(metPools)-1 && float64(n) >= metPools[pool]*float64(least) {
+		for pool < len(metPools)-1 && float64(n) >= metPools[pool]*least {
 			pool++
 		}
 	}

@@ -168,10 +168,7 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 // whose queue grew, and the highest below it; 0 where there is none.
 func (f *search) neighbours() (met, next float64) {
 	for _, load := range f.loads() {
-		over := false
-		for _, claim := range f.cfg.claims() {
-			over = over || f.shareAt(load, claim) > f.cfg.eps(claim)
-		}
+		over := f.exceededAt(load)
 		for _, s := range f.cap.Trail {
 			over = over || s.Load == load && s.Seen.Stability == stat.Unstable
 		}

@@ -268,7 +268,7 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 	own.Go(func() {
 		tick := time.NewTicker(purgeEvery)
 		defer tick.Stop()
-		failed, told := 0, false // how often one after the other, and whether kept was told
+		failed, reported := 0, false // how often one after the other, and whether kept was told of it
 		for purged := uint64(0); ; {
 			upTo := taken.Load()
 			select {
@@ -293,8 +293,8 @@ func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id st
 			if denied := c.denied.Load(); denied != nil {
 				err, sure = *denied, true
 			}
-			if (sure || failed >= purgeTries) && !told && purging.Err() == nil {
-				told = true
+			if (sure || failed >= purgeTries) && !reported && purging.Err() == nil {
+				reported = true
 				kept(err)
 			}
 		}

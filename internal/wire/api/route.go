@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -75,7 +76,9 @@ func cutRoute(path, route string) (base, model string, ok bool) {
 func RouteEnds() (ends []string) {
 	for _, a := range All() {
 		for _, route := range a.Routes() {
-			ends = append(ends, unversioned(route))
+			if end := unversioned(route); !slices.Contains(ends, end) { // two APIs may differ by the version alone
+				ends = append(ends, end)
+			}
 		}
 	}
 	return ends

@@ -3,10 +3,27 @@
 Each text is a length (4 bytes, little-endian) and its bytes: lines and passages of source code
 and documentation found on this machine, generated lines of many scripts, characters that
 tokenizers are known to stumble over, emoji, code points at random, and bytes that are no UTF-8.
+
+python3 corpus.py OUT documents, at the repository's root, writes its own documents and Go sources instead,
+in pieces of 4,000 bytes.
 """
 import glob, os, random, struct, sys, sysconfig, unicodedata
 
-out, n, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000, int(sys.argv[3]) if len(sys.argv) > 3 else 1
+out = sys.argv[1]
+
+def write(texts):
+    with open(out, "wb") as f:
+        for t in texts:
+            f.write(struct.pack("<I", len(t)) + t)
+    print(f"{len(texts):,} texts, {sum(map(len, texts)) / 1e6:.1f} MB")
+
+if sys.argv[2:] == ["documents"]:
+    paths = sorted(glob.glob("*.md") + glob.glob("docs/*.md")) + sorted(glob.glob("internal/**/*.go", recursive=True))
+    whole = b"".join(open(path, "rb").read() for path in paths)[:2_900_000]
+    write([whole[i:i + 4000] for i in range(0, len(whole), 4000)])
+    sys.exit()
+
+n, seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000, int(sys.argv[3]) if len(sys.argv) > 3 else 1
 rng = random.Random(seed)
 
 def files():
@@ -100,7 +117,4 @@ for make, share in kinds:
         texts.append(t if isinstance(t, bytes) else t.encode())
 rng.shuffle(texts)
 texts = texts[:n]
-with open(out, "wb") as f:
-    for t in texts:
-        f.write(struct.pack("<I", len(t)) + t)
-print(f"{len(texts):,} texts, {sum(map(len, texts)) / 1e6:.1f} MB")
+write(texts)

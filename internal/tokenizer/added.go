@@ -18,35 +18,26 @@ type added struct {
 // addedSet finds added tokens in a text: the leftmost, of those the longest.
 type addedSet struct {
 	tokens  []added
+	trie    *trie // their contents
 	first   [256]bool
 	longest int
-	only    int              // the one byte that all begin with, or -1
-	next    map[uint32]int32 // node<<8 | byte: the node below it
-	ends    map[int32]int    // node: the token that ends there
+	only    int // the one byte that all begin with, or -1
 }
 
 func newAddedSet(tokens []added) *addedSet {
 	if len(tokens) == 0 {
 		return nil
 	}
-	a := &addedSet{tokens: tokens, only: -1, next: map[uint32]int32{}, ends: map[int32]int{}}
-	nodes := int32(1)
+	size := 0
+	for _, t := range tokens {
+		size += len(t.content)
+	}
+	a := &addedSet{tokens: tokens, only: -1, trie: newTrie(size)}
 	for i, t := range tokens {
 		if t.content == "" { // it is nowhere in a text
 			continue
 		}
-		node := int32(0)
-		for _, b := range []byte(t.content) {
-			key := uint32(node)<<8 | uint32(b)
-			below, ok := a.next[key]
-			if !ok {
-				below = nodes
-				nodes++
-				a.next[key] = below
-			}
-			node = below
-		}
-		a.ends[node] = i
+		a.trie.add(t.content, uint32(i))
 		a.first[t.content[0]] = true
 		a.longest = max(a.longest, len(t.content))
 	}
@@ -74,20 +65,8 @@ func (a *addedSet) find(s []byte, from int) (token, begin, end int, ok bool) {
 		} else if !a.first[s[i]] {
 			continue
 		}
-		token = -1
-		for node, j := int32(0), i; j < len(s); {
-			below, has := a.next[uint32(node)<<8|uint32(s[j])]
-			if !has {
-				break
-			}
-			node = below
-			j++
-			if t, is := a.ends[node]; is {
-				token, end = t, j
-			}
-		}
-		if token >= 0 {
-			return token, i, end, true
+		if id, length := a.trie.longest(s[i:]); length > 0 {
+			return int(id), i, i + length, true
 		}
 	}
 	return 0, 0, 0, false

@@ -2,13 +2,14 @@ package tokenizer
 
 import (
 	"math"
+	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
 // model makes ids of a piece of text.
 type model interface {
 	tokenize(e *Encoder, piece []byte)
-	id(token string) (uint32, bool)
 }
 
 // bpe is byte-pair encoding: a piece begins as its bytes or characters, and of
@@ -16,6 +17,7 @@ type model interface {
 // the leftmost of equals, until none is left (Sennrich et al. 2016).
 type bpe struct {
 	vocab  map[string]uint32
+	chars  characterIDs // of the tokens that are one character; empty where pieces begin as bytes
 	merges *mergeTable
 	bytes  *[256]int32 // the token of each byte, -1: none; nil: pieces begin as characters
 	whole  bool        // a piece that is in the vocabulary is that token, whatever the merges say
@@ -47,9 +49,39 @@ func (f *fallback) has(char []byte) bool {
 	return true
 }
 
+// characterIDs has 1 more than the id of each character that is a token, in pages of 256 characters.
+type characterIDs [][]int32
+
+func characterIDsOf(vocab map[string]uint32) characterIDs {
+	table := make(characterIDs, (unicode.MaxRune+1)>>8)
+	for token, id := range vocab {
+		r, n := utf8.DecodeRuneInString(token)
+		if n == 0 || n < len(token) || r == utf8.RuneError && n == 1 {
+			continue
+		}
+		if table[r>>8] == nil {
+			table[r>>8] = make([]int32, 256)
+		}
+		table[r>>8][r&0xFF] = int32(id) + 1
+	}
+	return table
+}
+
+// of gives the id of a character.
+func (c characterIDs) of(r rune) (id int32, ok bool) {
+	page := c[r>>8]
+	if page == nil {
+		return 0, false
+	}
+	id = page[r&0xFF]
+	return id - 1, id > 0
+}
+
 // mergeTable is a hash table of pairs of ids with open addressing: of all that
-// encoding does, looking up pairs takes the longest.
+// encoding does, looking up pairs takes the longest. Most of them are not in it, which a bit
+// for each hash tells from an eighth of a cache line's worth of memory.
 type mergeTable struct {
+	filter  []uint64 // a bit for each value of the first bits of a hash, 2 more than those of a place
 	entries []mergeEntry
 	mask    uint64
 	shift   uint
@@ -66,11 +98,13 @@ func newMergeTable(n int) *mergeTable {
 	for 1<<bits < 2*n {
 		bits++
 	}
-	return &mergeTable{entries: make([]mergeEntry, 1<<bits), mask: 1<<bits - 1, shift: 64 - bits}
+	return &mergeTable{entries: make([]mergeEntry, 1<<bits), mask: 1<<bits - 1, shift: 64 - bits, filter: make([]uint64, 1<<(bits-4))}
 }
 
+func hashOf(pair uint64) uint64 { return pair * 0x9E3779B97F4A7C15 }
+
 func (m *mergeTable) slot(pair uint64) *mergeEntry {
-	for i := pair * 0x9E3779B97F4A7C15 >> m.shift; ; i++ {
+	for i := hashOf(pair) >> m.shift; ; i++ {
 		e := &m.entries[i&m.mask]
 		if e.pair == pair || e.pair == 0 {
 			return e
@@ -82,20 +116,24 @@ func pairOf(a, b int32) uint64 { return (uint64(uint32(a))<<32 | uint64(uint32(b
 
 func (m *mergeTable) add(a, b int32, rank uint32, id int32) {
 	*m.slot(pairOf(a, b)) = mergeEntry{pairOf(a, b), rank, id}
+	bit := hashOf(pairOf(a, b)) >> (m.shift - 2)
+	m.filter[bit/64] |= 1 << (bit % 64)
 }
 
 const never = math.MaxUint32
 
 // of gives the rank of merging two tokens and what becomes of them.
 func (m *mergeTable) of(a, b int32) (uint32, int32) {
-	e := m.slot(pairOf(a, b))
+	pair := pairOf(a, b)
+	if bit := hashOf(pair) >> (m.shift - 2); m.filter[bit/64]>>(bit%64)&1 == 0 {
+		return never, none
+	}
+	e := m.slot(pair)
 	if e.pair == 0 {
 		return never, none
 	}
 	return e.rank, e.id
 }
-
-func (m *bpe) id(token string) (uint32, bool) { id, ok := m.vocab[token]; return id, ok }
 
 func (m *bpe) tokenize(e *Encoder, piece []byte) {
 	if !m.cuts {
@@ -126,8 +164,8 @@ func (m *bpe) tokenize(e *Encoder, piece []byte) {
 }
 
 // joints says of two characters whether a merge joins a token that ends in the one with
-// a token that begins with the other. It knows ASCII and ▁ apart, and takes all others
-// for joined.
+// a token that begins with the other. It knows ASCII and ▁ apart, and all others are one
+// to it.
 type joints [otherCharacter + 1][otherCharacter + 1]bool
 
 const (
@@ -150,9 +188,6 @@ func (j *joints) join(left, right string) {
 	a, _ := utf8.DecodeLastRuneInString(left)
 	b, _ := utf8.DecodeRuneInString(right)
 	j[characterOf(a)][characterOf(b)] = true
-	for i := range j {
-		j[i][otherCharacter], j[otherCharacter][i] = true, true
-	}
 	// The token of a byte stands for a character that is not in the vocabulary, and is
 	// spelt otherwise: what is merged with one, any character may be.
 	if _, is := byteToken(left); is {
@@ -175,7 +210,11 @@ func (m *bpe) cached(e *Encoder, piece []byte) {
 		return
 	}
 	before := len(e.ids)
-	if id, ok := m.vocab[string(piece)]; ok && m.whole {
+	id, whole := uint32(0), false
+	if m.whole {
+		id, whole = m.vocab[string(piece)]
+	}
+	if whole {
 		e.ids = append(e.ids, id)
 	} else {
 		m.merge(e, piece)
@@ -210,9 +249,9 @@ func (m *bpe) begin(dst []int32, piece []byte) []int32 {
 	}
 	unknown := false // the last one
 	for i := 0; i < len(piece); {
-		_, n := utf8.DecodeRune(piece[i:])
+		r, n := utf8.DecodeRune(piece[i:])
 		char := piece[i : i+n]
-		id, ok := m.vocab[string(char)]
+		id, ok := m.chars.of(r)
 		if m.prefix != "" && i > 0 || m.suffix != "" && i+n == len(piece) {
 			whole := string(char)
 			if i > 0 {
@@ -221,11 +260,13 @@ func (m *bpe) begin(dst []int32, piece []byte) []int32 {
 			if i+n == len(piece) {
 				whole += m.suffix
 			}
-			id, ok = m.vocab[whole]
+			var token uint32
+			token, ok = m.vocab[whole]
+			id = int32(token)
 		}
 		i += n
 		if ok {
-			dst, unknown = append(dst, int32(id)), false
+			dst, unknown = append(dst, id), false
 			continue
 		}
 		if m.fallback.has(char) {
@@ -292,8 +333,8 @@ type candidate struct {
 
 func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
 	n := len(ids)
-	next, previous := make([]int32, n), make([]int32, n)
-	heap := make([]candidate, 0, n)
+	e.neighbours = slices.Grow(e.neighbours[:0], 2*n)[:2*n]
+	next, previous, heap := e.neighbours[:n], e.neighbours[n:], e.heap[:0]
 	push := func(at int32) {
 		if to := next[at]; to < int32(n) {
 			if rank, id := m.merges.of(ids[at], ids[to]); id >= 0 {
@@ -328,6 +369,7 @@ func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
 		}
 		push(at)
 	}
+	e.heap = heap
 	out := ids[:0]
 	for _, id := range ids {
 		if id != none {

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -10,7 +11,13 @@ import (
 // form is one of Unicode's normalization forms, as Hugging Face's library has it: of Unicode
 // 9. What was given a decomposition or a combining class later is left as it is.
 func form(f norm.Form) normalizer {
-	return change(func(_ *classes, dst, s []byte) []byte {
+	var blocks [(unicode.MaxRune + 1) >> 8]bool // of 256 characters that have one of those
+	for _, x := range sinceUnicode9 {
+		for r := x[0]; r <= x[1]; r++ {
+			blocks[r>>8] = true
+		}
+	}
+	return change(func(t *classes, dst, s []byte) []byte {
 		if f.QuickSpan(s) == len(s) {
 			return nil
 		}
@@ -32,11 +39,11 @@ func form(f norm.Form) normalizer {
 				i += n
 				continue
 			}
-			if later(r) {
+			if blocks[r>>8] && later(r) {
 				flush(i)
 				dst = append(dst, s[i:i+n]...)
 				done, marks = i+n, 0
-			} else if r >= 0x300 && f.Properties(s[i:]).CCC() != 0 {
+			} else if t[r]&mark != 0 && f.Properties(s[i:]).CCC() != 0 {
 				if marks++; marks > mostMarks {
 					plain = false
 				}

@@ -309,10 +309,10 @@ func (b *builder) preTokenizer(p *hfPart) error {
 	case "Whitespace":
 		add(split{scanner(wordsAndSigns), removed, true})
 	case "WhitespaceSplit":
-		add(split{characters(blank), removed, false})
+		add(split{characters(space), removed, false})
 	case "BertPreTokenizer":
-		add(split{characters(blank), removed, false})
-		add(split{characters(punctuated), isolated, false})
+		add(split{characters(space), removed, false})
+		add(split{characters(sign), isolated, false})
 	case "Punctuation":
 		does := isolated
 		if p.Behavior != "" {
@@ -321,13 +321,13 @@ func (b *builder) preTokenizer(p *hfPart) error {
 				return err
 			}
 		}
-		add(split{characters(punctuated), does, false})
+		add(split{characters(sign), does, false})
 	case "Digits":
 		does := contiguous
 		if p.Individual {
 			does = isolated
 		}
-		add(split{characters(numeric), does, false})
+		add(split{characters(number), does, false})
 	case "CharDelimiterSplit":
 		add(split{literal(p.Delimiter), removed, false})
 	case "FixedLength":
@@ -462,7 +462,9 @@ func (b *builder) bpe(m hfModel) error {
 	if b.byteLevel {
 		return unsupported("byte-level BPE with a prefix or a suffix")
 	}
-	p.cuts = len(b.t.steps) == 0 && b.metaspace == "▁" && (p.unknown < 0 || p.fallback != nil) && !p.whole && m.Prefix == "" && m.Suffix == ""
+	p.chars = characterIDsOf(p.vocab)
+	words := slices.ContainsFunc(b.t.steps, func(s preTokenizer) bool { m, is := s.(metaspace); return is && m.split })
+	p.cuts = !words && (p.unknown < 0 || p.fallback != nil) && !p.whole && m.Prefix == "" && m.Suffix == ""
 	return nil
 }
 
@@ -553,7 +555,7 @@ func (b *builder) wordPiece(m hfModel) error {
 	for token := range b.vocabulary {
 		bytes += len(token)
 	}
-	p := &wordPiece{begins: newTrie(bytes), goesOn: newTrie(bytes), vocab: b.vocabulary, unknown: unknown, longest: longest}
+	p := &wordPiece{begins: newTrie(bytes), goesOn: newTrie(bytes), unknown: unknown, longest: longest}
 	for token, id := range b.vocabulary {
 		p.begins.add(token, id)
 		if rest, ok := strings.CutPrefix(token, m.Prefix); ok && rest != "" {

@@ -29,33 +29,38 @@ func change(with func(t *classes, dst, s []byte) []byte) normalizer {
 }
 
 // runes is a normalizer that looks at each character alone: becomes appends
-// what it becomes.
+// what one becomes that is not the same.
 func runes(same func(class, rune) bool, becomes func(dst []byte, c class, r rune) []byte) normalizer {
-	return change(func(t *classes, dst, s []byte) []byte {
-		i := 0
-		for i < len(s) {
-			r, n := utf8.DecodeRune(s[i:])
-			if !same(t[r], r) {
-				break
+	return func(t *classes) func([]byte) ([]byte, bool) {
+		var plain [utf8.RuneSelf]bool // ASCII that is the same
+		for r := range rune(utf8.RuneSelf) {
+			plain[r] = same(t[r], r)
+		}
+		return change(func(t *classes, dst, s []byte) []byte {
+			done := 0
+			for i := 0; i < len(s); {
+				if s[i] < utf8.RuneSelf && plain[s[i]] {
+					i++
+					continue
+				}
+				r, n := utf8.DecodeRune(s[i:])
+				if c := t[r]; !same(c, r) {
+					dst = becomes(append(dst, s[done:i]...), c, r)
+					done = i + n
+				}
+				i += n
 			}
-			i += n
-		}
-		if i == len(s) {
-			return nil
-		}
-		dst = append(dst, s[:i]...)
-		for i < len(s) {
-			r, n := utf8.DecodeRune(s[i:])
-			dst = becomes(dst, t[r], r)
-			i += n
-		}
-		return dst
-	})
+			if done == 0 {
+				return nil
+			}
+			return append(dst, s[done:]...)
+		})(t)
+	}
 }
 
 // lowercase goes by single characters, as Rust's does: no final sigma, and İ is i and a dot.
 var lowercase = runes(
-	func(_ class, r rune) bool { return unicode.ToLower(r) == r },
+	func(c class, r rune) bool { return c&(upper|number|symbol) == 0 || unicode.ToLower(r) == r },
 	func(dst []byte, _ class, r rune) []byte {
 		if r == 'İ' {
 			return append(dst, "i̇"...)
@@ -67,12 +72,7 @@ var lowercase = runes(
 func without(kind func(class, rune) bool) normalizer {
 	return filter(kind, runes(
 		func(c class, r rune) bool { return !kind(c, r) },
-		func(dst []byte, c class, r rune) []byte {
-			if kind(c, r) {
-				return dst
-			}
-			return utf8.AppendRune(dst, r)
-		}))
+		func(dst []byte, _ class, _ rune) []byte { return dst }))
 }
 
 // filter tells of a normalizer that leaves a kind of character out when it left out the first.
@@ -93,32 +93,26 @@ var withoutMarks = without(func(c class, _ rune) bool { return c&oldMark != 0 })
 var cleaned = filter(meaningless, runes(
 	func(c class, r rune) bool { return r == ' ' || c&space == 0 && !meaningless(c, r) },
 	func(dst []byte, c class, r rune) []byte {
-		switch {
-		case meaningless(c, r):
+		if meaningless(c, r) {
 			return dst
-		case c&space != 0:
-			return append(dst, ' ')
 		}
-		return utf8.AppendRune(dst, r)
+		return append(dst, ' ')
 	}))
 
 func meaningless(c class, r rune) bool {
 	return c&control != 0 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFD
 }
 
-func ideograph(_ class, r rune) bool {
-	return 0x4E00 <= r && r <= 0x9FFF || 0x3400 <= r && r <= 0x4DBF || 0x20000 <= r && r <= 0x2A6DF ||
+func ideograph(r rune) bool {
+	return r >= 0x3400 && (0x4E00 <= r && r <= 0x9FFF || 0x3400 <= r && r <= 0x4DBF || 0x20000 <= r && r <= 0x2A6DF ||
 		0x2A700 <= r && r <= 0x2B73F || 0x2B740 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF ||
-		0xF900 <= r && r <= 0xFAFF || 0x2F800 <= r && r <= 0x2FA1F
+		0xF900 <= r && r <= 0xFAFF || 0x2F800 <= r && r <= 0x2FA1F)
 }
 
 // spaced puts spaces around ideographs, which are words to BERT.
 var spaced = runes(
-	func(c class, r rune) bool { return !ideograph(c, r) },
-	func(dst []byte, c class, r rune) []byte {
-		if !ideograph(c, r) {
-			return utf8.AppendRune(dst, r)
-		}
+	func(_ class, r rune) bool { return !ideograph(r) },
+	func(dst []byte, _ class, r rune) []byte {
 		return append(utf8.AppendRune(append(dst, ' '), r), ' ')
 	})
 

@@ -268,6 +268,9 @@ func mergesByRank(vocab map[string]uint32, rank func(id uint32) uint32, characte
 			p.joined.join(text[m.a], text[m.b])
 		}
 	}
+	if characters {
+		p.chars = characterIDsOf(vocab)
+	}
 	return p
 }
 

@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 // sink takes one piece of a text; first says that it begins where the text does.
 type sink func(piece []byte, first bool)
@@ -40,24 +37,19 @@ func (l literal) find(_ *classes, s []byte, from int) (int, int) {
 	return len(s), len(s)
 }
 
-// characters finds single characters of a kind.
-type characters func(class, rune) bool
+// characters finds single characters that are of one of several kinds.
+type characters class
 
-func (is characters) find(t *classes, s []byte, from int) (int, int) {
+func (kinds characters) find(t *classes, s []byte, from int) (int, int) {
 	for from < len(s) {
-		r, n := utf8.DecodeRune(s[from:])
-		if is(t[r], r) {
+		c, n := t.at(s, from)
+		if c&class(kinds) != 0 {
 			return from, from + n
 		}
 		from += n
 	}
 	return len(s), len(s)
 }
-
-func numeric(c class, _ rune) bool { return c&number != 0 }
-func blank(c class, _ rune) bool   { return c&space != 0 }
-
-func punctuated(c class, _ rune) bool { return c&sign != 0 }
 
 // wordsAndSigns is \w+|[^\w\s]+.
 func wordsAndSigns(t *classes, s []byte, i int) int {
@@ -105,6 +97,26 @@ func (p split) into(t *classes, next sink) sink {
 				}
 				next(s[i:end], first && i == 0)
 				i, open = end, end
+			}
+			if open < len(s) {
+				next(s[open:], first && open == 0)
+			}
+		}
+	}
+	if kinds, ok := p.at.(characters); ok && (p.does == isolated || p.does == removed) && !p.invert {
+		return func(s []byte, first bool) {
+			open := 0
+			for i := 0; i < len(s); {
+				c, n := t.at(s, i)
+				if c&class(kinds) != 0 {
+					if open < i {
+						next(s[open:i], first && open == 0)
+					}
+					if open = i + n; p.does == isolated {
+						next(s[i:open], first && i == 0)
+					}
+				}
+				i += n
 			}
 			if open < len(s) {
 				next(s[open:], first && open == 0)

@@ -106,27 +106,19 @@ type Encoder struct {
 	pieces sink
 	ids    []uint32
 	valid  []byte // a text that was not UTF-8, repaired
+	seen   *pieces
 
-	seen  map[string]span
-	saved []uint32
-
-	symbols []int32 // what the models need while they work on a piece
-	ranks   []uint32
-	into    []int32
-	paths   []path
+	symbols    []int32 // what the models need while they work on a piece
+	ranks      []uint32
+	into       []int32
+	neighbours []int32
+	heap       []candidate
+	paths      []path
 }
-
-type span struct{ at, n uint32 }
-
-// What is remembered: pieces of at most so many bytes, and so many of them.
-const (
-	shortPiece = 48
-	mostPieces = 1 << 16
-)
 
 // Encoder gives a new encoder.
 func (t *Tokenizer) Encoder() *Encoder {
-	e := &Encoder{t: t, seen: map[string]span{}, change: t.changes()}
+	e := &Encoder{t: t, seen: newPieces(), change: t.changes()}
 	e.pieces = func(piece []byte, _ bool) { t.model.tokenize(e, piece) }
 	for i := len(t.steps) - 1; i >= 0; i-- {
 		e.pieces = t.steps[i].into(t.class, e.pieces)
@@ -259,24 +251,16 @@ func (e *Encoder) remembered(piece []byte) bool {
 	if len(piece) > shortPiece {
 		return false
 	}
-	s, ok := e.seen[string(piece)]
-	if ok {
-		e.ids = append(e.ids, e.saved[s.at:s.at+s.n]...)
-	}
+	ids, ok := e.seen.find(piece)
+	e.ids = append(e.ids, ids...)
 	return ok
 }
 
 // remember keeps the ids of a piece, which are those from before on.
 func (e *Encoder) remember(piece []byte, before int) {
-	if len(piece) > shortPiece {
-		return
+	if len(piece) <= shortPiece {
+		e.seen.keep(piece, e.ids[before:])
 	}
-	if len(e.seen) >= mostPieces {
-		clear(e.seen)
-		e.saved = e.saved[:0]
-	}
-	e.seen[string(piece)] = span{uint32(len(e.saved)), uint32(len(e.ids) - before)}
-	e.saved = append(e.saved, e.ids[before:]...)
 }
 
 // repair appends s to dst with U+FFFD for each sequence of bytes that is no

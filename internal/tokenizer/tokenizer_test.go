@@ -2,10 +2,14 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // golden is what the library that a file was made for makes of the texts of testdata/texts.json.
@@ -50,6 +54,33 @@ func TestIDs(t *testing.T) {
 				t.Errorf("%d ids around a text, want %d", tok.Around(), want.Around)
 			}
 		})
+	}
+}
+
+// What is passed by as a character that does not change, changes nothing: of all characters.
+func TestPassedBy(t *testing.T) {
+	table := classTable()
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if c := table[r]; c&(upper|number|symbol) == 0 && unicode.ToLower(r) != r {
+			t.Errorf("%U has a lower case", r)
+		} else if c&mark == 0 && norm.NFD.PropertiesString(string(r)).CCC() != 0 {
+			t.Errorf("%U combines", r)
+		}
+	}
+}
+
+// What was seen before is remembered, of more pieces than are kept as well.
+func TestPieces(t *testing.T) {
+	p := newPieces()
+	piece := func(i int) []byte { return fmt.Appendf(nil, "piece %d", i) }
+	for i := range 2*mostPieces + 100 {
+		p.keep(piece(i), []uint32{uint32(i), 7, 7}[:i%3])
+		for _, k := range []int{i, i - i%mostPieces, i/2 + mostPieces/2} {
+			ids, ok := p.find(piece(k))
+			if kept := k <= i && k >= i-i%mostPieces; ok != kept || kept && (len(ids) != k%3 || len(ids) > 0 && ids[0] != uint32(k)) {
+				t.Fatalf("piece %d of %d: %v, %v", k, i, ids, ok)
+			}
+		}
 	}
 }
 

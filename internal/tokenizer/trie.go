@@ -1,7 +1,5 @@
 package tokenizer
 
-import "iter"
-
 // trie finds all tokens that a text begins with, byte by byte: an edge is a
 // place in one hash table for all nodes.
 type trie struct {
@@ -49,25 +47,19 @@ func (t *trie) add(token string, id uint32) {
 	t.ids[node] = int32(id)
 }
 
-// found is a token that a text begins with.
-type found struct {
-	length int
-	id     uint32
-}
-
-// prefixes gives the tokens that s begins with, the shortest first.
-func (t *trie) prefixes(s []byte) iter.Seq[found] {
-	return func(yield func(found) bool) {
-		node := int32(0)
-		for i, b := range s {
-			e := t.slot(edgeOf(node, b))
-			if e.from == 0 {
-				return
-			}
-			node = e.to
-			if id := t.ids[node]; id >= 0 && !yield(found{i + 1, uint32(id)}) {
-				return
-			}
+// longest gives the longest token that s begins with, and how many bytes it has: 0 where
+// there is none.
+func (t *trie) longest(s []byte) (id int32, length int) {
+	node := int32(0)
+	for i, b := range s {
+		e := t.slot(edgeOf(node, b))
+		if e.from == 0 {
+			break
+		}
+		node = e.to
+		if ends := t.ids[node]; ends >= 0 {
+			id, length = ends, i+1
 		}
 	}
+	return id, length
 }

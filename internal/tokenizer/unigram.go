@@ -17,8 +17,6 @@ type unigram struct {
 // unknownPenalty is by how much an unknown character is worse than the worst token.
 const unknownPenalty = 10
 
-func (m *unigram) id(token string) (uint32, bool) { id, ok := m.vocab[token]; return id, ok }
-
 // path is the best way to the place where it stands.
 type path struct {
 	score float64

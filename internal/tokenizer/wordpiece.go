@@ -7,27 +7,21 @@ import "unicode/utf8"
 // is unknown.
 type wordPiece struct {
 	begins, goesOn *trie // tokens that begin a word; that go on with it, less their prefix
-	vocab          map[string]uint32
 	unknown        uint32
 	longest        int // characters of a word that is looked at
 }
-
-func (m *wordPiece) id(token string) (uint32, bool) { id, ok := m.vocab[token]; return id, ok }
 
 func (m *wordPiece) tokenize(e *Encoder, piece []byte) {
 	if e.remembered(piece) {
 		return
 	}
 	before := len(e.ids)
-	known := utf8.RuneCount(piece) <= m.longest
+	known := len(piece) <= m.longest || utf8.RuneCount(piece) <= m.longest
 	in := m.begins
 	for rest := piece; known && len(rest) > 0; in = m.goesOn {
-		length, id := 0, uint32(0)
-		for at := range in.prefixes(rest) {
-			length, id = at.length, at.id
-		}
+		id, length := in.longest(rest)
 		if known = length > 0; known {
-			e.ids = append(e.ids, id)
+			e.ids = append(e.ids, uint32(id))
 			rest = rest[length:]
 		}
 	}

@@ -57,7 +57,7 @@ func main() {
 			defer other.Process.Kill()
 			fmt.Println("\nwith another process on the same core")
 		} else {
-			report.CheckHead(os.Stdout, c.Ref, c.Window)
+			report.CheckHead(os.Stdout, c.Ref, c.Window, 0)
 		}
 		for text := range strings.SplitSeq(*streams, ",") {
 			n, err := strconv.Atoi(text)

@@ -26,6 +26,11 @@ pitot check --api all [flags]
 
 Does so with each API that the reference server has, at 10 streams.
 
+pitot check --fleet N [flags]
+
+Does so with N worker processes that ask together, each an instrument of its own: the
+one that is off by most is named.
+
 pitot check --client 'CMD with {url}' [flags]
 
 Runs any other client against the same server and prints what was true.
@@ -53,6 +58,14 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: readClaim}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
+	if p.Workers > 0 {
+		crew, disband, err := crewOf(ctx, e, &plan.Fleet{Workers: p.Workers}, nil, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
+		if err != nil {
+			return Done, err
+		}
+		defer disband()
+		c.Crew = crew
+	}
 	if p.Client != "" {
 		r, err := c.Client(ctx, p.Client)
 		if errors.Is(err, audit.ErrNothingAnswered) {
@@ -75,11 +88,11 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	c.API = p.API
 	levels, search := p.Streams, false
 	if levels == nil {
-		levels, search = []int{1, 10, 100, 1000}, true
+		levels, search = usualLevels(p.Workers), true
 	}
 	var done []*audit.Level
 	if p.Format != "json" {
-		report.CheckHead(e.Stdout, c.Ref, c.Window)
+		report.CheckHead(e.Stdout, c.Ref, c.Window, p.Workers)
 	}
 	for n := 0; len(levels) > 0; levels = levels[1:] {
 		n = levels[0]
@@ -106,11 +119,20 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, nil
 }
 
+// usualLevels are the numbers of streams that are checked unless others are asked for, each of
+// which has one for each worker.
+func usualLevels(workers int) (levels []int) {
+	for _, n := range []int{1, 10, 100, 1000} {
+		levels = append(levels, max(n, workers))
+	}
+	return slices.Compact(levels)
+}
+
 // checkAll checks every API that the reference server has.
 func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int, error) {
 	levels := p.Streams
 	if levels == nil {
-		levels = []int{10}
+		levels = []int{max(10, p.Workers)}
 	}
 	var done []*audit.Level
 	for _, c.API = range audit.APIs() {
@@ -126,7 +148,7 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, done)
 	}
-	report.CheckAPIs(e.Stdout, c.Ref, c.Window, done)
+	report.CheckAPIs(e.Stdout, c.Ref, c.Window, p.Workers, done)
 	return Done, nil
 }
 

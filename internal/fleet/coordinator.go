@@ -77,6 +77,7 @@ type Coordinator struct {
 	stopped bool       // the user stopped the run
 	notes   []string   // of the present load
 	news    chan struct{}
+	loads   int64 // that were begun
 	word    word
 	with    run.Sums
 	broken  error // the journals cannot be taken
@@ -97,7 +98,7 @@ type member struct {
 
 	dead bool // it was lost, and takes part in nothing more
 
-	// Of the present point:
+	// Of the present load:
 	report report
 	at     int64       // reading of this process's clock when it was heard of
 	lost   *marks.Lost // times are since the load began
@@ -214,7 +215,7 @@ func (c *Coordinator) Who() marks.Crew {
 	defer c.mu.Unlock()
 	who := marks.Crew{Run: string(c.id)}
 	for _, m := range c.members {
-		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir})
+		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir, CPUs: m.hello.CPUs, Ahead: m.report.Ahead, AheadBound: m.report.Bound})
 	}
 	return who
 }
@@ -405,7 +406,7 @@ func (c *Coordinator) heard(question []byte) []byte {
 	}
 	if err == nil {
 		m.last, m.at, m.cpu = time.Now(), clock.Now(), max(m.cpu, r.CPU)
-		if r.Point == c.word.Point && r.Number > m.report.Number {
+		if r.Load == c.word.Load && r.Number > m.report.Number {
 			m.report = r
 		}
 		c.tell()
@@ -484,14 +485,16 @@ func (c *Coordinator) unpurged(err error) {
 func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*run.Carried, error) {
 	c.mu.Lock()
 	members := c.members[:t.Workers]
-	c.word, c.with, c.broken = word{Point: t.Point}, with, nil
+	c.loads++
+	number := c.loads
+	c.word, c.with, c.broken = word{Load: number}, with, nil
 	for _, m := range members {
 		if m.dead {
 			c.mu.Unlock()
 			return nil, say.Errorf("worker %d on %s was lost, and the fleet is smaller by it", m.rank, m.hello.Host).WithHint("what was measured is kept: start again with --resume")
 		}
 		m.lost, m.at = nil, clock.Now()
-		m.report = report{Rank: m.rank, Number: m.report.Number, Point: t.Point}
+		m.report = report{Rank: m.rank, Number: m.report.Number, Load: number}
 	}
 	c.mu.Unlock()
 	defer func() {
@@ -499,7 +502,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 		c.with = run.Sums{}
 		c.mu.Unlock()
 	}()
-	if err := c.prepare(ctx, members, encode(t)); err != nil {
+	if err := c.prepare(ctx, members, encode(sharing{number, *t})); err != nil {
 		return nil, err
 	}
 	origin := clock.Now() + int64(c.lead)
@@ -844,8 +847,10 @@ func (c *Coordinator) carried(s *sum, members []*member, w word) *run.Carried {
 		})
 		e := m.report.Ended
 		if m.lost != nil || e == nil {
+			out.Spent = append(out.Spent, run.Spent{})
 			continue
 		}
+		out.Spent = append(out.Spent, e.Spent)
 		ended++
 		out.Ended, out.Begun = max(out.Ended, e.Ended), max(out.Begun, e.Begun)
 		if w.Stop { // they did not stop at the same moment: all of them sent until the first did

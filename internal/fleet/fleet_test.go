@@ -82,7 +82,13 @@ func (c *crew) disband() []error {
 // planned is the plan of a command line for the target of fixed latencies.
 func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
-	argv := append([]string{"mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--input", "16", "--no-scrape", "--out", filepath.Join(t.TempDir(), "run")}, args...)
+	return plannedAt(t, "mock:fixed", append([]string{"--ttft", "5ms", "--itl", "1ms"}, args...)...)
+}
+
+// plannedAt is likewise of any target.
+func plannedAt(t testing.TB, at string, args ...string) *plan.Plan {
+	t.Helper()
+	argv := append([]string{at, "--output", "5", "--input", "16", "--no-scrape", "--out", filepath.Join(t.TempDir(), "run")}, args...)
 	p, spec, err := plan.Decode(plan.VerbRun, argv, nil)
 	if err != nil {
 		t.Fatal(err)

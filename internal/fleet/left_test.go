@@ -19,6 +19,7 @@ import (
 	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/target"
 )
 
 // The coordinator dies in the middle of a load. Its workers go on while their lease lasts, here
@@ -45,7 +46,12 @@ func TestCoordinatorDies(t *testing.T) {
 				c, workers = processes(t, 2, lease)
 			}
 			load := run.Load{Rate: 200, Duration: window, Stage: "curve"}
-			p := planned(t, "--rate", "200", "--duration", window.String(), "--warmup", "0s", "--seed", "7")
+			at, err := target.Open(bounded(t), target.WantedBy(planned(t, "--rate", "1")), func(string) {}) // as a server that outlives the coordinator
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(at.Close)
+			p := plannedAt(t, at.URL, "--rate", "200", "--duration", window.String(), "--warmup", "0s", "--seed", "7")
 			r := run.Runner{Version: version, Crew: c}
 			ctx, stop := context.WithCancel(bounded(t))
 			s, err := r.Open(ctx, p)
@@ -102,6 +108,9 @@ func TestCoordinatorDies(t *testing.T) {
 				}
 				if whole := got.Points[0].Seconds.Window == 1; whole != (test == "finished") || got.Points[0].Requests.OK < 150 {
 					t.Errorf("%+v in %.4g s", got.Points[0].Requests, got.Points[0].Seconds.Window)
+				}
+				if w := got.Points[0].Workers; len(w) != 2 || w[0].Requests == 0 || w[1].CPUs == 0 || w[1].AheadBound == 0 {
+					t.Errorf("workers %+v", w)
 				}
 			} else {
 				s, err := next.Open(bounded(t), &again)

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 		w := &Worker{Runner: run.Runner{Version: version}, URL: url, Token: os.Getenv(plan.TokenVariable), Dir: dir, Environ: os.Environ(), Say: func(string) {}}
 		w.host = os.Getenv("FLEET_TEST_HOST")
 		w.lease, _ = time.ParseDuration(os.Getenv("FLEET_TEST_LEASE"))
+		w.now = stepped()
 		err = w.Run(context.Background())
 	}
 	if err != nil {
@@ -73,35 +75,41 @@ func join(t *testing.T, c *Coordinator, n int, url, token string, environ ...str
 	t.Helper()
 	t.Cleanup(c.Close)
 	c.lead = 150 * time.Millisecond
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []*exec.Cmd
 	for range n {
-		p := exec.Command(self)
-		p.Env = append(os.Environ(), "FLEET_TEST_JOIN="+url, plan.TokenVariable+"="+token, "TMPDIR="+os.TempDir())
-		p.Env, p.Dir, p.Stderr = append(p.Env, environ...), t.TempDir(), new(bytes.Buffer)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = p.Wait()
-			c.gone(p.Process.Pid, "")
-			close(ended)
-		}()
-		t.Cleanup(func() {
-			_ = c.bye()
-			_ = p.Process.Kill()
-			<-ended
-		})
-		all = append(all, p)
+		all = append(all, spawn(t, c, url, token, environ...))
 	}
 	if err := c.Ready(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// spawn starts a process that joins.
+func spawn(t *testing.T, c *Coordinator, url, token string, environ ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := exec.Command(self)
+	p.Env = append(os.Environ(), "FLEET_TEST_JOIN="+url, plan.TokenVariable+"="+token, "TMPDIR="+os.TempDir())
+	p.Env, p.Dir, p.Stderr = append(p.Env, environ...), t.TempDir(), new(bytes.Buffer)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = p.Wait()
+		c.gone(p.Process.Pid, "")
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = c.bye()
+		_ = p.Process.Kill()
+		<-ended
+	})
+	return p
 }
 
 // A worker that is killed leaves rows of all that it was to send: of what was under way, cut,
@@ -188,6 +196,22 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d rows are kept", len(rows))
 	}
 }
+
+// stepped is a clock that a signal steps.
+func stepped() func() int64 {
+	var by atomic.Int64
+	steps := make(chan os.Signal, 1)
+	signal.Notify(steps, syscall.SIGUSR1)
+	go func() {
+		for range steps {
+			by.Add(int64(clockStep))
+		}
+	}()
+	return func() int64 { return clock.Now() + by.Load() }
+}
+
+// clockStep is by how much.
+const clockStep = 80 * time.Millisecond
 
 // when sends a signal to worker 0 after so much of its load.
 func (c *Coordinator) when(after time.Duration, signal syscall.Signal) {

@@ -87,6 +87,7 @@ func madeUp(url, token string, pieces, size int) error {
 		return err
 	}
 	defer w.conn.Close()
+	var load atomic.Int64
 	ended, begin := make(chan struct{}), make(chan struct{}, 1)
 	if err := conn.Hear(w.id.ending(), func([]byte) {
 		select {
@@ -108,7 +109,14 @@ func madeUp(url, token string, pieces, size int) error {
 	}); err != nil {
 		return err
 	}
-	if err := conn.Answer(w.id.prepare(w.rank), func([]byte) []byte { return encode(prepared{}) }); err != nil {
+	if err := conn.Answer(w.id.prepare(w.rank), func(b []byte) []byte {
+		s, err := decode[sharing](b)
+		load.Store(s.Load)
+		if err != nil {
+			return encode(prepared{Error: err.Error()})
+		}
+		return encode(prepared{})
+	}); err != nil {
 		return err
 	}
 	if err := conn.Answer(w.id.begin(w.rank), func([]byte) []byte { begin <- struct{}{}; return encode(prepared{}) }); err != nil {
@@ -117,7 +125,7 @@ func madeUp(url, token string, pieces, size int) error {
 	number := int64(0)
 	tell := func(r report) (said word, err error) {
 		number++
-		r.Rank, r.Nonce, r.Number = w.rank, w.call, number
+		r.Rank, r.Nonce, r.Number, r.Load = w.rank, w.call, number, load.Load()
 		answer, err := conn.Ask(ctx, w.id.reporting(), encode(r))
 		if err == nil {
 			said, err = decode[word](answer)

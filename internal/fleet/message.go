@@ -75,7 +75,13 @@ type left struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// prepared answers a task.
+// sharing asks a worker to make its share of a load ready.
+type sharing struct {
+	Load int64    `json:"load"` // counts the coordinator's loads: two sessions may both have a point 0
+	Task run.Task `json:"task"`
+}
+
+// prepared answers it.
 type prepared struct {
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
@@ -91,7 +97,7 @@ type report struct {
 	Rank   int         `json:"rank"`
 	Nonce  string      `json:"nonce"`  // its own, as in hello: two may have been given one place
 	Number int64       `json:"number"` // counts reports: one may overtake another
-	Point  int32       `json:"point"`
+	Load   int64       `json:"load"`   // that it is of, see [sharing]
 	Status *run.Status `json:"status,omitempty"`
 	Looks  []look      `json:"looks,omitempty"` // of which it was asked whether to give up
 	Asks   *window     `json:"asks,omitempty"`  // it is through with this window
@@ -118,7 +124,7 @@ type look struct {
 // it changes.
 type word struct {
 	Clock  int64 `json:"clock"` // the coordinator's, 0 in one that is no answer
-	Point  int32 `json:"point"`
+	Load   int64 `json:"load"`  // see [sharing]
 	End    int64 `json:"end"`   // of the window, 0 where nothing is decided
 	Final  bool  `json:"final"` // it is not made longer
 	Stop   bool  `json:"stop"`

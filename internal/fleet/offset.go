@@ -12,11 +12,15 @@ import "math"
 type Offset struct {
 	begun   int64   // clock reading of the first round trip: times are seconds since then
 	corners []point // of what is possible, empty before the first
-	Steps   int     // how often a round trip left nothing: a clock was stepped
+	Steps   int     // how often a clock was stepped, as far as round trips show
 }
 
 // point is an offset in nanoseconds and a drift in nanoseconds per second.
 type point struct{ offset, drift float64 }
+
+// stepLimit is what a clock is off by, in nanoseconds, that was stepped: a change of drift is
+// noticed sooner.
+const stepLimit = 1e6
 
 // mostDrift is what oscillators of computers keep to, each of both: 500 parts in a million.
 const mostDrift = 1e6
@@ -35,7 +39,11 @@ func (o *Offset) Add(began, ended, other int64) {
 			o.corners = left
 			return
 		}
-		o.Steps++
+		// It left nothing: a clock was stepped, or begins to drift otherwise, which shows as
+		// soon as it is seen.
+		if lowest, highest := o.extent(t); max(low-highest, lowest-high) > stepLimit {
+			o.Steps++
+		}
 	}
 	o.begun = began + (ended-began)/2
 	o.corners = []point{{low, -mostDrift}, {high, -mostDrift}, {high, mostDrift}, {low, mostDrift}}
@@ -64,11 +72,16 @@ func (o *Offset) At(now int64) (ahead, bound int64, known bool) {
 	if len(o.corners) == 0 {
 		return 0, 0, false
 	}
-	t := float64(now-o.begun) / 1e9
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high := o.extent(float64(now-o.begun) / 1e9)
+	return int64(math.Round((low + high) / 2)), int64(math.Ceil((high - low) / 2)), true
+}
+
+// extent is between what the offset may be so many seconds after the first round trip.
+func (o *Offset) extent(t float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, p := range o.corners {
 		x := p.offset + p.drift*t
 		low, high = min(low, x), max(high, x)
 	}
-	return int64(math.Round((low + high) / 2)), int64(math.Ceil((high - low) / 2)), true
+	return low, high
 }

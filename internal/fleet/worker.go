@@ -35,6 +35,7 @@ type Worker struct {
 
 	lease time.Duration // 0 for [leaseTime]
 	host  string        // its name, "" to ask for it
+	now   func() int64  // the clock whose distance from the coordinator's is estimated, nil for this process's
 
 	conn *bus.Conn
 	id   runID
@@ -75,6 +76,9 @@ func (w *Worker) Run(user context.Context) (err error) {
 	ctx := user
 	w.news = make(chan struct{}, 1)
 	w.lease = cmp.Or(w.lease, leaseTime)
+	if w.now == nil {
+		w.now = clock.Now
+	}
 	if err := w.join(ctx); err != nil {
 		return err
 	}
@@ -275,7 +279,7 @@ var errAlone = errors.New("nothing was heard of the coordinator")
 func (w *Worker) self() marks.Worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ahead, bound, _ := w.offset.At(clock.Now())
+	ahead, bound, _ := w.offset.At(w.now())
 	return marks.Worker{Rank: w.rank, Host: w.host, CPUs: runtime.GOMAXPROCS(0), Ahead: -ahead, AheadBound: bound, ClockSteps: w.offset.Steps}
 }
 
@@ -321,7 +325,7 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Span(within)))
 	select {
 	case <-taken:
-		time.Sleep(tellTime) // its answer is on its way, and is asked for again where it was lost
+		w.conn.Drain(tellTime) // its answer is on its way
 		w.Say("its journal was collected")
 		return true
 	case <-time.After(within):
@@ -336,14 +340,14 @@ func (w *Worker) tell(ctx context.Context) {
 	r := w.report
 	w.reports++
 	r.Rank, r.Nonce, r.Number, r.CPU, r.Error = w.rank, w.call, w.reports, run.ProcessorTime(), cmp.Or(r.Error, w.broken)
-	r.Ahead, r.Bound, _ = w.offset.At(clock.Now())
+	r.Ahead, r.Bound, _ = w.offset.At(w.now())
 	r.Ahead, r.Steps = -r.Ahead, w.offset.Steps
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
-	began := clock.Now()
+	began := w.now()
 	answer, err := w.conn.Ask(ctx, w.id.reporting(), encode(r))
-	ended := clock.Now()
+	ended := w.now()
 	if err != nil {
 		return
 	}
@@ -367,7 +371,7 @@ func (w *Worker) tell(ctx context.Context) {
 func (w *Worker) note(said word) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if said.Point != w.report.Point {
+	if said.Load != w.report.Load {
 		return
 	}
 	said.End, said.Final, said.Stop = max(said.End, w.word.End), said.Final || w.word.Final, said.Stop || w.word.Stop // one may have overtaken another
@@ -392,19 +396,20 @@ func (w *Worker) changed() {
 func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
 	w.busy.Lock()
 	defer w.busy.Unlock()
-	t, err := decode[run.Task](question)
+	s, err := decode[sharing](question)
 	if err = cmp.Or(err, ctx.Err()); err == nil {
 		config := filepath.Join(w.Dir, rundir.Config)
-		if err = os.WriteFile(config, t.Config, 0o600); err == nil {
+		if err = os.WriteFile(config, s.Task.Config, 0o600); err == nil {
 			w.halt()
-			err = w.hand.Prepare(ctx, &t, config, w.Environ)
+			err = w.hand.Prepare(ctx, &s.Task, config, w.Environ)
 		}
 	}
 	if err != nil {
 		return prepared{Error: err.Error(), Hint: say.Hint(err)}
 	}
 	w.mu.Lock()
-	w.report, w.word, w.asking = report{Point: t.Point}, word{Point: t.Point}, window{}
+	w.report, w.word, w.asking = report{Load: s.Load}, word{Load: s.Load}, window{}
+	w.offset.Steps = 0
 	w.mu.Unlock()
 	for range pings {
 		w.tell(ctx)
@@ -421,7 +426,7 @@ func (w *Worker) begin(ctx context.Context, question []byte) prepared {
 		return prepared{Error: err.Error()}
 	}
 	w.mu.Lock()
-	ahead, _, known := w.offset.At(clock.Now())
+	ahead, _, known := w.offset.At(w.now())
 	w.mu.Unlock()
 	if !known {
 		return prepared{Error: "the coordinator's clock is not known"}
@@ -479,7 +484,7 @@ func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
 	}
 	if is := (window{t0, t1}); w.asking != is {
 		w.asking = is
-		go w.through(w.report.Point, is)
+		go w.through(w.report.Load, is)
 	}
 	return 0, false
 }
@@ -493,11 +498,11 @@ func (w *Worker) cutoff() int64 {
 
 // through reports that a window is through with, and what of the journal that rests on, unless
 // another is asked about by then.
-func (w *Worker) through(point int32, is window) {
+func (w *Worker) through(load int64, is window) {
 	_ = w.hand.Journal().Flush() // its error ends the load
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.report.Point != point || w.asking != is || w.report.Ended != nil {
+	if w.report.Load != load || w.asking != is || w.report.Ended != nil {
 		return
 	}
 	w.report.Asks, w.report.Bytes = &is, w.hand.Journal().Written()

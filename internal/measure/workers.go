@@ -61,6 +61,11 @@ func (f *Fold) judgeWorkers(p *result.Point) {
 		of := f.setup.Workers[rank]
 		own := w.Point()
 		own.Checks = slices.DeleteFunc(own.Checks, func(c result.Check) bool { return !ofInstrument(c.Name) })
+		for i, c := range own.Checks {
+			if c.Name == result.CheckClockSteps && of.ClockSteps > 0 { // which other clocks show
+				own.Checks[i] = judge.ClockSteps(of.ClockSteps + int(*c.Value))
+			}
+		}
 		of.Requests, of.Verdict = own.Requests.Due, judge.Verdict(own.Checks)
 		if of.Lost != nil {
 			lost := *of.Lost

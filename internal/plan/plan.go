@@ -288,6 +288,7 @@ type Audit struct {
 	Window    time.Duration
 	TTFT, ITL time.Duration // of the reference
 	Tokens    int           // of each of its answers
+	Workers   int           // processes that ask together, 0 for this one alone
 	Format    string
 }
 

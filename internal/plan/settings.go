@@ -628,5 +628,9 @@ func Settings() []Setting {
 		{Name: "streams", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "LIST", Unset: "1,10,100,1000 and more", NotKept: noRun,
 			Help:  "numbers of streams to check at",
 			value: field(streamCounts(), func(a *Audit) *[]int { return &a.Streams })},
+		{Name: "fleet", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "N", Unset: "this process alone", NotKept: noRun,
+			Clashes: []Clash{{"client", "another client asks in its own way"}},
+			Help:    "ask by N worker processes of this machine, as a run with --fleet N does, and show what the worst of them is off by",
+			value:   field(wholeNumber(1, mostHere), func(a *Audit) *int { return &a.Workers })},
 	}
 }

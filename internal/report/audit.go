@@ -24,10 +24,15 @@ func JSON(w io.Writer, v any) error {
 
 const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 
-// CheckHead writes the head of the table of levels.
-func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
-	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level\n",
-		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window))
+// CheckHead writes the head of the table of levels that so many workers are asked at, 0 where one
+// process asks.
+func CheckHead(w io.Writer, r audit.Reference, window time.Duration, workers int) {
+	by := ""
+	if workers > 0 {
+		by = ", by " + say.Plural(workers, "worker") + ": under all of them the one that is off by most"
+	}
+	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level%s\n",
+		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window), by)
 	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
 	few, firm := stat.Support(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
@@ -36,12 +41,19 @@ func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
 	fmt.Fprintf(w, checkLine, "", "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and where it may be, ms")
 }
 
-// CheckLevel writes one line of it.
+// CheckLevel writes one line of it, and one of the worker that is off by most.
 func CheckLevel(w io.Writer, l *audit.Level) {
+	checkRow(w, say.Count(l.Streams), say.Count(int64(l.ChunksPerS)), l.CPUPerChunk, &l.Accuracy)
+	if worst, _ := l.WorstWorker(); worst != nil {
+		checkRow(w, fmt.Sprintf("worker %d", worst.Rank), "", worst.CPUPerChunk, &worst.Accuracy)
+	}
+}
+
+func checkRow(w io.Writer, name, speed string, cpu time.Duration, l *audit.Accuracy) {
 	figures := l.Figures()
-	cells := []any{say.Count(l.Streams), say.Count(figures[0].N), say.Count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3)}
+	cells := []any{name, say.Count(figures[0].N), speed, fmt.Sprintf("%.1f", float64(cpu)/1e3)}
 	if l.EndToEnd {
-		cells = []any{cells[0], cells[1], say.Unknown, say.Unknown}
+		cells[2], cells[3] = say.Unknown, say.Unknown
 	}
 	for _, f := range figures {
 		text := say.Unknown
@@ -97,6 +109,9 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 		text += ", and " + withinText(wide, "1 ms")
 	}
 	fmt.Fprintf(w, "\nThis machine measures %s.\n", text)
+	if text := worstWorkerText(levels); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	if what := endToEnd(levels[0]); what != "" {
 		fmt.Fprintln(w, "Shown is"+strings.TrimPrefix(what, ":")+".")
 	}
@@ -105,9 +120,38 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	}
 }
 
+// worstWorkerText names the worker whose error is the largest of all levels, and says how far
+// apart their clocks are taken to be; "" where one process asked.
+func worstWorkerText(levels []*audit.Level) string {
+	worst, most, apart, bound, outside := "", -1.0, 0.0, 0.0, 0
+	for _, l := range levels {
+		if w, f := l.WorstWorker(); w != nil {
+			if e, _ := f.Error(); max(e, -e) > most {
+				most = max(e, -e)
+				worst = fmt.Sprintf("worker %d of %d: its %s is off by %+.3f ms at %s", w.Rank, len(l.Workers), f.Name, e, say.Plural(l.Streams, "stream"))
+			}
+		}
+		for _, w := range l.Workers {
+			ahead := max(w.Ahead, -w.Ahead)
+			apart, bound = max(apart, ahead), max(bound, w.Bound)
+			if ahead > w.Bound {
+				outside++
+			}
+		}
+	}
+	if worst == "" {
+		return ""
+	}
+	within := "all within their bounds"
+	if outside > 0 {
+		within = fmt.Sprintf("%d OUTSIDE their bounds", outside)
+	}
+	return fmt.Sprintf("Off by most is %s.\nTheir clocks, which are one, were taken to be up to %.3f ms apart, %s of at most %.3f ms.", worst, apart, within, bound)
+}
+
 // CheckAPIs says with which APIs the mean TTFT is true, and under that shows the levels of
 // each.
-func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, levels []*audit.Level) {
+func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
 	const limit = .1 // ms
 	var off []string
 	for _, l := range levels {
@@ -127,7 +171,7 @@ func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, levels []*a
 		what = "TTFT (E2E where nothing is streamed)"
 	}
 	fmt.Fprintf(w, "The mean %s is within %g ms of the truth %s.\n\n", what, limit, text)
-	CheckHead(w, r, window)
+	CheckHead(w, r, window, workers)
 	for i, l := range levels {
 		if i == 0 || l.API != levels[i-1].API {
 			fmt.Fprintln(w, l.API+endToEnd(l))

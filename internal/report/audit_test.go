@@ -24,9 +24,11 @@ func checked(streams, n int, wrong float64) *audit.Level {
 		}
 		return measure.Summarize(xs)
 	}
-	return &audit.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond,
-		Reported: audit.Numbers{TTFT: same(n, 50+wrong), Gap: same(99*n, 10)}, True: audit.Numbers{TTFT: same(n, 50), Gap: same(99*n, 10)},
-		Lag: same(n, .2), Late: "p50 0.09 ms, p99 0.39 ms, max 2.92 ms"}
+	return &audit.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond, Late: "p50 0.09 ms, p99 0.39 ms, max 2.92 ms",
+		Accuracy: audit.Accuracy{
+			Reported: audit.Numbers{TTFT: same(n, 50+wrong), Gap: same(99*n, 10)}, True: audit.Numbers{TTFT: same(n, 50), Gap: same(99*n, 10)},
+			Lag: same(n, .2),
+		}}
 }
 
 func TestCheckLevel(t *testing.T) {
@@ -77,9 +79,43 @@ func TestCheckVerdict(t *testing.T) {
 	}
 }
 
+// Of several workers the one whose error is the largest is named, wherever it was.
+func TestCheckWorkers(t *testing.T) {
+	worker := func(rank, streams int, wrong, ahead float64) audit.Worker {
+		l := checked(streams, 400, wrong)
+		return audit.Worker{Rank: rank, CPUPerChunk: 9 * time.Microsecond, Accuracy: l.Accuracy, Ahead: ahead, Bound: .02}
+	}
+	few, many := checked(100, 400, .01), checked(1000, 4000, .02)
+	few.Workers = []audit.Worker{worker(0, 100, .01, 0), worker(1, 100, -.03, -.004)}
+	many.Workers = []audit.Worker{worker(0, 1000, .06, .011), worker(1, 1000, -.02, 0)}
+	var b strings.Builder
+	CheckLevel(&b, few)
+	if got := strings.Join(strings.Fields(b.String()), " "); !strings.HasSuffix(got, " worker 1 400 9.0 -0.030 ~-0.030 +0.000 +0.000 0 % ~0.20 10.000 inside 9.900–10.100") {
+		t.Errorf("%s", b.String())
+	}
+	b.Reset()
+	CheckVerdict(&b, []*audit.Level{few, many})
+	for _, want := range []string{
+		" within 0.1 ms up to 1,000 streams (95,000 tok/s).\nOff by most is worker 0 of 2: its mean TTFT is off by +0.060 ms at 1,000 streams.\n",
+		"Their clocks, which are one, were taken to be up to 0.011 ms apart, all within their bounds of at most 0.020 ms.\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	many.Workers[1] = worker(1, 1000, -.2, .05) // which all together hide
+	b.Reset()
+	CheckVerdict(&b, []*audit.Level{few, many})
+	for _, want := range []string{"within 0.1 ms at 100 streams", "and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 1,000 streams", "worker 1 of 2: its mean TTFT is off by -0.200 ms", "1 OUTSIDE their bounds"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestCheckHead(t *testing.T) {
 	var b strings.Builder
-	CheckHead(&b, audit.Standard(), 4*time.Second)
+	CheckHead(&b, audit.Standard(), 4*time.Second, 0)
 	for _, want := range []string{"50 ms to the first token, then one each 10 ms, 100 tokens in all; closed loop, 4 s at each level",
 		"99 gaps each", "±0.1 ms", "p99 from 1,000 samples on, ~ few: from 100 on"} {
 		if !strings.Contains(b.String(), want) {

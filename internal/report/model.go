@@ -488,7 +488,10 @@ func carriedBy(workers []result.Worker) string {
 	if len(hosts) > 1 {
 		where = say.Plural(len(hosts), "host")
 	}
-	text := fmt.Sprintf("sent by %s on %s, clocks known within %s ms", say.Plural(len(workers), "worker"), where, say.Quantity(bound))
+	text := fmt.Sprintf("sent by %s on %s", say.Plural(len(workers), "worker"), where)
+	if bound > 0 {
+		text += fmt.Sprintf(", clocks known within %s ms", say.Quantity(bound))
+	}
 	for _, w := range workers {
 		if w.Lost != nil {
 			text += fmt.Sprintf("; worker %d was lost %s after the load began: %s", w.Rank, say.Seconds(w.Lost.At), w.Lost.Why)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 )
 
@@ -106,6 +108,10 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 	who := o.crews[point]
 	from, taken := make([]*ownJournal, len(who.Workers)), 0
 	home := homeRecords(dir, point)
+	dead := int64(load.Never) // since when the target cannot answer
+	if o.run.Target.Kind == plan.KindMock {
+		dead = o.last[point]
+	}
 	for rank, w := range who.Workers {
 		own, why := "", error(nil)
 		switch {
@@ -121,7 +127,7 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 			continue
 		}
 		if why == nil {
-			from[rank], why = readThrough(own, point, rank, home[rank])
+			from[rank], why = readThrough(own, point, rank, home[rank], dead)
 		}
 		if why != nil {
 			says = append(says, fmt.Sprintf("note: the journal of worker %d on %s is not here: %v", rank, w.Host, why))
@@ -163,12 +169,14 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 
 // ownJournal is what a worker's own journal was found to have of a point.
 type ownJournal struct {
-	dir    string
-	size   int64
-	has    recordCount
-	dues   []int64
-	ends   []marks.Window // of its share, one where it came to its end
-	worker marks.Worker   // as the last of them tells
+	dir      string
+	size     int64
+	has      recordCount
+	dead     int64 // since when the target cannot answer, as it ended with the coordinator
+	orphaned int   // rows that are left out for that
+	dues     []int64
+	ends     []marks.Window // of its share, one where it came to its end
+	worker   marks.Worker   // as the last of them tells
 }
 
 // recordCount is how many records of a worker there are.
@@ -200,19 +208,37 @@ func homeRecords(dir string, point int32) map[int]recordCount {
 	return by
 }
 
+// frames are those of the worker's share of a point. A target that the coordinator had in its
+// own process ended with it: what failed then failed for that, and is left to be what was under
+// way when the run was killed.
+func (own *ownJournal) frames(point int32, rank int) iter.Seq2[record.Frame, error] {
+	return func(yield func(record.Frame, error) bool) {
+		own.orphaned = 0
+		for f, err := range record.Frames(own.dir) {
+			if err == nil && (f.Point != point || int(f.Worker) != rank) {
+				continue
+			}
+			all := len(f.Rows)
+			f.Rows = slices.DeleteFunc(f.Rows, func(r record.Row) bool { return r.Outcome != record.OK && r.Done > own.dead })
+			own.orphaned += all - len(f.Rows)
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
 // readThrough reads a worker's journal of a point before it takes the place of what had come
-// home: that it can be read, and has at least as much.
-func readThrough(dir string, point int32, rank int, home recordCount) (*ownJournal, error) {
-	own := &ownJournal{dir: dir}
+// home: that it can be read, and has at least as much. dead is since when the target cannot
+// answer, load.Never for one that can.
+func readThrough(dir string, point int32, rank int, home recordCount, dead int64) (*ownJournal, error) {
+	own := &ownJournal{dir: dir, dead: dead}
 	if is, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil {
 		own.size = is.Size()
 	}
-	for f, err := range record.Frames(dir) {
+	for f, err := range own.frames(point, rank) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
-		}
-		if f.Point != point || int(f.Worker) != rank {
-			continue
 		}
 		own.has.count(&f)
 		for i := range f.Rows {
@@ -256,20 +282,19 @@ func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ mark
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	all := marks.Window{T1: load.Never, Workers: make([]marks.Worker, len(from))}
-	t0, gone, ranks, differ := int64(0), 0, map[int]bool{}, false
+	t0, gone, ranks, differ, orphaned := int64(0), 0, map[int]bool{}, false, false
 	var dues []int64
 	for rank, own := range from {
 		if own == nil {
 			continue
 		}
-		for f, err := range record.Frames(own.dir) {
+		for f, err := range own.frames(point, rank) {
 			if err != nil {
 				return all, false, fmt.Errorf("journal of worker %d in %s: %w", rank, own.dir, err)
 			}
-			if f.Point == point && int(f.Worker) == rank {
-				j.Take(&f)
-			}
+			j.Take(&f)
 		}
+		orphaned = orphaned || own.orphaned > 0
 		dues = append(dues, own.dues...)
 		for _, w := range own.ends {
 			differ = differ || all.T1 != load.Never && all.T1 != w.T1 // they were not told of one end
@@ -287,7 +312,7 @@ func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ mark
 	if gone < len(from) {
 		all.Gone = nil
 	}
-	if len(ranks) != len(from) || differ || all.GaveUp {
+	if len(ranks) != len(from) || differ || orphaned || all.GaveUp {
 		return all, false, nil
 	}
 	all.T0 = &t0

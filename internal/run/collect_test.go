@@ -11,8 +11,10 @@ import (
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
+	"pitot/internal/plan"
 )
 
 // workersJournal is a journal of one worker with so many requests; window is the mark of how its
@@ -59,9 +61,69 @@ func TestWorkersJournalIsReadThrough(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		own, err := readThrough(dir, 0, 1, recordCount{rows: test.home})
+		own, err := readThrough(dir, 0, 1, recordCount{rows: test.home}, load.Never)
 		if test.wrong == "" && (err != nil || own.has.rows != 3) || test.wrong != "" && (err == nil || !strings.Contains(err.Error(), test.wrong)) {
 			t.Errorf("%s: %+v, %v", name, own, err)
+		}
+	}
+}
+
+// A mock ends with the process that has it. What its workers recorded of it from then on is not
+// what a server did: answers count, and what failed is what was under way when the run was killed.
+func TestMockEndsWithItsCoordinator(t *testing.T) {
+	host, _ := os.Hostname()
+	for _, kind := range []string{plan.KindMock, plan.KindServer} {
+		dir, members := t.TempDir(), []marks.Member{}
+		j, err := record.Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rundir.WriteNew(dir, rundir.Config, nil); err != nil { // which is what holds it
+			t.Fatal(err)
+		}
+		mark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Target: result.Target{Kind: kind}}))
+		mark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2, Stamps: "kernel"}).Encode())
+		for rank := range int32(2) {
+			own := t.TempDir()
+			w, err := record.Create(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.SetWorker(rank)
+			w.SetPoint(0)
+			for k := range int64(5) { // every tenth of a second one is answered; the coordinator dies behind the second
+				r := record.BlankRow()
+				r.ID, r.Outcome = 2*k+int64(rank), record.OK
+				r.Due, r.Done = r.ID*50e6, r.ID*50e6+20e6
+				r.Sent, r.FirstToken, r.LastToken = r.Due, r.Done, r.Done
+				if k > 2 {
+					r.Outcome, r.Error, r.FirstToken, r.LastToken = record.Failed, record.ErrConnect, record.Unset, record.Unset
+				}
+				w.Done(&r)
+				if k < 2 {
+					j.Take(&record.Frame{Worker: rank, Rows: []record.Row{r}})
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			members = append(members, marks.Member{Host: host, Dir: own, CPUs: 3, AheadBound: 2e4})
+		}
+		mark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: members}.Encode())
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Finish(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &got.Points[0]
+		refused := p.Requests.Errors[record.ErrConnect]
+		if refused > 0 != (kind == plan.KindServer) || p.Requests.OK < 5 {
+			t.Errorf("%s: %+v", kind, p.Requests)
+		}
+		if len(p.Workers) != 2 || p.Workers[1].Rank != 1 || p.Workers[1].Host != host || p.Workers[0].CPUs != 3 || p.Workers[1].AheadBound != .02 || p.Workers[0].Requests == 0 {
+			t.Errorf("%s: %+v", kind, p.Workers)
 		}
 	}
 }

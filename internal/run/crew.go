@@ -98,6 +98,7 @@ type Carried struct {
 	Notes  []string
 
 	Workers []marks.Worker // by rank
+	Spent   []Spent        // likewise, nothing of one that was lost
 }
 
 // Asks is what a worker asks whoever decides for all: as [load.Config] has them.
@@ -178,9 +179,11 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	// as many as the window counts: so they have some more, which come behind its end.
 	counts := setup.Requests > 0 && (cfg.Arrivals == nil || cfg.Follow != nil)
 	var dues []int64
+	var spent Spent
 	sums := Sums{
 		Begun: func(origin int64) {
 			s.begins(index, setup)
+			spent = Spent{Origin: origin, CPU: -cpuTime()}
 			who := r.Crew.Who()
 			who.Workers = who.Workers[:task.Workers]
 			mark(j, marks.NameCrew, index, who.Encode())
@@ -226,6 +229,14 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	}
 	for _, note := range c.Notes {
 		r.showLine("note: " + note)
+	}
+	if r.Loaded != nil {
+		spent.CPU += cpuTime()
+		for _, w := range c.Spent {
+			spent.CPU, spent.Wall = spent.CPU+w.CPU, max(spent.Wall, w.Wall)
+		}
+		spent.Workers = c.Spent
+		r.Loaded(spent)
 	}
 	if c.T0 < 0 { // no worker told of its window
 		c.T0 = setup.T0
@@ -410,6 +421,7 @@ type Ended struct {
 	GaveUp bool
 	Gone   *int64
 	Notes  []string
+	Spent  Spent
 }
 
 // Carry sends what was prepared, from a reading of the clock on.
@@ -437,6 +449,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	}
 	core := load.NewCore(cfg)
 	h.wall.BeginAt(origin)
+	begin, cpu := time.Now(), cpuTime()
 	mark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
 	in := watchInstrument(j, h.point, origin, h.Others)
 	var world load.World = h.wall
@@ -445,7 +458,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	}
 	load.Run(ctx, core, world)
 	in.stop()
-	e := &Ended{Ended: world.Now(), Begun: core.Begun(), GaveUp: core.GaveUp()}
+	e := &Ended{Ended: world.Now(), Begun: core.Begun(), GaveUp: core.GaveUp(), Spent: Spent{Origin: origin, CPU: cpuTime() - cpu, Wall: time.Since(begin)}}
 	e.T0, e.T1 = core.Window()
 	if since, gone := core.Gone(); gone {
 		e.Gone = &since

@@ -107,6 +107,14 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 	return s
 }
 
+// crewOf are the workers of a point whose coordinator did not see its end.
+func crewOf(c marks.Crew) (workers []result.Worker) {
+	for rank, m := range c.Workers {
+		workers = append(workers, result.Worker{Rank: rank, Host: m.Host, CPUs: m.CPUs, Ahead: float64(m.Ahead) / 1e6, AheadBound: float64(m.AheadBound) / 1e6})
+	}
+	return workers
+}
+
 // reuseOf is what was written of a prefix cache.
 func reuseOf(m *marks.PrefixCache) *measure.Reuse {
 	if m == nil {

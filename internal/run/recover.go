@@ -247,6 +247,7 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 				return rows
 			})
 			s.T1 = t1
+			s.Workers = crewOf(o.crews[point])
 		default:
 			made(all, func(_ int32, m *remains) (rows []record.Row) {
 				rows, s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost, func(int64) bool { return true })

@@ -60,11 +60,12 @@ type Runner struct {
 // verb is what config.yaml is for.
 func (r *Runner) verb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }
 
-// Spent is what the load of a point took of this process.
+// Spent is what the load of a point took of the processes that carried it out.
 type Spent struct {
-	Origin int64         // clock reading of the point's time 0
-	CPU    time.Duration // processor time
-	Wall   time.Duration
+	Origin  int64         // reading of this process's clock that is the point's time 0
+	CPU     time.Duration // processor time of all
+	Wall    time.Duration
+	Workers []Spent // of a load that workers carried out, by rank, each by its own clock
 }
 
 // Progress shows how a run goes on; it is called from one goroutine at a time.
@@ -561,7 +562,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 		c.told.Start(ctx, wall.Origin())
 		begin, cpu := time.Now(), cpuTime()
 		if r.Loaded != nil {
-			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
+			defer func() { r.Loaded(Spent{Origin: wall.Origin(), CPU: cpuTime() - cpu, Wall: time.Since(begin)}) }()
 		}
 		stop = watchInstrument(j, index, wall.Origin(), nil).stop
 		world = wall

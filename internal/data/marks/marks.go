@@ -138,10 +138,13 @@ type Crew struct {
 	Workers []Member `json:"workers"`
 }
 
-// Member is where a worker keeps its journal.
+// Member is a worker as it stands when the load begins, and where it keeps its journal.
 type Member struct {
-	Host string `json:"host"`
-	Dir  string `json:"dir"`
+	Host       string `json:"host"`
+	Dir        string `json:"dir"`
+	CPUs       int    `json:"cpus"` // this and what follows: 0 in what programs before 2026-11-26 wrote
+	Ahead      int64  `json:"ahead_ns"`
+	AheadBound int64  `json:"ahead_bound_ns"`
 }
 
 // Lost is how a worker was.

@@ -161,7 +161,7 @@ type Worker struct {
 	Ahead        float64 `json:"ahead_ms"`       // of the coordinator's clock was its own
 	AheadBound   float64 `json:"ahead_bound_ms"` // and by how much that may be wrong
 	ClockSteps   int     `json:"clock_steps"`    // of either, as far as their distance shows
-	JournalBytes int64   `json:"journal_bytes"`  // that came home
+	JournalBytes int64   `json:"journal_bytes"`  // that came home; 0 in a run that was recovered: it is not known how it was divided
 	Lost         *Lost   `json:"lost,omitempty"` // it was lost
 	Verdict      Verdict `json:"verdict"`        // of its instrument
 }

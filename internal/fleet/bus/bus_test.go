@@ -16,6 +16,34 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
+// Whoever drains has answered what it was asked by then: no answer that was begun is lost.
+func TestDrain(t *testing.T) {
+	s, err := Serve(Access{URL: "127.0.0.1:0"}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	asks := dial(t, s)
+	for range 50 {
+		answers, last := dial(t, s), make(chan struct{})
+		if err := answers.Answer("last", func([]byte) []byte { close(last); return []byte("yes") }); err != nil {
+			t.Fatal(err)
+		}
+		drained := make(chan struct{})
+		go func() {
+			<-last
+			answers.Drain(time.Second)
+			close(drained)
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if a, err := asks.Ask(ctx, "last", nil); err != nil || string(a) != "yes" {
+			t.Fatalf("%q, %v", a, err)
+		}
+		cancel()
+		<-drained
+	}
+}
+
 // A server starts at once, lets in who has its token, and carries questions, words and a
 // stream: what is put twice under one id is read once, in order.
 func TestBus(t *testing.T) {

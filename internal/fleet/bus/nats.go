@@ -109,6 +109,10 @@ type Conn struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	denied *atomic.Pointer[error] // why the server did not permit the last purge, nil where it did
+
+	answers  sync.WaitGroup // that were begun
+	mu       sync.Mutex     // guards what follows
+	draining bool           // none is begun any more
 }
 
 // Dial connects to this process's own server, past its socket.
@@ -161,11 +165,22 @@ func connect(url string, opts ...nats.Option) (*Conn, error) {
 		nc.Close()
 		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
 	}
-	return &Conn{nc, js, denied}, nil
+	return &Conn{nc: nc, js: js, denied: denied}, nil
 }
 
 // Close ends the connection.
 func (c *Conn) Close() { c.nc.Close() }
+
+// Drain answers nothing more, and ends the connection when the answers that were begun are with
+// the server, which is waited for so long at most.
+func (c *Conn) Drain(within time.Duration) {
+	c.mu.Lock()
+	c.draining = true
+	c.mu.Unlock()
+	c.answers.Wait()
+	_ = c.nc.FlushTimeout(within) // where there is no connection they are lost, and asked for again
+	c.nc.Close()
+}
 
 // Ask asks whoever answers on a subject.
 func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
@@ -180,11 +195,16 @@ func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte
 // that is nil is none. When it returns the server knows: nobody is told that there is no one.
 func (c *Conn) Answer(subject string, answer func(question []byte) []byte) error {
 	_, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
-		go func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.draining {
+			return
+		}
+		c.answers.Go(func() {
 			if a := answer(m.Data); a != nil {
 				_ = m.Respond(a) // whoever does not hear it asks again
 			}
-		}()
+		})
 	})
 	if err == nil {
 		err = c.nc.Flush()

@@ -2,7 +2,10 @@
 
 package bus
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Server is none: see [ErrNone].
 type Server struct{}
@@ -30,6 +33,9 @@ func Dial(Access) (*Conn, error) { return nil, ErrNone }
 
 // Close does nothing.
 func (*Conn) Close() {}
+
+// Drain does nothing.
+func (*Conn) Drain(time.Duration) {}
 
 // Ask gives [ErrNone].
 func (*Conn) Ask(context.Context, string, []byte) ([]byte, error) { return nil, ErrNone }

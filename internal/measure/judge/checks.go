@@ -91,7 +91,7 @@ func (e *Evidence) Checks() []result.Check {
 		checkRecording(b),
 		checkCount(result.CheckOwnErrors, b.bugs, result.Fail),
 		checkLag(&e.Lag),
-		checkCount(result.CheckClockSteps, b.clockSteps, result.Flag),
+		ClockSteps(b.clockSteps),
 		checkShare(result.CheckErrors, int64(unanswered), int64(of), .01),
 		checkShare(result.CheckResets, int64(b.resets), int64(due), .001),
 		checkShare(result.CheckRetransmits, int64(b.retransmitted), int64(due), .01),
@@ -238,6 +238,11 @@ func Workers(workers []result.Worker) result.Check {
 	c := result.NewCheck(result.CheckWorkers, float64(lost), 0).With(map[string]float64{"of": float64(len(workers))})
 	c.Status = status
 	return c
+}
+
+// ClockSteps allows a clock to be stepped never.
+func ClockSteps(n int) result.Check {
+	return checkCount(result.CheckClockSteps, n, result.Flag)
 }
 
 // checkCount allows none.

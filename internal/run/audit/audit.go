@@ -47,6 +47,7 @@ type Checker struct {
 	Ref     Reference
 	Window  time.Duration // of each level
 	Err     io.Writer
+	Crew    run.Crew // workers that ask together, nil for this process alone
 	// ReadClaim reads what another client says of its measurement out of a file
 	// that it left.
 	ReadClaim func(path string) (Claim, error)
@@ -87,7 +88,7 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
 	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
 	var spent run.Spent
-	r := run.Runner{Command: []string{"pitot", "check"}, Version: c.Version, Loaded: func(s run.Spent) { spent = s }}
+	r := run.Runner{Command: []string{"pitot", "check"}, Version: c.Version, Crew: c.Crew, Loaded: func(s run.Spent) { spent = s }}
 	measured, runDir, err := r.Run(ctx, &p)
 	lastLine, stopped := srv.Stop()
 	if ctx.Err() != nil {

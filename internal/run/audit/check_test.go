@@ -48,7 +48,7 @@ func TestFiguresFollowTheirNumber(t *testing.T) {
 		known, few bool
 		worst      float64
 	}{99: {false, false, 0.5}, 100: {true, true, 0.5}, 999: {true, true, 0.5}, 1000: {true, false, 0.5}} {
-		l := Level{Reported: Numbers{same(n, 50.5), same(n, 10)}, True: Numbers{same(n, 50), same(n, 10)}}
+		l := Level{Accuracy: Accuracy{Reported: Numbers{same(n, 50.5), same(n, 10)}, True: Numbers{same(n, 50), same(n, 10)}}}
 		for i, f := range l.Figures() {
 			_, known := f.Error()
 			if p99 := i%2 == 1; f.N != int64(n) || p99 && (known != want.known || f.Few != want.few) || !p99 && (!known || f.Few) {
@@ -73,12 +73,12 @@ func TestInside(t *testing.T) {
 		true, lo, hi float64
 		want         bool
 	}{{11.5, 11, 12, true}, {12 + ms/2, 11, 12, true}, {12 + 2*ms, 11, 12, false}, {11 - ms/2, 11, 12, true}, {11 - 2*ms, 11, 12, false}} {
-		l := Level{Reported: Numbers{Gap: same(1000, c.true, c.lo, c.hi)}, True: Numbers{Gap: same(1000, c.true)}}
+		l := Accuracy{Reported: Numbers{Gap: same(1000, c.true, c.lo, c.hi)}, True: Numbers{Gap: same(1000, c.true)}}
 		if in, known := l.Inside(); in != c.want || !known {
 			t.Errorf("%v in %v to %v: %v, %v", c.true, c.lo, c.hi, in, known)
 		}
 	}
-	l := Level{Reported: Numbers{Gap: same(1000, 10)}, True: Numbers{Gap: same(1000, 10+2*ms)}}
+	l := Accuracy{Reported: Numbers{Gap: same(1000, 10)}, True: Numbers{Gap: same(1000, 10+2*ms)}}
 	if in, _ := l.Inside(); in {
 		t.Error("a value without bounds is its own bound")
 	}

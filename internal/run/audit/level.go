@@ -23,24 +23,44 @@ type Numbers struct {
 	Gap  *result.Summary `json:"gap_ms"`
 }
 
-// Level is what was found at one number of streams.
-type Level struct {
-	API         string        `json:"api"`
-	Streams     int           `json:"streams"`
-	EndToEnd    bool          `json:"end_to_end"` // nothing is streamed: what stands for the TTFT is the time to the end
-	Seconds     float64       `json:"seconds"`
-	ChunksPerS  float64       `json:"chunks_per_s"`
-	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"` // all the client spent under load, per chunk
-	Reported    Numbers       `json:"said"`
-	True        Numbers       `json:"true"`
-	MergedShare float64       `json:"merged_share"`
+// Accuracy is what was found of an instrument at one number of streams.
+type Accuracy struct {
+	EndToEnd    bool    `json:"end_to_end"` // nothing is streamed: what stands for the TTFT is the time to the end
+	Reported    Numbers `json:"said"`
+	True        Numbers `json:"true"`
+	MergedShare float64 `json:"merged_share"`
 	// TTFTError is reported minus true, request by request; ChunkError the time a
 	// chunk arrived, as recorded, minus the moment before it was written.
 	TTFTError  *result.Summary `json:"ttft_error_ms"`
 	ChunkError *result.Summary `json:"chunk_error_ms"`
 	Lag        *result.Summary `json:"lag_ms"`
-	Late       string          `json:"late"` // what the server says of its own lateness
-	Verdict    result.Verdict  `json:"verdict"`
+}
+
+// Level is what was found at one number of streams, of all workers together where there are
+// several.
+type Level struct {
+	API         string        `json:"api"`
+	Streams     int           `json:"streams"`
+	Seconds     float64       `json:"seconds"`
+	ChunksPerS  float64       `json:"chunks_per_s"`
+	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"` // all the client spent under load, per chunk
+	Accuracy
+	Late    string         `json:"late"` // what the server says of its own lateness
+	Verdict result.Verdict `json:"verdict"`
+	Workers []Worker       `json:"workers,omitempty"` // by rank, none where one process asked
+}
+
+// Worker is one of several instruments that asked together.
+type Worker struct {
+	Rank        int           `json:"rank"`
+	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"`
+	Accuracy
+	// Ahead is by how much its clock is taken to be ahead of the coordinator's, and Bound what
+	// that may be off by, milliseconds. The truth is 0: all have the clock of this machine.
+	Ahead   float64        `json:"ahead_ms"`
+	Bound   float64        `json:"ahead_bound_ms"`
+	Start   time.Duration  `json:"start_ns"` // its time 0 is so long after the coordinator's
+	Verdict result.Verdict `json:"verdict"`
 }
 
 // Figure is one number that both sides have, milliseconds.
@@ -61,7 +81,7 @@ func (f *Figure) Error() (ms float64, known bool) {
 }
 
 // Figures are the four that count: mean and p99 of TTFT, p50 and p99 of gaps.
-func (l *Level) Figures() [4]Figure {
+func (l *Accuracy) Figures() [4]Figure {
 	figure := func(name, key string, reported, true *result.Summary, of func(*result.Summary) *float64) Figure {
 		f := Figure{Name: name}
 		if reported == nil || true == nil {
@@ -92,15 +112,45 @@ func (l *Level) Figures() [4]Figure {
 	}
 }
 
-// Worst is the largest of the errors that are known, milliseconds.
-func (l *Level) Worst() float64 {
-	worst := 0.0
+// worst is the figure whose error is largest, of those that are known; nil for none.
+func (l *Accuracy) worst() (worst *Figure) {
+	largest := -1.0
 	for _, f := range l.Figures() {
-		if e, known := f.Error(); known {
+		if e, known := f.Error(); known && max(e, -e) > largest {
+			worst, largest = &f, max(e, -e)
+		}
+	}
+	return worst
+}
+
+// Worst is the largest of the errors that are known, milliseconds: of all together, and of each
+// worker.
+func (l *Level) Worst() (worst float64) {
+	of := []*Accuracy{&l.Accuracy}
+	for i := range l.Workers {
+		of = append(of, &l.Workers[i].Accuracy)
+	}
+	for _, a := range of {
+		if f := a.worst(); f != nil {
+			e, _ := f.Error()
 			worst = max(worst, e, -e)
 		}
 	}
 	return worst
+}
+
+// WorstWorker is the one that has the largest error, and the figure that it is of; nil where
+// none is known.
+func (l *Level) WorstWorker() (worst *Worker, of *Figure) {
+	largest := -1.0
+	for i := range l.Workers {
+		if f := l.Workers[i].worst(); f != nil {
+			if e, _ := f.Error(); max(e, -e) > largest {
+				worst, of, largest = &l.Workers[i], f, max(e, -e)
+			}
+		}
+	}
+	return worst, of
 }
 
 // Tolerance is how far outside the printed bounds a true gap may lie: the
@@ -132,7 +182,7 @@ func microseconds(ms float64) float64 { return math.Round(ms*1e3) / 1e3 }
 
 // Inside says whether the true p50 and p99 of gaps lie in their ranges. It is not
 // known where one is withheld.
-func (l *Level) Inside() (inside, known bool) {
+func (l *Accuracy) Inside() (inside, known bool) {
 	inside = true
 	figures := l.Figures()
 	for _, f := range figures[2:] {
@@ -151,49 +201,108 @@ type clientRequest struct {
 	done             int64
 	merged           int32
 	ok               bool
+	worker           int32
 	chunks           []int64 // when they came
 }
 
-// recorded reads what the client wrote.
-func recorded(dir string) (requests map[int64]*clientRequest, chunks int, err error) {
+// recorded reads what the client wrote; each hands over the frames of the load.
+func recorded(dir string, each func(*record.Frame)) (requests map[int64]*clientRequest, err error) {
 	requests = map[int64]*clientRequest{}
+	worker := int32(0)
 	join := record.Join[[]int64]{
 		Chunk: func(times *[]int64, c *record.Chunk) { *times = append(*times, c.T) },
 		Row: func(r *record.Row, times *[]int64) {
-			requests[r.ID] = &clientRequest{r.Sent, r.FirstToken, r.Due, r.Done, r.Merged, r.Outcome == record.OK, *times}
+			requests[r.ID] = &clientRequest{r.Sent, r.FirstToken, r.Due, r.Done, r.Merged, r.Outcome == record.OK, worker, *times}
 		},
 		Reset: func(times *[]int64) { *times = nil }, // they are kept
 	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
-			return nil, 0, fmt.Errorf("check: %w", err)
+			return nil, fmt.Errorf("check: %w", err)
 		}
 		if f.Point < 0 { // asked before the load
 			continue
 		}
+		worker = f.Worker
 		join.Add(&f)
-		chunks += len(f.Chunks)
+		each(&f)
 	}
-	return requests, chunks, nil
+	return requests, nil
+}
+
+// comparison holds what a client recorded against the truth.
+type comparison struct {
+	Accuracy
+	truth                               truths
+	recordedTTFT, ttftErrors, chunkErrs []float64
+	merged, inWindow                    int
+}
+
+// add compares a request; origin is what its client takes for time 0.
+func (c *comparison) add(q *clientRequest, t *serve.Truth, origin int64) {
+	first, chunks := q.first, q.chunks
+	if first < 0 {
+		c.EndToEnd, first, chunks = true, q.done, nil
+		t.EmitNS = []int64{t.DoneNS}
+	}
+	c.truth.addTruth(t)
+	ttft := first - q.sent
+	c.recordedTTFT = append(c.recordedTTFT, float64(ttft)/1e6)
+	c.ttftErrors = append(c.ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
+	c.merged += int(q.merged)
+	c.inWindow += len(chunks)
+	for i, at := range chunks {
+		if i < len(t.EmitNS) {
+			c.chunkErrs = append(c.chunkErrs, float64(at+origin-t.EmitNS[i])/1e6)
+		}
+	}
+}
+
+// accuracy is what that comes to, with what the client reports of its gaps and its lag.
+func (c *comparison) accuracy(gap, lag *result.Summary) Accuracy {
+	c.Reported, c.True = Numbers{TTFT: measure.Summarize(c.recordedTTFT), Gap: gap}, c.truth.numbers()
+	c.TTFTError, c.ChunkError, c.Lag = measure.Summarize(c.ttftErrors), measure.Summarize(c.chunkErrs), lag
+	if c.inWindow > 0 {
+		c.MergedShare = float64(c.merged) / float64(c.inWindow)
+	}
+	return c.Accuracy
 }
 
 // compare compares the records with the truth: the requests due in the
 // window that ended well.
 func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent) error {
-	requests, chunks, err := recorded(dir)
+	t0 := int64(pt.Seconds.Warmup * 1e9)
+	t1 := t0 + int64(pt.Seconds.Window*1e9)
+	origins := []int64{spent.Origin}
+	if len(spent.Workers) > 0 {
+		origins = nil
+		for _, w := range spent.Workers {
+			origins = append(origins, w.Origin)
+		}
+	}
+	own := make([]*measure.Fold, len(spent.Workers)) // what each would report by itself
+	for rank := range own {
+		own[rank] = measure.NewFold(gapsAlone(t0, t1))
+	}
+	chunks := make([]int, len(origins))
+	requests, err := recorded(dir, func(f *record.Frame) {
+		if rank := int(f.Worker); rank < len(chunks) {
+			chunks[rank] += len(f.Chunks)
+		}
+		if rank := int(f.Worker); rank < len(own) {
+			own[rank].Add(*f)
+		}
+	})
 	if err != nil {
 		return err
 	}
-	t0 := int64(pt.Seconds.Warmup * 1e9)
-	t1 := t0 + int64(pt.Seconds.Window*1e9)
 	f, err := os.Open(truthPath)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
 	defer f.Close()
-	var truth truths
-	var recordedTTFT, ttftErrors, chunkErrors []float64
-	merged, inWindow := 0, 0
+	var all comparison
+	each := make([]comparison, len(own))
 	for t, err := range serve.ReadTruth(f) {
 		if err != nil {
 			return fmt.Errorf("check: read truth: %w", err)
@@ -204,37 +313,44 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 		} else if _, err := fmt.Sscanf(t.RequestID[i+1:], "%d", &id); err != nil {
 			continue
 		}
-		recorded := requests[id]
-		if recorded == nil || !recorded.ok || recorded.due < t0 || recorded.due >= t1 || len(t.EmitNS) == 0 {
+		q := requests[id]
+		if q == nil || !q.ok || q.due < t0 || q.due >= t1 || len(t.EmitNS) == 0 || int(q.worker) >= len(origins) {
 			continue
 		}
-		if recorded.first < 0 {
-			l.EndToEnd, recorded.first, recorded.chunks = true, recorded.done, nil
-			t.EmitNS = []int64{t.DoneNS}
-		}
-		truth.addTruth(&t)
-		ttft := recorded.first - recorded.sent
-		recordedTTFT = append(recordedTTFT, float64(ttft)/1e6)
-		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
-		merged += int(recorded.merged)
-		inWindow += len(recorded.chunks)
-		for i, c := range recorded.chunks {
-			if i < len(t.EmitNS) {
-				chunkErrors = append(chunkErrors, float64(c+spent.Origin-t.EmitNS[i])/1e6)
-			}
+		origin := origins[q.worker]
+		all.add(q, &t, origin)
+		if int(q.worker) < len(each) {
+			each[q.worker].add(q, &t, origin)
 		}
 	}
 	l.Seconds = pt.Seconds.Window
-	l.True = truth.numbers()
-	l.Reported = Numbers{TTFT: measure.Summarize(recordedTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
-	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
-	l.Lag = pt.Metrics.SummaryOf(metric.Lag)
-	if inWindow > 0 {
-		l.MergedShare = float64(merged) / float64(inWindow)
+	l.Accuracy = all.accuracy(pt.Metrics.SummaryOf(metric.ICL), pt.Metrics.SummaryOf(metric.Lag))
+	n := 0
+	for _, c := range chunks {
+		n += c
 	}
-	l.ChunksPerS = float64(chunks) / spent.Wall.Seconds()
-	l.CPUPerChunk = spent.CPU / time.Duration(max(chunks, 1))
+	l.ChunksPerS = float64(n) / spent.Wall.Seconds()
+	l.CPUPerChunk = spent.CPU / time.Duration(max(n, 1))
+	for rank, fold := range own {
+		by := fold.Point()
+		l.Workers = append(l.Workers, Worker{
+			Rank: rank, CPUPerChunk: spent.Workers[rank].CPU / time.Duration(max(chunks[rank], 1)),
+			Accuracy: each[rank].accuracy(by.Metrics.SummaryOf(metric.ICL), by.Metrics.SummaryOf(metric.Lag)),
+			Start:    time.Duration(spent.Workers[rank].Origin - spent.Origin),
+		})
+		if rank < len(pt.Workers) {
+			w, of := &l.Workers[rank], &pt.Workers[rank]
+			w.Ahead, w.Bound, w.Verdict = of.Ahead, of.AheadBound, of.Verdict
+		}
+	}
 	return nil
+}
+
+// gapsAlone is what one worker's records are read with.
+func gapsAlone(t0, t1 int64) measure.Setup {
+	return measure.Setup{T0: t0, T1: t1, Signals: []metric.Signal{}, Metrics: slices.DeleteFunc(measure.Definitions(), func(d measure.Definition) bool {
+		return d.Name != metric.TTFT && d.Name != metric.E2E && d.Name != metric.ICL && d.Name != metric.Lag
+	})}
 }
 
 // truths collects what was true.

@@ -138,14 +138,11 @@ func TestPartition(t *testing.T) {
 			c.lead, c.late = 150*time.Millisecond, test.lease+lostAfter-leaseTime
 			x := lay(t, c)
 			lease := "FLEET_TEST_LEASE=" + test.lease.String()
-			far, near := spawn(t, c, x.url(), c.Token(), lease), spawn(t, c, c.URL(), c.Token())
+			far, near := spawn(t, c, x.url(), c.Token(), lease, elsewhere), spawn(t, c, c.URL(), c.Token())
 			if err := c.Ready(bounded(t)); err != nil {
 				t.Fatal(err)
 			}
 			rank, other := c.rankOf(far), c.rankOf(near)
-			c.mu.Lock()
-			c.members[rank].hello.PID = 0 // of another machine: nobody sees it end
-			c.mu.Unlock()
 			lostAt := make(chan int64, 1) // since the load began, when the coordinator knew
 			go func() {
 				c.loaded(test.cut[0])

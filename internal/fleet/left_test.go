@@ -41,7 +41,7 @@ func TestCoordinatorDies(t *testing.T) {
 			if test == "elsewhere" {
 				access = server(t)
 				c = meet(t, access, 2)
-				workers = join(t, c, 2, access.URL, access.Token, lease, "FLEET_TEST_HOST=elsewhere")
+				workers = join(t, c, 2, access.URL, access.Token, lease, elsewhere)
 			} else {
 				c, workers = processes(t, 2, lease)
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -85,6 +86,10 @@ func join(t *testing.T, c *Coordinator, n int, url, token string, environ ...str
 	return all
 }
 
+// elsewhere is the environment of a process that stands for one of another machine: nobody here
+// sees it end.
+const elsewhere = "FLEET_TEST_HOST=elsewhere"
+
 // spawn starts a process that joins.
 func spawn(t *testing.T, c *Coordinator, url, token string, environ ...string) *exec.Cmd {
 	t.Helper()
@@ -100,8 +105,9 @@ func spawn(t *testing.T, c *Coordinator, url, token string, environ ...string) *
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = p.Wait()
-		c.gone(p.Process.Pid, "")
+		if _ = p.Wait(); !slices.Contains(environ, elsewhere) {
+			c.gone(p.Process.Pid, "")
+		}
 		close(ended)
 	}()
 	t.Cleanup(func() {

@@ -3,9 +3,13 @@
 // processor time per chunk of all processes of the client together.
 //
 //	go run ./bench/fleet [-workers 1,2,4] [-rate 100] [-duration 20s] [-target MODEL@GPU]
+//	go run ./bench/fleet -bare [-pace 10ms]      against the least server there is
+//	go run ./bench/fleet -full                   as many users as a core reads: chunks per second of a processor
+//	go run ./bench/fleet -stall 2s               what it does to lag that the coordinator stands still
+//	go run ./bench/fleet -merge 100000000        merging workers' journals of so many chunks
 //
-// The server is pitot mock, in a process of its own. On a busy machine the test tells of
-// the machine: the run's own checks say so.
+// The server is pitot mock, or a bare one, in a process of its own. On a busy machine the test
+// tells of the machine: the run's own checks say so.
 package main
 
 import (
@@ -20,9 +24,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -32,68 +38,191 @@ import (
 // measured is what a run came to.
 type measured struct {
 	ttft, e2e []int64 // of answered requests, by value
+	lag       *result.Summary
 	chunks    int64
 	cpu       time.Duration
 	verdict   result.Verdict
 	failed    []string // checks
 }
 
+// each is processor time per chunk, in µs.
+func (m *measured) each() float64 { return float64(m.cpu.Microseconds()) / float64(m.chunks) }
+
+var (
+	workers  = flag.String("workers", "1,2,4", "numbers of workers")
+	rate     = flag.Float64("rate", 100, "requests a second")
+	duration = flag.Duration("duration", 20*time.Second, "of each window")
+	target   = flag.String("target", "llama-3.1-8b@h100", "of the mock")
+	bare     = flag.Bool("bare", false, "ask a bare server instead")
+	pace     = flag.Duration("pace", 10*time.Millisecond, "between its tokens")
+	full     = flag.Bool("full", false, "ask it by as many users as fill a core")
+	users    = flag.Int("users", 64, "of them")
+	stall    = flag.Duration("stall", 0, "stop the coordinator for so long in the middle of the load")
+	merge    = flag.Int64("merge", 0, "merge journals of so many chunks")
+	serve    = flag.Bool("serve", false, "be the bare server")
+	program  = flag.String("pitot", "", "program to measure; by default this source, built")
+)
+
 func main() {
 	log.SetFlags(0)
-	workers := flag.String("workers", "1,2,4", "numbers of workers")
-	rate := flag.Float64("rate", 100, "requests a second")
-	duration := flag.Duration("duration", 20*time.Second, "of each window")
-	target := flag.String("target", "llama-3.1-8b@h100", "of the mock")
 	flag.Parse()
+	if *serve {
+		bareServer(*pace)
+		return
+	}
 	dir, remove := setup.Dir()
 	defer remove()
-	pitot := setup.Build(dir)
-	mock := exec.Command(pitot, "mock", *target, "--port", "0")
-	out, err := mock.StdoutPipe()
+	if *merge > 0 {
+		mergeJournals(dir, 4, *merge)
+		return
+	}
+	b := bench{dir: dir, pitot: *program}
+	if b.pitot == "" {
+		b.pitot = setup.Build(dir)
+	}
+	defer b.serve()()
+	switch {
+	case *stall > 0:
+		b.stalled()
+	case *full:
+		b.filled()
+	default:
+		b.alike()
+	}
+}
+
+// bench is a program and a server.
+type bench struct{ dir, pitot, url string }
+
+// serve starts the server; stop ends it.
+func (b *bench) serve() (stop func()) {
+	server := exec.Command(b.pitot, "mock", *target, "--port", "0")
+	if *bare || *full {
+		self, err := os.Executable()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if *full {
+			*pace = 0
+		}
+		server = exec.Command(self, "-serve", "-pace", pace.String())
+		if _, err := server.StdinPipe(); err != nil { // it ends with this process
+			log.Fatal(err)
+		}
+	}
+	out, err := server.StdoutPipe()
 	if err == nil {
-		mock.Stderr = mock.Stdout
-		err = mock.Start()
+		server.Stderr = server.Stdout
+		err = server.Start()
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = mock.Process.Kill() }()
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	_, url, _ := strings.Cut(line, "http://")
-	url = "http://" + strings.Fields(url + " ?")[0]
-	run := func(name string, more ...string) measured {
-		at := filepath.Join(dir, name)
-		args := append([]string{"run", url, "--rate", fmt.Sprint(*rate), "--duration", duration.String(), "--warmup", "2s", "--input", "256", "--output", "uniform(16,128)",
-			"--seed", "7", "--no-scrape", "--quiet", "--out", at}, more...)
-		c := exec.Command(pitot, args...)
-		text, err := c.CombinedOutput()
-		if _, e := os.Stat(filepath.Join(at, rundir.Result)); e != nil {
-			log.Fatalf("%v: %v\n%s", args, err, text)
+	b.url = "http://" + strings.Fields(url + " ?")[0]
+	return func() { _ = server.Process.Kill(); _ = server.Wait() }
+}
+
+// start starts a run.
+func (b *bench) start(name string, more ...string) (c *exec.Cmd, out string) {
+	out = filepath.Join(b.dir, name)
+	args := append([]string{"run", b.url, "--duration", duration.String(), "--warmup", "2s", "--input", "256", "--seed", "7", "--no-scrape", "--quiet", "--out", out}, more...)
+	if *bare || *full {
+		args = append(args, "--api", "openai-completions", "--model", "bare")
+	}
+	c = exec.Command(b.pitot, args...)
+	if err := c.Start(); err != nil {
+		log.Fatal(err)
+	}
+	return c, out
+}
+
+// ended waits for a run, and reads it.
+func ended(c *exec.Cmd, out string) measured {
+	err := c.Wait()
+	if _, e := os.Stat(filepath.Join(out, rundir.Result)); e != nil {
+		log.Fatalf("%v: %v", c.Args, err)
+	}
+	m := read(out)
+	m.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime() // with its workers', which it waited for
+	return m
+}
+
+// eachFleet is called with each number of workers.
+func eachFleet(do func(n int)) {
+	for text := range strings.SplitSeq(*workers, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			log.Fatal(err)
 		}
-		m := read(at)
-		m.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-		return m
+		do(n)
+	}
+}
+
+// alike holds what fleets measure against what one process does.
+func (b *bench) alike() {
+	run := func(name string, more ...string) measured {
+		return ended(b.start(name, append([]string{"--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)"}, more...)...))
 	}
 	run("first") // which leaves the prompts in the server's cache
-	alone := run("alone")
+	alone := run("alone", "--fleet", "none")
 	fmt.Printf("%-8s %8s %10s %12s %8s %12s %12s  %s\n", "workers", "answers", "chunks", "CPU/chunk µs", "ratio", "TTFT D, p", "E2E D, p", "verdict")
 	show := func(name string, m *measured) {
-		each := func(m *measured) float64 { return float64(m.cpu.Microseconds()) / float64(m.chunks) }
 		compare := func(x, y []int64) string {
 			d := stat.Distance(x, y)
 			return fmt.Sprintf("%.3f %.2f", d, stat.DistanceP(d, len(x), len(y)))
 		}
-		fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, each(m), each(m)/each(&alone), compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
+		fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, m.each(), m.each()/alone.each(), compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
 	}
 	show("none", &alone)
-	again := run("again")
+	again := run("again", "--fleet", "none")
 	show("again", &again)
-	for n := range strings.SplitSeq(*workers, ",") {
-		if _, err := strconv.Atoi(n); err != nil {
-			log.Fatal(err)
+	eachFleet(func(n int) {
+		m := run(fmt.Sprint("fleet", n), "--fleet", fmt.Sprint(n))
+		show(fmt.Sprint(n), &m)
+	})
+}
+
+// filled has users ask as fast as they are answered: what is read in a second of a processor is
+// what the clients cost where nothing waits for the server.
+func (b *bench) filled() {
+	fmt.Printf("%-8s %10s %14s %22s %8s\n", "workers", "chunks", "chunks/s", "chunks/s of processor", "ratio")
+	first := 0.0
+	eachFleet(func(n int) {
+		began := time.Now()
+		m := ended(b.start(fmt.Sprint("full", n), "--concurrency", fmt.Sprint(*users), "--output", "500", "--fleet", fmt.Sprint(n)))
+		speed := float64(m.chunks) / m.cpu.Seconds()
+		if first == 0 {
+			first = speed
 		}
-		m := run("fleet"+n, "--fleet", n)
-		show(n, &m)
+		fmt.Printf("%-8d %10d %14.0f %22.0f %8.2f\n", n, m.chunks, float64(m.chunks)/time.Since(began).Seconds(), speed, speed/first)
+	})
+}
+
+// stalled stops the coordinator in the middle of a load, as a machine does that is starved, and
+// holds its workers' lag against that of a load without.
+func (b *bench) stalled() {
+	fmt.Printf("%-22s %10s %12s %12s  %s\n", "coordinator", "requests", "lag p50 ms", "lag p99 ms", "verdict")
+	for round := range 3 {
+		for _, stop := range []bool{false, true} {
+			name := map[bool]string{false: "goes on", true: "stands still for " + stall.String()}[stop]
+			c, out := b.start(fmt.Sprint("stall", round, stop), "--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)", "--fleet", "2")
+			if stop {
+				time.Sleep(3*time.Second + *duration/2 - *stall/2)
+				_ = c.Process.Signal(syscall.SIGSTOP)
+				time.Sleep(*stall)
+				_ = c.Process.Signal(syscall.SIGCONT)
+			}
+			m := ended(c, out)
+			lag := func(x *float64) string {
+				if x == nil {
+					return "?"
+				}
+				return fmt.Sprintf("%.3f", *x)
+			}
+			fmt.Printf("%-22s %10d %12s %12s  %s %s\n", name, len(m.ttft), lag(m.lag.P50), lag(m.lag.P99), m.verdict, strings.Join(m.failed, ", "))
+		}
 	}
 }
 
@@ -107,7 +236,7 @@ func read(dir string) (m measured) {
 	if err != nil || len(r.Points) != 1 {
 		log.Fatal("read run: ", err)
 	}
-	m.verdict = r.Points[0].Verdict
+	m.verdict, m.lag = r.Points[0].Verdict, r.Points[0].Metrics.SummaryOf(metric.Lag)
 	for _, c := range r.Points[0].Checks {
 		if c.Status != result.Pass {
 			m.failed = append(m.failed, c.Name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -129,6 +130,9 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 			lines = slices.Insert(lines, len(lines)-1, "cache     expected to have "+text)
 		}
 	}
+	if text := fleetText(v, p); text != "" {
+		lines = slices.Insert(lines, 2, "workers   "+text)
+	}
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)
 	}
@@ -141,6 +145,29 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 	lines = append(lines, further...)
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was sent"), "\n"))
 	return err
+}
+
+// fleetText says by how many workers a load is carried out, "" where one process does that or it
+// is not known beforehand.
+func fleetText(v plan.Verb, p *plan.Plan) string {
+	if p.Workers > 0 {
+		return givenNumber(float64(p.Workers))
+	}
+	load := p.Load // the largest
+	if v != plan.VerbRun {
+		if load.Rate = 0; v == plan.VerbSweep && !p.Closed() && len(p.Loads) > 0 {
+			load.Rate = slices.Max(p.Loads)
+		}
+	}
+	tokens := run.ExpectedTokens(&p.Ask, &load, 0)
+	if !run.AutoFleet(p) || tokens <= run.CoreReads {
+		return ""
+	}
+	n := run.Needed(tokens, runtime.NumCPU(), target.Here(p.Spec))
+	if n < 2 {
+		return ""
+	}
+	return "up to " + run.MusterText(n, tokens)
 }
 
 // timeText says how long it takes.

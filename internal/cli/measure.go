@@ -88,7 +88,12 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		view.ShowLine("settings: " + from)
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
-	if p.Workers > 0 {
+	switch {
+	case p.Workers == plan.AutoFleet:
+		var disband func()
+		r.Muster, disband = musterHere(ctx, e, view.ShowLine)
+		defer disband()
+	case p.Workers > 0:
 		crew, disband, err := crewOf(ctx, e, &p.Fleet, &p.Bus, view.ShowLine)
 		if err != nil {
 			return nil, "", err

@@ -117,6 +117,21 @@ func crewOf(ctx context.Context, e *Env, p *plan.Fleet, b *plan.Bus, tell func(l
 	}, nil
 }
 
+// musterHere starts workers of this machine for loads that need them, in place of those that were
+// started before; disband lets the last go.
+func musterHere(ctx context.Context, e *Env, tell func(line string)) (muster func(int) (run.Crew, error), disband func()) {
+	disbandLast := func() {}
+	return func(workers int) (run.Crew, error) {
+		disbandLast()
+		disbandLast = func() {}
+		crew, last, err := crewOf(ctx, e, &plan.Fleet{Workers: workers}, nil, tell)
+		if err == nil {
+			disbandLast = last
+		}
+		return crew, err
+	}, func() { disbandLast() }
+}
+
 // self is this program: its path, and the name that it goes by.
 func self() [2]string {
 	path, err := os.Executable()

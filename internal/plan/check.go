@@ -205,6 +205,9 @@ func (p *Plan) checkWorkload() error {
 
 // checkFleet refuses what several processes cannot keep to together.
 func (p *Plan) checkFleet() error {
+	if p.Workers <= 0 && p.Elsewhere() {
+		return say.Errorf("workers of other machines are waited for, and --fleet does not say how many").WithHint("--fleet N")
+	}
 	if p.Workers > 0 && p.Respect {
 		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
 	}

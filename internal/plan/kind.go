@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,19 +181,25 @@ func parseDuration(v string) (time.Duration, error) {
 // orAuto is a length of time of at least so much, or auto, which is written as
 // this one.
 func orAuto(auto, least time.Duration) kind[time.Duration] {
-	k := span(least)
-	return kind[time.Duration]{choices: choicesNamed("auto"),
-		parse: func(v string) (time.Duration, error) {
-			if v == "auto" {
-				return auto, nil
+	return orWord(span(least), map[string]time.Duration{"auto": auto})
+}
+
+// orWord is a kind with words for some of its values.
+func orWord[T comparable](k kind[T], words map[string]T) kind[T] {
+	return kind[T]{choices: choicesNamed(slices.Sorted(maps.Keys(words))...),
+		parse: func(v string) (T, error) {
+			if x, ok := words[v]; ok {
+				return x, nil
 			}
 			return k.parse(v)
 		},
-		write: func(d time.Duration) string {
-			if d == auto {
-				return "auto"
+		write: func(x T) string {
+			for word, is := range words {
+				if x == is {
+					return word
+				}
 			}
-			return k.write(d)
+			return k.write(x)
 		}}
 }
 

@@ -169,10 +169,14 @@ type Embedded struct {
 
 // Fleet is by how many processes a load is carried out.
 type Fleet struct {
-	Workers int    // how many, 0 for the one that measures alone
+	Workers int    // how many, 0 for the one that measures alone, or [AutoFleet]
 	NATS    string // URL of the server that they join, "" for one in this process
 	Listen  string // HOST:PORT where that is to listen, "" for workers that are started here
 }
+
+// AutoFleet is --fleet auto: as many as a load needs of this machine, which are none where one
+// process is enough.
+const AutoFleet = -1
 
 // Elsewhere says that the workers are not started by this process.
 func (f *Fleet) Elsewhere() bool { return f.NATS != "" || f.Listen != "" }

@@ -166,9 +166,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	task := &Task{
 		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup,
-		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(r.Crew.Size(), l), Asks: asks,
+		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
 	}
-	if n := r.Crew.Size(); task.Workers < n {
+	if n := s.crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
 	}
 	if setup.Sharing = 0; task.Workers > 1 {
@@ -184,7 +184,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		Begun: func(origin int64) {
 			s.begins(index, setup)
 			spent = Spent{Origin: origin, CPU: -cpuTime()}
-			who := r.Crew.Who()
+			who := s.crew.Who()
 			who.Workers = who.Workers[:task.Workers]
 			mark(j, marks.NameCrew, index, who.Encode())
 			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
@@ -213,7 +213,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	if r.Progress != nil {
 		sums.Update = r.Progress.Update
 	}
-	c, err := r.Crew.Carry(ctx, task, sums)
+	c, err := s.crew.Carry(ctx, task, sums)
 	lost := (*LostError)(nil)
 	if errors.As(err, &lost); lost == nil && err != nil {
 		return nil, err

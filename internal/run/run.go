@@ -55,6 +55,9 @@ type Runner struct {
 	// prefix cache is expected to have had is not worked out, and the workload is not judged.
 	Figures bool
 	Crew    Crew // carries loads out, nil where this process does
+	// Muster has so many workers of this machine carry loads out, in place of those it gave
+	// before. It is asked where a load with --fleet auto needs them; nil for never.
+	Muster func(workers int) (Crew, error)
 }
 
 // verb is what config.yaml is for.
@@ -402,10 +405,8 @@ func warm(e twin.Engine, shared []workload.Request) twin.Engine {
 // if it was stopped before its load began; what says what it is for.
 func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
-	if r.Crew != nil {
-		if err := r.Crew.Gather(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.gather(ctx, l); err != nil {
+		return nil, err
 	}
 	src, err := newSource(&p.Ask, t, index)
 	if err != nil {
@@ -478,7 +479,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
 	tap := newTap(j)
 	carry := s.byItself
-	if r.Crew != nil {
+	if s.crew != nil {
 		carry = s.byCrew
 	}
 	c, err := carry(ctx, l, what, index, &setup, &cfg, tap, &src)

@@ -52,11 +52,14 @@ type Session struct {
 	Target *target.Target
 	Dir    string
 
-	runner  *Runner
-	plan    *plan.Plan
-	release func()           // lets go of the directory, nil where it is not held
-	journal *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
-	found   *result.Capacity // of a search
+	runner   *Runner
+	plan     *plan.Plan
+	crew     Crew             // that carries out the present load, nil where this process does
+	mustered Crew             // that was started for a load that needed it, nil for none
+	perUser  float64          // tokens a second, at the last load of users that was measured; 0 before
+	release  func()           // lets go of the directory, nil where it is not held
+	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
+	found    *result.Capacity // of a search
 	// concluded is what a session that goes on had found, where its search went to its
 	// end: another program may search otherwise, and has nothing to add.
 	concluded *result.Capacity
@@ -421,6 +424,9 @@ func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took
 		}
+	}
+	if x, users := m.Throughput.OutputTokensPerS, m.Load.Concurrency; x != nil && users != nil {
+		s.perUser = *x / float64(max(*users, 1))
 	}
 	return m
 }

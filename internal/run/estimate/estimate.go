@@ -130,56 +130,9 @@ func (e Estimate) times(n int) Estimate {
 	return e
 }
 
-// means are those of a request's prompt and answer in tokens, 0 for what is not known.
-func means(a *plan.Ask) (in, out float64) {
-	if a.Mix != nil && a.Conversing() { // each class has turns of its own
-		for i := range a.Mix.Classes {
-			c := &a.Mix.Classes[i]
-			x, y := means(&c.Ask)
-			if x == 0 || y == 0 {
-				return 0, 0
-			}
-			share := a.ShareOf(c.Name)
-			in, out = in+share*x, out+share*y
-		}
-		return in, out
-	}
-	if in, out, ok := a.RecordedMeans(); ok {
-		return in, out
-	}
-	random := a.Generated()
-	if random {
-		in = history(a) + a.Input.Mean() + a.PrefixMean()
-	}
-	if random || a.Output != plan.Default().Ask.Output {
-		out = a.Output.Mean()
-	}
-	return in, out
-}
-
-// history is what a request of a conversation has beyond its first turn's, on average, in
-// tokens.
-func history(a *plan.Ask) float64 {
-	if !a.GeneratedTurns() {
-		return 0
-	}
-	answer, further := a.Output.Mean(), a.FurtherInput().Mean()
-	started, prompts, read := a.SubAgents.Expect(answer, further)
-	begin := a.Input.Mean() + a.PrefixMean()
-	const draws = 1024
-	requests, tokens := 0.0, 0.0
-	for i := range draws {
-		n := float64(a.Turns.Quantile((float64(i) + 0.5) / draws))
-		requests += n + (n-1)*started
-		// So many times a turn is in a later prompt, besides what sub-agents ask.
-		tokens += n*(float64(a.System)+begin) + n*(n-1)/2*(answer+further+read) + (n-1)*prompts
-	}
-	return tokens/requests - begin
-}
-
 // price fills in the tokens and what all costs.
 func (p Parts) price(e Estimate) Estimate {
-	in, out := means(p.Ask)
+	in, out := p.Ask.MeanTokens()
 	out *= float64(max(p.Ask.Choices, 1))
 	if p.Ask.Pooling {
 		in, out = in*float64(p.Ask.Batch), 0

@@ -1,0 +1,48 @@
+package plan
+
+// MeanTokens are those of a request's prompt and answer, 0 for what is not known beforehand.
+func (a *Ask) MeanTokens() (in, out float64) {
+	if a.Mix != nil && a.Conversing() { // each class has turns of its own
+		for i := range a.Mix.Classes {
+			c := &a.Mix.Classes[i]
+			x, y := c.Ask.MeanTokens()
+			if x == 0 || y == 0 {
+				return 0, 0
+			}
+			share := a.ShareOf(c.Name)
+			in, out = in+share*x, out+share*y
+		}
+		return in, out
+	}
+	if in, out, ok := a.RecordedMeans(); ok {
+		return in, out
+	}
+	random := a.Generated()
+	if random {
+		in = a.history() + a.Input.Mean() + a.PrefixMean()
+	}
+	if random || a.Output != Default().Ask.Output {
+		out = a.Output.Mean()
+	}
+	return in, out
+}
+
+// history is what a request of a conversation has beyond its first turn's, on average, in
+// tokens.
+func (a *Ask) history() float64 {
+	if !a.GeneratedTurns() {
+		return 0
+	}
+	answer, further := a.Output.Mean(), a.FurtherInput().Mean()
+	started, prompts, read := a.SubAgents.Expect(answer, further)
+	begin := a.Input.Mean() + a.PrefixMean()
+	const draws = 1024
+	requests, tokens := 0.0, 0.0
+	for i := range draws {
+		n := float64(a.Turns.Quantile((float64(i) + 0.5) / draws))
+		requests += n + (n-1)*started
+		// So many times a turn is in a later prompt, besides what sub-agents ask.
+		tokens += n*(float64(a.System)+begin) + n*(n-1)/2*(answer+further+read) + (n-1)*prompts
+	}
+	return tokens/requests - begin
+}

@@ -1,0 +1,116 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"pitot/internal/data/rundir"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+)
+
+// CoreReads is how many tokens a second one core of a client reads, each in an event of its own:
+// go run ./bench/client.
+const CoreReads = 100_000
+
+// workerReads is how many one worker is given, so that a third of its core is to spare: what
+// is late on a full one is late by the client's doing.
+const workerReads = 0.7 * CoreReads
+
+// Needed is how many workers --fleet auto has on a machine of so many cores for a load that
+// is to bring so many tokens a second, 0 where one process is enough. Without a server on the
+// same machine (here) they may have all cores but one, which the coordinator keeps; else a
+// quarter, since they would take them from what is measured.
+func Needed(tokens float64, cores int, here bool) int {
+	spare := cores - 1
+	if here {
+		spare = cores / 4
+	}
+	if tokens <= CoreReads || spare < 2 {
+		return 0
+	}
+	return min(spare, int(math.Ceil(tokens/workerReads)))
+}
+
+// MusterText says why a load has several workers.
+func MusterText(workers int, tokens float64) string {
+	return fmt.Sprintf("%s, as about %s tokens/s are to be read and one core reads %s; --fleet none keeps one process",
+		say.Plural(workers, "worker"), say.Count(int64(tokens)), say.Count(int64(CoreReads)))
+}
+
+// AutoFleet says whether --fleet auto may divide the loads of a plan: what the workers of
+// --fleet N cannot keep to together one process does.
+func AutoFleet(p *plan.Plan) bool {
+	return p.Workers == plan.AutoFleet && p.Kind() == plan.KindServer && !p.Respect && p.Verifying().None()
+}
+
+// ExpectedTokens is how many output tokens a second a load is to bring if all that is due is
+// served, 0 where that is not known. perUser is what one user had at another load of them,
+// 0 without one: what users have on an idle server tells nothing of many.
+func ExpectedTokens(a *plan.Ask, l *plan.Load, perUser float64) float64 {
+	if l.Rate == 0 {
+		return perUser * float64(l.Concurrency)
+	}
+	_, out := a.MeanTokens()
+	return l.Rate * a.MeanTurns() * out
+}
+
+// gather waits for the workers of a load, if it has any, of which --fleet auto decides here.
+func (s *Session) gather(ctx context.Context, l *plan.Load) error {
+	if s.runner.Crew != nil {
+		s.crew = s.runner.Crew
+		return s.crew.Gather(ctx)
+	}
+	if workers, tokens := s.needed(l); workers > 0 {
+		return s.muster(ctx, workers, tokens)
+	}
+	s.crew = nil
+	return nil
+}
+
+// muster has workers carry a load out that nobody asked for.
+func (s *Session) muster(ctx context.Context, workers int, tokens float64) error {
+	if s.mustered != nil && s.mustered.Size() >= workers {
+		s.crew = s.mustered
+		return s.crew.Gather(ctx)
+	}
+	s.runner.showLine("note: " + MusterText(workers, tokens))
+	crew, err := s.runner.Muster(workers)
+	if err == nil {
+		err = crew.Gather(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // nobody asked for them
+		s.runner.showLine(fmt.Sprintf("note: they did not come, and one process sends: %v", err))
+		s.runner.Muster, s.crew, s.mustered = nil, nil, nil
+		return nil
+	}
+	s.crew, s.mustered = crew, crew
+	return nil
+}
+
+// needed is how many workers a load has by itself, and for how many tokens a second.
+func (s *Session) needed(l *plan.Load) (workers int, tokens float64) {
+	r, p, t := s.runner, s.plan, s.Target
+	if r.Muster == nil || !AutoFleet(p) || t.Kind != plan.KindServer {
+		return 0, 0
+	}
+	tokens = ExpectedTokens(&p.Ask, l, s.perUser)
+	if tokens <= CoreReads {
+		return 0, 0
+	}
+	workers = ranks(Needed(tokens, runtime.NumCPU(), t.Here()), l)
+	if workers < 2 {
+		return 0, 0
+	}
+	if _, err := plan.Carried(r.verb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil { // a secret that no worker is sent
+		return 0, 0
+	}
+	return workers, tokens
+}

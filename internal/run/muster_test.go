@@ -1,0 +1,103 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pitot/internal/plan"
+	"pitot/internal/target"
+)
+
+// One process sends what one core reads, whatever the machine has, and where there are no cores
+// to spare; beyond, each worker has a third of a core to spare as long as there are enough.
+func TestNeeded(t *testing.T) {
+	for _, test := range []struct {
+		tokens float64
+		cores  int
+		here   bool
+		want   int
+	}{
+		{0, 64, false, 0},
+		{100_000, 64, false, 0},
+		{100_001, 64, false, 2},
+		{700_000, 64, false, 10},
+		{1e7, 64, false, 63},
+		{1e7, 2, false, 0},
+		{1e7, 3, false, 2},
+		{1e7, 2, true, 0},
+		{1e7, 7, true, 0},
+		{1e7, 8, true, 2},
+		{150_000, 64, true, 3},
+		{1e7, 64, true, 16},
+	} {
+		if got := Needed(test.tokens, test.cores, test.here); got != test.want {
+			t.Errorf("%v: %d workers", test, got)
+		}
+	}
+}
+
+// someCrew is a crew of so many, which comes unless there is a reason.
+type someCrew struct {
+	Crew
+	n   int
+	why error
+}
+
+func (c *someCrew) Size() int                    { return c.n }
+func (c *someCrew) Gather(context.Context) error { return c.why }
+
+// What a load is to bring is known of a rate and of generated answers, and of users once some
+// were measured. Loads that workers cannot divide stay with one process, and so does one whose
+// workers do not come: nobody asked for them.
+func TestMuster(t *testing.T) {
+	decode := func(args ...string) *plan.Plan {
+		t.Helper()
+		p, spec, err := plan.Decode(plan.VerbRun, append([]string{"http://10.255.255.1:8000"}, args...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Spec = spec[0]
+		return &p
+	}
+	p := decode("--rate", "100", "--output", "200")
+	if x := ExpectedTokens(&p.Ask, &p.Load, 0); x != 20_000 {
+		t.Errorf("%v tokens/s", x)
+	}
+	p = decode("--concurrency", "50", "--output", "200")
+	if x, y := ExpectedTokens(&p.Ask, &p.Load, 0), ExpectedTokens(&p.Ask, &p.Load, 40); x != 0 || y != 2000 {
+		t.Errorf("%v and %v tokens/s", x, y)
+	}
+	for args, want := range map[string]bool{
+		"--rate 9999": true, "--rate 9999 --fleet auto": true, "--rate 9999 --fleet none": false, "--rate 9999 --fleet 4": false,
+		"--rate 9999 --respect-limits": false, "--rate 9999 --verify 5%": false,
+	} {
+		if got := AutoFleet(decode(strings.Fields(args)...)); got != want {
+			t.Errorf("%s: %v", args, got)
+		}
+	}
+	p = decode("--rate", "9999")
+	if p.Spec = "mock:fixed"; AutoFleet(p) {
+		t.Error("a mock is taken for a server")
+	}
+	var asked []int
+	var why error
+	s := &Session{plan: decode("--rate", "9999"), Target: &target.Target{Kind: plan.KindServer}, runner: &Runner{Muster: func(n int) (Crew, error) {
+		asked = append(asked, n)
+		return &someCrew{n: n, why: why}, nil
+	}}}
+	for _, n := range []int{3, 2, 4} { // two need no more than were there
+		if err := s.muster(context.Background(), n, 2e5); err != nil || s.crew == nil || s.crew.Size() < n {
+			t.Errorf("%d: %v, %v", n, s.crew, err)
+		}
+	}
+	why = errors.New("no room")
+	if err := s.muster(context.Background(), 5, 3e5); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
+		t.Errorf("%v, %v, asked for %v", s.crew, err, asked)
+	}
+	if err := s.gather(context.Background(), &s.plan.Load); err != nil || s.crew != nil {
+		t.Errorf("%v, %v", s.crew, err)
+	}
+}

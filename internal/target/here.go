@@ -1,0 +1,42 @@
+package target
+
+import (
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"pitot/internal/telemetry/local"
+	"pitot/internal/wire"
+)
+
+// Here says whether a target is on this machine, and so has a part of its processor. One whose
+// name cannot be looked up is taken to be.
+func (t *Target) Here() bool { return t.Kind != "http" || here(&t.Dialer.Endpoint) }
+
+// Here is [Target.Here] of a server that is not open.
+func Here(spec string) bool {
+	e, _, err := wire.ParseTarget(spec)
+	return err != nil || here(&e)
+}
+
+// lookupTime is how long a name may take.
+const lookupTime = 2 * time.Second
+
+func here(e *wire.Endpoint) bool {
+	addr := e.Addr
+	if e.Proxy != nil {
+		addr = e.Proxy.Host
+	}
+	if e.Unix || local.Here(addr) {
+		return true
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupHost(ctx, host) // an address is its own
+	return err != nil || slices.ContainsFunc(addrs, func(a string) bool { return local.Here(net.JoinHostPort(a, port)) })
+}

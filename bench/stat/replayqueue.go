@@ -270,15 +270,23 @@ func (r *rival) measure() {
 	}
 }
 
-// find searches for its capacity.
+// find searches for its capacity, and replays the search.
 func (r *rival) find(budget int, seed uint64) (c search.Capacity, sent int) {
+	return r.search(budget, seed, &rivalTwin{rival: r})
+}
+
+// search searches for its capacity, on a twin where there is one.
+func (r *rival) search(budget int, seed uint64, twin *rivalTwin) (c search.Capacity, sent int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
-	twin := &rivalTwin{rival: r}
-	cfg.Twin = twin
+	if twin != nil {
+		cfg.Twin = twin
+	}
 	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
 		s, l := r.probe(p, rng.Uint64())
-		twin.loads = append(twin.loads, l)
+		if twin != nil {
+			twin.loads = append(twin.loads, l)
+		}
 		sent += len(l.due)
 		return s, nil
 	})

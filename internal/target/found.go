@@ -20,6 +20,7 @@ type Found struct {
 	Kind      string            `json:"kind"`
 	URL       string            `json:"url"` // of its requests
 	API       string            `json:"api"`
+	HTTP2     bool              `json:"http2"`
 	Engine    string            `json:"engine"`
 	Options   json.RawMessage   `json:"options"` // of requests, but for the vocabulary and the body, which are the plan's
 	Words     []string          `json:"words"`   // the vocabulary, where it is not the usual one
@@ -42,6 +43,7 @@ func (t *Target) Found() (Found, error) {
 	f := Found{
 		Kind: t.Kind, URL: t.URL, API: t.API.Name(), Engine: t.Server["engine"], Options: options,
 		Server: redactedFacts(t), Residence: t.Residence, Calibration: t.Calibration, KV: t.KV,
+		HTTP2: t.Dialer != nil && t.Dialer.Endpoint.HTTP2,
 	}
 	if v := t.Options.Vocab; v != nil && v.Name() != token.Universal().Name() {
 		f.Words, f.First = slices.Collect(v.Words()), slices.Collect(v.FirstWords())
@@ -67,6 +69,9 @@ func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	t, err := open(ctx, p, f.Kind, nil)
 	if err != nil {
 		return nil, err
+	}
+	if f.HTTP2 {
+		t.Dialer.Endpoint.HTTP2 = true
 	}
 	body, vocabulary := t.Options.Body, t.Options.Vocab
 	if err := json.Unmarshal(f.Options, &t.Options); err != nil {

@@ -93,7 +93,20 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, minTimeout(fetchTimeout, t.Timeout))
 	defer cancel()
-	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
+	a, err := t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
+	e := &t.Dialer.Endpoint
+	if e.HTTP2 || !wire.MayWantHTTP2(a.Status, err) {
+		return a, err
+	}
+	e.HTTP2 = true
+	again, failed := t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
+	if failed != nil || wire.MayWantHTTP2(again.Status, nil) {
+		e.HTTP2 = false
+		return a, err
+	}
+	t.Server["http"] = "HTTP/2"
+	t.Notes = append(t.Notes, "the server speaks HTTP/2 and not HTTP/1.1: each request has a connection to itself, as with HTTP/1.1")
+	return again, nil
 }
 
 // probe asks the server what the plan left open.

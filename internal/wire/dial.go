@@ -25,6 +25,7 @@ import (
 // Endpoint is where a target listens and how it is reached.
 type Endpoint struct {
 	TLS    bool
+	HTTP2  bool   // in place of HTTP/1.1, which all servers of this field but a few speak
 	Host   string // what the Host header says: host or host:port
 	Addr   string // host:port to connect to; a path for a unix socket
 	Unix   bool
@@ -105,15 +106,20 @@ func splitRoute(path string) (base, route string) {
 	return strings.TrimRight(strings.TrimSuffix(front, "/v1"), "/"), route
 }
 
+func (e Endpoint) scheme() string {
+	if e.TLS {
+		return "https"
+	}
+	return "http"
+}
+
 // URL gives the address of a route for messages.
 func (e Endpoint) URL(route string) string {
 	switch {
 	case e.Unix:
 		return "unix://" + e.Addr + ":" + route
-	case e.TLS:
-		return "https://" + e.Host + route
 	}
-	return "http://" + e.Host + route
+	return e.scheme() + "://" + e.Host + route
 }
 
 // DialError is a connection that could not be made.
@@ -182,6 +188,12 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	} else if err := c.startTLS(ctx, e, raw); err != nil {
 		raw.Close()
 		return nil, d.wrapDialError(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
+	}
+	if e.HTTP2 {
+		if err := c.startHTTP2(e.scheme()); err != nil {
+			raw.Close()
+			return nil, d.wrapDialError(ctx, err, "the beginning of HTTP/2")
+		}
 	}
 	return c, nil
 }

@@ -207,11 +207,11 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	}
 	x.more = a.More
 	x.at = x.last - x.Origin // a stamp from another clock never goes back
-	x.Row.BytesIn += int64(len(b))
 	if x.Kernel && !a.Kernel {
 		x.Row.UserStamps++
 	}
 	used, err := x.http.feed(b, x.onBody)
+	x.Row.BytesIn += int64(x.http.countOwn(b))
 	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
 		err = oversized("bytes", x.bounds.bytes)
 	}
@@ -242,7 +242,7 @@ func (x *Exchange) flushChunks(more bool) {
 	// stream the end of an event cannot be located.
 	h := &x.http
 	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
-		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
+		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers || h.behind
 	earliest := x.prev - x.Origin
 	end, round := len(x.fresh)-1, lastRound(x.fresh)
 	together := x.fresh[end].Earliest != record.Unset // the round has the stamp of its last chunk
@@ -821,6 +821,7 @@ func Classify(err error) (class, detail string) {
 	var op *net.OpError
 	var oversized *api.OversizedError
 	var memory *memoryError
+	var reset *resetError
 	switch {
 	case errors.As(err, &dial):
 		return dial.Class, dial.Error()
@@ -830,6 +831,8 @@ func Classify(err error) (class, detail string) {
 		return record.ErrOwnMemory, err.Error()
 	case errors.As(err, &malformed), errors.Is(err, errHTTP):
 		return record.ErrMalformed, err.Error()
+	case errors.As(err, &reset):
+		return record.ErrReset, err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return record.ErrClosed, "the connection was closed before the answer's end"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):

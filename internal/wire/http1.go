@@ -13,8 +13,8 @@ import (
 // errHTTP is the error of an answer that is not HTTP/1.1.
 var errHTTP = errors.New("malformed HTTP")
 
-// response reads one HTTP/1.1 response, push-style (RFC 9112). It keeps no
-// body: what arrives is handed on in place.
+// response reads one HTTP/1.1 response, push-style (RFC 9112), or by http2 one of HTTP/2.
+// It keeps no body: what arrives is handed on in place.
 type response struct {
 	state      state
 	minor      uint8 // HTTP/1.minor
@@ -36,6 +36,9 @@ type response struct {
 	requests     allowance // rate limits
 	tokens       allowance
 	secret       string // what no message may repeat
+
+	http2  *http2 // that the answer comes by, nil for HTTP/1.1
+	behind bool   // with it: the last feed did not end where a piece of the body does
 }
 
 type state uint8
@@ -54,12 +57,15 @@ const (
 
 // reset prepares for the next response on the same connection.
 func (r *response) reset() {
-	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret, requests: unlimitedAllowance, tokens: unlimitedAllowance}
+	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret, http2: r.http2, requests: unlimitedAllowance, tokens: unlimitedAllowance}
 }
 
 // feed takes bytes and hands stretches of body to body. It stops at the end
 // of the response and gives the number of bytes it used.
 func (r *response) feed(b []byte, body func([]byte) error) (used int, err error) {
+	if r.http2 != nil {
+		return r.http2.feed(b, r, body)
+	}
 	n := len(b)
 	for len(b) > 0 && r.state != ended {
 		switch r.state {
@@ -129,8 +135,7 @@ func (r *response) takeLine(line []byte) error {
 		return r.statusLine(line)
 	case inHeaders:
 		if len(line) == 0 {
-			r.requests.since(r.date)
-			r.tokens.since(r.date)
+			r.headEnds()
 			return r.bodyBegins()
 		}
 		return r.takeHeader(line)
@@ -171,8 +176,12 @@ func (r *response) takeHeader(line []byte) error {
 	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \t") {
 		return fmt.Errorf("%w: header line %q", errHTTP, r.quoteLine(string(line), 60))
 	}
-	v := strings.TrimSpace(string(value))
-	switch low := strings.ToLower(string(name)); low {
+	return r.takeField(strings.ToLower(string(name)), strings.TrimSpace(string(value)))
+}
+
+// takeField takes a header field by its name in lower case.
+func (r *response) takeField(low, v string) error {
+	switch low {
 	case "content-length":
 		u, err := strconv.ParseUint(v, 10, 63)
 		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
@@ -224,6 +233,12 @@ func (r *response) takeHeader(line []byte) error {
 	return nil
 }
 
+// headEnds takes the end of the header fields.
+func (r *response) headEnds() {
+	r.requests.since(r.date)
+	r.tokens.since(r.date)
+}
+
 // bodyBegins decides how the body is delimited (RFC 9112 6.3).
 func (r *response) bodyBegins() error {
 	switch {
@@ -271,6 +286,15 @@ func (r *response) chunkSize(line []byte) error {
 		r.state = inChunk
 	}
 	return nil
+}
+
+// countOwn is how many bytes of what was just fed are of the answer: with HTTP/2 there are
+// frames of the connection's own.
+func (r *response) countOwn(b []byte) int {
+	if r.http2 != nil {
+		return r.http2.frames.got
+	}
+	return len(b)
 }
 
 // headersDone says whether the headers have been read.

@@ -63,14 +63,20 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 	stop := context.AfterFunc(ctx, c.Abort)
 	defer stop()
 	a = Answer{secret: secret}
-	req := AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body))
-	if _, err := c.conn.Write(append(req, body...)); err != nil {
+	req := append(AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body)), body...)
+	o, err := c.prepare(req)
+	if c.http2 != nil && len(o.body) > 0 { // what it waits for is read below
+		go c.writeRequest(o)
+	} else if err == nil {
+		err = c.writeRequest(o)
+	}
+	if err != nil {
 		if ctx.Err() != nil { // the reason why the connection was closed
 			err = ctx.Err()
 		}
 		return a, false, fmt.Errorf("send request: %w", err)
 	}
-	var r response
+	r := response{http2: c.http2}
 	var z gunzip
 	defer z.close()
 	r.secret = a.secret

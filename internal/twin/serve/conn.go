@@ -26,10 +26,12 @@ type conn struct {
 	br   *bufio.Reader
 	body bytes.Buffer
 	out  *outbox
-	busy atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
-	now  *stream       // that answer, or the last one
-	late time.Duration // how long it is not read at first
-	free int64         // since when the next request could be answered
+
+	answers framing       // what is written to out
+	busy    atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
+	now     *stream       // that answer, or the last one
+	late    time.Duration // how long it is not read at first
+	free    int64         // since when the next request could be answered
 }
 
 // readBuffer has room for the head of most requests. Each stream keeps one while
@@ -38,6 +40,7 @@ const readBuffer = 1 << 10
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, out: newOutbox(nc, &s.stats.short)}
+	c.answers = http1{c.out}
 	c.in = stamped{conn: nc, recv: stamp.NewReceiver(nc)}
 	c.br = bufio.NewReaderSize(&c.in, readBuffer)
 	return c
@@ -88,16 +91,32 @@ func (r *stamped) within(d time.Duration) {
 
 // serve answers requests until the connection ends.
 func (c *conn) serve() {
-	gone := false
 	if c.late > 0 {
 		time.Sleep(c.late)
 		c.free = clock.Now()
 	}
+	gone := false
+	if c.s.cfg.HTTP2 {
+		gone = c.serveHTTP2()
+	} else {
+		gone = c.serveHTTP1()
+	}
+	if c.now != nil {
+		c.s.inbox.post(message{kind: abort, st: c.now})
+	}
+	c.out.shut(gone)
+	c.s.mu.Lock()
+	delete(c.s.conns, c)
+	c.s.mu.Unlock()
+	c.s.readers.Done()
+}
+
+// serveHTTP1 does so in HTTP/1.1. It says whether the client has gone.
+func (c *conn) serveHTTP1() (gone bool) {
 	for open := true; open; {
 		// While an answer is under way this waits for the client to go.
 		if _, err := c.br.Peek(1); err != nil {
-			gone = !errors.Is(err, os.ErrDeadlineExceeded) // that is how a shutdown ends idle connections
-			break
+			return !errors.Is(err, os.ErrDeadlineExceeded) // that is how a shutdown ends idle connections
 		}
 		if c.now != nil {
 			<-c.now.done
@@ -109,14 +128,7 @@ func (c *conn) serve() {
 			open = open && !c.s.closing.Load()
 		}
 	}
-	if c.now != nil {
-		c.s.inbox.post(message{kind: abort, st: c.now})
-	}
-	c.out.shut(gone)
-	c.s.mu.Lock()
-	delete(c.s.conns, c)
-	c.s.mu.Unlock()
-	c.s.readers.Done()
+	return false
 }
 
 // begin notes that a request has begun, which a shutdown waits for.
@@ -149,6 +161,11 @@ func (c *conn) request() bool {
 	if !c.readBody(req) {
 		return false
 	}
+	return c.respond(req)
+}
+
+// respond answers a request that has been read, or begins to; false ends the connection.
+func (c *conn) respond(req *http.Request) bool {
 	arrival := c.in.at
 	c.thaw()
 
@@ -232,11 +249,11 @@ func (c *conn) thaw() {
 
 // answer writes a whole response.
 func (c *conn) answer(r *dialect.Reply, last, head bool) {
-	b := c.s.replyHead(r, last)
-	if !head {
-		b = append(b, r.Body...)
+	body := r.Body
+	if head {
+		body = nil
 	}
-	c.out.write(b)
+	c.answers.whole(c.s.replyHead(r, last), body)
 }
 
 // refuse answers a request that was not read to its end. It goes on reading

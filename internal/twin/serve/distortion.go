@@ -3,23 +3,7 @@ package serve
 import (
 	"bytes"
 	"compress/gzip"
-	"strconv"
 )
-
-// frameSpace is what is left free before an event for the size line of its
-// chunk.
-const frameSpace = 10
-
-// frame makes a chunk of b: frameSpace free bytes, the data, and a final CRLF.
-// It writes the size into the free bytes and gives what is to be sent.
-func frame(b []byte) []byte {
-	var size [16]byte
-	line := strconv.AppendInt(size[:0], int64(len(b)-frameSpace-2), 16)
-	line = append(line, "\r\n"...)
-	at := frameSpace - len(line)
-	copy(b[at:], line)
-	return b[at:]
-}
 
 // distortion is how a fault changes the bytes of a stream without changing what
 // they say.

@@ -102,7 +102,10 @@ func (t *Target) hint(class string) string {
 		return "is the proxy running there, and does it let " + t.Dialer.Endpoint.Addr + " through? check --proxy"
 	case record.ErrAuth:
 		if len(t.keySources) > 0 {
-			if name := keyHeader(t.API); t.key != "" && !strings.EqualFold(name, "authorization") {
+			switch name := keyHeader(t.API); {
+			case t.bearer:
+				return "is it a key for this server, and still good? it was sent as " + name + " and as Authorization"
+			case t.key != "" && !strings.EqualFold(name, authorization):
 				return "is it a key for this server, and still good? it was sent as " + name + "; a server that wants it as Authorization, as vLLM does, gets it by --header 'Authorization=Bearer …'"
 			}
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"

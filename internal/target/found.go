@@ -21,6 +21,7 @@ type Found struct {
 	URL       string            `json:"url"` // of its requests
 	API       string            `json:"api"`
 	HTTP2     bool              `json:"http2"`
+	Bearer    bool              `json:"bearer"` // the key is sent as Authorization, where the API has another header
 	Engine    string            `json:"engine"`
 	Options   json.RawMessage   `json:"options"` // of requests, but for the vocabulary and the body, which are the plan's
 	Words     []string          `json:"words"`   // the vocabulary, where it is not the usual one
@@ -43,7 +44,7 @@ func (t *Target) Found() (Found, error) {
 	f := Found{
 		Kind: t.Kind, URL: t.URL, API: t.API.Name(), Engine: t.Server["engine"], Options: options,
 		Server: redactedFacts(t), Residence: t.Residence, Calibration: t.Calibration, KV: t.KV,
-		HTTP2: t.Dialer != nil && t.Dialer.Endpoint.HTTP2,
+		HTTP2: t.Dialer != nil && t.Dialer.Endpoint.HTTP2, Bearer: t.bearer,
 	}
 	if v := t.Options.Vocab; v != nil && v.Name() != token.Universal().Name() {
 		f.Words, f.First = slices.Collect(v.Words()), slices.Collect(v.FirstWords())
@@ -72,6 +73,10 @@ func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	}
 	if f.HTTP2 {
 		t.Dialer.Endpoint.HTTP2 = true
+	}
+	if f.Bearer {
+		t.bearer = true
+		t.setHeaders()
 	}
 	body, vocabulary := t.Options.Body, t.Options.Vocab
 	if err := json.Unmarshal(f.Options, &t.Options); err != nil {

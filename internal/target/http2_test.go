@@ -3,6 +3,9 @@ package target
 import (
 	"context"
 	"net"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -44,4 +47,64 @@ func TestHTTP2(t *testing.T) {
 	if row := other.askOnce(context.Background(), someWords(20), 3); row.Outcome != record.OK {
 		t.Errorf("%+v", row)
 	}
+}
+
+// A server that takes no key as the API sends it gets it as Authorization; one that takes
+// neither is told of both.
+func TestKeyAsBearer(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", key)
+	for _, c := range []struct {
+		own  string
+		open bool // the list of models is
+		want string
+	}{{key, false, ""}, {key, true, ""}, {"another", false, "sent as x-api-key and as Authorization"}} {
+		srv := serve.New(serve.Config{APIKey: c.own})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go srv.Serve(l)
+		t.Cleanup(func() { l.Close() })
+		address := "http://" + l.Addr().String()
+		if c.open {
+			address = openedFor(t, l.Addr().String(), "/v1/models", key)
+		}
+		p := planned(t, address, "--api", "anthropic", "--input", "8", "--output", "2")
+		target, err := Open(context.Background(), p, func(string) {})
+		if c.want != "" {
+			if failed, ok := err.(*Error); !ok || !strings.Contains(failed.Hint, c.want) || strings.Contains(failed.Error(), key) {
+				t.Errorf("%v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := target.Found()
+		target.Close()
+		if err != nil || !strings.Contains(strings.Join(target.Notes, "\n"), "refused it as x-api-key") {
+			t.Errorf("%v %v", err, target.Notes)
+		}
+		other, err := Rejoin(context.Background(), p, &found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := other.askOnce(context.Background(), someWords(20), 3); row.Outcome != record.OK {
+			t.Errorf("%+v", row)
+		}
+		other.Close()
+	}
+}
+
+// openedFor is the URL of a server before another, which adds the key on one path.
+func openedFor(t *testing.T, addr, path, key string) string {
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: addr})
+		if r.In.URL.Path == path {
+			r.Out.Header.Set("Authorization", "Bearer "+key)
+		}
+	}}
+	s := httptest.NewServer(proxy)
+	t.Cleanup(s.Close)
+	return s.URL
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -61,6 +63,39 @@ func (t *Target) authorise(p *plan.Target, variable string, secrets []string) er
 		t.keySources = append(t.keySources, from)
 	}
 	return nil
+}
+
+// keyAsBearer sends the key as Authorization from now on, where the API has another header
+// for it and the server has refused that; false where there is nothing to change. vLLM's
+// Messages and many gateways take no other.
+func (t *Target) keyAsBearer() bool {
+	host, _, _ := net.SplitHostPort(t.Dialer.Endpoint.Addr)
+	if _, makers := api.ByHost(host); makers || t.key == "" || t.bearer || strings.EqualFold(keyHeader(t.API), authorization) {
+		return false
+	}
+	t.bearer = true
+	t.setHeaders()
+	t.Notes = append(t.Notes, fmt.Sprintf("the key is sent as Authorization: the server refused it as %s", keyHeader(t.API)))
+	return true
+}
+
+const authorization = "Authorization"
+
+// setHeaders sets the headers of requests: those that the API needs, and the user's, which
+// replace them.
+func (t *Target) setHeaders() {
+	own := keyHeader(t.API)
+	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
+	t.Headers = nil
+	for _, h := range append(needed, t.API.Headers(t.key)...) {
+		if t.bearer && h.Name == own {
+			h = api.Header{Name: authorization, Value: "Bearer " + t.key}
+		}
+		if !t.userSetsHeader(h.Name) {
+			t.Headers = append(t.Headers, h)
+		}
+	}
+	t.Headers = append(t.Headers, t.userHeaders...)
 }
 
 // userSetsHeader says whether the user gave a header of this name.

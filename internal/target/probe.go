@@ -208,6 +208,8 @@ func (t *Target) discover(ctx context.Context) error {
 		return t.Failure(class, 0, detail)
 	}
 	switch {
+	case (a.Status == 401 || a.Status == 403) && t.keyAsBearer():
+		return t.discover(ctx)
 	case a.Status == 401 || a.Status == 403:
 		return t.Failure(record.ErrAuth, int32(a.Status), a.ErrorText())
 	case a.Status == 503 && t.Options.Model == "":
@@ -290,6 +292,7 @@ func (t *Target) adapt(ctx context.Context) error {
 		case t.apiGuessed && row.Error == record.ErrNotFound && t.embeds(ctx):
 			return nil
 		case t.applyConcession(row.Detail):
+		case row.Error == record.ErrAuth && t.keyAsBearer():
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // odd for one token, but it answers
 		default:

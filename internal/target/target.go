@@ -58,6 +58,7 @@ type Target struct {
 	Thaw         func(at int64) int64                                          // when something due at a time happens, given its freezes
 	Refuse       func(seed uint64, n, at int64) (status int, retryAfter int64) // of a sim: target, the errors that it answers its n-th request with, as [load.VirtualConfig] has it; nil for none
 	key          string                                                        // sent as the API wants it
+	bearer       bool                                                          // as Authorization instead
 	userHeaders  []api.Header                                                  // that the user gave
 	keySources   []string                                                      // where the keys that are sent came from
 	certificate  bool                                                          // a client certificate is used
@@ -228,14 +229,7 @@ func (t *Target) useAPI(a api.API, route string) error {
 		}
 		t.Options.Model = cmp.Or(t.Options.Model, m.Model)
 	}
-	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
-	t.Headers = nil
-	for _, h := range append(needed, a.Headers(t.key)...) {
-		if !t.userSetsHeader(h.Name) {
-			t.Headers = append(t.Headers, h)
-		}
-	}
-	t.Headers = append(t.Headers, t.userHeaders...)
+	t.setHeaders()
 	return t.prepareOptions("")
 }
 

@@ -2,6 +2,7 @@ package load
 
 import (
 	"hash/fnv"
+	"slices"
 
 	"pitot/internal/twin"
 	"pitot/internal/workload"
@@ -61,8 +62,15 @@ func size(s workload.Segment) int {
 // Tokens implements [twin.Content].
 func (c *content) Tokens(from, to int) uint64 {
 	h, begin := uint64(0), 0
-	for _, p := range c.parts {
-		if from < p.end && from < to {
+	first, _ := slices.BinarySearchFunc(c.parts, from+1, func(p part, end int) int { return p.end - end })
+	if first > 0 {
+		begin = c.parts[first-1].end
+	}
+	for _, p := range c.parts[first:] {
+		if from >= to {
+			break
+		}
+		if from < p.end {
 			n := min(to, p.end) - from
 			h = seed.At(h, p.key, uint64(from-begin)<<32|uint64(n))
 			from += n

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"pitot/internal/data/record"
+	"pitot/internal/twin"
 	"pitot/internal/workload"
 )
 
@@ -13,6 +14,7 @@ import (
 type history struct {
 	mu       sync.Mutex
 	sessions map[int64]map[int64]answer // by the request that the session began with, and by item
+	asked    map[int64]*chained         // what was asked last, by the same
 }
 
 // answer is what one item was answered.
@@ -26,7 +28,7 @@ func newHistory(src workload.Source) *history {
 	if _, ok := src.(workload.Sessions); !ok {
 		return nil
 	}
-	return &history{sessions: map[int64]map[int64]answer{}}
+	return &history{sessions: map[int64]map[int64]answer{}, asked: map[int64]*chained{}}
 }
 
 // note keeps what an item was answered, as its row tells it.
@@ -56,6 +58,18 @@ func (h *history) forget(session int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sessions, session)
+	delete(h.asked, session)
+}
+
+// chain has what is asked keep what was worked out of what was asked before in its session.
+func (h *history) chain(session int64, c twin.Content) twin.Content {
+	now, ok := c.(*content)
+	if h == nil || session == record.Unset || !ok {
+		return c
+	}
+	kept := now.after(h.asked[session])
+	h.asked[session] = kept
+	return kept
 }
 
 // fill puts what was answered into a request, where it stands for what was served, and

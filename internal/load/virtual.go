@@ -201,7 +201,7 @@ func (v *Virtual) start(a Action, r *record.Row) {
 	if v.told != nil {
 		v.told.running += n
 	}
-	content := v.cfg.Content(a.Item, &req, prompt)
+	content := v.history.chain(a.Session, v.cfg.Content(a.Item, &req, prompt))
 	for choice := range n {
 		v.cfg.Engine.Add(v.thaw(v.now), twin.Job{
 			ID: a.ID + int64(choice)*nextChoice, Prompt: prompt, Output: output, Limit: limit, Content: content,

@@ -33,6 +33,20 @@ type Content interface {
 	Tokens(from, to int) uint64
 }
 
+// Chained is [Content] that keeps what was worked out of its beginning: an engine asks for
+// it again and again, and what begins as another need not be worked out anew.
+type Chained interface {
+	Content
+	// Chain gives, of each of the first n blocks of so many tokens, the [Chain] of it and of
+	// all before it. It is the caller's to read until the content is asked again.
+	Chain(block, n int) []uint64
+}
+
+// Chain is the content of a block and of all before it; it is never 0.
+func Chain(before, block uint64) uint64 {
+	return max(Mix(Mix(before)^block), 1)
+}
+
 // Emission is what one step gives one job.
 type Emission struct {
 	ID     int64

@@ -3,8 +3,6 @@ package vllm
 import (
 	"math/bits"
 	"slices"
-
-	"pitot/internal/twin"
 )
 
 // null is the block that stands for none; vLLM takes it out of the pool when
@@ -44,6 +42,9 @@ type block struct {
 	// The free queue is a ring through the null block: the one that is next there is evicted
 	// first, prev last.
 	next, prev int32
+
+	after int32 // the one that was cached behind it last, null for none
+	again bool  // another of its content was cached before it
 }
 
 func newPool(blocks int, caching bool) *pool {
@@ -171,12 +172,25 @@ func (p *pool) cached(hash uint64) int32 {
 	return b
 }
 
-// cache makes a full block findable (BlockPool.cache_full_blocks).
-func (p *pool) cache(b int32, hash uint64) {
+// cachedAfter does so where the content stands behind a cached block: mostly the block that was
+// cached behind that one has it, and is the first that has.
+func (p *pool) cachedAfter(b int32, hash uint64) int32 {
+	if next := p.made[b].after; next != null && p.made[next].hash == hash && !p.made[next].again && p.made[next].behind != private {
+		return next
+	}
+	return p.cached(hash)
+}
+
+// cache makes a full block findable that stands behind another, null for none
+// (BlockPool.cache_full_blocks).
+func (p *pool) cache(b, before int32, hash uint64) {
 	if p.listed++; p.listed > len(p.head) {
 		p.widen()
 	}
-	p.list(b, hash)
+	p.made[b].again = p.list(b, hash)
+	if before != null {
+		p.made[before].after = b
+	}
 }
 
 // keep makes a full block one that whoever knows its number finds.
@@ -184,13 +198,16 @@ func (p *pool) keep(b int32, hash uint64) {
 	p.made[b].hash, p.made[b].behind = hash, private
 }
 
-func (p *pool) list(b int32, hash uint64) {
+// list puts a block at the end of its chain, and says whether another of its content is there.
+func (p *pool) list(b int32, hash uint64) (again bool) {
 	at := p.chained(hash)
 	for *at != null {
+		again = again || p.made[*at].hash == hash
 		at = &p.made[*at].behind
 	}
 	*at = b
 	p.made[b].hash, p.made[b].behind = hash, null
+	return again
 }
 
 // evict makes a block unfindable.
@@ -209,10 +226,4 @@ func (p *pool) evict(b int32) {
 	}
 	*at = p.made[b].behind
 	p.made[b].hash = 0
-}
-
-// chain is the content of a block and of all before it
-// (kv_cache_utils.hash_block_tokens); it is never 0.
-func chain(parent, content uint64) uint64 {
-	return max(twin.Mix(twin.Mix(parent)^content), 1)
 }

@@ -26,7 +26,7 @@ type Held struct{ r *request }
 
 // Find is how many tokens at the front of a job's prompt are cached; nothing changes.
 func (c *Cache) Find(j twin.Job) int {
-	return c.e.findLongestCacheHit(&request{job: j}) * c.e.set.BlockSize
+	return len(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
 }
 
 // Begin gives a job the blocks of its prompt, and says how many of its tokens were cached
@@ -35,15 +35,10 @@ func (c *Cache) Find(j twin.Job) int {
 func (c *Cache) Begin(j twin.Job) (h *Held, cached int) {
 	r := &request{job: j}
 	hits := c.e.findLongestCacheHit(r)
-	for i := range hits {
-		b := c.e.pool.hit(r, i)
-		c.e.pool.touch(b)
-		r.blocks = append(r.blocks, b)
-	}
-	r.listed = hits
+	c.e.share(r, hits)
 	h = &Held{r}
 	c.fill(h)
-	return h, hits * c.e.set.BlockSize
+	return h, len(hits) * c.e.set.BlockSize
 }
 
 // fill gives a request the blocks of the tokens that it has, as far as there are any.

@@ -43,6 +43,8 @@ type Engine struct {
 	spare  []*plan
 	steps  int64
 	gone   []*request // aborted and not yet taken out
+	hits   []int32    // that were found last
+	lists  [][]int32  // that requests had for their blocks
 	stats  twin.Stats
 	out    []twin.Emission
 }

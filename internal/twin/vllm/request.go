@@ -68,9 +68,16 @@ func (r *request) limit() int {
 	return r.job.Output
 }
 
-// extend hashes the blocks that are full of its first tokens (Request.update_block_hashes).
+// extend hashes the blocks that are full of its first tokens (Request.update_block_hashes,
+// kv_cache_utils.hash_block_tokens).
 func (r *request) extend(blockSize, tokens int) {
 	if r.private {
+		return
+	}
+	if c, ok := r.job.Content.(twin.Chained); ok {
+		if n := tokens / blockSize; n > len(r.hashes) {
+			r.hashes = c.Chain(blockSize, n)
+		}
 		return
 	}
 	for n := len(r.hashes); (n+1)*blockSize <= tokens; n++ {
@@ -78,18 +85,16 @@ func (r *request) extend(blockSize, tokens int) {
 		if n > 0 {
 			parent = r.hashes[n-1]
 		}
-		var content uint64
+		content := r.own(n)
 		if r.job.Content != nil {
 			content = r.job.Content.Tokens(n*blockSize, (n+1)*blockSize)
-		} else {
-			content = r.own(n)
 		}
-		r.hashes = append(r.hashes, chain(parent, content))
+		r.hashes = append(r.hashes, twin.Chain(parent, content))
 	}
 }
 
 // own is the content of a block that no other request has.
-func (r *request) own(n int) uint64 { return chain(uint64(r.job.ID)+1, uint64(n)+1) }
+func (r *request) own(n int) uint64 { return twin.Chain(uint64(r.job.ID)+1, uint64(n)+1) }
 
 // hash is that of a full block.
 func (r *request) hash(n int) uint64 {
@@ -99,11 +104,12 @@ func (r *request) hash(n int) uint64 {
 	return r.hashes[n]
 }
 
-// hit gives the cached block that is like one of a request's, null if there is none.
-func (p *pool) hit(r *request, n int) int32 {
+// hit gives the cached block that is like one of a request's, null if there is none; before is
+// that of the one before it.
+func (p *pool) hit(r *request, n int, before int32) int32 {
 	switch {
 	case !r.private && n < len(r.hashes):
-		return p.cached(r.hashes[n])
+		return p.cachedAfter(before, r.hashes[n])
 	case r.private && n < len(r.had) && p.made[r.had[n]].hash == r.own(n):
 		return r.had[n]
 	}

@@ -347,8 +347,8 @@ func TestEvictionOrder(t *testing.T) {
 	p := newPool(6, true)
 	head, tail, part := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
 	same(t, "first blocks", []int32{head, tail, part}, []int32{1, 2, 3})
-	p.cache(head, 11)
-	p.cache(tail, 12)
+	p.cache(head, null, 11)
+	p.cache(tail, null, 12)
 	p.freeBlocks([]int32{head, tail, part})
 	p.touch(head) // a hit protects it
 	p.freeBlocks([]int32{head})
@@ -373,7 +373,7 @@ func TestDuplicateBlocks(t *testing.T) {
 	p := newPool(5, true)
 	a, b, c := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
 	for _, x := range []int32{a, b, c} {
-		p.cache(x, 7)
+		p.cache(x, null, 7)
 	}
 	for _, evict := range []struct{ block, left int32 }{{b, a}, {a, c}, {c, null}} {
 		p.evict(evict.block)
@@ -387,7 +387,7 @@ func TestDuplicateBlocks(t *testing.T) {
 func TestReferencesKeepABlock(t *testing.T) {
 	p := newPool(3, true)
 	a := p.getNewBlock()
-	p.cache(a, 7)
+	p.cache(a, null, 7)
 	p.touch(a)
 	p.freeBlocks([]int32{a})
 	number(t, "free", p.free, 1)

@@ -189,7 +189,7 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
 		hits := e.findLongestCacheHit(r)
-		cached := hits * e.set.BlockSize
+		cached := len(hits) * e.set.BlockSize
 		from := max(cached, r.received())
 		n := r.tokens() - from
 		drafts := 0
@@ -232,26 +232,42 @@ func (e *Engine) padding(cached int) int {
 	return k
 }
 
-// findLongestCacheHit is the number of blocks at the front of a request that
-// are cached, one token short of all: the last must be computed to get its
+// findLongestCacheHit gives the blocks at the front of a request that are
+// cached, until it is asked again, one token short of all: the last must be computed to get its
 // logits (KVCacheManager.get_computed_blocks). A drafter that reads the
 // model's hidden states, as EAGLE and MTP do, needs those before the answer
 // too: the last block that hits is computed again
 // (FullAttentionManager.find_longest_cache_hit).
-func (e *Engine) findLongestCacheHit(r *request) int {
+func (e *Engine) findLongestCacheHit(r *request) []int32 {
 	if !e.set.EnablePrefixCaching {
-		return 0
+		return nil
 	}
 	r.extend(e.set.BlockSize, r.tokens())
 	most := (r.tokens() - 1) / e.set.BlockSize
-	hits := 0
-	for hits < most && e.pool.hit(r, hits) != null {
-		hits++
+	e.hits = e.hits[:0]
+	for b := int32(null); len(e.hits) < most; {
+		if b = e.pool.hit(r, len(e.hits), b); b == null {
+			break
+		}
+		e.hits = append(e.hits, b)
 	}
-	if hits > 0 && e.set.lookahead() > 0 {
-		hits--
+	if n := len(e.hits); n > 0 && e.set.lookahead() > 0 {
+		return e.hits[:n-1]
 	}
-	return hits
+	return e.hits
+}
+
+// share gives a request cached blocks that it begins with.
+func (e *Engine) share(r *request, cached []int32) {
+	for _, b := range cached {
+		e.pool.touch(b)
+	}
+	most := e.blocksFor(min(r.job.Prompt+min(r.limit(), r.job.Output, e.set.MaxModelLen), e.set.MaxModelLen))
+	if n := len(e.lists); n > 0 && cap(r.blocks) == 0 {
+		r.blocks, e.lists = e.lists[n-1], e.lists[:n-1]
+	}
+	r.blocks = append(slices.Grow(r.blocks, most), cached...)
+	r.listed = len(cached)
 }
 
 // countPrefix keeps the prefix cache's statistics; those of a request that
@@ -270,32 +286,27 @@ func (e *Engine) countPrefix(r *request, cached int) {
 // are there, if
 // the whole of it would fit (KVCacheManager.allocate_slots with
 // full_sequence_must_fit) and the watermark stays free.
-func (e *Engine) admit(r *request, hits, from, n int) bool {
+func (e *Engine) admit(r *request, hits []int32, from, n int) bool {
 	reserve := 0
 	if len(e.running) > 0 {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
 	}
 	idle := 0 // hits that are not in use: they count as free and will not be
-	for i := range hits {
-		if e.pool.made[e.pool.hit(r, i)].ref == 0 {
+	for _, b := range hits {
+		if e.pool.made[b].ref == 0 {
 			idle++
 		}
 	}
 	free := e.pool.free - idle - reserve
-	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-hits+e.set.BlocksBeside(whole) > free {
+	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-len(hits)+e.set.BlocksBeside(whole) > free {
 		return false
 	}
 	upTo := min(from+n+e.set.lookahead(), e.set.MaxModelLen)
-	need, beside := e.blocksFor(upTo)-hits, e.set.BlocksBeside(upTo)
+	need, beside := e.blocksFor(upTo)-len(hits), e.set.BlocksBeside(upTo)
 	if need+beside > free {
 		return false
 	}
-	for i := range hits {
-		b := e.pool.hit(r, i)
-		e.pool.touch(b)
-		r.blocks = append(r.blocks, b)
-	}
-	r.listed = hits
+	e.share(r, hits)
 	e.grow(r, need, beside)
 	e.cacheBlocks(r, min(from+n, r.tokens()))
 	return true
@@ -343,7 +354,11 @@ func (e *Engine) cacheUpTo(r *request, tokens int) {
 		if b := r.blocks[r.listed]; r.private {
 			e.pool.keep(b, r.hash(r.listed))
 		} else {
-			e.pool.cache(b, r.hash(r.listed))
+			before := int32(null)
+			if r.listed > 0 {
+				before = r.blocks[r.listed-1]
+			}
+			e.pool.cache(b, before, r.hash(r.listed))
 		}
 	}
 }
@@ -471,5 +486,8 @@ func (e *Engine) giveUp(r *request) {
 	r.status = finished
 	e.pool.freeBlocks(r.blocks)
 	e.pool.freeBlocks(r.beside)
+	if cap(r.blocks) > 0 {
+		e.lists = append(e.lists, r.blocks[:0])
+	}
 	r.blocks, r.beside = nil, nil
 }

@@ -28,6 +28,8 @@ type pool struct {
 	head   []int32
 	listed int // blocks in it
 	free   int
+
+	touches int64 // how often a cached block was referred to once more
 }
 
 // private stands behind a cached block that is in no chain: only the request that filled it
@@ -113,6 +115,7 @@ func (p *pool) getNewBlock() int32 {
 // touch refers to a cached block once more; one that was free leaves the
 // queue (BlockPool.touch).
 func (p *pool) touch(b int32) {
+	p.touches++
 	if p.made[b].ref == 0 {
 		p.unlink(b)
 	}

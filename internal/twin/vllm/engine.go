@@ -45,6 +45,7 @@ type Engine struct {
 	gone   []*request // aborted and not yet taken out
 	hits   []int32    // that were found last
 	lists  [][]int32  // that requests had for their blocks
+	short  shortage
 	stats  twin.Stats
 	out    []twin.Emission
 }

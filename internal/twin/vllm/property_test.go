@@ -321,6 +321,33 @@ func TestSameWhateverTheCaller(t *testing.T) {
 	})
 }
 
+// Where the first that waits is known not to fit yet, its cached blocks are not looked for; who does
+// look has the same answers at the same times.
+func TestStillShort(t *testing.T) {
+	skipped := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		text := func(out []twin.Emission) (s string) {
+			for _, o := range out {
+				s += fmt.Sprintln(o.ID, o.At, o.Tokens, o.Finish, o.Trace)
+			}
+			return s
+		}
+		_, known := s.play(func(e *Engine, _ twin.StepInfo) {
+			if e.waiting.len() > 0 && e.stillShort(e.waiting.peek()) {
+				skipped++
+			}
+		}, onTime)
+		_, looked := s.play(func(e *Engine, _ twin.StepInfo) { e.short = shortage{} }, onTime)
+		if text(known) != text(looked) {
+			t.Fatalf("known\n%slooked for\n%s", text(known), text(looked))
+		}
+	})
+	if skipped == 0 {
+		t.Error("it was never known")
+	}
+}
+
 // A heap and the FIFO against a sorted list.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -188,6 +188,9 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	ran := len(p.items)+p.cruisers > 0
 	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
+		if e.stillShort(r) {
+			return
+		}
 		hits := e.findLongestCacheHit(r)
 		cached := len(hits) * e.set.BlockSize
 		from := max(cached, r.received())
@@ -299,6 +302,7 @@ func (e *Engine) admit(r *request, hits []int32, from, n int) bool {
 	}
 	free := e.pool.free - idle - reserve
 	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-len(hits)+e.set.BlocksBeside(whole) > free {
+		e.short = shortage{r, e.blocksFor(whole) - len(hits) + e.set.BlocksBeside(whole) + idle + reserve, len(hits), e.pool.touches, reserve}
 		return false
 	}
 	upTo := min(from+n+e.set.lookahead(), e.set.MaxModelLen)
@@ -310,6 +314,31 @@ func (e *Engine) admit(r *request, hits []int32, from, n int) bool {
 	e.grow(r, need, beside)
 	e.cacheBlocks(r, min(from+n, r.tokens()))
 	return true
+}
+
+// shortage is why the first that waits was not admitted: the whole of it does not fit.
+type shortage struct {
+	r       *request
+	need    int   // free blocks, at least
+	hits    int   // cached blocks of it
+	touches int64 // that there had been
+	reserve int
+}
+
+// stillShort says that a request was not admitted for want of blocks and surely is not now, so
+// that its cached blocks need not be looked for. What is needed is less only where more of them
+// are in use by others, who take what is cached or cache what comes next of it; where one is
+// evicted it is neither cached nor free any more.
+func (e *Engine) stillShort(r *request) bool {
+	s := &e.short
+	if s.r != r || e.pool.free >= s.need || e.pool.touches != s.touches || s.reserve > 0 && len(e.running) == 0 {
+		return false
+	}
+	next := s.hits
+	if next > 0 && e.set.lookahead() > 0 {
+		next++ // the last that is cached is computed again
+	}
+	return !e.set.EnablePrefixCaching || r.private || next >= len(r.hashes) || e.pool.cached(r.hashes[next]) == null
 }
 
 // allocateSlots gives a running request room for n more tokens

@@ -33,6 +33,7 @@ func rooms() []room {
 		// leaves
 		{"say", ""},                       // what is said to a user who got something wrong
 		{"tokenizer", "say"},              // the tokenizers that models are published with
+		{"tokenizer/chat", "say"},         // the chat templates that are published with them
 		{"clock", ""},                     // monotonic nanoseconds, alarms
 		{"wire/stamp", "clock"},           // sockets, and when what is read from them arrived
 		{"stat", ""},                      // percentiles, intervals, tests: pure functions

@@ -49,6 +49,8 @@ type Setup struct {
 	Sharing int             // processes that carry the load out together, 0 for one
 	Workers []result.Worker // that carried the load out, by rank, without what their records tell; none: one process did
 
+	Tokenizer *judge.Tokenizer // the user's, held against the server's; nil where that is not known
+
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known
 }
 
@@ -57,5 +59,6 @@ func (s *Setup) conditions() judge.Conditions {
 	return judge.Conditions{
 		T0: s.T0, T1: s.T1, Load: s.Load, Requests: s.Requests, Planned: s.Planned, Residence: s.Residence, Settling: s.Settling,
 		Stamps: s.Stamps, Exact: s.Exact, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, GaveUp: s.GaveUp, Gone: s.Gone,
+		Tokenizer: s.Tokenizer,
 	}
 }

@@ -311,7 +311,23 @@ func checkWords() map[string]sayings {
 			limit: always("1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
 			or: map[string]string{result.CaseWorkers: worker},
 		},
-		result.CheckPrompts:    {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
+		result.CheckPrompts: {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
+		result.CheckTokenizer: {
+			value: func(c *result.Check) string {
+				ours, theirs := c.Detail["ours"], c.Detail["theirs"]
+				switch {
+				case c.Case == result.CaseBeyond:
+					return fmt.Sprintf("the server has a token %.0f, and the file ends at %.0f", c.Detail["highest"], c.Detail["size"]-1)
+				case number(c.Value) == 0:
+					return fmt.Sprintf("%.0f tokens of a text, as the server has", ours)
+				case c.Case == result.CaseIDs:
+					return fmt.Sprintf("of %.0f tokens that it makes of a text the server has %.0f others", ours, number(c.Value))
+				}
+				return fmt.Sprintf("it makes %.0f tokens of a text of which the server counts %.0f", ours, theirs)
+			},
+			limit:  always("the server's own"),
+			advice: "The file of --tokenizer is of another model, or damaged: fetch the served model's. As one counter for several providers it may stay: common tok/s is then what to compare.",
+		},
 		result.CheckOutputs:    {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckEarlyStops: {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckUsage:      {advice: "Find out what the server counts: these counts are impossible and are left out."},

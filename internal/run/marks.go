@@ -8,6 +8,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/slo"
 )
 
@@ -32,6 +33,9 @@ func pointMark(s *measure.Setup) marks.Point {
 	for _, a := range s.Alone {
 		p.Alone = append(p.Alone, marks.Questions(a))
 	}
+	if t := s.Tokenizer; t != nil {
+		p.Tokenizer = &marks.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest}
+	}
 	return p
 }
 
@@ -47,6 +51,9 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	}
 	for _, a := range p.Alone {
 		s.Alone = append(s.Alone, measure.Alone(a))
+	}
+	if t := p.Tokenizer; t != nil {
+		s.Tokenizer = &judge.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest}
 	}
 	if m := p.Price; m != nil {
 		var err error

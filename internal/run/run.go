@@ -619,6 +619,9 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	if src.turns > 0 {
 		setup.Load.Turns = &src.turns
 	}
+	if h := t.Held; h != nil {
+		setup.Tokenizer = &judge.Tokenizer{Ours: h.Ours, Theirs: h.Theirs, Differ: h.Differ, IDs: h.IDs, Size: h.Size, Highest: h.Highest}
+	}
 	if told, _ := t.Changing(); setup.Load.Varies() || told != "" {
 		setup.AutoWarmup = false // it does not settle
 	}

@@ -40,6 +40,7 @@ type Target struct {
 	Options     api.Options
 	Tokenizer   *tokenizer.Tokenizer // the model's, nil where the user gave none
 	Server      map[string]string    // facts that the server reports about itself
+	Held        *Held                // what came of comparing the tokenizer with the server, nil where that is not known
 	Calibration workload.Calibration
 	KV          KVCache          // as far as it is known
 	Timeout     time.Duration    // for one request
@@ -65,6 +66,7 @@ type Target struct {
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
 	fullRoute    bool                                                          // the user gave the whole route
+	beside       string                                                        // the file of the tokenizer, beside which its chat template lies
 	choices      int                                                           // answers to each request
 	apiGuessed   bool                                                          // the API was chosen by default or the host, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
@@ -125,6 +127,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
 	t.choices = p.Choices
 	if p.Tokenizer != "" {
+		t.beside = p.Tokenizer
 		if t.Tokenizer, err = tokenizer.Open(p.Tokenizer); err != nil {
 			return nil, err
 		}
@@ -175,8 +178,10 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 		return nil, err
 	}
 	if p.NoProbe {
-		if t.Tokenizer != nil && p.GeneratedWords() {
-			t.takeWords()
+		if t.Tokenizer != nil && p.GeneratedWords() && t.takeWords() {
+			added, how := t.overhead()
+			t.Calibration.Overhead = added
+			t.Notes = append(t.Notes, "prompts are as long as the tokenizer counts, "+how)
 		}
 		return t, t.needsModel()
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pitot/internal/say"
 )
 
 // Whatever a file holds, reading it ends in a tokenizer that can be used or in an error.
@@ -24,6 +26,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(data[:600])
 	}
 	f.Add([]byte("IQ== 0\nIg== 1\nISI= 2\n"))
+	f.Add([]byte(`{"config":{"pattern":"\\p{L}+|\\s","default_vocab_size":5,"default_num_special_tokens":2},"vocab":[{"rank":0,"token_bytes":"IQ=="},{"rank":1,"token_bytes":"Ig=="},{"rank":2,"token_bytes":"ISI="}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Parse(data)
 		if err != nil {
@@ -224,6 +227,42 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", edit, err, want)
 		}
+	}
+}
+
+// A damaged file is refused in one sentence that says what to do, or read: what is cut off at the end of
+// an entry, or has a bit turned over, may be a file of its own.
+func TestDamaged(t *testing.T) {
+	paths, _ := filepath.Glob("testdata/*.*")
+	files := map[string][]byte{"tiktoken": []byte("IQ== 0\nIg== 1\nISI= 2\n"), "tekken": []byte(`{"config":{"pattern":"a","default_vocab_size":3,"default_num_special_tokens":1},"vocab":[{"rank":0,"token_bytes":"IQ=="},{"rank":1,"token_bytes":"Ig=="}]}`)}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = data
+	}
+	refused := 0
+	for name, data := range files {
+		for i := range 12 {
+			damaged := slices.Clone(data)
+			if at := len(data) * i / 12; i%2 == 0 {
+				damaged = damaged[:at]
+			} else {
+				damaged[at] ^= 0x55
+			}
+			_, err := Parse(damaged)
+			if err == nil {
+				continue
+			}
+			refused++
+			if text := err.Error(); strings.Contains(text, "\n") || len(text) > 300 || say.Hint(err) == "" {
+				t.Errorf("%s, %d: %q, hint %q", name, i, text, say.Hint(err))
+			}
+		}
+	}
+	if refused < 6*len(files) {
+		t.Errorf("%d refused of %d files", refused, len(files))
 	}
 }
 

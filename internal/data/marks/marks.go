@@ -55,6 +55,18 @@ type Point struct {
 	Alone []Questions `json:"questions_alone"` // null without questions
 
 	Workers int `json:"workers"` // processes that carry the load out together, 0 for one
+
+	Tokenizer *Tokenizer `json:"tokenizer"` // the user's, held against the server's; null where that is not known
+}
+
+// Tokenizer is what a text is to a tokenizer of the user's and to the server.
+type Tokenizer struct {
+	Ours    int  `json:"ours"` // tokens
+	Theirs  int  `json:"theirs"`
+	Differ  int  `json:"differ"`
+	IDs     bool `json:"ids"`        // their ids were compared, else how many they are
+	Size    int  `json:"size"`       // ids there are in the user's file
+	Highest int  `json:"highest_id"` // of the server's
 }
 
 // Questions is what questions of a kind came to that were asked alone before the load.

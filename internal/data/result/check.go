@@ -58,6 +58,7 @@ const (
 	CheckServed       = "served requests"
 	CheckServedTokens = "served tokens"
 	CheckPrompts      = "prompt lengths"
+	CheckTokenizer    = "tokenizer"
 	CheckOutputs      = "output lengths"
 	CheckEarlyStops   = "early stops"
 	CheckUsage        = "usage"
@@ -88,6 +89,8 @@ const (
 	CaseForeign     = "foreign"     // more than were sent: somebody else asks the server too
 	CaseFewer       = "fewer"       // than were answered
 	CaseTokenizer   = "tokenizer"   // it is about the counts of a tokenizer that the user gave
+	CaseIDs         = "ids"         // ids of tokens were compared, not how many they are
+	CaseBeyond      = "beyond"      // the server has ids that the user's file has not
 	CaseInterfered  = "interfered"  // something else deleted or shortened the records while they were written
 )
 
@@ -146,6 +149,7 @@ func Checks() []CheckKind {
 		{CheckServed, share, "did the server count as many requests as it was sent, by its own metrics? More is other traffic on it", "over 1 % more than were sent, or fewer than were answered", ""},
 		{CheckServedTokens, share, "share of the tokens that the server counted over the load, by its own metrics, that were not this run's", "over 1 %", ""},
 		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},
+		{CheckTokenizer, "tokens", "does --tokenizer make the same of a text as the server, which was asked before the load? ([tokenizers](tokenizers.md))", "any other", ""},
 		{CheckOutputs, share, "were answers as long as asked for?", "over 1 % not", ""},
 		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},
 		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},

@@ -131,6 +131,9 @@ func (e *Evidence) Checks() []result.Check {
 	if b.promptKnown > 0 {
 		out = append(out, checkShare(result.CheckPrompts, int64(b.otherPrompt), int64(b.promptKnown), .01))
 	}
+	if t := c.Tokenizer; t != nil {
+		out = append(out, checkTokenizer(t))
+	}
 	if len(b.limits) > 0 {
 		out = append(out, checkOwnLimits(b.limits))
 	}
@@ -339,6 +342,23 @@ func checkLag(lag *Lag) result.Check {
 		out.Value, out.Case = nil, result.CaseUnknown
 	}
 	return out.With(detail)
+}
+
+// checkTokenizer asks whether the user's tokenizer is the server's. The right one makes exactly the
+// same of a text: what a chat's template adds was taken off.
+func checkTokenizer(t *Tokenizer) result.Check {
+	c := result.NewCheck(result.CheckTokenizer, float64(t.Differ), 0).With(map[string]float64{"ours": float64(t.Ours), "theirs": float64(t.Theirs)})
+	if t.Differ > 0 {
+		c.Status = result.Flag
+	}
+	if t.IDs {
+		c.Case = result.CaseIDs
+		if t.Highest >= t.Size {
+			c.Case = result.CaseBeyond
+			c.Detail["size"], c.Detail["highest"] = float64(t.Size), float64(t.Highest)
+		}
+	}
+	return c
 }
 
 // checkServed asks whether the server counted what it was sent. What failed or was

@@ -32,6 +32,17 @@ type Conditions struct {
 	Prompts   int       // distinct prompts there are, 0 for no end of them
 	GaveUp    bool      // the window ended early because there was no use in going on, see [Hopeless]
 	Gone      *int64    // since when the target was not there any more
+
+	Tokenizer *Tokenizer // the user's, held against the server's; nil where that is not known
+}
+
+// Tokenizer is what a text is to a tokenizer of the user's and to the server, which was asked
+// before the load.
+type Tokenizer struct {
+	Ours, Theirs  int  // tokens of it
+	Differ        int  // by which they differ
+	IDs           bool // their ids were compared, else how many they are
+	Size, Highest int  // where they were: how many ids the user's file has, the highest of the server's
 }
 
 const (

@@ -1,0 +1,26 @@
+package judge
+
+import (
+	"testing"
+
+	"pitot/internal/data/result"
+)
+
+// A tokenizer that makes anything else of a text than the server is flagged, and the right one never.
+func TestTokenizerOfTheModel(t *testing.T) {
+	for _, c := range []struct {
+		held   Tokenizer
+		status result.Status
+		is     string
+	}{
+		{Tokenizer{Ours: 90, Theirs: 90}, result.Pass, ""},
+		{Tokenizer{Ours: 90, Theirs: 90, IDs: true, Size: 100, Highest: 99}, result.Pass, result.CaseIDs},
+		{Tokenizer{Ours: 90, Theirs: 91, Differ: 1}, result.Flag, ""},
+		{Tokenizer{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 99}, result.Flag, result.CaseIDs},
+		{Tokenizer{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 100}, result.Flag, result.CaseBeyond},
+	} {
+		if got := checkTokenizer(&c.held); got.Status != c.status || got.Case != c.is {
+			t.Errorf("%+v: %+v", c.held, got)
+		}
+	}
+}

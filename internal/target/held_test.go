@@ -1,0 +1,170 @@
+package target
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pitot/internal/tokenizer"
+	"pitot/internal/workload/token"
+)
+
+// spelling writes a tokenizer that has the plain words and single bytes, and what more it is given.
+func spelling(t *testing.T, more ...string) (path string, tok *tokenizer.Tokenizer) {
+	t.Helper()
+	vocab := [][2]any{{"<unk>", 0}}
+	for b := range 256 {
+		vocab = append(vocab, [2]any{fmt.Sprintf("<0x%02X>", b), -40})
+	}
+	for w := range token.Universal().Words() {
+		vocab = append(vocab, [2]any{"▁" + w, -5})
+	}
+	for w := range token.Universal().FirstWords() {
+		vocab = append(vocab, [2]any{w, -6})
+	}
+	for _, w := range append([]string{"▁", "user", "assistant", "system", ":"}, more...) {
+		vocab = append(vocab, [2]any{w, -6})
+	}
+	words := map[string]any{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": true}
+	data, err := json.Marshal(map[string]any{
+		"added_tokens": []any{map[string]any{"id": len(vocab), "content": "<s>"}}, "pre_tokenizer": words, "decoder": words,
+		"model": map[string]any{"type": "Unigram", "unk_id": 0, "byte_fallback": true, "vocab": vocab},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tok, err = tokenizer.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	return path, tok
+}
+
+// spelled is a server of a model with a tokenizer and the template "<s>", role, ": ", text, "\n".
+type spelled struct {
+	tok    *tokenizer.Tokenizer
+	tells  string // its tokens, as "vllm" or "tgi" do, "" for no route
+	counts bool   // in usage
+}
+
+func (s *spelled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var ask struct {
+		Prompt, Inputs string
+		Messages       []struct{ Role, Content string }
+	}
+	_ = json.Unmarshal(body, &ask)
+	e := s.tok.Encoder()
+	switch {
+	case r.URL.Path == "/v1/models":
+		_, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	case r.URL.Path == "/tokenize" && s.tells == "vllm":
+		ids, _ := e.Append(nil, []byte(ask.Prompt))
+		_ = json.NewEncoder(w).Encode(map[string]any{"count": len(ids), "tokens": ids})
+	case r.URL.Path == "/tokenize" && s.tells == "tgi":
+		ids, _ := e.Append(nil, []byte("<s>"+ask.Inputs))
+		var list []map[string]any
+		for _, id := range ids {
+			list = append(list, map[string]any{"id": id})
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	case r.URL.Path == "/v1/chat/completions":
+		n := 0
+		for _, m := range ask.Messages {
+			k, _ := e.Count([]byte("<s>" + m.Role + ": " + m.Content + "\n"))
+			n += k
+		}
+		usage := ""
+		if s.counts {
+			usage = fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"completion_tokens":1}`, n)
+		}
+		fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]%s}`, usage)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func openSpelled(t *testing.T, s *spelled, file string, more ...string) *Target {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	x, err := Open(context.Background(), planned(t, append([]string{server.URL, "--api", "openai-chat", "--no-stream", "--tokenizer", file, "--input", "32", "--output", "1", "--rate", "1"}, more...)...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	return x
+}
+
+// The right file is told from one of another model, by ids and by counts, whatever a template adds.
+func TestHeldTokenizer(t *testing.T) {
+	right, tok := spelling(t)
+	fewer, _ := spelling(t, "1984", "123456789", "total", "end", "year") // other tokens of the same words
+	_, ofServer := spelling(t, "Größenänderungen", "быстрая", "year", "tokens")
+	for name, c := range map[string]struct {
+		server spelled
+		file   string
+		differ bool
+		says   string
+	}{
+		"right, by ids":      {spelled{tok, "vllm", true}, right, false, ""},
+		"right, with <s>":    {spelled{tok, "tgi", true}, right, false, ""},
+		"right, by counts":   {spelled{tok, "", true}, right, false, ""},
+		"right, by ids only": {spelled{tok, "vllm", false}, right, false, ""},
+		"other, by ids":      {spelled{tok, "vllm", true}, fewer, true, "others"},
+		"other, by counts":   {spelled{tok, "", true}, fewer, true, "of which the server counts"},
+		"ids beyond":         {spelled{ofServer, "vllm", true}, right, true, "and the file ends at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := openSpelled(t, &c.server, c.file)
+			notes := strings.Join(x.Notes, "\n")
+			if x.Held == nil || x.Held.Differ > 0 != c.differ || !strings.Contains(notes, c.says) || strings.Contains(notes, "not that of the served model") != c.differ {
+				t.Errorf("%+v, %q", x.Held, notes)
+			}
+		})
+	}
+	if x := openSpelled(t, &spelled{tok, "", false}, right); x.Held != nil {
+		t.Errorf("a server that tells nothing: %+v", x.Held)
+	}
+}
+
+// Where a server counts no prompts, or is not asked, the chat template beside the tokenizer's file makes
+// prompts as long as they should be.
+func TestTemplateBeside(t *testing.T) {
+	file, tok := spelling(t)
+	source := "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}\n"
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "chat_template.jinja"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := openSpelled(t, &spelled{tok, "vllm", true}, file, "--turns", "3")
+	untold := openSpelled(t, &spelled{tok, "", false}, file, "--turns", "3")
+	if want := told.Calibration; want.Overhead <= 0 || want.Turn <= 0 || want.System <= 0 || untold.Calibration != want {
+		t.Errorf("by the template %+v, by the server %+v\n%s", untold.Calibration, want, untold.Notes)
+	}
+	if x := openSpelled(t, &spelled{tok, "", false}, file, "--no-probe", "--model", "m"); x.Calibration.Overhead != told.Calibration.Overhead {
+		t.Errorf("not asked: %+v", x.Calibration)
+	}
+	if notes := strings.Join(untold.Notes, "\n"); !strings.Contains(notes, "tokens a prompt has: prompts are as long as the tokenizer counts, with the ") {
+		t.Errorf("%q", notes)
+	}
+	if x := openSpelled(t, &spelled{tok, "", false}, file, "--body", `{"chat_template_kwargs":{"x":1}}`); x.Calibration.Overhead != 0 {
+		t.Errorf("with settings of the template: %+v", x.Calibration)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "chat_template.jinja"), []byte("{% include 'x' %}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := openSpelled(t, &spelled{tok, "", false}, file)
+	if notes := strings.Join(x.Notes, "\n"); x.Calibration.Overhead != 0 || !strings.Contains(notes, "comes on top: the chat template is not followed: line 1: the tag include") {
+		t.Errorf("%+v, %q", x.Calibration, notes)
+	}
+}

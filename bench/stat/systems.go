@@ -21,6 +21,7 @@ type system struct {
 	measure   func(p search.Probe, seed uint64) counted
 	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
 	sessions  search.Sessions
+	cycle     float64        // seconds in which arrivals whose rate takes turns have all of them
 	traffic   search.Traffic // the zero one is the usual
 }
 
@@ -67,7 +68,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, nil, search.Sessions{}, search.Traffic{}}
+	}, nil, search.Sessions{}, 0, search.Traffic{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -84,6 +85,9 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.law.Arrivals != 1 {
 		about += fmt.Sprintf(", gamma(%g) gaps", s.law.Arrivals)
 	}
+	for _, t := range s.law.Turns {
+		about += fmt.Sprintf(", arrivals at %.3g for %g", t.Rate, t.Time)
+	}
 	if s.ttft > 0 {
 		about += fmt.Sprintf(", %g %% over TTFT %g", 100*allowed, s.ttft)
 	}
@@ -93,7 +97,7 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.fails > 0 {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{},
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, queue.Cycle(s.law.Turns),
 		search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals}}
 }
 

@@ -159,7 +159,7 @@ func corrected(run *result.Run) {
 	run.Verdict = result.Valid
 	for i := range run.Points {
 		p := &run.Points[i]
-		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
+		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c, run.Capacity.Carries(i)) })
 		if v := judge.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
 			run.Verdict = v
 		}

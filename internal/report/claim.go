@@ -292,7 +292,11 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
-		addFigure(word, &v.Load, "at most "+say.Percent(v.Upper)+" violate it")
+		note := "at most " + say.Percent(v.Upper) + " violate it"
+		if v.Refuted && v.Lower > 0 {
+			word, note = "Refuted", "at least "+say.Percent(v.Lower)+" violate it"
+		}
+		addFigure(word, &v.Load, note)
 	}
 	measured := say.Seconds(k.Seconds)
 	if n := countedAlone(k); n > 0 {

@@ -89,8 +89,19 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
 			say.Plain(f.Spec), say.Percent(f.Lower), say.Percent(level(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
+	if u := c.Unmet; u != nil {
+		addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
+			load(u.Load), say.Plain(u.Spec), say.Percent(u.Allowed), say.Percent(u.Confidence)))
+	}
+	if x := limitedFrom(run); x != nil {
+		addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow, and what the server would do without them is not known")
+	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.PercentNear(v.Upper, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
+		limit, at := "upper", v.Upper
+		if v.Refuted && v.Lower > 0 {
+			limit, at = "lower", v.Lower
+		}
+		s := fmt.Sprintf("%s of %s violate, %s limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), limit, say.PercentNear(at, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
 		word := "not verified at " // which way is not known
 		switch {
 		case v.Passed:
@@ -251,6 +262,9 @@ func bestOf(c *result.Capacity) (parts []string) {
 	if c.Bracket != nil {
 		most = c.Bracket[1]
 	}
+	if u := c.Unmet; u != nil {
+		parts = append(parts, "no load met it so far ("+say.Percent(u.Confidence)+")")
+	}
 	met := knownAbove(c)
 	switch {
 	case met != nil:
@@ -290,6 +304,18 @@ func bestOf(c *result.Capacity) (parts []string) {
 		}
 	}
 	return parts
+}
+
+// limitedFrom is the lightest load that does not meet the SLO for the server's rate limits'
+// sake alone, nil where none is.
+func limitedFrom(run *result.Run) (at *float64) {
+	for i := range run.Points {
+		if p := &run.Points[i]; p.OverByLimits() && (at == nil || p.Load.Value() < *at) {
+			x := p.Load.Value()
+			at = &x
+		}
+	}
+	return at
 }
 
 // knownAbove is a load that is known to be within by all windows together, where it is above
@@ -467,6 +493,8 @@ func (o *Overview) loads(run *result.Run) {
 		switch {
 		case p.Verdict == result.Invalid:
 			mark = "INVALID"
+		case p.OverByLimits():
+			mark = "rate limits"
 		case p.Outcome == result.Failing:
 			mark = "failing"
 		case p.EndedEarly != "":
@@ -647,7 +675,7 @@ func (o *Overview) checks(run *result.Run) {
 			switch {
 			case c.Status == result.Pass:
 				continue
-			case run.Points[i].Excused(c):
+			case run.Points[i].Excused(c, run.Capacity.Carries(i)):
 				aside = true
 				continue
 			}

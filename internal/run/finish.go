@@ -142,7 +142,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		if o.found != nil && o.found.Excludes(k) {
 			continue
 		}
-		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
+		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c, o.found.Carries(k)) })
 		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
 	plannedHits(&run)

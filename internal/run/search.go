@@ -165,7 +165,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		s.served = max(s.served, *r)
 	}
 	s.note(&seen)
-	s.view.ShowLine(s.line(p, &seen))
+	s.view.ShowLine(s.line(p, &seen) + failures(&m.Point))
 	return seen
 }
 
@@ -237,7 +237,7 @@ func (s *Searcher) about(p search.Probe) string {
 func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
 	for i, c := range s.claims {
-		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
+		line += fmt.Sprintf(", %.3g %% violate %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
 		if c.OnAnswers() {
 			line += fmt.Sprintf(" (%d of %s)", seen.Violations[i], say.Plural(seen.Due[i], "answer"))
 		}
@@ -249,6 +249,34 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 		line += ", INVALID: it does not count"
 	}
 	return line
+}
+
+// failures says how many requests of a window failed, and most of them why, "" where none
+// did: these violate every limit, and are not late.
+func failures(p *result.Point) string {
+	failed := p.Requests.Due - p.Requests.OK
+	if failed == 0 || p.Requests.Due == 0 {
+		return ""
+	}
+	most := ""
+	for class, n := range p.Requests.Errors {
+		if n > p.Requests.Errors[most] || n == p.Requests.Errors[most] && class < most {
+			most = class
+		}
+	}
+	why := most
+	if most == record.ErrRateLimited {
+		why = "refused with 429"
+	}
+	text := fmt.Sprintf("; %.3g %% failed", 100*float64(failed)/float64(p.Requests.Due))
+	switch {
+	case most == "":
+	case p.Requests.Errors[most] < failed:
+		text += ", most often " + why
+	default:
+		text += ": " + why
+	}
+	return text
 }
 
 // outlook is what a budget can give, as far as what a request takes is known; near is a
@@ -287,9 +315,9 @@ func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 		}
 		t.Lengths = max(t.Lengths, v)
 	}
-	if law, err := p.Law(); err == nil && p.Concurrency == 0 {
+	if law, err := p.Law(); err == nil && !p.Closed() {
 		e := law.Expect(1)
-		t.Gaps = e.CV * e.CV
+		t.Gaps, t.Cycle = e.CV*e.CV, e.Cycle
 	}
 	return t
 }
@@ -317,8 +345,16 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		r.Floor = &result.Floor{Spec: s.claims[o.Claim].Spec, Load: o.Load, Requests: o.N, Violations: o.Violations, Errors: o.Errors,
 			Lower: o.Lower, Allowed: s.claims[o.Claim].Share}
 	}
+	if o := c.Unmet; o.N > 0 {
+		r.Unmet = &result.Floor{Spec: s.claims[max(o.Claim, 0)].Spec, Load: o.Load, Requests: o.N, Violations: o.Violations, Errors: o.Errors,
+			Allowed: s.claims[max(o.Claim, 0)].Share, Confidence: o.Confidence}
+	}
 	if v := c.Verified; v.N > 0 {
-		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Upper: v.Upper,
+		lower := 0.
+		if v.Refuted {
+			lower = v.Lower
+		}
+		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Upper: v.Upper, Lower: lower,
 			Allowed: s.claims[max(c.Binding, 0)].Share, Passed: v.Passed, Refuted: v.Refuted, Attempts: v.Attempts}
 	}
 	for _, l := range c.Claims {
@@ -343,7 +379,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Launch: step.Launch, Earlier: step.Earlier, Seen: seen,
 			Point: point, Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Counted: step.Counted,
+			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Counted: step.Counted, Carries: step.Carries,
 		})
 	}
 	return r
@@ -411,6 +447,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
 	}
+	cfg.Cycle = TrafficOf(s.session.plan, s.claims).Cycle
 	var err error
 	if cfg.Sessions, err = s.session.sessions(s.closed); err != nil {
 		return nil, err

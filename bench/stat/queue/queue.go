@@ -14,6 +14,21 @@ type Law struct {
 	Services float64 // coefficient of variation of the services, which are lognormal
 	Arrivals float64 // shape of the gamma law of gaps: 1 is Poisson, below they come in bursts
 	Phases   float64 // squared coefficient of variation of gaps that are hyperexponential instead, 0 for none
+	Turns    []Turn  // rates that take turns, each for an exponential time: Poisson arrivals, nil for none
+}
+
+// Turn is a rate that arrivals have for a while.
+type Turn struct {
+	Rate float64 // over the mean one: times and rates of all turns are to come to 1
+	Time float64 // on average, in mean services
+}
+
+// Cycle is the time in which all of some turns are had, on average.
+func Cycle(turns []Turn) (sum float64) {
+	for _, t := range turns {
+		sum += t.Time
+	}
+	return sum
 }
 
 // Usual is Poisson arrivals and services of coefficient of variation 1.
@@ -30,6 +45,9 @@ type Queue struct {
 	service, prefill lognormal
 	shape            float64 // of the gaps
 	short, often     float64 // of hyperexponential gaps: mean and share of the short ones, 0 for none
+	turns            []Turn
+	turn             int
+	left             float64 // time of the turn
 
 	Closed float64                     // nothing begins before this time
 	Slower func(start float64) float64 // how many times as long a job takes that begins then, nil for none
@@ -62,12 +80,18 @@ func NewOf(law Law, servers int, utilisation float64, seed uint64) *Queue {
 		q.often = (1 + math.Sqrt((law.Phases-1)/(law.Phases+1))) / 2
 		q.short = 1 / (2 * q.often)
 	}
+	if q.turns = law.Turns; len(q.turns) > 0 { // any time falls into a turn by the share of its time
+		for at := q.rng.Float64() * Cycle(q.turns); at > q.turns[q.turn].Time && q.turn < len(q.turns)-1; q.turn++ {
+			at -= q.turns[q.turn].Time
+		}
+		q.left = q.rng.ExpFloat64() * q.turns[q.turn].Time
+	}
 	return q
 }
 
 // Next gives the next job to arrive.
 func (q *Queue) Next() Job {
-	q.now += q.gap() / q.Rate
+	q.now += q.wait()
 	j := Job{Arrival: q.now, Start: max(q.now, q.free[0], q.Closed)}
 	slower := 1.0
 	if q.Slower != nil {
@@ -77,6 +101,26 @@ func (q *Queue) Next() Job {
 	j.TTFT = j.Start - j.Arrival + slower*q.prefill.draw(q.rng)
 	q.occupy(j.End)
 	return j
+}
+
+// wait is the time to the next arrival.
+func (q *Queue) wait() (t float64) {
+	if len(q.turns) == 0 {
+		return q.gap() / q.Rate
+	}
+	need := q.rng.ExpFloat64()
+	for {
+		rate := q.Rate * q.turns[q.turn].Rate
+		if has := rate * q.left; has >= need {
+			q.left -= need / rate
+			return t + need/rate
+		} else {
+			need -= has
+		}
+		t += q.left
+		q.turn = (q.turn + 1) % len(q.turns)
+		q.left = q.rng.ExpFloat64() * q.turns[q.turn].Time
+	}
 }
 
 // gap is one of mean 1.

@@ -144,6 +144,7 @@ type Capacity struct {
 	Bracket   *[2]*float64    `json:"bracket"`
 	Bounds    *Bounds         `json:"bounds,omitempty"`
 	Floor     *Floor          `json:"floor,omitempty"` // why no load meets the objective
+	Unmet     *Floor          `json:"unmet,omitempty"` // why none did so far, by the lightest loads, where that is less sure than a floor
 	Replay    *Replay         `json:"replay,omitempty"`
 	Continued *Continued      `json:"continued,omitempty"` // what it went on with
 	Binding   string          `json:"binding"`             // the limit that is reached first
@@ -172,6 +173,7 @@ type Replay struct {
 	K      *float64 `json:"k"`                // how much slower than the twin the server is
 	Rho    *float64 `json:"rho"`              // correlation of what both violate beyond what is expected
 	Weight *float64 `json:"weight,omitempty"` // of what the twin violates beyond that, as it was taken off
+	Own    bool     `json:"own,omitempty"`    // nobody named the twin: it is what the target tells of itself, or the catalogue's nearest at light loads
 	// What it was taken off: windows near the limit.
 	Windows    int `json:"windows"`
 	Requests   int `json:"requests"`
@@ -218,6 +220,8 @@ type Floor struct {
 	Errors     int     `json:"errors"` // of the violations, requests that were not answered well
 	Lower      float64 `json:"lower"`  // one-sided lower limit of the violating share
 	Allowed    float64 `json:"allowed"`
+	// Confidence that more violate it than may, where that is less than a floor takes.
+	Confidence float64 `json:"confidence,omitempty"`
 }
 
 // CapacityLimit is one limit by itself.
@@ -234,7 +238,8 @@ type Verified struct {
 	Load       float64 `json:"load"`
 	Requests   int     `json:"requests"`
 	Violations int     `json:"violations"`
-	Upper      float64 `json:"upper"` // one-sided upper limit of the violating share
+	Upper      float64 `json:"upper"`           // one-sided upper limit of the violating share
+	Lower      float64 `json:"lower,omitempty"` // one-sided lower limit, of a load that was refuted
 	Allowed    float64 `json:"allowed"`
 	Passed     bool    `json:"passed"`
 	Refuted    bool    `json:"refuted"` // neither: undecided
@@ -254,6 +259,11 @@ func (c *Capacity) Excludes(point int) bool {
 	return false
 }
 
+// Carries says that what the search found rests on a point.
+func (c *Capacity) Carries(point int) bool {
+	return c != nil && slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point && p.Carries })
+}
+
 // CapacityProbe is one point of the search.
 type CapacityProbe struct {
 	Point      int            `json:"point"` // index in the run, −1 for one that is not there
@@ -264,6 +274,7 @@ type CapacityProbe struct {
 	Due        []int          `json:"due,omitempty"` // requests that each limit is about, where they are not all
 	Stability  stat.Stability `json:"stability"`
 	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
+	Carries    bool           `json:"carries,omitempty"`  // what the search found rests on it
 	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded
 	Launch     int            `json:"launch,omitempty"`   // which of the starts of the server that a search went on over, from 0
 	Earlier    bool           `json:"earlier,omitempty"`  // of the run that this one went on with

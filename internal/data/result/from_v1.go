@@ -165,8 +165,10 @@ func curveFromV1(c v1.Curve) Curve {
 func capacityFromV1(c v1.Capacity) Capacity {
 	return Capacity{
 		Over: c.Over, SLO: c.SLO, Load: c.Load, Estimate: c.Estimate, CI95: c.CI95, Lower: c.Lower, Covers: c.Covers,
-		Verified: maybe(c.Verified, func(v v1.Verified) Verified { return Verified(v) }),
-		Bracket:  c.Bracket, Binding: c.Binding,
+		Verified: maybe(c.Verified, func(v v1.Verified) Verified {
+			return Verified{Load: v.Load, Requests: v.Requests, Violations: v.Violations, Upper: v.Upper, Allowed: v.Allowed, Passed: v.Passed, Refuted: v.Refuted, Attempts: v.Attempts}
+		}),
+		Bracket: c.Bracket, Binding: c.Binding,
 		Limits:   each(c.Limits, func(l v1.CapacityLimit) CapacityLimit { return CapacityLimit(l) }),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Why,
 		Trail: each(c.Trail, func(p v1.CapacityProbe) CapacityProbe {

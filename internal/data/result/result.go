@@ -340,12 +340,20 @@ type Growth struct {
 
 // Excused says that a flag of a point of a sweep or a search is none of the whole:
 // the point only found out where to look, or is beyond what the target serves, which
-// is what it is there to show; or it has few samples, which its tables mark.
-func (p *Point) Excused(c *Check) bool {
+// is what it is there to show; or it has few samples, which its tables mark. carries says that
+// what the search found rests on the point: of its flags only those are excused that a queue
+// which grows makes.
+func (p *Point) Excused(c *Check, carries bool) bool {
 	if c.Status != Flag || p.Stage == "" || p.Stage == StageCold || p.Stage == StageWarm {
 		return false
 	}
-	return slices.Contains([]string{"light", "bracket", "centre"}, p.Stage) || p.Stability == stat.Unstable || c.Name == CheckSamples
+	unstable := p.Stability == stat.Unstable && (!carries || slices.Contains(ofGrowth(), c.Name))
+	return slices.Contains([]string{"light", "bracket", "centre"}, p.Stage) && !carries || unstable || c.Name == CheckSamples
+}
+
+// ofGrowth are the checks that a queue makes fail which grows for as long as the load lasts.
+func ofGrowth() []string {
+	return []string{CheckStability, CheckAchieved, CheckLittle, CheckWarmup, CheckWindow, CheckResidences, CheckErrors, CheckConnects}
 }
 
 // Load is what was asked of the target. Rate is null in a closed loop,

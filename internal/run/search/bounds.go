@@ -88,7 +88,7 @@ func (f *search) half() float64 { return (1 + f.cfg.Level) / 2 }
 func (f *search) refuted() float64 {
 	var loads []float64
 	for _, s := range f.ofLaunch() {
-		if s.Seen.Counts() {
+		if f.tells(&s) {
 			loads = append(loads, s.Load)
 		}
 	}
@@ -114,7 +114,7 @@ func (f *search) violatedAt(load float64) bool {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			below := math.Log(load / f.cap.Trail[i].Load)
-			if !s.Counts() || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
+			if !f.tells(&f.cap.Trail[i]) || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
 				continue
 			}
 			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
@@ -157,7 +157,7 @@ func (f *search) overIn(load float64) bool {
 // counted are the windows of a claim that tell by themselves, by load.
 func (f *search) counted(claim int) []Step {
 	steps := slices.DeleteFunc(slices.Clone(f.ofLaunch()), func(s Step) bool {
-		return !s.Seen.Counts() || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
+		return !f.tells(&s) || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
 	})
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
 	return steps
@@ -257,7 +257,7 @@ func (f *search) outgrown() float64 {
 	}
 	var loads []float64
 	for _, s := range f.ofLaunch() {
-		if s.Seen.Counts() && s.Seen.Stability == stat.Unstable && s.Load >= from {
+		if f.tells(&s) && s.Seen.Stability == stat.Unstable && s.Load >= from {
 			loads = append(loads, s.Load)
 		}
 	}
@@ -270,7 +270,7 @@ func (f *search) outgrown() float64 {
 // leastLow is how many requests a look at a load far below the limit takes: so many that none
 // violating says enough.
 func (f *search) leastLow(load float64) int {
-	least := max(leastLowLook, f.wholeSessions(load))
+	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
 		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
 		least = max(least, int(math.Ceil(f.cfg.dueFor(-math.Log(alpha)*lowPhi*f.unseen()/f.cfg.eps(claim), claim)))+lowPhi)
@@ -363,29 +363,72 @@ func (f *search) lookLow() {
 		f.cap.Reason = fmt.Sprintf("%s; all windows at %.4g were INVALID", reason, load)
 		return
 	}
-	v := Verification{Load: load, N: s.N, Passed: s.Counts() && s.Stability != stat.Unstable, Attempts: 1}
-	claims, worst := f.cfg.claims(), math.Inf(-1)
-	for _, claim := range claims {
+	v, binding := f.judgeLow(load, &s, 1)
+	if f.cap.Verified = v; f.cap.Estimate == 0 {
+		f.cap.Binding = binding
+	}
+	if f.cap.Reason = reason; v.Passed {
+		f.cap.Quote = load
+		f.raise(&p)
+		if load = f.cap.Quote; f.cap.Estimate > 0 && f.cap.Lower < load { // the look says more than the fit
+			f.cap.Lower, f.cap.Margin = load, 1-load/f.cap.Estimate
+		}
+		f.show(&p)
+	}
+}
+
+// judgeLow says whether all claims hold at a load below the limit, by a look at it; violations
+// are taken to cluster by phi at least. binding is the claim that is nearest to be violated.
+func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, binding int) {
+	v = Verification{Load: load, N: s.N, Passed: s.Counts() && s.Stability != stat.Unstable, Attempts: 1}
+	worst := math.Inf(-1)
+	for _, claim := range f.cfg.claims() {
 		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
 		if due > 0 {
-			phi := max(lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()))
+			phi := max(phi, lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()))
 			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.half())).Hi
 		}
 		v.Passed = v.Passed && upper <= f.cfg.eps(claim)
 		if x := upper / f.cfg.eps(claim); x > worst {
-			worst, v.N, v.Violations, v.Upper = x, due, s.violations(claim), upper
-			if f.cap.Estimate == 0 {
-				f.cap.Binding = claim
-			}
+			worst, binding, v.N, v.Violations, v.Upper = x, claim, due, s.violations(claim), upper
 		}
 	}
-	f.cap.Verified = v
-	if f.cap.Reason = reason; v.Passed {
-		f.cap.Quote = load
-		if f.cap.Estimate > 0 && f.cap.Lower < load { // the look says more than the fit
-			f.cap.Lower, f.cap.Margin = load, 1-load/f.cap.Estimate
+	return v, binding
+}
+
+// raises are how far below the first sign of violations a counted search looks behind a look
+// that passed at lowStep, in ln, and raisedPhi by how much violations are taken to cluster there
+// at least: the nearer the limit, the longer bursts are.
+var raises = []float64{0.35, 0.18}
+
+const raisedPhi = 4
+
+// raise looks at loads nearer to the limit while looks pass, where they are counted and no curve
+// is known: violations that begin all at once, as where a queue begins to grow, determine
+// none. The first that does not pass ends it, so the chance of one that is too high is that of a
+// single look.
+func (f *search) raise(p *Probe) {
+	if !f.cfg.Count || f.cap.Estimate > 0 {
+		return
+	}
+	first := f.firstOver()
+	for _, step := range raises {
+		next := *p
+		next.Load = f.below(first * math.Exp(-step))
+		least := raisedPhi * f.leastLow(next.Load) / lowPhi
+		next.Requests = min(2*least, f.affordableIn(&next, shownShare))
+		if next.Load <= f.cap.Quote || next.Requests < least {
+			return
 		}
-		f.show(&p)
+		s, ok := f.look(next)
+		if !ok || !s.Counts() {
+			return
+		}
+		v, binding := f.judgeLow(next.Load, &s, raisedPhi)
+		if !v.Passed {
+			return
+		}
+		f.cap.Verified, f.cap.Quote, f.cap.Binding, *p = v, next.Load, binding, next
 	}
 }
 
@@ -427,6 +470,8 @@ type FloorOf struct {
 	Violations int
 	Errors     int     // of them did not end well
 	Lower      float64 // one-sided lower limit of the share; 0: there is no floor
+	phi        float64 // over-dispersion of its windows
+	Confidence float64 // that the share is more than may violate it, where that is no floor yet
 }
 
 const (
@@ -456,6 +501,9 @@ func (f *search) floor() bool {
 	}
 	reason, above := f.cap.Reason, FloorOf{}
 	for look := range floorLooks + 1 {
+		if f.cfg.Cycle > 0 { // by a look of whole cycles more may violate than the bracket showed
+			top = min(top, f.lightUpTo())
+		}
 		at, worst := f.floorBelow(top)
 		if at.N == 0 { // what is known is of higher loads
 			at, worst = f.floorBelow(lightest)
@@ -487,10 +535,12 @@ func (f *search) floor() bool {
 		case worst < suspectFloor, at.N > 4*few && worst < likelyFloor, look == floorLooks:
 			want = 0
 		}
-		want = int(f.cfg.dueFor(float64(want), at.Claim))
+		if want = int(f.cfg.dueFor(float64(want), at.Claim)); want > 0 {
+			want = max(want, f.inCycles(cyclesLook, at.Load))
+		}
 		p := Probe{Load: at.Load, Stage: Floor, Counted: f.costly(at.Load, want, Warmup)}
 		p.Requests = min(want, f.affordableIn(&p, 1-share-f.spent()), f.affordableIn(&p, 0))
-		if p.Requests < leastFloor {
+		if p.Requests < max(leastFloor, f.inCycles(cyclesLook, at.Load)) {
 			break
 		}
 		if _, ok := f.look(p); !ok {
@@ -499,6 +549,41 @@ func (f *search) floor() bool {
 	}
 	f.cap.Reason = reason
 	return false
+}
+
+// unmet is what the lightest loads show where nothing is known to meet the SLO and more
+// requests violated it than may even there: perhaps no load meets it, but they are too few to
+// be as sure as a floor has to be.
+func (f *search) unmet() FloorOf {
+	c := &f.cap
+	if c.AtLeast > 0 || c.Estimate > 0 || c.Floor.Lower > 0 || f.died {
+		return FloorOf{}
+	}
+	at, worst := f.floorBelow(f.lightUpTo())
+	if at.N == 0 {
+		if loads := f.loads(); len(loads) > 0 {
+			at, worst = f.floorBelow(loads[0])
+		}
+	}
+	if at.N == 0 || worst <= 1 {
+		return FloorOf{}
+	}
+	lower := func(level float64) float64 {
+		return stat.ClopperPearson(at.Violations, at.N, at.phi, stat.OneSided(level)).Lo
+	}
+	lo, hi := 0.5, f.half()
+	if lower(lo) <= f.cfg.eps(at.Claim) { // not even an even chance of it: a violation or two
+		return FloorOf{}
+	}
+	for hi-lo > 1e-3 {
+		if level := (lo + hi) / 2; lower(level) > f.cfg.eps(at.Claim) {
+			lo = level
+		} else {
+			hi = level
+		}
+	}
+	at.Lower, at.Confidence = 0, lo
+	return at
 }
 
 // lightUpTo is up to which load requests hardly meet each other.
@@ -511,6 +596,9 @@ func (f *search) lightUpTo() float64 {
 		if f.hi == 0 {
 			top = max(top, light*s.Load)
 		}
+	}
+	if f.cfg.Cycle > 0 && !f.cfg.Closed { // a short window of the bracket may have had few of the requests
+		return f.whole(max(top, light*min(f.hi, f.firstOver())))
 	}
 	return f.whole(max(top, light*f.hi))
 }
@@ -538,7 +626,7 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 		c, phi := FloorOf{Claim: claim}, 1.0
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
-			if !s.Counts() || s.Load > top {
+			if !f.tells(&f.cap.Trail[i]) || s.Load > top {
 				continue
 			}
 			c.Load = max(c.Load, s.Load)
@@ -551,6 +639,7 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 		if c.N == 0 {
 			continue
 		}
+		c.phi = phi
 		level := 1 - (1-f.half())/float64(len(claims))
 		c.Lower = stat.ClopperPearson(c.Violations, c.N, phi, stat.OneSided(level)).Lo
 		if x := float64(c.Violations) / float64(c.N) / f.cfg.eps(claim); at.N == 0 || x > worst {

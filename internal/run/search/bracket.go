@@ -12,8 +12,9 @@ const (
 	lightWarmup     = 2   // residence times: there is no queue that has to settle
 	bracketRequests = 500 // of a probe of the bracket, at most
 	bracketShare    = 1.0 / 60
-	bracketWindow   = 15 // residence times of such a probe, if fewer requests
-	bracketWarmup   = 5  // and of its warm-up: means are settled by then, and it claims nothing
+	bracketCycles   = 1.0 / 30 // of the budget, of a probe that is to have some cycles of its arrivals
+	bracketWindow   = 15       // residence times of such a probe, if fewer requests
+	bracketWarmup   = 5        // and of its warm-up: means are settled by then, and it claims nothing
 	// Where a budget of time is less than hasty times what a request takes, the load is
 	// quadrupled and not doubled: a bound above is an answer, and there is time for no other.
 	hasty, strides = 100, 4
@@ -106,8 +107,12 @@ func (f *search) stride() float64 {
 
 // bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
-	most := min(bracketRequests, f.total(load)*bracketShare)
-	return max(f.lightRequests(load), int(min(most, bracketWindow*f.rate(load)*f.residenceAt(load))))
+	total := f.total(load)
+	n := min(bracketRequests, total*bracketShare, bracketWindow*f.rate(load)*f.residenceAt(load))
+	if whole := float64(f.inCycles(cyclesMain, load)); whole > n { // a shorter one may have few of the requests, or many
+		n = max(n, min(whole, total*bracketCycles))
+	}
+	return max(f.lightRequests(load), int(n))
 }
 
 // lightRequests of a light load: fewer where they take much of a budget of time.

@@ -315,13 +315,14 @@ type Traffic struct {
 	Allowed float64 // least share of the requests that may violate a limit
 	Lengths float64 // squared coefficient of variation of what requests ask for
 	Gaps    float64 // that of the gaps between arrivals
+	Cycle   float64 // seconds in which arrivals take turns, see [FindConfig.Cycle]
 }
 
 // spread is by how much wider than usual an interval is: bursts grow with what varies, as
 // waits do (Kingman, Mathematical Proceedings of the Cambridge Philosophical Society 57,
 // 1961), and the fewer requests may violate the fewer bursts there are.
 func (t Traffic) spread() float64 {
-	if t == (Traffic{}) {
+	if t.Allowed == 0 {
 		return 1
 	}
 	return min(mostSpread, max(1/mostSpread, math.Sqrt(max(1, (t.Lengths+t.Gaps)/2)*usualAllowed/t.Allowed)))
@@ -405,7 +406,7 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 		}
 		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(takes/5000)) * 5000}
 		if rate > 0 {
-			p.Seconds = overhead + float64(p.Requests)/rate/timeTelling
+			p.Seconds = max(overhead+float64(p.Requests)/rate/timeTelling, estimateCycles*t.Cycle)
 		}
 		o.Precisions = append(o.Precisions, p)
 	}
@@ -421,7 +422,8 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 	}
 	if !math.IsInf(n, 1) {
 		o.Requests = int(n)
-		if n >= least {
+		slow := b.Seconds > 0 && b.Seconds < estimateCycles*t.Cycle || b.Requests > 0 && n < estimateCycles*t.Cycle*rate
+		if n >= least && !slow {
 			o.HalfWidth = wider * t.halfWidth(n)
 		}
 	}

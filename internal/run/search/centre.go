@@ -38,7 +38,8 @@ func (f *search) centre() bool {
 			return true
 		}
 	}
-	n := int(min(mostStair, max(leastStair, f.total(f.centred)*stairShare)))
+	least := max(leastStair, f.inCycles(cyclesMain, f.centred))
+	n := max(least, int(min(mostStair, f.total(f.centred)*stairShare)))
 	for round := range maxRounds {
 		width := f.width(f.centred)
 		loads := f.staircase(width)
@@ -52,7 +53,7 @@ func (f *search) centre() bool {
 					n = most
 				}
 			}
-			if n = min(n, most); n < leastStair { // the main loads are put between those of the bracket
+			if n = min(n, most); n < least { // the main loads are put between those of the bracket
 				return true
 			}
 		}

@@ -66,6 +66,9 @@ func searched(points []result.Point) (f *search, specs []string) {
 				specs, cfg.Eps = append(specs, v.Spec), append(cfg.Eps, v.Allowed)
 			}
 			cfg.Closed = points[i].Load.Concurrency != nil
+			if e := points[i].Load.Expected; e != nil && !cfg.Closed {
+				cfg.Cycle = e.CycleS
+			}
 		}
 	}
 	if len(specs) == 0 {
@@ -135,7 +138,7 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			above := math.Log(f.cap.Trail[i].Load / load)
-			if !s.Counts() || above < 0 || above > bursty {
+			if !f.tells(&f.cap.Trail[i]) || above < 0 || above > bursty {
 				continue
 			}
 			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half())), max(cluster, s.Cluster)

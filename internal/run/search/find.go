@@ -126,6 +126,7 @@ type Step struct {
 	Seen    Seen
 	Launch  int  // start of the server that it is of, from 0
 	Earlier bool // it is of an earlier search
+	Carries bool // what was found rests on it
 }
 
 // FindConfig says what is searched for.
@@ -150,6 +151,7 @@ type FindConfig struct {
 	// Residence is about how long one request alone takes, in seconds.
 	Residence float64
 	Sessions  Sessions // where requests follow one another
+	Cycle     float64  // seconds in which arrivals whose rate takes turns have all of them, 0 where it does not
 	Budget    Budget
 	Seed      uint64 // of the random orders
 	Twin      Twin   // that the search is replayed on, nil for none
@@ -217,7 +219,7 @@ func (c *FindConfig) check() error {
 	switch {
 	case !(c.Residence > 0):
 		return fmt.Errorf("find capacity: a residence time of %v s", c.Residence)
-	case c.MaxLoad < 0 || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0 || c.Budget.Work < 0:
+	case c.MaxLoad < 0 || !(c.Cycle >= 0) || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0 || c.Budget.Work < 0:
 		return fmt.Errorf("find capacity: a setting is out of range")
 	}
 	return nil
@@ -240,6 +242,7 @@ type Capacity struct {
 	// was measured and refuted.
 	AtLeast, AtMost float64
 	Floor           FloorOf // why no load meets the SLO
+	Unmet           FloorOf // why none did so far, where they are too few to be as sure: N is 0 where some did
 	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
 	// Dominant is the limit that is violated most near the estimate; of a
 	// claim on one limit, that limit.
@@ -551,7 +554,7 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
-		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 {
+		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(&s, cyclesMain) {
 			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
 			one.Explained = f.explained[claim].ofStep(i)
 			list = append(list, one)
@@ -574,7 +577,7 @@ func (f *search) grows() float64 {
 	var seen []verdict
 	unstable := 0
 	for _, s := range f.ofLaunch() {
-		if !s.Seen.Counts() {
+		if !f.tells(&s) {
 			continue
 		}
 		if v := s.Seen.Stability; v == stat.Stable || v == stat.Unstable {
@@ -622,11 +625,19 @@ func (f *search) conclude() Capacity {
 		}
 	}
 	invalid := f.invalid()
+	slow := ""
+	if f.cap.AtLeast == 0 && f.cap.AtMost == 0 && f.cap.Estimate == 0 && f.cap.Floor.Lower == 0 && f.err == nil && !f.died {
+		if slow = f.tooSlow(); slow != "" {
+			f.cap.Reason = slow
+		}
+	}
 	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
 		f.cap.Reason = invalid
 	}
-	f.cap.More = invalid == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
+	f.cap.More = invalid == "" && slow == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
+	f.cap.Unmet = f.unmet()
 	f.cap.Dominant = f.dominant()
+	f.carry()
 	return f.cap
 }
 

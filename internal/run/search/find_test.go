@@ -675,3 +675,86 @@ func TestInvalidWindows(t *testing.T) {
 		t.Errorf("%v: %+v", err, got)
 	}
 }
+
+// Where a few requests at the lightest loads violate more than may, and none of the search is
+// known to hold, that no load met the limit so far is said, with how sure that is.
+func TestFindSaysThatNoLoadMetSoFar(t *testing.T) {
+	said, floors := 0, 0
+	for seed := range uint64(30) {
+		of := truthAt(40)
+		of.fails, of.rng = 0.025, rand.New(rand.NewPCG(6, seed))
+		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Budget: Budget{Seconds: 60}, Seed: seed}
+		got, err := Find(t.Context(), c, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch u := got.Unmet; {
+		case got.Floor.Lower > 0:
+			floors++
+			if u.N > 0 {
+				t.Errorf("a floor, and none so far: %+v", u)
+			}
+		case u.N > 0:
+			said++
+			if !(u.Confidence >= 0.5 && u.Confidence < 0.975) || u.Violations*100 <= u.N || got.AtLeast > 0 || got.Estimate > 0 {
+				t.Errorf("%+v with at least %v and %v", u, got.AtLeast, got.Estimate)
+			}
+		}
+	}
+	if said < 3 || said+floors < 12 {
+		t.Errorf("of 30: %d say that none met so far, %d floors", said, floors)
+	}
+}
+
+// What was found rests on the windows that are fitted, looked at and refuted, and on those of
+// the bracket only where they are among these.
+func TestCarries(t *testing.T) {
+	got, err := Find(t.Context(), search80k(), truthAt(37).probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range got.Trail {
+		if fitted := slices.Contains([]string{Centre, Main, Verifying}, s.Stage); fitted != s.Carries && (fitted || s.Load < 37) {
+			t.Errorf("%s at %v carries: %v", s.Stage, s.Load, s.Carries)
+		}
+	}
+	of := truthAt(37)
+	c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Budget: Budget{Seconds: 60}, Seed: 3}
+	if got, err = Find(t.Context(), c, of.probe); err != nil {
+		t.Fatal(err)
+	}
+	if got.Estimate == 0 && got.AtMost > 0 && !slices.ContainsFunc(got.Trail, func(s Step) bool { return s.Load == got.AtMost && s.Carries }) {
+		t.Errorf("at most %v rests on nothing", got.AtMost)
+	}
+}
+
+// Where violations begin all at once no curve is known of them; windows that are counted then
+// tell up to near there, and never beyond.
+func TestFindRaisesTheBoundOfASteepLimit(t *testing.T) {
+	raised := 0
+	for seed := range uint64(20) {
+		of := truthAt(40)
+		of.slope, of.rng = 400, rand.New(rand.NewPCG(8, seed))
+		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Budget: Budget{Requests: 20_000, Work: 2000}, Count: true, Seed: seed}
+		got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
+			s, err := of.probe(ctx, p)
+			s.Sent = p.Requests + int((p.Residences+Drain)*p.Residence*p.Load)
+			if s.Work = float64(s.Sent); p.Counted {
+				s.Work *= CountedWork
+			}
+			return s, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.AtLeast > 40 || got.AtMost > 0 && got.AtMost < 40 {
+			t.Errorf("%v to %v of 40", got.AtLeast, got.AtMost)
+		}
+		if got.AtLeast > 26 { // half of where violations begin is below that
+			raised++
+		}
+	}
+	if raised < 15 {
+		t.Errorf("%d of 20 bounds are near the limit", raised)
+	}
+}

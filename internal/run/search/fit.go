@@ -86,6 +86,13 @@ func (f *search) measure() bool {
 			middle, now := f.middle(width), f.width(f.centred)
 			if math.Abs(math.Log(middle/f.centred)) > width/2 || now > 1.3*width {
 				loads = f.spread(middle, max(width, now), many)
+				if f.cfg.Budget.Seconds > 0 { // lower loads take longer
+					var rest []float64
+					for i := 1; i < len(loads); i += legs {
+						rest = append(rest, loads[i])
+					}
+					n = min(n, max(f.leastMain(), f.affordableAt(rest, f.spareLow())))
+				}
 			}
 		}
 	}

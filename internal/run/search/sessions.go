@@ -69,7 +69,7 @@ func (f *search) wholeSessions(load float64) int {
 
 // leastMain is how many requests each of the loads has at least that are fitted.
 func (f *search) leastMain() int {
-	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook)
+	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook, f.inCycles(cyclesMain, f.centred))
 }
 
 // unseen is how much violations are taken to cluster at least: as all requests of a session

@@ -26,7 +26,7 @@ const (
 // leastVerify is how many requests a look at a load takes: where a limit allows very few
 // violations, none at all must say enough.
 func (f *search) leastVerify(load float64) int {
-	least := max(leastVerify, f.wholeSessions(load))
+	least := max(leastVerify, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
 		least = max(least, int(f.cfg.dueFor(10/f.cfg.eps(claim), claim)))
 	}
@@ -39,6 +39,7 @@ type Verification struct {
 	N          int
 	Violations int     // of the claim that binds
 	Upper      float64 // one-sided upper limit of their share
+	Lower      float64 // one-sided lower limit of it, where Refuted
 	Passed     bool    // Upper is not above what is allowed
 	Refuted    bool    // the lower limit is above what is allowed (Verify alone says so)
 	Attempts   int     // looks it took, this one included
@@ -187,7 +188,7 @@ func (f *search) verifyAlone(load float64) {
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}
-	if least := f.leastVerify(load); total < least {
+	if least := max(f.leastVerify(load), f.inCycles(1.5*cyclesLook, load)); total < least { // two thirds of them are of the load itself
 		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
 		return
 	}
@@ -229,15 +230,15 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 	worst := math.Inf(-1)
 	for _, claim := range claims {
 		n, due, eps := s.violations(claim), s.due(claim), f.cfg.eps(claim)
-		upper := 1. // of none that the claim is about nothing is known
+		upper, lower := 1., 0. // of none that the claim is about nothing is known
 		if due > 0 {
 			upper = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha)).Hi
-			v.Refuted = v.Refuted || stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha/float64(len(claims)))).Lo > eps
+			lower = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha/float64(len(claims)))).Lo
 		}
 		v.Passed = v.Passed && upper <= eps
-		if upper/eps > worst {
-			worst = upper / eps
-			v.N, v.Violations, v.Upper, f.cap.Binding = due, n, upper, claim
+		if over := lower > eps; over && !v.Refuted || over == v.Refuted && upper/eps > worst {
+			worst, v.Refuted = upper/eps, over
+			v.N, v.Violations, v.Upper, v.Lower, f.cap.Binding = due, n, upper, lower, claim
 		}
 	}
 	grows := s.Stability == stat.Unstable

@@ -1,0 +1,25 @@
+package run
+
+import (
+	"testing"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+)
+
+// Requests that failed are said to have, and most of them why: they are not late.
+func TestFailures(t *testing.T) {
+	p := &result.Point{}
+	p.Requests.Due, p.Requests.OK = 200, 200
+	if got := failures(p); got != "" {
+		t.Errorf("of requests that all ended well: %q", got)
+	}
+	p.Requests.OK, p.Requests.Errors = 150, map[string]int{record.ErrRateLimited: 40, record.ErrTimeout: 10}
+	if got, want := failures(p), "; 25 % failed, most often refused with 429"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Requests.Errors = map[string]int{record.ErrTimeout: 50}
+	if got, want := failures(p), "; 25 % failed: timeout"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

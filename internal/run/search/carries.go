@@ -1,0 +1,33 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+// carry notes on which windows rests what was found, so that what is wrong with one of them
+// is said of the whole.
+func (f *search) carry() {
+	c := &f.cap
+	near := []string{Centre, Main, Verifying}
+	wide := c.Estimate > 0 && c.Launches <= 1 && f.crossingOf(c.Binding, near...).Reason != "" // the bracket was fitted too
+	refuted := c.AtMost > 0 && (c.Estimate == 0 || c.AtMost == f.refuted())
+	for i := range c.Trail {
+		s := &c.Trail[i]
+		if !s.Seen.Counts() {
+			continue
+		}
+		below := math.Log(c.AtMost / s.Load)
+		switch {
+		case c.Floor.Lower > 0:
+			s.Carries = s.Load <= c.Floor.Load
+		case c.Estimate > 0 && (wide || slices.Contains(near, s.Stage)),
+			c.Verified.N > 0 && s.Stage == Verifying && s.Load == c.Verified.Load,
+			refuted && below >= 0 && below <= band,
+			refuted && s.Seen.Stability == stat.Unstable && s.Load <= c.AtMost:
+			s.Carries = f.tells(s) || c.Estimate > 0
+		}
+	}
+}

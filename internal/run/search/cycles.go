@@ -1,0 +1,55 @@
+package search
+
+import (
+	"fmt"
+	"math"
+)
+
+// Arrivals whose rate takes turns, such as on-off and mmpp: a window that is shorter than
+// their cycle shows one of the rates, and blocks of it all the same one. So bounds rest on
+// windows of so many cycles that each block has some, as intervals of a run do, and the fit,
+// which rests on how much whole windows differ, on windows of a few. Shorter ones only show
+// the way.
+const (
+	// cyclesLook is of how many cycles a window is that a bound rests on: two for each block.
+	cyclesLook = 2 * Blocks
+	// cyclesMain is of how many one is that is fitted.
+	cyclesMain = 2
+	// estimateCycles is of about how many all windows are together that give an estimate.
+	estimateCycles = cyclesLook + cyclesMain*(fewestMain+stairs)
+	// nearlyWhole is the share of the requests of so many cycles that stands for all: a
+	// window that lasts a time has fewer now and then, and those of a leg have the requests
+	// of the load in their middle.
+	nearlyWhole = 0.5
+)
+
+// inCycles is how many requests come in so many cycles of the arrivals, 0 where they have none.
+func (f *search) inCycles(cycles, load float64) int {
+	if f.cfg.Closed || f.cfg.Cycle == 0 || !(load > 0) {
+		return 0
+	}
+	return int(math.Ceil(cycles * f.cfg.Cycle * f.rate(load)))
+}
+
+// spans says that a window of a step is of so many cycles.
+func (f *search) spans(s *Step, cycles float64) bool {
+	return float64(s.Seen.N) >= nearlyWhole*float64(f.inCycles(cycles, s.Load))
+}
+
+// tells says that bounds may rest on a step.
+func (f *search) tells(s *Step) bool { return s.Seen.Counts() && f.spans(s, cyclesLook) }
+
+// tooSlow says why nothing is known where arrivals take turns more slowly than the budget has
+// time for, and how long it would take; "" where that is not why.
+func (f *search) tooSlow() string {
+	if f.inCycles(1, 1) == 0 {
+		return ""
+	}
+	for i := range f.cap.Trail {
+		if f.tells(&f.cap.Trail[i]) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the arrivals take turns about every %s, and no window had the %d such cycles, %s, that a bound rests on; an estimate takes about %s",
+		minutes(f.cfg.Cycle), cyclesLook, minutes(cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
+}

@@ -103,7 +103,7 @@ func rooms() []room {
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment"},
+		{"cli", "fleet experiment/server plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment"},
 		{"cmd/pitot", "cli"},
 	}
 }

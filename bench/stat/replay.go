@@ -73,6 +73,8 @@ type did struct {
 	schedule predict.Schedule
 	times    [][]float64 // of each claim, by how many times the limit, in the order of the window
 	failed   []bool
+	ttft     []float64 // milliseconds, of all that was asked
+	tpot     []float64
 	longest  float64 // seconds, from the begin to the last token
 	counted
 }
@@ -97,6 +99,8 @@ func (s *server) put(rate float64, n int, warmup float64, seed uint64) *did {
 	for id := range int64(len(source.asked)) {
 		r, a := to.rows[id], source.asked[id]
 		out.schedule.Asked = append(out.schedule.Asked, predict.Asked{At: r.Due, Input: int32(a[0]), Output: int32(a[1])})
+		light := judged{measure.LatencyOf(&r, &measure.Events{}), r.Outcome == record.OK}
+		out.ttft, out.tpot = append(out.ttft, light.Value(metric.TTFT)), append(out.tpot, light.Value(metric.TPOT))
 		if r.Due < to.from || int(id)-out.schedule.From >= n && out.schedule.From >= 0 {
 			continue
 		}
@@ -256,13 +260,13 @@ func drawServer(seed uint64) *server {
 	p := fmt.Sprintf("p%.4g", 100*(1-share))
 	switch kind {
 	case "ttft":
-		s.slo = fmt.Sprintf("%s ttft<%.4gms", p, 1e3*limit(0, spare))
+		s.slo = fmt.Sprintf("%s ttft<%.1fms", p, 1e3*limit(0, spare))
 	case "tpot":
-		s.slo = fmt.Sprintf("%s tpot<%.4gms", p, 1e3*limit(1, spare))
+		s.slo = fmt.Sprintf("%s tpot<%.2fms", p, 1e3*limit(1, spare))
 	case "e2e":
-		s.slo = fmt.Sprintf("%s e2e<%.4gms", p, 1e3*limit(2, spare))
+		s.slo = fmt.Sprintf("%s e2e<%.1fms", p, 1e3*limit(2, spare))
 	default:
-		s.slo = fmt.Sprintf("ttft<%.4gms, tpot<%.4gms @%.4g%%", 1e3*limit(0, 0.6*spare), 1e3*limit(1, 0.6*spare), 100*(1-share))
+		s.slo = fmt.Sprintf("ttft<%.1fms, tpot<%.2fms @%.4g%%", 1e3*limit(0, 0.6*spare), 1e3*limit(1, 0.6*spare), 100*(1-share))
 	}
 	s.claims = claims(s.slo)
 	return s
@@ -299,9 +303,20 @@ func (s *server) system() system {
 
 // find searches for its capacity with so many requests, and replays the search.
 func (s *server) find(budget int, seed uint64) (c search.Capacity, sent int) {
+	return s.findOn(deployment(s.twin, ""), budget, seed)
+}
+
+// findNearest is the same where nobody knows what the server is: the twin is the catalogue's
+// nearest at its light loads.
+func (s *server) findNearest(budget int, seed uint64) (c search.Capacity, sent int) {
+	return s.findOn(nil, budget, seed)
+}
+
+func (s *server) findOn(d *deploy.Deployment, budget int, seed uint64) (c search.Capacity, sent int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var schedules []*predict.Schedule
-	twin := &kept{long: &s.long, Rehearsal: &predict.Rehearsal{Deployment: deployment(s.twin, ""), Claims: s.claims, Alone: true,
+	var light []predict.LightLoad
+	rehearsal := &predict.Rehearsal{Deployment: d, Claims: s.claims, Alone: true,
 		Schedule: func(step int) (*predict.Schedule, error) { return schedules[step], nil },
 		Law: func(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) predict.Asked, error) {
 			arrivals, tokens := s.law(rate, seed)
@@ -309,11 +324,18 @@ func (s *server) find(budget int, seed uint64) (c search.Capacity, sent int) {
 				input, output := tokens(i)
 				return predict.Asked{Input: int32(input), Output: int32(output)}
 			}, nil
-		}}}
+		}}
+	var twin search.Twin = &kept{long: &s.long, Rehearsal: rehearsal}
+	if d == nil {
+		twin = &unnamed{rehearsal, func() []predict.LightLoad { return light }}
+	}
 	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(), Twin: twin}
 	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
 		d := s.put(p.Load, p.Requests, p.Residences*p.Residence, rng.Uint64())
 		schedules = append(schedules, &d.schedule)
+		if len(light) < 3 { // by one request at a time, two and four
+			light = append(light, predict.LightLoad{Schedule: &d.schedule, TTFT: d.ttft, TPOT: d.tpot})
+		}
 		sent += len(d.schedule.Asked)
 		return d.seen(p), nil
 	})
@@ -321,6 +343,35 @@ func (s *server) find(budget int, seed uint64) (c search.Capacity, sent int) {
 		panic(err)
 	}
 	return c, sent
+}
+
+// unnamed is a twin that is chosen when it is first asked.
+type unnamed struct {
+	*predict.Rehearsal
+	light func() []predict.LightLoad
+}
+
+func (u *unnamed) choose(ctx context.Context) (err error) {
+	if u.Deployment == nil {
+		u.Deployment, err = predict.Nearest(ctx, predict.Candidates("", "", nil), u.light())
+	}
+	return err
+}
+
+// Again implements [search.Twin].
+func (u *unnamed) Again(ctx context.Context, steps []int, k float64) ([][]int, error) {
+	if err := u.choose(ctx); err != nil {
+		return nil, err
+	}
+	return u.Rehearsal.Again(ctx, steps, k)
+}
+
+// Long implements [search.Twin].
+func (u *unnamed) Long(ctx context.Context, loads []float64, n int) ([][][]float64, error) {
+	if err := u.choose(ctx); err != nil {
+		return nil, err
+	}
+	return u.Rehearsal.Long(ctx, loads, n)
 }
 
 // kept is a twin whose long runs are made once for all searches of a system.
@@ -394,15 +445,24 @@ func replays() table {
 					list = append(list, replaySystem{r.about(), half, r.Capacity, r.find})
 				}
 			}
-			return replayRows(list, reps, seed)
+			return replayRows("replay", list, reps, seed)
 		},
 	}
 }
 
 // replayTwins is by twins of the catalogue.
 func replayTwins() table {
+	return twinsReplayed("replay-twin", "", (*server).find)
+}
+
+// replayNearest is the same where nobody says what the server is.
+func replayNearest() table {
+	return twinsReplayed("replay-nearest", " Nobody names the twin: it is the deployment of the catalogue that serves the search's light loads most as the server does.", (*server).findNearest)
+}
+
+func twinsReplayed(name, more string, find func(*server, int, uint64) (search.Capacity, int)) table {
 	return table{
-		name: "replay-twin", about: replayAbout + " Servers and twins are deployments in virtual time.", slow: true, reps: 6, header: replayHeader(),
+		name: name, about: replayAbout + " Servers and twins are deployments in virtual time." + more, slow: true, reps: 6, header: replayHeader(),
 		rows: func(reps int, seed uint64) [][]string {
 			const systems, requests = 6, 30_000
 			var list []replaySystem
@@ -415,9 +475,9 @@ func replayTwins() table {
 				if m == nil || *m == 0 {
 					continue
 				}
-				list = append(list, replaySystem{s.about(), "reported", *m, s.find})
+				list = append(list, replaySystem{s.about(), "reported", *m, func(budget int, seed uint64) (search.Capacity, int) { return find(s, budget, seed) }})
 			}
-			return replayRows(list, reps, seed)
+			return replayRows(name, list, reps, seed)
 		},
 	}
 }
@@ -436,12 +496,12 @@ type replayCount struct {
 	Narrowed                                                       *replayCount // of the searches that the twin explains
 }
 
-func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
+func replayRows(name string, list []replaySystem, reps int, seed uint64) (rows [][]string) {
 	budgets := []int{3_000, 10_000}
 	all := map[string]*replayCount{}
 	for _, s := range list {
 		for _, budget := range budgets {
-			c := piece(fmt.Sprintf("replay %s %v %d %d %d", s.about, s.capacity, budget, reps, seed), func() *replayCount {
+			c := piece(fmt.Sprintf("%s %s %v %d %d %d", name, s.about, s.capacity, budget, reps, seed), func() *replayCount {
 				c := &replayCount{Narrowed: &replayCount{}}
 				for rep := range reps {
 					x, sent := s.find(budget, seed<<32+uint64(rep))

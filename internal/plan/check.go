@@ -73,14 +73,20 @@ func (p *Plan) checkFind() error {
 	if _, err := p.SLO.Claims(); err != nil {
 		return err
 	}
-	if p.Twin != "" && p.Conversing() {
+	if p.named() && p.Conversing() {
 		return say.Errorf("a search over conversations cannot be replayed on --twin: when their turns come hangs on the answers").WithHint("leave --twin out")
 	}
-	if p.Twin != "" && len(p.SLO.Classes) > 0 {
+	if p.named() && len(p.SLO.Classes) > 0 {
 		return say.Errorf("a search with limits of classes cannot be replayed on --twin").WithHint("leave --twin out, or give limits of all requests by --slo")
 	}
 	return nil
 }
+
+// NoTwin says that a search is replayed on no twin.
+const NoTwin = "none"
+
+// named says that the user named a twin to replay the search on.
+func (p *Plan) named() bool { return p.Twin != "" && p.Twin != NoTwin }
 
 func (p *Plan) checkTarget() error {
 	if p.Spec == "" {

@@ -187,6 +187,8 @@ func countedAlone(c *result.Capacity) (n int) {
 // replayText is what a replay on a twin explains of a search, or why nothing.
 func replayText(x *result.Replay, load func(float64) string) []string {
 	switch {
+	case x.Why != "" && x.Own:
+		return nil // nobody asked
 	case x.Why != "":
 		return []string{"nothing is explained by the twin of " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
 	case x.K == nil || x.Rho == nil:
@@ -200,8 +202,12 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 	if w := x.Without; w != nil {
 		without = fmt.Sprintf("without it %s, %s to %s", load(w.Estimate), say.Quantity(w.CI95[0]), load(w.CI95[1]))
 	}
-	return []string{fmt.Sprintf("the twin of %s, slowed k = %s, explains %s of how violations scatter over %s near the limit (ρ = %s)",
-		say.Plain(x.Twin), say.Quantity(*x.K), say.Percent(*x.Rho**x.Rho), say.Plural(x.Windows, "window"), say.Decimal(*x.Rho, 2)), without}
+	twin := "the twin of " + say.Plain(x.Twin)
+	if x.Own {
+		twin = "a twin, " + say.Plain(x.Twin) + " by its light loads"
+	}
+	return []string{fmt.Sprintf("%s, slowed k = %s, explains %s of how violations scatter over %s near the limit (ρ = %s)",
+		twin, say.Quantity(*x.K), say.Percent(*x.Rho**x.Rho), say.Plural(x.Windows, "window"), say.Decimal(*x.Rho, 2)), without}
 }
 
 // forecastText is what a search said that it would come to.

@@ -433,9 +433,10 @@ type Goal struct {
 	Alone     time.Duration // about how long one request takes on an idle target
 	Verify    float64       // the load to look at; 0: the highest is searched for
 	Seed      uint64
-	Twin      search.Twin // that the search is replayed on, nil for none
-	TwinSpec  string      // MODEL@GPU of it
-	Continued *Continued  // what it goes on with, nil for nothing
+	Twin      search.Twin   // that the search is replayed on, nil for none
+	TwinNamed func() string // MODEL@GPU of it, as far as it is known by now
+	TwinOwn   bool          // nobody named it: it is what the target tells, or the nearest at light loads
+	Continued *Continued    // what it goes on with, nil for nothing
 }
 
 // Find searches for the capacity of a session's target, or verifies a load. It
@@ -505,7 +506,8 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		r.Continued = x.as()
 	}
 	if x := found.Replayed; x != nil {
-		r.Replay = s.replayOf(x, what.TwinSpec)
+		r.Replay = s.replayOf(x, what.TwinNamed())
+		r.Replay.Own = what.TwinOwn
 	}
 	if found.More {
 		more, b := "; ", cfg

@@ -68,15 +68,15 @@ func JudgeBunching(times iter.Seq[int64], n int64, from, to int64, users int) (b
 	}
 	close(parts)
 	df := float64(parts - 1)
-	independent := cycleParts * chiSquaredQuantile(1-chanceBunch, df) / df
+	independent := cycleParts * ChiSquaredQuantile(1-chanceBunch, df) / df
 	b.CV = math.Sqrt(total.Squares()/df) / total.Mean()
 	b.Limit = math.Sqrt(max(bunchLimit, max(randomPhases, independent)/float64(users)))
 	return b, true
 }
 
-// chiSquaredQuantile is about the p-quantile of χ² with df degrees of freedom
+// ChiSquaredQuantile is about the p-quantile of χ² with df degrees of freedom
 // (Wilson and Hilferty, Proceedings of the National Academy of Sciences 17, 1931).
-func chiSquaredQuantile(p, df float64) float64 {
+func ChiSquaredQuantile(p, df float64) float64 {
 	c := 2 / (9 * df)
 	x := 1 - c + NormalQuantile(p)*math.Sqrt(c)
 	return df * x * x * x

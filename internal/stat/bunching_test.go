@@ -73,7 +73,7 @@ func TestJudgeBunching(t *testing.T) {
 
 func TestChiSquaredQuantile(t *testing.T) {
 	for _, c := range []struct{ p, df, want float64 }{{.95, 7, 14.07}, {.999, 23, 49.73}, {.999, 79, 123.6}} { // tables
-		if x := chiSquaredQuantile(c.p, c.df); math.Abs(x-c.want) > .01*c.want {
+		if x := ChiSquaredQuantile(c.p, c.df); math.Abs(x-c.want) > .01*c.want {
 			t.Errorf("χ²(%g, %g) = %.4g, want %.4g", c.p, c.df, x, c.want)
 		}
 	}

@@ -65,6 +65,15 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 	return told, nil
 }
 
+// Settings is what the server tells of its engine's settings, as it writes them: JSON, or
+// labels of a metric; "" where it tells none, as one without a socket.
+func (t *Target) Settings(ctx context.Context) string {
+	if t.Engine != nil {
+		return ""
+	}
+	return t.settingsPage(ctx, t.metricsPage(ctx))
+}
+
 // processStart is when the first of the processes began that a page of metrics tells of, as
 // it is written there, "" where it tells of none. The page may be cut off.
 func processStart(page string) (began string) {

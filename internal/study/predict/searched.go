@@ -1,9 +1,12 @@
 package predict
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -12,6 +15,7 @@ import (
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/slo"
+	"pitot/internal/stat"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 )
@@ -23,6 +27,11 @@ type Searched struct {
 	plan   *plan.Plan
 	probed func() []run.Probed
 
+	named     string               // the twin as the user named it
+	of        []*deploy.Deployment // that the target may be, where nobody named it
+	light     []LightLoad          // of the first steps
+	most      time.Duration        // that a twin which nobody named may take in all, 0 for any
+	took      time.Duration
 	schedules []*Schedule // of the steps that were read
 	served    []Asked     // requests that were answered, for their lengths
 	template  []int       // of them, tokens of the prompt beyond those planned
@@ -41,6 +50,27 @@ func NewSearched(spec string, p *plan.Plan, claims []slo.Claim, dir string, prob
 	if err != nil {
 		return nil, err
 	}
+	s, err := newSearched(p, claims, dir, probed)
+	if err != nil {
+		return nil, err
+	}
+	s.Deployment, s.named = d, spec
+	return s, nil
+}
+
+// NewSearchedNearest prepares it on the one of some deployments that serves the search's
+// light loads most as the target does: which that is is known when the twin is first asked.
+// Where it takes longer than most in all it fails, unless that is 0.
+func NewSearchedNearest(of []*deploy.Deployment, most time.Duration, p *plan.Plan, claims []slo.Claim, dir string, probed func() []run.Probed) (*Searched, error) {
+	s, err := newSearched(p, claims, dir, probed)
+	if err != nil {
+		return nil, err
+	}
+	s.of, s.most = of, most
+	return s, nil
+}
+
+func newSearched(p *plan.Plan, claims []slo.Claim, dir string, probed func() []run.Probed) (*Searched, error) {
 	for _, c := range claims {
 		for _, name := range c.On() {
 			if !slices.Contains(rehearsable, name) {
@@ -55,8 +85,95 @@ func NewSearched(spec string, p *plan.Plan, claims []slo.Claim, dir string, prob
 		return nil, say.Errorf("a replay does not hold requests back").WithHint("leave --twin or --max-in-flight out")
 	}
 	s := &Searched{dir: dir, plan: p, probed: probed}
-	s.Rehearsal = Rehearsal{Deployment: d, Claims: claims, Schedule: s.schedule, Law: s.law}
+	s.Rehearsal = Rehearsal{Claims: claims, Schedule: s.schedule, Law: s.law}
 	return s, nil
+}
+
+// Named is the twin that was asked, "" before it is known which.
+func (s *Searched) Named() string {
+	if s.named == "" && s.Deployment != nil {
+		return s.Deployment.Named()
+	}
+	return s.named
+}
+
+// Again implements [search.Twin].
+func (s *Searched) Again(ctx context.Context, steps []int, k float64) ([][]int, error) {
+	var counts [][]int
+	err := s.asked(ctx, func(ctx context.Context) (err error) {
+		counts, err = s.Rehearsal.Again(ctx, steps, k)
+		return err
+	})
+	return counts, err
+}
+
+// Long implements [search.Twin].
+func (s *Searched) Long(ctx context.Context, loads []float64, requests int) ([][][]float64, error) {
+	var times [][][]float64
+	err := s.asked(ctx, func(ctx context.Context) (err error) {
+		times, err = s.Rehearsal.Long(ctx, loads, requests)
+		return err
+	})
+	return times, err
+}
+
+// asked asks the twin something, once it is known which it is, as far as there is time for it.
+func (s *Searched) asked(ctx context.Context, do func(context.Context) error) error {
+	began, within := time.Now(), ctx
+	if s.most > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, s.most-s.took)
+		defer cancel()
+	}
+	err := s.choose(within)
+	if err == nil {
+		err = do(within)
+	}
+	if s.took += time.Since(began); err != nil && ctx.Err() == nil && within.Err() != nil {
+		return fmt.Errorf("a replay takes more than %s", s.most.Round(time.Second))
+	}
+	return err
+}
+
+// choose finds out which deployment the twin is of, where nobody named it.
+func (s *Searched) choose(ctx context.Context) (err error) {
+	if s.Deployment != nil {
+		return nil
+	}
+	if len(s.schedules) == 0 {
+		if err := s.read(); err != nil {
+			return err
+		}
+	}
+	s.Deployment, err = Nearest(ctx, s.of, s.lightest())
+	return err
+}
+
+// lightest are the light loads: the first, and those that followed it in which first tokens
+// took no more than a few times as long.
+func (s *Searched) lightest() (list []LightLoad) {
+	first := 0.
+	for _, l := range s.light {
+		var ttft []float64
+		for i := l.Schedule.From; i < l.Schedule.To; i++ {
+			if x := l.TTFT[i]; !math.IsNaN(x) {
+				ttft = append(ttft, x)
+			}
+		}
+		if len(ttft) == 0 {
+			continue
+		}
+		stat.SortFloat64(ttft)
+		middle := stat.Percentile(ttft, 0.5)
+		if len(list) > 0 && middle > lightUpTo*first {
+			continue
+		}
+		if len(list) == 0 {
+			first = middle
+		}
+		list = append(list, l)
+	}
+	return list
 }
 
 // schedule of a step, from the records.
@@ -110,6 +227,8 @@ func (s *Searched) scheduleOf(p run.Probed, rows []record.Row) (*Schedule, error
 	}
 	slices.SortStableFunc(rows, func(a, b record.Row) int { return int(min(1, max(-1, a.Due-b.Due))) })
 	x := &Schedule{From: -1}
+	lightly := len(s.light) < lightSteps
+	var l LightLoad
 	for i := range rows {
 		r := &rows[i]
 		q, ok := recorded(r, timing{sent: float64(r.Sent) / 1e9}, nil, p.T0, p.T1)
@@ -131,11 +250,17 @@ func (s *Searched) scheduleOf(p run.Probed, rows []record.Row) (*Schedule, error
 			x.To = len(x.Asked) + 1
 		}
 		x.Asked = append(x.Asked, a)
+		if one := Judged(r); lightly {
+			l.TTFT, l.TPOT = append(l.TTFT, one.Value(metric.TTFT)), append(l.TPOT, one.Value(metric.TPOT))
+		}
 		if r.Outcome == record.OK && r.CompletionTokens > 0 {
 			s.serve(r, a)
 		}
 	}
 	x.From = max(x.From, 0)
+	if l.Schedule = x; lightly && len(x.Asked) > 0 {
+		s.light = append(s.light, l)
+	}
 	return x, nil
 }
 

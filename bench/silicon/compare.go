@@ -41,7 +41,7 @@ func compare(systems string, all, chosen bool, only, set, errors string) error {
 	}
 	if all {
 		for _, b := range modelled {
-			fmt.Printf("%-50s c=%-3d %5d/%-5d TTFT %8.1f → %8.1f (%+.0f %%)  TPOT %7.2f → %7.2f (%+.0f %%)\n", b.system(), b.users, b.input, b.output, b.ttft, b.ttft*(1+b.ttftError), 100*b.ttftError, b.tpot, b.tpot*(1+b.tpotError), 100*b.tpotError)
+			fmt.Printf("%-50s %s c=%-3d %5d/%-5d TTFT %8.1f → %8.1f (%+.0f %%)  TPOT %7.2f → %7.2f (%+.0f %%)\n", b.system(), b.version, b.users, b.input, b.output, b.ttft, b.ttft*(1+b.ttftError), 100*b.ttftError, b.tpot, b.tpot*(1+b.tpotError), 100*b.tpotError)
 		}
 		table(modelled, "system", func(b *comparison) string { return b.system() })
 		by("lengths", func(b *comparison) string { return fmt.Sprintf("%5d/%d", b.input, b.output) })

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -43,11 +44,16 @@ const covered = 0.8
 // shrunk is how many systems all of a kind count beside a regime's own.
 const shrunk = 4
 
-// kin says that a load is of a regime's kind of model, on whatever accelerator. Systems
-// that plan their steps one after the other are an old version of vLLM with kernels of its
-// own: others tell of them, they do not tell of others.
+// tells says that a load tells something of a regime. Systems that plan their steps one
+// after the other are an old version of vLLM with kernels of its own: others tell of
+// them, they do not tell of others.
+func (b *comparison) tells(r *catalogue.Regime) bool {
+	return b.engine == "vllm" && (r.Serial || !b.serial()) && !strings.Contains(b.kind(), "unexplained")
+}
+
+// kin says that it is besides of a regime's kind of model, on whatever accelerator.
 func (b *comparison) kin(r *catalogue.Regime) bool {
-	return b.engine == "vllm" && (r.Serial || !b.serial()) && !strings.Contains(b.kind(), "unexplained") && r.Experts == (b.kind() == "MoE") && r.MXFP4 == strings.Contains(b.model, "gpt-oss")
+	return b.tells(r) && r.Experts == (b.kind() == "MoE") && r.MXFP4 == strings.Contains(b.model, "gpt-oss")
 }
 
 // of says that a load is of a regime.
@@ -55,36 +61,89 @@ func (b *comparison) of(r *catalogue.Regime) bool {
 	return b.kin(r) && r.Serial == b.serial() && slices.Contains(r.Accelerators, b.accelerator)
 }
 
-// limit is the error to expect of a regime, of the logarithm: that of the systems that
-// constants were chosen on but for the one left out, shrunk towards that of all of their
-// kind, for few systems tell little. 0 where none is left.
-func limit(list []comparison, r *catalogue.Regime, out string, each func(*comparison) float64) float64 {
-	own, all := map[string][]float64{}, map[string][]float64{}
-	for i := range list {
-		b := &list[i]
-		name := b.system()
-		if !b.kin(r) || name == out || held(name) {
-			continue
+// limit is the error to expect of a regime, of the logarithm, by those systems that
+// constants were chosen on that are known. Where there are enough of the
+// regime's own, it is theirs, shrunk towards that of all of their kind. Fewer cannot tell how
+// far off a further one may be, nor whether it is like others of their kind: it is then that of
+// all systems, or what their own loads are within where that is more. 0 where none is left.
+func limit(list []comparison, r *catalogue.Regime, known func(system string) bool, each func(*comparison) float64) float64 {
+	errors := func(wanted func(*comparison) bool) (systems [][]float64) {
+		of := map[string][]float64{}
+		for i := range list {
+			b := &list[i]
+			if name := b.system(); wanted(b) && known(name) && !held(name) {
+				of[name] = append(of[name], math.Abs(math.Log1p(each(b))))
+			}
 		}
-		e := math.Abs(math.Log1p(each(b)))
-		all[name] = append(all[name], e)
-		if b.of(r) {
-			own[name] = append(own[name], e)
-		}
-	}
-	errors := func(of map[string][]float64) (list [][]float64) {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
-			list = append(list, of[name])
+			systems = append(systems, of[name])
 		}
-		return list
+		return systems
 	}
+	own := errors(func(b *comparison) bool { return b.of(r) })
+	all := errors(func(b *comparison) bool { return b.tells(r) })
 	switch k := float64(len(own)); {
 	case len(all) == 0:
 		return 0
 	case k == 0:
-		return expected(errors(all), len(all))
+		return expected(all, len(all))
+	case k < catalogue.EnoughSystems:
+		return max(quantile(own, covered), expected(all, len(all)))
 	default: // which rests on those too that it is shrunk towards
-		return (k*expected(errors(own), len(own)+shrunk) + shrunk*expected(errors(all), len(all))) / (k + shrunk)
+		kin := errors(func(b *comparison) bool { return b.kin(r) })
+		return (k*expected(own, len(own)+shrunk) + shrunk*expected(kin, len(kin))) / (k + shrunk)
+	}
+}
+
+// few says on how many percent of the loads of a regime's other systems an error holds where
+// the systems that constants were chosen on are all known but for those of the regime, of
+// which each n are known in turn; ok is false where there are no others.
+func few(list []comparison, r *catalogue.Regime, n int, each func(*comparison) float64) (pct float64, ok bool) {
+	var names []string
+	for i := range list {
+		if b := &list[i]; b.of(r) && !held(b.system()) && !slices.Contains(names, b.system()) {
+			names = append(names, b.system())
+		}
+	}
+	slices.Sort(names)
+	shares, of := 0.0, 0.0
+	for known := range combinations(names, n) {
+		most := limit(list, r, func(s string) bool { return !slices.Contains(names, s) || slices.Contains(known, s) }, each)
+		others := map[string]*tally{}
+		for i := range list {
+			b := &list[i]
+			name := b.system()
+			if !b.of(r) || held(name) || slices.Contains(known, name) {
+				continue
+			}
+			if others[name] == nil {
+				others[name] = &tally{}
+			}
+			others[name].count(math.Abs(math.Log1p(each(b))) <= most)
+		}
+		for _, name := range slices.Sorted(maps.Keys(others)) {
+			shares, of = shares+100*float64(others[name].held)/float64(others[name].of), of+1
+		}
+	}
+	return shares / of, of > 0
+}
+
+// combinations are all choices of n names.
+func combinations(names []string, n int) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		var choose func(from int, chosen []string) bool
+		choose = func(from int, chosen []string) bool {
+			if len(chosen) == n {
+				return yield(chosen)
+			}
+			for i := from; i < len(names); i++ {
+				if !choose(i+1, append(slices.Clip(chosen), names[i])) {
+					return false
+				}
+			}
+			return true
+		}
+		choose(0, nil)
 	}
 }
 
@@ -130,10 +189,10 @@ func writeErrors(path string, list []comparison) error {
 			if left[key] == nil {
 				left[key], kept[key] = &tally{}, &tally{}
 			}
-			limitPct = math.Ceil(100 * math.Expm1(limit(list, &r, "", of)))
+			limitPct = math.Ceil(100 * math.Expm1(limit(list, &r, func(string) bool { return true }, of)))
 			without, alone := map[string]float64{}, map[string]*tally{}
 			for name := range systems {
-				without[name], alone[name] = limit(list, &r, name, of), &tally{}
+				without[name], alone[name] = limit(list, &r, func(s string) bool { return s != name }, of), &tally{}
 			}
 			var here tally
 			for i := range list {
@@ -162,6 +221,22 @@ func writeErrors(path string, list []comparison) error {
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		fmt.Printf("%s: each left out of it, an error holds on %.0f %% of the loads chosen on (of those of single systems %.0f to %.0f %%, %.0f in the mean of %d); on %.0f %% of the %d kept out\n",
 			key, left[key].pct(), slices.Min(each[key]), slices.Max(each[key]), average(each[key]), len(each[key]), kept[key].pct(), kept[key].of)
+	}
+	for _, latency := range []struct {
+		name string
+		of   func(*comparison) float64
+	}{{"TPOT", func(b *comparison) float64 { return b.tpotError }}, {"TTFT", func(b *comparison) float64 { return b.ttftError }}} {
+		for n := 2; n < catalogue.EnoughSystems; n++ {
+			var shares []float64
+			for _, r := range known {
+				if pct, ok := few(list, &r, n, latency.of); ok {
+					shares = append(shares, pct)
+				}
+			}
+			if len(shares) > 0 {
+				fmt.Printf("%s, of a group's systems chosen on %d known: an error holds on %.0f to %.0f %% of the loads of its others, by group; %.0f in the mean of %d\n", latency.name, n, slices.Min(shares), slices.Max(shares), average(shares), len(shares))
+			}
+		}
 	}
 	b, err := yaml.Marshal(known)
 	if err != nil {

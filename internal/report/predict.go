@@ -96,6 +96,9 @@ func errorToExpect(x *predict.Prediction) string {
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
 		near := fmt.Sprintf("An estimate: of another system four of five measurements should be within %.0f %% in TPOT and %.0f %% in TTFT, by %d public ones of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
+		if e.Wider() {
+			near += " and by those of all other kinds, for so few tell little"
+		}
 		if e.KeptOut == 0 {
 			return near + ", on all of which constants were chosen." + fit
 		}

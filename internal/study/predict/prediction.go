@@ -63,6 +63,9 @@ func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
 		KeptOut: r.Kept, TPOTHoldsPct: r.TPOTHolds, TTFTHoldsPct: r.TTFTHolds}
 }
 
+// Wider says that systems of all kinds were asked, as there are too few of the deployment's.
+func (e *ErrorToExpect) Wider() bool { return e.Systems < catalogue.EnoughSystems }
+
 // tail is what a draw of a length must lie beyond to be one in twenty at either
 // end.
 const tail = math.MaxUint64 / 20

@@ -26,6 +26,12 @@ type Regime struct {
 	TTFTHolds float64 `yaml:"ttft_holds_pct"`
 }
 
+// EnoughSystems is how many systems tell by themselves what a further one stays within four
+// times of five: of fewer that is beyond the furthest of them, the order statistic of place
+// ⌈0.8·(n+1)⌉ of n. The errors of a regime with fewer are those of systems of all kinds, or its own
+// where these are more.
+const EnoughSystems = 4
+
 //go:embed errors.yaml
 var errorFile []byte
 

@@ -164,13 +164,29 @@ func (d *Deployment) checkEvents() (err error) {
 		return say.Errorf("replica_events: %v", err).WithHint("for example replica_events=30s:die:2,60s:add:2,90s:drain:0")
 	}
 	for _, span := range fleet.Deserted(d.Routing.Changes, d.DataParallel) {
-		until := "on"
+		last := d.lastToGo(span[0])
+		if span[0] == 0 && span[1] == math.MaxInt64 {
+			return say.Errorf("replica_events: no engine takes a request at any time").WithHint(fmt.Sprintf("leave 0s:%s:%d out", last.What, last.Engine))
+		}
+		until, back := "on", ""
 		if span[1] < math.MaxInt64 {
 			until = "to " + time.Duration(span[1]).String()
+		} else {
+			back = fmt.Sprintf("; %v:add:%d in replica_events would bring one back", time.Duration(span[0]), last.Engine)
 		}
-		d.Notes = append(d.Notes, fmt.Sprintf("from %v %s no engine takes requests: all are refused with status 503", time.Duration(span[0]), until))
+		d.Notes = append(d.Notes, fmt.Sprintf("from %v %s no engine takes requests: all are refused with status 503%s", time.Duration(span[0]), until, back))
 	}
 	return nil
+}
+
+// lastToGo is the change by which the last engine goes at a time.
+func (d *Deployment) lastToGo(at int64) (last fleet.Change) {
+	for _, c := range d.Routing.Changes {
+		if c.At == at && c.What != fleet.Add {
+			last = c
+		}
+	}
+	return last
 }
 
 // Changes says in words which engines come and go and when none takes requests, and when

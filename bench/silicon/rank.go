@@ -167,7 +167,16 @@ func rank(systems string, chosen bool, only, set string) error {
 	all := pairs(groups)
 	fmt.Println("right of those told apart: by the twin (95 %, by system), and by the datasheet alone: bandwidth × GPUs, and that ÷ the bytes of a weight")
 	fmt.Println("ties: the twin's error bars overlap; then the same where only differences under 3 % are ties")
-	fmt.Printf("%-26s %-10s %7s %6s  %5s %5s  %-18s  %5s %5s  %-18s  %-16s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "twin", "right", "ties", "twin", "bandwidth × GPUs", "÷ bytes")
+	byDifference(all, "differ by", func(p *pair) float64 { return p.measured })
+	fmt.Println("\nthe same by what the twin says that they differ by, which is all that one has who chooses")
+	byDifference(all, "twin says", func(p *pair) float64 { return p.twin })
+	alike(groups)
+	return nil
+}
+
+// byDifference prints how many pairs are ordered right, in rows by a difference of theirs.
+func byDifference(all []pair, name string, of func(*pair) float64) {
+	fmt.Printf("%-26s %-10s %7s %6s  %5s %5s  %-18s  %5s %5s  %-18s  %-16s  %s\n", "systems", name, "systems", "places", "right", "ties", "twin", "right", "ties", "twin", "bandwidth × GPUs", "÷ bytes")
 	for _, part := range []struct {
 		name string
 		in   func(*pair) bool
@@ -185,7 +194,7 @@ func rank(systems string, chosen bool, only, set string) error {
 			var some []pair
 			count := map[string]bool{}
 			for i := range all {
-				if d := math.Abs(all[i].measured); part.in(&all[i]) && d >= size.from && d < size.to {
+				if d := math.Abs(of(&all[i])); part.in(&all[i]) && d >= size.from && d < size.to {
 					some = append(some, all[i])
 					count[all[i].a], count[all[i].b] = true, true
 				}
@@ -198,8 +207,6 @@ func rank(systems string, chosen bool, only, set string) error {
 			fmt.Printf("  %-16s  %s\n", shareOf(some, 0), shareOf(some, 1))
 		}
 	}
-	alike(groups)
-	return nil
 }
 
 // score counts pairs that are ordered as measured, and those that the twin does not tell

@@ -14,6 +14,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -188,16 +189,16 @@ func (b *bench) alike() {
 // what the clients cost where nothing waits for the server.
 func (b *bench) filled() {
 	fmt.Printf("%-8s %10s %14s %22s %8s\n", "workers", "chunks", "chunks/s", "chunks/s of processor", "ratio")
-	first := 0.0
-	eachFleet(func(n int) {
+	alone := 0.0
+	show := func(fleet string) {
 		began := time.Now()
-		m := ended(b.start(fmt.Sprint("full", n), "--concurrency", fmt.Sprint(*users), "--output", "500", "--fleet", fmt.Sprint(n)))
+		m := ended(b.start("full"+fleet, "--concurrency", fmt.Sprint(*users), "--output", "500", "--fleet", fleet))
 		speed := float64(m.chunks) / m.cpu.Seconds()
-		if first == 0 {
-			first = speed
-		}
-		fmt.Printf("%-8d %10d %14.0f %22.0f %8.2f\n", n, m.chunks, float64(m.chunks)/time.Since(began).Seconds(), speed, speed/first)
-	})
+		alone = cmp.Or(alone, speed)
+		fmt.Printf("%-8s %10d %14.0f %22.0f %8.2f\n", fleet, m.chunks, float64(m.chunks)/time.Since(began).Seconds(), speed, speed/alone)
+	}
+	show("none")
+	eachFleet(func(n int) { show(strconv.Itoa(n)) })
 }
 
 // stalled stops the coordinator in the middle of a load, as a machine does that is starved, and

@@ -49,6 +49,9 @@ const (
 	// leadTime is how far ahead a load begins, so that all workers know in time. One that
 	// does not is late with its first requests, and its lag says so.
 	leadTime = 500 * time.Millisecond
+	// lookEvery is how often a load is looked at, and a journal for what there is to send, where
+	// there is no news: each wakes a process, whose processor the load may need.
+	lookEvery = 100 * time.Millisecond
 	// startTime is how long workers have to say that they know.
 	startTime = 10 * time.Second
 )
@@ -567,7 +570,7 @@ func (c *Coordinator) askEach(ctx context.Context, members []*member, within tim
 // workers had recorded by then still comes home.
 func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
 	var failed error
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	looked, shown := 0, time.Time{}
 	done := ctx.Done()

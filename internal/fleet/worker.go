@@ -544,7 +544,7 @@ func (w *Worker) sendJournal(ctx context.Context) {
 		return
 	}
 	defer file.Close()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var at int64
 	sent := time.Now() // or there was nothing to send

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"pitot/internal/workload"
 )
@@ -29,16 +30,18 @@ const telling = "the year 1984 and 123456789 tokens,\n\n    for (int i = 0; i < 
 // holdTokenizer compares the tokenizer with what the server makes of a text, and keeps what came of
 // it. A server that tells neither its tokens nor its count leaves it open.
 func (t *Target) holdTokenizer(ctx context.Context) error {
-	ours, err := t.Tokenizer.Encoder().Append(nil, []byte(telling))
+	// Behind words that were never sent before: no prefix cache has any of it.
+	text := string(t.Options.Vocab.AppendText(nil, uint64(time.Now().UnixNano()), greetingWords, true)) + " " + telling
+	ours, err := t.Tokenizer.Encoder().Append(nil, []byte(text))
 	if err != nil || t.Kind == "mock" { // which has no model
 		return nil
 	}
 	told := t.Held != nil // its counts of two prompts, which was said
-	if theirs := t.tokensOf(ctx, telling); theirs != nil {
+	if theirs := t.tokensOf(ctx, text); theirs != nil {
 		t.Held = heldByIDs(ours, theirs, t.Tokenizer.Size())
 	} else if !told && t.Calibration.PerWord == 1 && t.Server["prompt_tokens"] != "" {
 		row := t.askWithRetries(ctx, workload.Request{
-			Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Text: telling}}}},
+			Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Text: text}}}},
 			Input:    workload.Unknown, Session: workload.Unknown, Exact: true,
 		}, 1)
 		if row.PromptTokens >= 0 {

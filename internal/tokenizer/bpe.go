@@ -78,8 +78,8 @@ func (c characterIDs) of(r rune) (id int32, ok bool) {
 }
 
 // mergeTable is a hash table of pairs of ids with open addressing: of all that
-// encoding does, looking up pairs takes the longest. Most of them are not in it, which a bit
-// for each hash tells from an eighth of a cache line's worth of memory.
+// encoding does, looking up pairs takes the longest. Most of them are not in it: a bit for each
+// hash tells so, in a thirty-second of the memory, which stays in the processor's cache.
 type mergeTable struct {
 	filter  []uint64 // a bit for each value of the first bits of a hash, 2 more than those of a place
 	entries []mergeEntry

@@ -388,7 +388,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 // replayOf is what a replay explains as run.json has it.
 func (s *Searcher) replayOf(x *search.Replayed, spec string) *result.Replay {
 	r := &result.Replay{Twin: spec, Why: x.Reason, Windows: x.Windows, Requests: x.Requests, Violations: x.Violations, Errors: x.Errors}
-	if v := &x.Alone; v.Reason == "" {
+	if v := &x.Alone; v.Reason == "" && v.Load > 0 {
 		r.Without = &result.Read{Estimate: v.Load, CI95: [2]float64{v.Lo, v.Hi}}
 	}
 	if x.Reason != "" {
@@ -505,7 +505,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	if x := what.Continued; x != nil {
 		r.Continued = x.as()
 	}
-	if x := found.Replayed; x != nil {
+	if x := found.Replayed; x != nil && what.TwinNamed() != "" { // else no twin was ever asked
 		r.Replay = s.replayOf(x, what.TwinNamed())
 		r.Replay.Own = what.TwinOwn
 	}

@@ -50,20 +50,17 @@ func (t *repeats) compare(raw []byte) {
 	}
 }
 
-// news gives what is new of a text.
-func (t *repeats) news(raw []byte) []byte {
+// news gives what is new of a text, which begins as the last one does for as many bytes at
+// least.
+func (t *repeats) news(raw []byte, same int) []byte {
 	if t.separate || len(raw) == 0 {
 		return raw
 	}
 	// What has come stays as it was; only its end may have been an unfinished
 	// character.
-	same, before := 0, t.last
-	if bytes.HasPrefix(raw, before) {
-		same = len(before)
-	} else {
-		for same < min(len(raw), len(before)) && raw[same] == before[same] {
-			same++
-		}
+	before := t.last
+	for same < min(len(raw), len(before)) && raw[same] == before[same] {
+		same++
 	}
 	t.last = append(before[:same], raw[same:]...)
 	return wholeEscape(raw, same)

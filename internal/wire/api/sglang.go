@@ -116,7 +116,7 @@ func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 	if in, ok := x.matches(data, x.known()); ok {
 		d.Usage = in.usage
 		x.begin(nil)
-		if ok = x.take(&x.reading, x.newsOf(in.text, in.items, d), in.text, true, d); !ok {
+		if ok = x.take(&x.reading, x.newsOf(in.text, in.known, in.items, d), in.text, true, d); !ok {
 			return errJSON
 		}
 		x.choose(d, 0, 0, 0)
@@ -173,7 +173,7 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	})
 	all := raw
 	if ok && stream && d.Fault == nil {
-		raw = x.newsOf(raw, ids, d)
+		raw = x.newsOf(raw, 0, ids, d)
 	}
 	ok = ok && x.take(&x.reading, raw, all, stream, d)
 	x.choose(d, 0, 0, 0)
@@ -183,8 +183,8 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 
 // newsOf gives what is new of an event's text. That texts repeat those before them shows
 // where the event has as many ids as tokens have come in all, or, without ids, in the
-// texts.
-func (x *sglangDecoder) newsOf(raw []byte, ids int32, d *Delta) []byte {
+// texts. same is how many bytes are known to be the last text's.
+func (x *sglangDecoder) newsOf(raw []byte, same int, ids int32, d *Delta) []byte {
 	done := d.Usage.Completion
 	switch {
 	case x.decided || len(x.last) == 0:
@@ -196,7 +196,7 @@ func (x *sglangDecoder) newsOf(raw []byte, ids int32, d *Delta) []byte {
 	if done > 0 {
 		x.tokens = done
 	}
-	return x.news(raw)
+	return x.news(raw, same)
 }
 
 // meta reads a field of meta_info.

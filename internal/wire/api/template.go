@@ -56,6 +56,7 @@ type template struct {
 // filling is what an event has in the holes of its template.
 type filling struct {
 	text  []byte // as it stands between its quotes
+	known int    // bytes of it that are the text that it may begin with, all of that or none
 	items int32  // of the list
 	usage Usage
 }
@@ -100,11 +101,10 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 		n := 0
 		switch h.of {
 		case aText:
-			same := 0
 			if len(known) > 0 && bytes.HasPrefix(data[i:], known) {
-				same = len(known)
+				in.known = len(known)
 			}
-			n = stringLength(data[i:], same)
+			n = stringLength(data[i:], in.known)
 			if n >= 0 {
 				in.text = data[i : i+n]
 			}

@@ -100,7 +100,7 @@ func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
 		x.begin(nil)
 		x.events++
 		x.compare(in.text)
-		if !x.take(&x.reading, x.news(in.text), in.text, true, d) {
+		if !x.take(&x.reading, x.news(in.text, in.known), in.text, true, d) {
 			return errJSON
 		}
 		x.choose(d, 0, 0, 0)
@@ -145,7 +145,7 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 	all := raw
 	if ok && stream {
 		x.compare(raw)
-		raw = x.news(raw)
+		raw = x.news(raw, 0)
 	}
 	ok = ok && x.take(&x.reading, raw, all, stream, d)
 	x.choose(d, 0, 0, 0)

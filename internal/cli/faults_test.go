@@ -166,6 +166,8 @@ func faults() []fault {
 	return []fault{
 		{name: "endless stream", serve: endless(eventHead, delta("y")),
 			exits: failed, class: record.ErrOversized, message: "over 32,?800 events", kept: manyKept, within: 10 * time.Second, memory: 300},
+		{name: "a stream without an end", serve: answering(eventHead, first),
+			exits: failed, class: record.ErrUnfinished, message: "without a finish reason or an end mark", within: 5 * time.Second},
 		{name: "many more tokens than asked for", serve: answering(eventHead, strings.Repeat(delta("y"), 40_000), finished1, doneMark),
 			exits: failed, class: record.ErrOversized, kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "20,000 choices", serve: answering(eventHead, manyChoices(), doneMark),
@@ -420,8 +422,8 @@ func TestFaultsAreCovered(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 43 {
-		t.Errorf("%s faults, not 43", strconv.Itoa(len(seen)))
+	if len(seen) != 44 {
+		t.Errorf("%s faults, not 44", strconv.Itoa(len(seen)))
 	}
 }
 

@@ -26,7 +26,7 @@ func (p *Plan) Check(v Verb) error {
 	default:
 		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
-	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions, p.checkFleet) {
+	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions, p.checkPromptIDs, p.checkFleet) {
 		if err := check(); err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (m *Mix) generates() (all, some bool) {
 func (a *Ask) OfClass(k int) Ask {
 	const stream = 0x636c6173736573
 	of := a.Mix.Classes[k].Ask
-	of.Body, of.Choices, of.NoStream, of.SeedSet = a.Body, a.Choices, a.NoStream, a.SeedSet
+	of.Body, of.Choices, of.NoStream, of.PromptIDs, of.SeedSet = a.Body, a.Choices, a.NoStream, a.PromptIDs, a.SeedSet
 	of.Batch, of.Query, of.Pooling = a.Batch, a.Query, a.Pooling
 	of.Seed = seed.At(a.Seed, stream, uint64(k)) >> 11 // as a seed that anyone could give
 	return of

@@ -88,6 +88,7 @@ type Ask struct {
 	Questions     question.Shares     // of the requests, whose answers are checked
 	Body          string              // JSON object
 	NoStream      bool
+	PromptIDs     bool // token ids in place of generated words
 	Seed          uint64
 	SeedSet       bool // it was asked for
 }

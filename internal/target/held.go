@@ -39,7 +39,7 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 	told := t.Held != nil // its counts of two prompts, which was said
 	if theirs := t.tokensOf(ctx, text); theirs != nil {
 		t.Held = heldByIDs(ours, theirs, t.Tokenizer.Size())
-	} else if !told && t.Calibration.PerWord == 1 && t.Server["prompt_tokens"] != "" {
+	} else if !told && !t.Options.IDs && t.Calibration.PerWord == 1 && t.Server["prompt_tokens"] != "" {
 		row := t.askWithRetries(ctx, workload.Request{
 			Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Text: text}}}},
 			Input:    workload.Unknown, Session: workload.Unknown, Exact: true,

@@ -357,6 +357,9 @@ func requestOfWords(n int, seed uint64) workload.Request {
 // overhead of the chat template, and tokens per word, which is 1 for every vocabulary
 // that the words were chosen for.
 func (t *Target) calibrate(ctx context.Context) error {
+	if t.Options.IDs {
+		return t.checkIDs(ctx)
+	}
 	if t.Tokenizer != nil {
 		if done, err := t.calibrateByTokenizer(ctx); done || err != nil {
 			return err
@@ -372,6 +375,25 @@ func (t *Target) calibrate(ctx context.Context) error {
 	}
 	t.Calibration = c
 	t.Server["prompt_tokens"] = fmt.Sprintf("%s + %s per word", say.Exact(c.Overhead), say.Exact(c.PerWord))
+	return nil
+}
+
+// checkIDs holds what the server counts for prompts of token ids against their number.
+func (t *Target) checkIDs(ctx context.Context) error {
+	had := len(t.Notes)
+	c, err := t.fitCalibration(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case isExact(c):
+		t.Calibration = c
+		t.Server["prompt_tokens"] = say.Exact(c.Overhead) + " + 1 per token id"
+	case c.PerWord != 0:
+		t.Notes = append(t.Notes, fmt.Sprintf("the server counts %s tokens for each of a prompt's token ids, and %s besides: lengths are those of the ids", say.Exact(c.PerWord), say.Exact(c.Overhead)))
+	default: // what is said of words is not so of ids
+		t.Notes = append(t.Notes[:had], "the server does not say how many tokens a prompt of token ids has")
+	}
 	return nil
 }
 

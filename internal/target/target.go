@@ -124,7 +124,7 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (*Target, error) {
 // its URL, whatever the kind: no other process serves it anew.
 func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: kind, Timeout: p.Timeout, Server: map[string]string{}}
-	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
+	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), IDs: p.PromptIDs}
 	t.choices = p.Choices
 	if p.Tokenizer != "" {
 		t.beside = p.Tokenizer
@@ -214,6 +214,9 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	m, ok := api.ByPath(route)
 	if !ok {
 		t.apiGuessed = route == ""
+		if t.Options.IDs {
+			return api.Completions{}, nil
+		}
 		return api.Default(), nil
 	}
 	return m.API, nil
@@ -224,6 +227,9 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 func (t *Target) useAPI(a api.API, route string) error {
 	if t.choices > 1 && a.Name() != "openai-chat" && a.Name() != "openai-completions" {
 		return say.Errorf("--n %d: a request of %s has one answer", t.choices, a.Name()).WithHint("ask by --api openai-chat or openai-completions, or leave --n out")
+	}
+	if t.Options.IDs && !api.TakesIDs(a) {
+		return say.Errorf("--prompt-ids: %s takes no prompt of token ids", a.Name()).WithHint("ask by --api openai-completions or sglang, or leave --prompt-ids out")
 	}
 	t.API, t.Route, t.fullRoute = a, route, route != ""
 	t.Options.Route = a.Routes()[0]

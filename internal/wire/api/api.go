@@ -136,6 +136,7 @@ type Options struct {
 	Route         string // that is asked, as the API lists it
 	Stream        bool
 	Vocab         *token.Vocabulary // of generated prompts
+	IDs           bool              // these are token ids in place of words
 	IgnoreEOS     bool              // the engine knows ignore_eos
 	MinTokens     bool              // the engine knows min_tokens
 	NoUsage       bool              // the server does not take stream_options

@@ -44,6 +44,27 @@ func appendPrompt(dst []byte, r *workload.Request, o Options) []byte {
 	return append(dst, '"')
 }
 
+// TakesIDs says whether an API takes a prompt of token ids.
+func TakesIDs(a API) bool { return a == API(Completions{}) || a == API(SGLang{}) }
+
+// appendIDs writes the prompt as token ids.
+func appendIDs(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	dst = append(dst, '[')
+	from := len(dst)
+	for _, m := range r.Messages {
+		for _, s := range m.Segments {
+			if s.Words == 0 {
+				return nil, errors.New("a prompt of token ids has no text")
+			}
+			if len(dst) > from {
+				dst = append(dst, ',')
+			}
+			dst = o.Vocab.AppendIDs(dst, s.Seed, s.Words)
+		}
+	}
+	return append(dst, ']'), nil
+}
+
 // concedeSampling leaves out what a server has refused of how tokens are chosen.
 func concedeSampling(low string, o *Options) string {
 	switch {

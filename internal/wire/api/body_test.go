@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -128,6 +129,46 @@ func TestBodyIsWhatWasMeant(t *testing.T) {
 			t.Fatalf("prompt %q, want %q (%v)", body.Prompt, want, err)
 		}
 	})
+}
+
+// A prompt of token ids has one for each generated word, the same for the same word; text
+// has none.
+func TestPromptIDs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		vocab := token.Universal()
+		o := Options{Model: "m", Vocab: vocab, MaxField: "max_tokens", IDs: true}
+		seeds, words := rapid.SliceOfN(rapid.Uint64(), 1, 3).Draw(t, "seeds"), rapid.IntRange(1, 300).Draw(t, "words")
+		ids := func(of ...uint64) []int {
+			t.Helper()
+			var segments []workload.Segment
+			for _, s := range of {
+				segments = append(segments, workload.Segment{Seed: s, Words: words})
+			}
+			r := workload.Request{Messages: user(segments...), Output: 1}
+			var prompt struct {
+				Prompt []int `json:"prompt"`
+				IDs    []int `json:"input_ids"`
+			}
+			for _, a := range []API{Completions{}, SGLang{}} {
+				if body, err := a.Body(nil, &r, o); err != nil || json.Unmarshal(body, &prompt) != nil {
+					t.Fatalf("%s %v", body, err)
+				}
+			}
+			if !slices.Equal(prompt.Prompt, prompt.IDs) || len(prompt.IDs) != words*len(of) || slices.Min(prompt.IDs) < 1000 || slices.Max(prompt.IDs) >= 4000 {
+				t.Fatalf("%v, %v", prompt.Prompt, prompt.IDs)
+			}
+			return prompt.IDs
+		}
+		if all := ids(seeds...); !slices.Equal(all[:words], ids(seeds[0])) {
+			t.Fatal("what prompts share is not the same")
+		}
+	})
+	o := Options{Model: "m", Vocab: token.Universal(), MaxField: "max_tokens", IDs: true}
+	for _, a := range []API{Completions{}, SGLang{}} {
+		if body, err := a.Body(nil, &workload.Request{Messages: user(workload.Segment{Text: "x"})}, o); err == nil {
+			t.Errorf("%s: text becomes %s", a.Name(), body)
+		}
+	}
 }
 
 func BenchmarkBody(b *testing.B) {

@@ -167,10 +167,16 @@ func (Chat) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 }
 
 // Body implements [API].
-func (Completions) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
-	return openaiBody(dst, o, r, func(dst []byte) []byte {
-		return appendPrompt(append(dst, `"prompt":`...), r, o)
+func (Completions) Body(dst []byte, r *workload.Request, o Options) (body []byte, err error) {
+	body, bad := openaiBody(dst, o, r, func(dst []byte) []byte {
+		dst = append(dst, `"prompt":`...)
+		if !o.IDs {
+			return appendPrompt(dst, r, o)
+		}
+		dst, err = appendIDs(dst, r, o)
+		return dst
 	})
+	return body, cmp.Or(err, bad)
 }
 
 // openaiBody writes what both APIs share. What the user or the workload adds

@@ -67,7 +67,14 @@ func (SGLang) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 		return nil, err
 	}
 	start := len(dst)
-	dst = appendPrompt(append(dst, `{"text":`...), r, o)
+	if o.IDs {
+		var err error
+		if dst, err = appendIDs(append(dst, `{"input_ids":`...), r, o); err != nil {
+			return nil, err
+		}
+	} else {
+		dst = appendPrompt(append(dst, `{"text":`...), r, o)
+	}
 	dst = append(dst, `,"sampling_params":{`...)
 	dst = o.appendLimit(dst, r, "max_new_tokens", `"ignore_eos":true`)
 	dst = append(dst, '}')

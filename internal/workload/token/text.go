@@ -3,6 +3,7 @@ package token
 import (
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"pitot/internal/workload/seed"
 )
@@ -41,6 +42,33 @@ func (v *Vocabulary) AppendText(dst []byte, start uint64, n int, first bool) []b
 				*(*[slot]byte)(dst[end : end+slot]) = v.words.text[i]
 				dst = dst[:end+int(v.words.length[i])]
 			}
+			x = rest
+		}
+	}
+	return dst
+}
+
+// Token ids that a prompt may be made of: those from lowestID on, so many. Below are what
+// vocabularies keep for themselves (the first thousand of Tekken's, BERT's unused), and all
+// that are in use have more.
+const (
+	lowestID = 1000
+	idCount  = 3000
+)
+
+// AppendIDs appends n token ids that depend on start alone, with commas between them: one for
+// each of the words that [Vocabulary.AppendText] would append, equal where these are.
+func (v *Vocabulary) AppendIDs(dst []byte, start uint64, n int) []byte {
+	r := seed.Rand(start)
+	size := uint64(v.words.len())
+	for begun := false; n > 0; n -= perDraw {
+		x := r.Uint64()
+		for range min(n, perDraw) {
+			i, rest := bits.Mul64(x, size)
+			if begun {
+				dst = append(dst, ',')
+			}
+			dst, begun = strconv.AppendUint(dst, lowestID+i%idCount, 10), true
 			x = rest
 		}
 	}

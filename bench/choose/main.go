@@ -4,6 +4,7 @@
 //
 //	go run ./bench/choose                 all contracts, a line each; what is in -file is not done again
 //	go run ./bench/choose -contracts 4    some of them
+//	go run ./bench/choose -presets        the processor time of a choice for each workload with a name
 //
 // Both ask the same twin: this is about what is drawn by chance and about two ways to find
 // a capacity, and not about how far the twin is from a machine (that is bench/silicon).
@@ -65,14 +66,15 @@ type outcome struct {
 func main() {
 	n := flag.Int("contracts", 40, "how many")
 	file := flag.String("file", filepath.Join(os.TempDir(), "pitot-choose.jsonl"), "results, which are gone on from")
+	each := flag.Bool("presets", false, "what a choice takes for each workload with a name, instead")
 	flag.Parse()
-	if err := run(*n, *file); err != nil {
+	if err := run(*n, *file, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "choose:", err)
 		os.Exit(1)
 	}
 }
 
-func run(n int, file string) error {
+func run(n int, file string, each bool) error {
 	dir, err := os.MkdirTemp("", "choose")
 	if err != nil {
 		return err
@@ -81,6 +83,9 @@ func run(n int, file string) error {
 	pitot := filepath.Join(dir, "pitot")
 	if out, err := exec.Command("go", "build", "-o", pitot, "./cmd/pitot").CombinedOutput(); err != nil {
 		return fmt.Errorf("build pitot: %w: %s", err, out)
+	}
+	if each {
+		return presets(pitot)
 	}
 	done, err := earlier(file)
 	if err != nil {

@@ -51,6 +51,13 @@ type Warmable interface {
 	Warm(j Job)
 }
 
+// Resumable is several engines with prefix caches.
+type Resumable interface {
+	// Resume puts what a conversation has said into the cache of one: that which a router
+	// sends it to.
+	Resume(j Job)
+}
+
 // Stats are an engine's state and its counts since the start.
 type Stats struct {
 	Running, Waiting int

@@ -66,5 +66,26 @@ func (r *race) bound(c *Candidate) float64 {
 	return min(compute, boundStep*read) / s.perArrival()
 }
 
+// guess is about what an engine carries: of conversations no more than its cache holds what is
+// said, for what was forgotten is computed again, and takes the place of what others said.
+func (r *race) guess(g *group) float64 {
+	const share = 0.3 // of the bound
+	s, d := r.schedule, g.list[0].Deployment
+	rate := share * g.bound
+	if s.talks == nil || s.fits(d, rate) {
+		return rate
+	}
+	for lo, hi := 0.0, rate; ; {
+		if rate = (lo + hi) / 2; hi-lo < 0.1*lo || hi < 1e-9 {
+			return rate
+		}
+		if s.fits(d, rate) {
+			lo = rate
+		} else {
+			hi = rate
+		}
+	}
+}
+
 // boundStep makes up for the numbers of requests that are left out.
 const boundStep = 1.15

@@ -44,6 +44,15 @@ type Candidate struct {
 	curve     curve
 	asked     int     // requests of each load of the curve, if it was looked at closely
 	spread    float64 // standard deviation of the logarithm of the capacity, by a second look; 0: none
+	took      float64 // of conversations: by how many times what was reckoned a request took at the last load; 0: none
+}
+
+// slower is by how many times what is reckoned requests of conversations take, as far as is known.
+func (c *Candidate) slower() float64 {
+	if c.took == 0 {
+		return 1
+	}
+	return c.took
 }
 
 // hardware is what candidates that differ in their settings alone have in common.

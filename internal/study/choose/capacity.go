@@ -197,14 +197,18 @@ func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rat
 	if x.joined != nil {
 		d = x.joined
 	}
-	return s.serve(ctx, d, claims, rate, s.warmUp(x, rate), e)
+	if s.talks == nil {
+		return s.serve(ctx, d, claims, rate, s.warmUp(x, rate), e)
+	}
+	y, err := s.hold(ctx, d, claims, rate, x.slower(), e)
+	if request, serves := s.request(d, rate); err == nil && serves && !y.Grows && y.within && y.took > 0 {
+		x.took = y.took / request
+	}
+	return y, err
 }
 
-// warmUp is how many requests, or conversations, come before those that are judged.
+// warmUp is how many requests come before those that are judged.
 func (s *schedule) warmUp(x *Candidate, rate float64) int {
-	if s.talks != nil {
-		return int(math.Ceil(rate * settling(s.full(x))))
-	}
 	return max(int(1.5*rate*s.full(x)), 20)
 }
 

@@ -258,8 +258,33 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 		return nil, err
 	}
 	r.likely()
+	r.preferPublished()
 	return r.choice, nil
 }
+
+// preferPublished proposes the published weights where they cost what quantised ones do and are
+// as sure to be enough.
+func (r *race) preferPublished() {
+	list := r.choice.Options
+	first := &list[0]
+	if r.wanted.Rate == 0 || !first.Quantised {
+		return
+	}
+	for i := range list {
+		o := &list[i]
+		if !o.Quantised && !o.NeverSure && (o.Whole != nil || first.Whole == nil) && r.total(o) <= r.total(first) && o.Enough >= min(first.Enough-asSure, allButSure) {
+			chosen := *o
+			copy(list[1:i+1], list[:i])
+			list[0] = chosen
+			return
+		}
+	}
+}
+
+const (
+	asSure     = 0.05 // by how much less likely to be enough an option may be, and is as sure
+	allButSure = 0.9  // or as likely as this
+)
 
 // claims are those of the objective, as far as the twin knows their metrics.
 func (w *Wanted) claims() ([]slo.Claim, error) {
@@ -357,7 +382,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		}
 		groups = groups[min(together, len(groups)):]
 		if err := r.lookAt(ctx, "all hardware", len(next), func(i int) (*Candidate, float64, *effort) {
-			return next[i].list[0], 0.3 * next[i].bound, &r.first
+			return next[i].list[0], r.guess(next[i]), &r.first
 		}); err != nil {
 			return err
 		}
@@ -515,7 +540,11 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 			}
 		}
 	}
-	for _, e := range []*effort{&r.close, &r.closer} {
+	looks := []*effort{&r.close, &r.closer}
+	if r.schedule.talks != nil { // whose tokens are many
+		looks = looks[:1]
+	}
+	for _, e := range looks {
 		if err := r.lookAt(ctx, "the best closely", len(finals), func(i int) (*Candidate, float64, *effort) { return finals[i], guess[finals[i]], e }); err != nil {
 			return err
 		}
@@ -855,8 +884,11 @@ func (r *race) likely() {
 				o.Enough += 1 / float64(draws)
 				each = max(each, r.wanted.Rate/float64(o.Engines))
 			}
-			// Among equal prices the one that has the most to spare.
+			// Among equal prices the published weights, and the one that has the most to spare.
 			p := r.price(o.candidate, each) * (1 - 1e-6*math.Atan(each*float64(r.engines(each))/max(r.wanted.Rate, 1e-9)))
+			if o.Quantised {
+				p *= 1 + 2e-6
+			}
 			if p < least {
 				best, least = i, p
 			}

@@ -89,6 +89,20 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// Where the published weights cost what quantised ones do, and are as sure, they are proposed.
+func TestPublishedWeightsFirst(t *testing.T) {
+	w := wanted(t, "p95 ttft<200ms", 20, "h100")
+	w.DTypes = nil
+	w.Settings = []Set{{"max_num_seqs", "128"}, {"max_num_batched_tokens", "2048"}}
+	x := choice(t, w)
+	if len(x.Options) != 2 || x.Options[0].DType != "bf16" || x.Options[0].PerHour != x.Options[1].PerHour {
+		t.Fatalf("%s first of %d", x.Options[0].Spec, len(x.Options))
+	}
+	if sum := x.Options[0].Cheapest; sum < 0.9 {
+		t.Errorf("the cheapest with a probability of %v, of two that cost the same and carry it", sum)
+	}
+}
+
 // A rate of conversations is of those that begin: an engine carries fewer of them the more
 // requests they have, and more than of single requests as long, for what was said is in its
 // cache.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
 )
 
@@ -176,12 +177,12 @@ spec:
     metadata:
       labels: {app: %[1]s}
     spec:
-      # nodeSelector: the label of your nodes with these GPUs
+      %[5]s
       containers:
         - name: %[3]s
           image: %[4]s:latest # take the version that you verify
           command:
-`, name, replicas, o.Engine, image)
+`, name, replicas, o.Engine, image, nodeSelector(&o.candidate.Offer.Accelerator))
 	for _, word := range o.Serve() {
 		fmt.Fprintf(&b, "            - %q\n", word)
 	}
@@ -274,6 +275,18 @@ spec:
             periodSeconds: 5
 ---
 `, name, o.routerPackage(), start)
+}
+
+// nodeSelector is a comment that says how nodes with an accelerator are told from others. Of NVIDIA's
+// its feature discovery labels them with what the driver calls the GPU
+// (https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md),
+// of which the catalogue has a part that does not change: so it is not put to work unseen.
+func nodeSelector(a *catalogue.Accelerator) string {
+	if !strings.EqualFold(a.Vendor, "nvidia") || len(a.Device) == 0 {
+		return "# nodeSelector: the label of your nodes with these GPUs"
+	}
+	device := strings.TrimPrefix(a.Device[0], "NVIDIA ")
+	return "# nodeSelector: {nvidia.com/gpu.product: NVIDIA-" + strings.ReplaceAll(device, " ", "-") + "} # or as yours are called: kubectl get nodes -L nvidia.com/gpu.product"
 }
 
 // resourceOf is what Kubernetes calls an accelerator of a maker.

@@ -23,6 +23,9 @@ type conversations struct {
 	src    workload.Sessions
 	turns  float64 // requests of one, on average
 	pauses float64 // seconds of one in which nothing is asked: a user reads, a tool runs
+
+	most, mostPauses float64 // the same of the longest that were seen
+	endless          bool    // there are as many as are asked for
 }
 
 // Bounds of what is drawn of conversations.
@@ -30,7 +33,9 @@ const (
 	leastTalks  = 15  // conversations of a window, at least
 	mostWalked  = 400 // that are looked at before any is simulated
 	settled     = 1.2 // times as long as a conversation lasts, before a window: about as many end then as begin
+	resettled   = 0.3 // the same where as many are under way from the beginning
 	usualTokens = 200 // of an answer: of longer ones fewer are asked for, for it is tokens that take time
+	oneSpan     = 400 // requests of a look whose window is as long as a conversation, at least: how many are under way changes no sooner
 )
 
 // converse draws conversations, and finds what they are like. Those who call it close what
@@ -45,12 +50,13 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 		done()
 		return newlyDrawn(ask, law)
 	}
-	s = &schedule{law: law, seed: ask.Seed, talks: &conversations{src: of}}
+	s = &schedule{law: law, seed: ask.Seed, talks: &conversations{src: of, endless: ask.Generated() && ask.Mix == nil}}
 	shared := float64(ask.System + ask.Prefix + ask.SubAgents.System) // what others may have asked before
 	n := 0.0
 	talks := 0.0
 	for ; talks < mostWalked && n < drawn; talks++ {
 		named := map[int64]int{}
+		asks, pauses := 0.0, 0.0
 		for items := []int64{int64(talks)}; len(items) > 0; items = items[1:] {
 			q, err := of.At(items[0])
 			if err != nil {
@@ -62,6 +68,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 			}
 			a := predict.Asked{Output: int32(max(1, q.Output))}
 			n++
+			asks++
 			s.input += float64(max(1, q.Input))
 			s.output += float64(a.Output)
 			s.most = max(s.most, max(1, q.Input)+int(a.Output))
@@ -76,12 +83,14 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 			s.asked = append(s.asked, a)
 			for _, next := range of.Follow(items[0], true) {
 				join := max(next.Join, 1)
-				s.talks.pauses += next.After.Seconds() / float64(join)
+				pauses += next.After.Seconds() / float64(join)
 				if named[next.Item]++; named[next.Item] == join {
 					items = append(items, next.Item)
 				}
 			}
 		}
+		s.talks.pauses += pauses
+		s.talks.most, s.talks.mostPauses = max(s.talks.most, asks), max(s.talks.mostPauses, pauses)
 	}
 	return s.known(n, talks), done, nil
 }
@@ -116,24 +125,40 @@ func (s *schedule) lasts(request float64) float64 {
 	return s.talks.turns*request + s.talks.pauses
 }
 
-// hold puts a load of conversations to a deployment: those that begin at the rate, and of
+// hold puts a load of conversations to a deployment, whose requests take so many times as long as
+// is reckoned: those that begin at the rate, and of
 // their requests those are judged that are due in a window, which begins when as many
-// conversations end as begin. The load goes on until all of these are answered.
-func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, settled float64, e *effort) (*served, error) {
+// conversations end as begin. The load goes on until all of these are answered. What seems more
+// than is served begins with no conversation: the queue is to grow by itself.
+func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
+	var arrivals arrival.Process
 	arrivals, err := s.law.Process(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
 	}
-	from := int64(settled * 1e9)
-	window := int64(float64(e.count) / (rate * s.talks.turns) * 1e9)
+	request, serves := s.request(d, rate)
+	request *= slower
+	src, engine, settle := s.talks.src, briefly(d, s.seed), settled
+	if s.talks.endless && serves {
+		u, err := s.underWay(arrivals, rate, request)
+		if err != nil {
+			return nil, err
+		}
+		if err := u.remember(engine); err != nil {
+			return nil, err
+		}
+		src, arrivals, settle = u, u, resettled
+	}
+	from := int64(min(settle*s.lasts(request), (24*time.Hour).Seconds()) * 1e9)
+	window := int64(max(float64(e.count)/(rate*s.talks.turns), e.spans*s.lasts(request)) * 1e9)
 	ctx2, enough := context.WithCancel(ctx)
 	defer enough()
 	t := &tally{claims: claims, window: [2]int64{from, from + window}, begin: math.MaxInt64, left: make([]int, len(claims)), enough: enough}
 	for c := range claims {
-		t.left[c] = int(beyondDoubt*claims[c].Share*float64(e.count)) + 10
+		t.left[c] = int(beyondDoubt*claims[c].Share*rate*s.talks.turns*float64(window)/1e9) + 10
 	}
-	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(s.talks.src), Warmup: from, Window: window})
-	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: briefly(d, s.seed), Source: s.talks.src, Sink: t}))
+	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(src), Warmup: from, Window: window})
+	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: t}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -163,10 +188,4 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 type judged struct {
 	due, id int64
 	times   []float64
-}
-
-// settling is how long a load takes to settle, in seconds, where what comes by itself
-// lasts so long.
-func settling(lasts float64) float64 {
-	return min(settled*lasts, (24 * time.Hour).Seconds())
 }

@@ -91,6 +91,7 @@ func (s *schedule) sample(n int, stream uint64) []predict.Asked {
 // which the search ends.
 type effort struct {
 	count            int             // requests of a load
+	spans            float64         // of conversations: the window is so many times as long as one lasts, at least
 	requests, before []predict.Asked // nil of conversations
 	within           float64
 	close            bool    // it begins at what is known of the candidate
@@ -100,8 +101,9 @@ type effort struct {
 
 func (s *schedule) effort(n int, within float64) effort {
 	if s.talks != nil {
+		spans := math.Sqrt(float64(n) / oneSpan)
 		n = int(float64(n) * min(1, usualTokens/s.output))
-		return effort{count: max(n, int(math.Ceil(leastTalks*s.talks.turns))), within: within}
+		return effort{count: max(n, int(math.Ceil(leastTalks*s.talks.turns))), spans: spans, within: within}
 	}
 	n = int(float64(n) * min(1, math.Sqrt(manyTokens/s.output)))
 	e := s.asking(n, within)
@@ -124,8 +126,11 @@ func (s *schedule) closely(n int, within float64) effort {
 
 // light is how much is asked of an engine that has one request at a time.
 func (s *schedule) light(e *effort) *effort {
-	if s.talks != nil || e.count <= fewLight {
+	switch {
+	case e.count <= fewLight:
 		return e
+	case s.talks != nil:
+		return &effort{count: fewLight, within: e.within}
 	}
 	few := s.asking(fewLight, e.within)
 	return &few
@@ -152,6 +157,7 @@ type served struct {
 	// served, whatever the limits say of requests that were answered in time.
 	Grows bool `json:"queue_grows,omitempty"`
 
+	took   float64     // seconds of a request, mean
 	times  [][]float64 // of each claim and request of the window
 	within bool        // the limits, whether or not the queue grows
 }
@@ -171,12 +177,9 @@ func (s *served) worst() (claim int, times float64) {
 }
 
 // serve puts a load to a deployment in virtual time: so many requests of the schedule, the
-// first of which are a warm-up; of conversations, the time in which so many begin. It ends
+// first of which are a warm-up. It ends
 // early where a claim is violated beyond doubt.
 func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate float64, warm int, e *effort) (*served, error) {
-	if s.talks != nil {
-		return s.hold(ctx, d, claims, rate, float64(warm)/rate, e)
-	}
 	arrivals, err := s.law.Process(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
@@ -228,6 +231,9 @@ func (s *schedule) outcome(t *tally, rate float64) *served {
 	}
 	if t.tpots > 0 {
 		x.TPOT = t.tpot / t.tpots
+	}
+	if t.answered > 0 {
+		x.took = t.took / t.answered
 	}
 	if t.last > t.first && t.first > 0 {
 		x.Tokens = t.tokens / (float64(t.last-t.first) / 1e9)
@@ -284,6 +290,7 @@ type tally struct {
 	spans [][2]int64 // when each request was due and ended, ns, the warm-up's too
 
 	tpot, tpots, tokens float64 // s, requests, tokens
+	took, answered      float64 // s, requests
 	first, last         int64   // ns: the first is due, the last is done
 	begin, end          int64   // ns: the window, from the first request that is due in it to the last
 }
@@ -347,6 +354,8 @@ func (t *tally) add(r *record.Row) {
 	}
 	t.last = max(t.last, r.LastToken)
 	t.tokens += float64(r.CompletionTokens)
+	t.took += float64(r.LastToken-r.Due) / 1e9
+	t.answered++
 	of := measure.LatencyOf(r, &measure.Events{})
 	if x, state := of.TPOT(0); state == measure.Known {
 		t.tpot += x / 1e9

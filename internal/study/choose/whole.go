@@ -29,7 +29,7 @@ const (
 	eachJoined = 600  // requests for each of them
 	leastAsked = 4000 // requests in all
 	mostAsked  = 32_000
-	mostBefore = 100_000 // requests of conversations before those
+	mostBefore = 100_000 // requests of conversations
 
 	nearlyCheapest = 1.25 // times the first, and compared with it so
 	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
@@ -159,12 +159,22 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := r.joined(n)
-	warm := r.schedule.warmUp(c, r.wanted.Rate)
-	if warm > len(e.before) && r.schedule.talks == nil || float64(warm)*r.schedule.perArrival() > mostBefore {
-		return nil, nil
+	e, s, rate := r.joined(n), r.schedule, r.wanted.Rate
+	var x *served
+	if s.talks != nil {
+		request, _ := s.request(d, rate)
+		request *= c.slower()
+		if rate*(settled+e.spans)*s.lasts(request)*s.perArrival() > mostBefore {
+			return nil, nil
+		}
+		x, err = s.hold(ctx, d, r.claims, rate, c.slower(), e)
+	} else {
+		warm := s.warmUp(c, rate)
+		if warm > len(e.before) {
+			return nil, nil
+		}
+		x, err = s.serve(ctx, d, r.claims, rate, warm, e)
 	}
-	x, err := r.schedule.serve(ctx, d, r.claims, r.wanted.Rate, warm, e)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +196,7 @@ func (r *race) joined(n int) *effort {
 		many = min(drawn*n, 2*mostAsked)
 	}
 	e := r.schedule.closely(many, r.close.within)
+	e.spans = max(r.close.spans/float64(n), 1) // the more engines, the more conversations there are at once
 	return &e
 }
 

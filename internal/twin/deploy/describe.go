@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,4 +71,38 @@ func (d *Deployment) Residence(input, output, n int) time.Duration {
 	// While others run, their prompts share the steps.
 	seconds := prefill + float64(output)*(decode+prefill*float64(n-1)/float64(output+1))
 	return time.Duration(min(seconds, 1e9) * 1e9) // of what has an end at all
+}
+
+// Steady is about how long a request takes where so many come to an engine in a second, each
+// with so many tokens that are in the cache, so many that are not, and an answer: as many
+// are under way as come in that time, and their steps take in the prompts that come meanwhile.
+// serves is false where that is more than the engine computes, or has seats for.
+func (d *Deployment) Steady(rate float64, cached, input, output int) (took time.Duration, serves bool) {
+	input, output = max(input, 1), max(output, 1)
+	h := d.hardware()
+	step := func(n, prompt int) float64 {
+		b := &twin.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * int64(cached+input+output/2), Drafts: d.Settings.DraftsFor(n)}
+		if prompt > 0 {
+			b.Requests, b.Tokens, b.Logits = n+1, n+prompt, n+1
+			b.Prefills, b.PrefillContext = []twin.Chunk{{New: prompt, Context: cached}}, int64(cached)
+		}
+		return h.parts(b).Total()
+	}
+	chunk := min(input, d.Settings.MaxNumBatchedTokens)
+	const most = 0.95 // of the time that prompts may take
+	each, prompt := step(1, 0), 0.0
+	for range 100 {
+		under := rate * float64(output) * each
+		n := int(min(max(math.Round(under), 1), float64(d.Settings.MaxNumSeqs)))
+		alone := step(n, 0)
+		prompt = (step(n, chunk) - alone) * float64(input) / float64(chunk)
+		busy := rate * prompt
+		next := alone / (1 - min(busy, most))
+		serves = busy < most && under < float64(d.Settings.MaxNumSeqs)
+		if math.Abs(next/each-1) < 1e-3 {
+			break
+		}
+		each = (each + next) / 2
+	}
+	return time.Duration(min(each*float64(output)+prompt, 1e9) * 1e9), serves
 }

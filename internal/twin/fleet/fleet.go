@@ -249,6 +249,18 @@ func (f *Fleet) Warm(j twin.Job) {
 	}
 }
 
+// Resume implements [twin.Resumable].
+func (f *Fleet) Resume(j twin.Job) {
+	if len(f.open) == 0 {
+		return
+	}
+	i := f.router.route(f.now, &j)
+	f.router.ended(j.ID, i)
+	if w, ok := f.of[i].Model.(twin.Warmable); ok {
+		w.Warm(j)
+	}
+}
+
 // order is the fleet as a heap of engines by when they are to be stepped, then by their
 // numbers.
 type order Fleet

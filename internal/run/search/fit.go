@@ -53,7 +53,7 @@ const (
 // loads that happen to look good would draw more like them. There is one
 // exception: where the first leg's crossing lies beyond half the width, or its slope
 // asks for wider loads, the second leg is put anew, and another one where both gave no
-// answer. That, and fitting the staircases with the main loads, costs no coverage.
+// answer, or a wide one. That, and fitting the staircases with the main loads, costs no coverage.
 func (f *search) measure() bool {
 	width, many := f.width(f.centred), mainLoads
 	loads := f.spread(f.centred, width, many)
@@ -145,12 +145,13 @@ func (f *search) middle(width float64) float64 {
 }
 
 // anotherLeg says that more loads are to be fitted: while the interval is wide where they
-// cost little, and once where the budget is all that there is and two legs gave no estimate.
+// cost little; once where the budget is all that there is, and two legs gave no estimate or one so
+// wide that its lower limit is not looked at: what that look would have taken makes it narrower.
 func (f *search) anotherLeg(leg int, known bool) bool {
 	if f.cfg.Count {
 		return leg < legs+narrowings && !f.narrowEnough()
 	}
-	return leg == legs && !known
+	return leg == legs && (!known || f.rises() && f.cap.Lower < f.low())
 }
 
 // shuffled are loads in random order, against a target that drifts; where they are counted
@@ -238,24 +239,30 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 // mostDown is how many times as far down as up, in ln, an interval reaches at the most. Where
 // a few windows leave the slope open, the profile likelihood reaches down to where the least
 // slope would put the limit, three to six times as far as estimates lie too high. Chosen on the
-// designs' halves of `go run ./bench/stat -only bounds` and `-only replay`: with 10,000 requests
+// halves of `go run ./bench/stat -only bounds` and `-only width` that are chosen on: with 10,000 requests
 // intervals hold as often on each of 20 systems as without it (96.1 and 98.1 % of all), and are a
 // fifth narrower in the median; with 2 they hold less often on three.
 const mostDown = 2.5
 
-// reachingDown is an inverse whose interval reaches no further down than that. It says nothing
-// where less is known than that rests on: of windows so short that they show few bursts, of
-// conversations, and where light loads show violations too, so that they may hardly rise up to
-// the limit. The one-sided limit stays: it is where the long look begins.
+// reachingDown is an inverse whose interval reaches no further down than that. The one-sided
+// limit stays: it is where the long look begins.
 func (f *search) reachingDown(v stat.Inverse) stat.Inverse {
-	if v.Reason != "" || f.brief || f.cfg.Sessions != (Sessions{}) {
-		return v
+	if v.Reason == "" && f.rises() {
+		v.Lo = max(v.Lo, v.Load*math.Pow(v.Load/v.Hi, mostDown))
 	}
-	if light, share := f.floorBelow(f.lightUpTo()); float64(light.N) < 1/f.cfg.eps(light.Claim) || share >= suspectFloor {
-		return v
-	}
-	v.Lo = max(v.Lo, v.Load*math.Pow(v.Load/v.Hi, mostDown))
 	return v
+}
+
+// rises says that shares rise to the limit from next to nothing, and that windows show bursts:
+// not where light loads show violations too, so that they may hardly rise up to the limit, nor
+// where a bracket or short windows are all that there is, as with a budget of time, nor of
+// conversations. Where windows are counted single loads tell more.
+func (f *search) rises() bool {
+	if f.cfg.Count || f.brief || f.cfg.Budget.Seconds > 0 || f.cfg.Sessions != (Sessions{}) || !f.measured(Main) {
+		return false
+	}
+	light, share := f.floorBelow(f.lightUpTo())
+	return light.N > 0 && float64(light.N) >= 1/f.cfg.eps(light.Claim) && share < suspectFloor
 }
 
 // curveOf is that fit.

@@ -17,6 +17,9 @@ func TestReachingDown(t *testing.T) {
 	for name, c := range map[string]struct {
 		light    Step
 		brief    bool
+		counted  bool
+		bracket  bool
+		seconds  float64
 		sessions Sessions
 		reason   string
 		of       stat.Inverse
@@ -27,19 +30,50 @@ func TestReachingDown(t *testing.T) {
 		"a floor":                      {light: light(300, 1), of: wide},
 		"a floor that was not asked":   {light: light(90, 0), of: wide},
 		"short windows":                {light: light(300, 0), brief: true, of: wide},
+		"a budget of time":             {light: light(300, 0), seconds: 600, of: wide},
+		"a bracket alone":              {light: light(300, 0), bracket: true, of: wide},
+		"windows that are counted":     {light: light(300, 0), counted: true, of: wide},
 		"conversations":                {light: light(300, 0), sessions: Sessions{Turns: 3}, of: wide},
 		"no interval, for some reason": {light: light(300, 0), of: stat.Inverse{Load: 10, Reason: "few bursts"}},
 	} {
 		config := search80k()
-		config.Sessions = c.sessions
+		config.Sessions, config.Count, config.Budget.Seconds = c.sessions, c.counted, c.seconds
 		f := newSearch(t.Context(), config, nil)
-		f.hi, f.brief, f.cap.Trail = 20, c.brief, []Step{c.light}
+		main := Step{Probe: Probe{Load: 10, Stage: Main}, Seen: Seen{Load: 10, N: 300, Violations: []int{3}}}
+		if f.hi, f.brief, f.cap.Trail = 20, c.brief, []Step{c.light}; !c.bracket {
+			f.cap.Trail = append(f.cap.Trail, main)
+		}
 		got, want := f.reachingDown(c.of), c.of
 		if c.bounded {
 			want.Lo = 10 * math.Pow(10./12, mostDown)
 		}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// A third leg is measured where two gave no estimate, or one whose lower limit is not looked at.
+func TestAnotherLeg(t *testing.T) {
+	for name, c := range map[string]struct {
+		lower, leg   int
+		known, brief bool
+		want         bool
+	}{
+		"no estimate":            {leg: legs, want: true},
+		"a third leg gave none":  {leg: legs + 1},
+		"a wide one":             {leg: legs, lower: 3, known: true, want: true},
+		"still wide":             {leg: legs + 1, lower: 3, known: true},
+		"a narrow one":           {leg: legs, lower: 18, known: true},
+		"a wide one, of a brief": {leg: legs, lower: 3, known: true, brief: true},
+	} {
+		f := newSearch(t.Context(), search80k(), nil)
+		f.hi, f.brief, f.cap.Lower = 20, c.brief, float64(c.lower)
+		for _, s := range []Seen{{Load: 1, N: 300, Violations: []int{0}}, {Load: 20, N: 300, Violations: []int{60}}} {
+			f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: s.Load, Stage: Main}, Seen: s})
+		}
+		if got := f.anotherLeg(c.leg, c.known); got != c.want {
+			t.Errorf("%s: %v with half of where violations begin at %.3g", name, got, f.low())
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (c *someCrew) Gather(context.Context) error { return c.why }
 func TestMuster(t *testing.T) {
 	decode := func(args ...string) *plan.Plan {
 		t.Helper()
-		p, spec, err := plan.Decode(plan.VerbRun, append([]string{"http://10.255.255.1:8000"}, args...), nil)
+		p, spec, err := plan.Decode(plan.VerbRun, append([]string{"http://192.0.2.1:8000"}, args...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,6 +101,10 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 		}
 		return text
 	}
+	output := about(e.Output, " tokens")
+	if p.Pooling {
+		output = "none, as nothing is generated"
+	}
 	included := ", warm-up included"
 	if p.Exactly {
 		included = ""
@@ -110,7 +114,7 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 		"load      " + loadText(v, p),
 		"requests  " + about(e.Requests, included),
 		"input     " + about(e.Input, " tokens"),
-		"output    " + about(e.Output, " tokens"),
+		"output    " + output,
 		"time      " + timeText(&e, p.Kind() == plan.KindSim),
 	}
 	if v == plan.VerbFind && p.Verify.Load == 0 {

@@ -58,6 +58,9 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 	if err := p.Check(v.verb); err != nil {
 		return nil, nil, err
 	}
+	if err := run.SuitsName(&p); err != nil { // of which it depends what is expected
+		return nil, nil, err
+	}
 	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p)); err != nil {
 		return nil, nil, err
 	}

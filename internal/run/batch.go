@@ -13,9 +13,10 @@ import (
 
 // Requests of models that generate nothing: what of a plan they suit, and their texts.
 
-// suitsName holds a plan against the API that it names, or that its URL does, before
-// anything is asked; where it names none nothing is known yet.
-func suitsName(p *plan.Plan) error {
+// SuitsName holds a plan against the API that it names, or that its URL does, before
+// anything is asked, and notes in the plan whether its answers are generated; where it names none
+// nothing is known yet.
+func SuitsName(p *plan.Plan) error {
 	if a, ok := api.Named(p.API); ok {
 		return suits(p, a)
 	}

@@ -26,7 +26,7 @@ func Check(p *plan.Plan) error {
 	if err := target.Check(target.WantedBy(p)); err != nil {
 		return err
 	}
-	if err := suitsName(p); err != nil {
+	if err := SuitsName(p); err != nil {
 		return err
 	}
 	if err := plannedFiles(p); err != nil {

@@ -55,7 +55,7 @@ type Session struct {
 	runner   *Runner
 	plan     *plan.Plan
 	crew     Crew             // that carries out the present load, nil where this process does
-	mustered Crew             // that was started for a load that needed it, nil for none
+	mustered Crew             // that was started for a load that needed it and has lost no worker, nil for none
 	perUser  float64          // tokens a second, at the last load of users that was measured; 0 before
 	release  func()           // lets go of the directory, nil where it is not held
 	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
@@ -145,7 +145,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := plannedFiles(p); err != nil {
 		return nil, err
 	}
-	if err := suitsName(p); err != nil {
+	if err := SuitsName(p); err != nil {
 		return nil, err
 	}
 	src, err := fromFile(&p.Ask, nobody(), 0)

@@ -5,6 +5,7 @@ package fleet
 import (
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -236,10 +237,12 @@ func TestWorkerIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			point := &got.Points[0]
-			for i := range point.Checks {
-				if k := &point.Checks[i]; k.Name == test.check && (k.Status == result.Pass || k.Worker == nil || *k.Worker != 0) {
-					t.Errorf("%+v", k)
-				}
+			k := slices.IndexFunc(point.Checks, func(k result.Check) bool { return k.Name == test.check })
+			if k < 0 {
+				t.Fatalf("there is no check %s", test.check)
+			}
+			if k := &point.Checks[k]; k.Status == result.Pass || k.Worker == nil || *k.Worker != 0 {
+				t.Errorf("%+v", k)
 			}
 			for rank, w := range point.Workers {
 				if stepped := w.ClockSteps > 0; stepped != (rank == 0 && test.check == result.CheckClockSteps) || w.Lost != nil {

@@ -1,11 +1,21 @@
 package plan
 
-// MeanTokens are those of a request's prompt and answer, 0 for what is not known beforehand.
+// MeanTokens are those of a request: of its prompt and of all its answers, or of all its texts
+// where nothing is generated. 0 is what is not known beforehand.
 func (a *Ask) MeanTokens() (in, out float64) {
+	in, out = a.meanPair()
+	if a.Pooling {
+		return in * float64(a.Batch), 0
+	}
+	return in, out * float64(max(a.Choices, 1))
+}
+
+// meanPair are the tokens of one prompt, or text, and of one answer to it.
+func (a *Ask) meanPair() (in, out float64) {
 	if a.Mix != nil && a.Conversing() { // each class has turns of its own
 		for i := range a.Mix.Classes {
 			c := &a.Mix.Classes[i]
-			x, y := c.Ask.MeanTokens()
+			x, y := c.Ask.meanPair()
 			if x == 0 || y == 0 {
 				return 0, 0
 			}

@@ -253,6 +253,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		out.lost = &RecordsError{Err: lost, told: true}
 	}
 	for _, w := range c.Workers {
+		if w.Lost != nil {
+			s.mustered = nil // it takes part in no other load
+		}
 		if w.Lost != nil && lost == nil {
 			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Span(time.Duration(w.Lost.At).Round(100*time.Millisecond))))
 		}

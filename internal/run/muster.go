@@ -48,10 +48,14 @@ func AutoFleet(p *plan.Plan) bool {
 	return p.Workers == plan.AutoFleet && p.Kind() == plan.KindServer && !p.Respect && p.Verifying().None()
 }
 
-// ExpectedTokens is how many output tokens a second a load is to bring if all that is due is
-// served, 0 where that is not known. perUser is what one user had at another load of them,
-// 0 without one: what users have on an idle server tells nothing of many.
+// ExpectedTokens is how many output tokens a second a load is to bring in events of their own if
+// all that is due is served, 0 where that is not known or answers come whole. perUser is what one
+// user had at another load of them, 0 without one: what users have on an idle server tells nothing
+// of many.
 func ExpectedTokens(a *plan.Ask, l *plan.Load, perUser float64) float64 {
+	if a.NoStream || a.Pooling {
+		return 0
+	}
 	if l.Rate == 0 {
 		return perUser * float64(l.Concurrency)
 	}
@@ -72,14 +76,14 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 	return nil
 }
 
-// muster has workers carry a load out that nobody asked for.
+// muster has workers carry a load out that nobody asked for: those of the load before, where they
+// are as many and none was lost.
 func (s *Session) muster(ctx context.Context, workers int, tokens float64) error {
-	if s.mustered != nil && s.mustered.Size() >= workers {
-		s.crew = s.mustered
-		return s.crew.Gather(ctx)
+	crew, err := s.mustered, error(nil)
+	if crew == nil || crew.Size() < workers {
+		s.runner.showLine("note: " + MusterText(workers, tokens))
+		crew, err = s.runner.Muster(workers)
 	}
-	s.runner.showLine("note: " + MusterText(workers, tokens))
-	crew, err := s.runner.Muster(workers)
 	if err == nil {
 		err = crew.Gather(ctx)
 	}

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/marks"
+	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/target"
+	"pitot/internal/wire/api"
 )
 
 // One process sends what one core reads, whatever the machine has, and where there are no cores
@@ -39,15 +43,48 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// someCrew is a crew of so many, which comes unless there is a reason.
+// someCrew is a crew of so many, which comes unless there is a reason, and loses a worker or not.
 type someCrew struct {
 	Crew
-	n   int
-	why error
+	n    int
+	why  error
+	lost *marks.Lost
 }
 
 func (c *someCrew) Size() int                    { return c.n }
 func (c *someCrew) Gather(context.Context) error { return c.why }
+func (c *someCrew) Carry(context.Context, *Task, Sums) (*Carried, error) {
+	return &Carried{Workers: []marks.Worker{{Rank: 0, Lost: c.lost}, {Rank: 1}}}, nil
+}
+
+// Workers that nobody asked for go on from load to load, unless one was lost, however late: then
+// others come for the next load. Those that are not there any more leave it to one process.
+func TestMusterAnew(t *testing.T) {
+	mustered := 0
+	crew := new(someCrew)
+	p := plan.Default()
+	s := &Session{plan: &p, Target: &target.Target{Kind: plan.KindServer, API: api.Default()}, runner: &Runner{Muster: func(n int) (Crew, error) {
+		mustered++
+		crew = &someCrew{n: n}
+		return crew, nil
+	}}}
+	for i, test := range []struct {
+		lost     *marks.Lost
+		mustered int // by the end of the load
+	}{{nil, 1}, {&marks.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
+		if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != Crew(crew) {
+			t.Fatalf("load %d: %v, %v", i, s.crew, err)
+		}
+		crew.lost = test.lost
+		if _, err := s.byCrew(t.Context(), &p.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || mustered != test.mustered {
+			t.Errorf("load %d: mustered %d times, %v", i, mustered, err)
+		}
+	}
+	crew.why = errors.New("gone")
+	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != nil || s.mustered != nil || mustered != 2 {
+		t.Errorf("%v, %v, mustered %d times", s.crew, err, mustered)
+	}
+}
 
 // What a load is to bring is known of a rate and of generated answers, and of users once some
 // were measured. Loads that workers cannot divide stay with one process, and so does one whose
@@ -69,6 +106,21 @@ func TestMuster(t *testing.T) {
 	p = decode("--concurrency", "50", "--output", "200")
 	if x, y := ExpectedTokens(&p.Ask, &p.Load, 0), ExpectedTokens(&p.Ask, &p.Load, 40); x != 0 || y != 2000 {
 		t.Errorf("%v and %v tokens/s", x, y)
+	}
+	for args, want := range map[string]float64{
+		"": 12_800, "--n 4": 51_200, "--no-stream": 0, "--no-stream --n 4": 0, "--api sglang": 12_800,
+		"--api openai-embeddings --batch-size 8": 0, "--api rerank": 0,
+	} {
+		p := decode(append(strings.Fields(args), "--rate", "100")...)
+		if err := SuitsName(p); err != nil {
+			t.Fatal(err)
+		}
+		if x := ExpectedTokens(&p.Ask, &p.Load, 0); x != want {
+			t.Errorf("%q: %v tokens/s", args, x)
+		}
+		if x := ExpectedTokens(&p.Ask, &plan.Load{Concurrency: 2}, 40); (x == 0) != (want == 0) {
+			t.Errorf("%q: %v tokens/s of users", args, x)
+		}
 	}
 	for args, want := range map[string]bool{
 		"--rate 9999": true, "--rate 9999 --fleet auto": true, "--rate 9999 --fleet none": false, "--rate 9999 --fleet 4": false,

@@ -133,10 +133,6 @@ func (e Estimate) times(n int) Estimate {
 // price fills in the tokens and what all costs.
 func (p Parts) price(e Estimate) Estimate {
 	in, out := p.Ask.MeanTokens()
-	out *= float64(max(p.Ask.Choices, 1))
-	if p.Ask.Pooling {
-		in, out = in*float64(p.Ask.Batch), 0
-	}
 	e.Input, e.Output = e.Requests*in, e.Requests*out
 	e.Probes = p.Probes
 	price := p.Good.Price()

@@ -164,7 +164,7 @@ func (h *http2Conn) drop(id uint32) {
 	if !current {
 		return
 	}
-	if h.asked = nil; h.c.now != nil {
+	if h.passOver(); h.c.now != nil {
 		h.c.s.inbox.post(message{kind: abort, st: h.c.now})
 		<-h.c.now.done
 		h.c.now = nil
@@ -225,10 +225,18 @@ func (h *http2Conn) headers(f *http2.MetaHeadersFrame) http2.ErrCode {
 // refuse answers a request that is not read to its end. What still comes of it is passed
 // over.
 func (h *http2Conn) refuse(p dialect.Problem) {
-	h.asked = nil
+	h.passOver()
 	r := h.c.s.dialect.Refuse(p)
 	h.c.answer(&r, false, false)
 	h.c.busy.Store(false)
+}
+
+// passOver waits for no more of a request's body: the next request may be a long time in
+// coming. That lifts a shutdown's deadline too, which is of no matter: behind each frame it is
+// asked whether there is one.
+func (h *http2Conn) passOver() {
+	h.asked = nil
+	h.c.in.within(0)
 }
 
 // data takes a stretch of a request's body, and lets as much more come.
@@ -256,8 +264,7 @@ func (h *http2Conn) bodyEnds(ended bool) http2.ErrCode {
 	if !ended || req == nil {
 		return http2.ErrCodeNo
 	}
-	h.asked = nil
-	h.c.in.within(0)
+	h.passOver()
 	size := int64(h.c.body.Len())
 	if h.size >= 0 && h.size != size {
 		return http2.ErrCodeProtocol

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -150,5 +152,49 @@ func TestHTTP2Alone(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", r.addr); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// bounded is a connection that remembers until when its reads may take.
+type bounded struct {
+	net.Conn
+	until atomic.Pointer[time.Time]
+}
+
+func (c *bounded) SetReadDeadline(t time.Time) error {
+	c.until.Store(&t)
+	return c.Conn.SetReadDeadline(t)
+}
+
+// Who begins a request and takes it back may be idle as long as anybody.
+func TestHTTP2TakenBack(t *testing.T) {
+	r := start(t, fast, Config{HTTP2: true})
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	c := &bounded{Conn: theirs}
+	go r.ServeConn(c)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(ours, http2.ClientPreface)
+		fr := http2.NewFramer(ours, nil)
+		_ = fr.WriteSettings()
+		_ = fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x83, 0x86, 0x84}, EndHeaders: true})
+		_ = fr.WritePing(false, [8]byte{1})
+		_ = fr.WriteRSTStream(1, http2.ErrCodeCancel)
+		_ = fr.WritePing(false, [8]byte{2})
+	}()
+	for fr := http2.NewFramer(nil, ours); ; {
+		f, err := fr.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, ok := f.(*http2.PingFrame); ok && f.Data[0] == 2 {
+			break
+		}
+	}
+	<-sent
+	if until := c.until.Load(); !until.IsZero() {
+		t.Errorf("it is cut off at %v", until)
 	}
 }

@@ -2,11 +2,14 @@ package target
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -46,6 +49,49 @@ func TestHTTP2(t *testing.T) {
 	defer other.Close()
 	if row := other.askOnce(context.Background(), someWords(20), 3); row.Outcome != record.OK {
 		t.Errorf("%+v", row)
+	}
+}
+
+// A server that speaks both is asked by HTTP/1.1, though it closes a connection now and then.
+func TestHTTP2IsNoRefuge(t *testing.T) {
+	var left atomic.Int32 // how many of the next requests over HTTP/1.1 are not answered
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && left.Add(-1) >= 0 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	for name, c := range map[string]struct {
+		closes []int32 // from each question on
+		want   string
+	}{
+		"the first":     {[]int32{1, 0}, "HTTP/1.1 HTTP/1.1"},
+		"a later one":   {[]int32{0, 1, 0}, "HTTP/1.1 EOF HTTP/1.1"},
+		"all but one":   {[]int32{0, 9, 9}, "HTTP/1.1 EOF EOF"},
+		"the first two": {[]int32{2, 0}, "HTTP/2.0 HTTP/2.0"}, // as one that speaks nothing else
+	} {
+		target, err := Open(t.Context(), planned(t, s.URL, "--no-probe", "--rate", "1", "--model", "m"), func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range c.closes {
+			left.Store(n)
+			a, err := target.fetch(t.Context(), "GET", "/", nil)
+			if err != nil {
+				a.Body = []byte("EOF")
+			}
+			got = append(got, string(a.Body))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+		target.Close()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pitot/internal/clock"
@@ -65,6 +66,7 @@ type Target struct {
 	certificate  bool                                                          // a client certificate is used
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
+	http1        atomic.Bool                                                   // it has answered over HTTP/1.1
 	fullRoute    bool                                                          // the user gave the whole route
 	beside       string                                                        // the file of the tokenizer, beside which its chat template lies
 	choices      int                                                           // answers to each request

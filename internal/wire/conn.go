@@ -290,7 +290,8 @@ func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 		c.limited = false
 		c.deadline()
 	}
-	keep := err == nil && x.Reusable() && c.broken.Load() == nil
+	leaving := c.http2 != nil && c.http2.frames.leaving
+	keep := err == nil && x.Reusable() && !leaving && c.broken.Load() == nil
 	if !keep {
 		c.dead.Store(true)
 	}

@@ -28,6 +28,10 @@ type http2 struct {
 
 	writing sync.Mutex // held while frames are written
 
+	telling  sync.Mutex
+	untold   []byte // frames of [http2.tell] that wait to be written
+	flushing bool   // by a goroutine that writes them
+
 	mu      sync.Mutex // guards what the peer allows to be sent
 	changed sync.Cond
 	conn    int64 // bytes of DATA that may be sent: on the connection,
@@ -38,7 +42,7 @@ type http2 struct {
 	answered error // the request is, to its end
 	closed   error // why the connection has ended
 
-	id atomic.Uint32 // of the last request's stream, 0 before the first
+	id atomic.Uint32 // of the last request's stream, 0 before the first; changed under mu, with what is of the stream
 
 	frames http2Frames // of the reading goroutine
 }
@@ -49,6 +53,7 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 func newHTTP2(w io.Writer, scheme string) (*http2, error) {
 	h := &http2{w: w, scheme: scheme, conn: windowUsual, initial: windowUsual, most: frameMost}
 	h.changed.L = &h.mu
+	h.frames.grantAt = windowMost / 2
 	h.frames.fields = hpack.NewDecoder(tableUsual, nil)
 	h.frames.fields.SetMaxStringLength(maxHeader)
 	b := []byte(preface)
@@ -92,15 +97,23 @@ func (h *http2) request(request []byte) (o outgoing, err error) {
 	if err != nil {
 		return o, fmt.Errorf("write header fields: %w", err)
 	}
-	o = outgoing{body: body, id: h.id.Load() + 2}
-	if o.id == 2 {
-		o.id = 1 // a client's streams are odd
-	}
-	h.mu.Lock()
-	h.stream, h.answered = h.initial, nil
-	h.mu.Unlock()
+	o = outgoing{body: body, id: h.open()}
 	o.frames = headerFrames(block, o.id, len(body) == 0)
-	return o, h.fill(&o)
+	err = h.fill(&o)
+	return o, err
+}
+
+// open takes the next stream. What the server still says of the one before it is of no
+// matter from then on.
+func (h *http2) open() (id uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if id = h.id.Load() + 2; id == 2 {
+		id = 1 // a client's streams are odd
+	}
+	h.stream, h.answered = h.initial, nil
+	h.id.Store(id)
+	return id
 }
 
 // fill appends as much of the body to the frames as the server has room for.
@@ -122,7 +135,6 @@ func (h *http2) fill(o *outgoing) error {
 
 // send writes a request, and waits where the server has no room for it yet.
 func (h *http2) send(o outgoing) error {
-	h.id.Store(o.id)
 	for {
 		if err := h.write(o.frames); err != nil || len(o.body) == 0 {
 			return err
@@ -175,12 +187,15 @@ func (h *http2) take(size int, wait bool) (int, error) {
 // half open, so that the connection is of no further use.
 var errAnswered = errors.New("the answer came before the end of the request")
 
-// answerEnded says that nothing more of the request needs to be written.
-func (h *http2) answerEnded() {
+// answerEnded says that nothing more of the request on a stream needs to be written. An
+// earlier stream is passed over.
+func (h *http2) answerEnded(stream uint32) {
 	h.mu.Lock()
-	h.answered = errAnswered
-	h.mu.Unlock()
-	h.changed.Broadcast()
+	defer h.mu.Unlock()
+	if stream == h.id.Load() {
+		h.answered = errAnswered
+		h.changed.Broadcast()
+	}
 }
 
 // close says why the connection is of no further use.
@@ -192,23 +207,52 @@ func (h *http2) close(err error) {
 }
 
 // MayWantHTTP2 says whether a server that answered a request of HTTP/1.1 so, with a status
-// or an error, may speak HTTP/2 alone.
-func MayWantHTTP2(status int, err error) bool {
+// or an error, may speak HTTP/2 alone. passing says that it may as well be a failure of that
+// one connection.
+func MayWantHTTP2(status int, err error) (may, passing bool) {
 	const noProtocol = 120 // TLS alert no_application_protocol (RFC 7301 3.2)
 	var alert tls.AlertError
 	switch {
 	case err == nil:
-		return status == http.StatusUpgradeRequired || status == http.StatusHTTPVersionNotSupported
+		return status == http.StatusUpgradeRequired || status == http.StatusHTTPVersionNotSupported, false
 	case errors.As(err, &alert):
-		return alert == noProtocol
+		return alert == noProtocol, false
 	}
-	return errors.Is(err, errHTTP) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	passing = errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	return passing || errors.Is(err, errHTTP), passing
 }
 
-// tell writes a frame from a goroutine of its own, which may wait for the socket: the
-// reader may not.
-func (h *http2) tell(frame []byte) {
-	go func() { _ = h.write(frame) }() // the reader sees the same error
+// maxUntold bounds the bytes of acknowledgements that wait for a server to read them, about
+// 1,000 of them: it may ask for any number, and never read.
+const maxUntold = 16 << 10
+
+// tell writes frames from a goroutine, which may wait for the socket: the reader may not.
+func (h *http2) tell(frames []byte) error {
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	if len(h.untold)+len(frames) > maxUntold {
+		return badFrame("acknowledgements are asked for and not read")
+	}
+	h.untold = append(h.untold, frames...)
+	if !h.flushing {
+		h.flushing = true
+		go h.flush()
+	}
+	return nil
+}
+
+// flush writes what is to be told until there is no more of it.
+func (h *http2) flush() {
+	for {
+		h.telling.Lock()
+		b := h.untold
+		h.untold, h.flushing = nil, len(b) > 0
+		h.telling.Unlock()
+		if len(b) == 0 {
+			return
+		}
+		_ = h.write(b) // the reader sees the same error
+	}
 }
 
 // headerBlock takes a request as HTTP/1.1 has it apart: its head becomes a block of header

@@ -12,7 +12,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	xnet "golang.org/x/net/http2"
@@ -97,6 +99,9 @@ func overHTTP2(err error, reads ...read) (*Exchange, []record.Chunk) {
 	return x, sink.chunks
 }
 
+// behind marks what comes behind an answer: in a read of its own it meets an idle connection.
+const behind = "behind: "
+
 // What a server may send, and what it comes to.
 func http2Answers() map[string]struct {
 	sent *frames
@@ -133,6 +138,15 @@ func http2Answers() map[string]struct {
 	_ = f.WriteGoAway(1, xnet.ErrCodeNo, nil)
 	_, _ = f.Write(answerHTTP2(1, said...).Bytes()[len(newFrames().Bytes()):])
 	all["going away after"] = is{f, strings.TrimSuffix(all["plain"].want, " reusable")}
+	f = answerHTTP2(1, said...)
+	_ = f.WriteGoAway(1, xnet.ErrCodeNo, nil)
+	all[behind+"going away"] = is{f, all["going away after"].want}
+	f = answerHTTP2(1, said...)
+	_ = f.WriteGoAway(0, xnet.ErrCodeInternal, nil)
+	all[behind+"going away before"] = is{f, all["going away after"].want}
+	f = answerHTTP2(1, said...)
+	_ = f.WriteRawFrame(xnet.FramePing, 0, 0, []byte("ab"))
+	all[behind+"malformed"] = is{f, all["going away after"].want}
 	return all
 }
 
@@ -147,6 +161,9 @@ func TestHTTP2Answers(t *testing.T) {
 			bytewise = append(bytewise, read{string([]byte{b}), int64(i + 1), false})
 		}
 		y, split := overHTTP2(nil, bytewise...)
+		if strings.HasPrefix(name, behind) {
+			c.want += " reusable"
+		}
 		if got := digest(y, split); got != c.want {
 			t.Errorf("%s, byte by byte:\n got %s\nwant %s", name, got, c.want)
 		}
@@ -340,9 +357,6 @@ func TestHTTP2RequestIsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() { cut <- h.send(o) }()
-		for h.id.Load() == 0 {
-			time.Sleep(time.Millisecond)
-		}
 		end(h, &r)
 		if err := <-cut; err == nil {
 			t.Errorf("%s: no error", name)
@@ -388,7 +402,7 @@ func TestHTTP2Servers(t *testing.T) {
 		d := &Dialer{Endpoint: e, Stamps: true, Readers: stamp.NewReaders()}
 		t.Cleanup(d.Readers.Close)
 		ctx := context.Background()
-		if a, err := d.Fetch(ctx, "GET", "/", nil, nil, ""); !MayWantHTTP2(a.Status, err) {
+		if a, err := d.Fetch(ctx, "GET", "/", nil, nil, ""); !mayWantHTTP2(a.Status, err) {
 			t.Errorf("TLS %v: HTTP/1.1 is answered with %d, %v", secure, a.Status, err)
 		}
 		d.Endpoint.HTTP2 = true
@@ -421,7 +435,20 @@ func TestHTTP2Servers(t *testing.T) {
 func TestHTTP2Idle(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	go func() { _, _ = io.Copy(io.Discard, theirs) }()
+	acked := make(chan bool)
+	go func() {
+		defer close(acked)
+		_, _ = io.CopyN(io.Discard, theirs, int64(len(preface)))
+		for fr := xnet.NewFramer(nil, theirs); ; {
+			f, err := fr.ReadFrame()
+			if err != nil {
+				return
+			}
+			if f, ok := f.(*xnet.PingFrame); ok {
+				acked <- f.IsAck()
+			}
+		}
+	}()
 	h, err := newHTTP2(ours, "http")
 	if err != nil {
 		t.Fatal(err)
@@ -430,9 +457,10 @@ func TestHTTP2Idle(t *testing.T) {
 	c.Start(func(*Conn, *Exchange, bool) {})
 	f := newFrames()
 	_ = f.WritePing(false, [8]byte{})
-	_, _ = theirs.Write(f.Bytes())
-	if !c.Alive() {
-		t.Error("a ping ends an idle connection")
+	for i := range 2 { // the second is read once the first has been dealt with
+		if _, err := theirs.Write(f.Bytes()); err != nil || !<-acked || !c.Alive() {
+			t.Fatalf("ping %d ends an idle connection: %v", i, err)
+		}
 	}
 	f = &frames{}
 	f.Framer = xnet.NewFramer(&f.Buffer, nil)
@@ -440,5 +468,164 @@ func TestHTTP2Idle(t *testing.T) {
 	_, _ = theirs.Write(f.Bytes())
 	for c.Alive() {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+func mayWantHTTP2(status int, err error) bool {
+	may, _ := MayWantHTTP2(status, err)
+	return may
+}
+
+// written keeps what is written to it, once it is open.
+type written struct {
+	mu     sync.Mutex
+	open   chan struct{}
+	bytes  bytes.Buffer
+	writes int
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	<-w.open
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
+	return w.bytes.Write(p)
+}
+
+// said are the WINDOW_UPDATE frames and the acknowledged pings in what was written behind the
+// preface.
+func (w *written) said(t *testing.T) (grants []string, pings int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for fr := xnet.NewFramer(nil, bytes.NewReader(w.bytes.Bytes())); ; {
+		f, err := fr.ReadFrame()
+		if err == io.EOF {
+			return grants, pings
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f := f.(type) {
+		case *xnet.WindowUpdateFrame:
+			grants = append(grants, fmt.Sprintf("%d:%d", f.StreamID, f.Increment))
+		case *xnet.PingFrame:
+			pings++
+		}
+	}
+}
+
+// Each stream is granted what came on it, and one that has ended nothing.
+func TestHTTP2Grants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHTTP2(io.Discard, "http")
+		w := &written{open: make(chan struct{})}
+		close(w.open)
+		h.w, h.frames.grantAt = w, 100
+		request := AppendHead(nil, "GET", "h", "/", nil, 0)
+		begun := newFrames().Bytes()
+		for _, c := range []struct {
+			sizes []int // of the frames of an answer
+			want  string
+		}{
+			{[]int{60}, ""},
+			{[]int{60, 50}, "0:120"}, // 60 of them of the stream before
+			{[]int{40, 30, 30, 1}, "0:120"},
+			{[]int{150, 1}, "0:181 7:150"},
+		} {
+			o, err := h.request(request)
+			if err == nil {
+				err = h.send(o)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.bytes.Reset()
+			f := &frames{}
+			f.Framer = xnet.NewFramer(&f.Buffer, nil)
+			f.fields(o.id, false, false, ":status: 200")
+			for i, size := range c.sizes {
+				f.data(o.id, i == len(c.sizes)-1, strings.Repeat("x", size))
+			}
+			r := response{http2: h}
+			r.reset()
+			if _, err := h.feed(append(begun, f.Bytes()...), &r, func([]byte) error { return nil }); err != nil || r.state != ended {
+				t.Fatal(err, r.state)
+			}
+			begun = nil
+			synctest.Wait()
+			if got, _ := w.said(t); strings.Join(got, " ") != c.want {
+				t.Errorf("stream %d, %v: granted %v, want %s", o.id, c.sizes, got, c.want)
+			}
+		}
+	})
+}
+
+// What a server asks to have acknowledged waits in one place, with an end of it.
+func TestHTTP2Acknowledges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHTTP2(io.Discard, "http")
+		w := &written{open: make(chan struct{})}
+		h.w = w
+		f := newFrames()
+		for range 500 {
+			_ = f.WritePing(false, [8]byte{})
+		}
+		if _, err := h.feed(f.Bytes(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(w.open)
+		synctest.Wait()
+		if _, pings := w.said(t); pings != 500 || w.writes > 2 {
+			t.Errorf("%d pings acknowledged, in %d writes", pings, w.writes)
+		}
+		w.open = make(chan struct{})
+		var err error
+		n := 0
+		for ; err == nil && n < 10_000; n++ {
+			_, err = h.feed(f.Bytes()[len(newFrames().Bytes()):][:17], nil, nil)
+		}
+		if !errors.Is(err, errHTTP) || n < 500 || n > 2000 {
+			t.Errorf("after %d pings: %v", n, err)
+		}
+		close(w.open)
+	})
+}
+
+// What comes late of a stream is not taken for the next request's.
+func TestHTTP2LateFrames(t *testing.T) {
+	h, _ := newHTTP2(io.Discard, "http")
+	request := append(AppendHead(nil, "POST", "h", "/", nil, 2), "{}"...)
+	first, err := h.request(request)
+	if err == nil {
+		err = h.send(first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := h.request(request)
+	if err != nil || next.id == first.id {
+		t.Fatal(next.id, err)
+	}
+	room := h.stream
+	late := newFrames()
+	_ = late.WriteRSTStream(first.id, xnet.ErrCodeNo)
+	_ = late.WriteWindowUpdate(first.id, 1000)
+	if _, err := h.feed(late.Bytes(), nil, nil); err != nil || h.answered != nil || h.stream != room {
+		t.Errorf("%v, answered %v, room for %d, want %d", err, h.answered, h.stream, room)
+	}
+}
+
+// A question whose request cannot be made is not sent.
+func TestHTTP2NotAsked(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	h, _ := newHTTP2(io.Discard, "http")
+	h.w = ours // whoever writes to it waits
+	h.close(io.ErrUnexpectedEOF)
+	c := &Conn{conn: ours, raw: ours, src: newSource(ours), http2: h}
+	if _, _, err := new(Dialer).ask(context.Background(), c, "POST", "/", nil, []byte("{}"), "", maxFetch); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
 	}
 }

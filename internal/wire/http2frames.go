@@ -60,13 +60,18 @@ type http2Frames struct {
 	blockEnd bool   // the stream ends with it
 	open     bool   // the block goes on in the next frame
 
-	body  bool  // what came last is the end of a frame of the answer's body
-	got   int   // bytes of the last feed that are of the answer
-	owing int64 // bytes of DATA that came since the server was last told of room
+	body bool // what came last is the end of a frame of the answer's body
+	got  int  // bytes of the last feed that are of the answer
+
+	grantAt int64  // bytes of DATA after which the server is told that it may send as many more
+	owing   int64  // that came since it was last told so: on the connection,
+	owingOn int64  // and on the stream
+	counted uint32 // which stream that is
 }
 
 func (f *http2Frames) kind() byte         { return f.head[3] }
 func (f *http2Frames) has(flag byte) bool { return f.head[4]&flag != 0 }
+func (f *http2Frames) size() int          { return int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2]) }
 func (f *http2Frames) stream() uint32     { return binary.BigEndian.Uint32(f.head[5:]) & windowMost }
 func badFrame(what string, args ...any) error {
 	return fmt.Errorf("%w: HTTP/2 "+what, append([]any{errHTTP}, args...)...)
@@ -100,6 +105,9 @@ func (h *http2) feed(b []byte, r *response, body func([]byte) error) (used int, 
 		}
 		if err != nil {
 			h.close(err)
+			if r != nil && r.state == ended { // that it came in the same read takes nothing from the answer
+				r.close, err = true, nil
+			}
 			return n - len(b), err
 		}
 	}
@@ -117,7 +125,7 @@ func (h *http2) isOwn(r *response) bool {
 // frameBegins takes the head of a frame.
 func (h *http2) frameBegins() error {
 	f := &h.frames
-	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
+	f.left = f.size()
 	f.payload, f.padding = f.payload[:0], 0
 	f.unknown = f.kind() == frameData && f.has(flagPadded)
 	switch {
@@ -135,9 +143,6 @@ func (h *http2) frameBegins() error {
 		return badFrame("padding beyond its frame")
 	}
 	f.greeted = true
-	if f.kind() == frameData {
-		f.owing += int64(f.left)
-	}
 	return nil
 }
 
@@ -173,11 +178,11 @@ func (h *http2) frameEnds(r *response) error {
 	p := f.payload
 	switch f.kind() {
 	case frameData:
-		if f.owing > windowMost/2 {
-			h.grant(uint32(f.owing))
-			f.owing = 0
+		ends := f.has(flagEndStream)
+		if err := h.grant(h.isOwn(r) && !ends); err != nil {
+			return err
 		}
-		if f.has(flagEndStream) && h.isOwn(r) {
+		if ends && h.isOwn(r) {
 			return h.answerEnds(r)
 		}
 		return nil
@@ -205,9 +210,7 @@ func (h *http2) frameEnds(r *response) error {
 		if h.isOwn(r) {
 			return &resetError{"the stream", binary.BigEndian.Uint32(p)}
 		}
-		if f.stream() == h.id.Load() { // answered: what is left of the request is not wanted
-			h.answerEnded()
-		}
+		h.answerEnded(f.stream()) // what is left of the request is not wanted
 	case frameSettings:
 		return h.settings(p)
 	case framePing:
@@ -215,7 +218,7 @@ func (h *http2) frameEnds(r *response) error {
 			return badFrame("PING of %d bytes", len(p))
 		}
 		if !f.has(flagAck) {
-			h.tell(append(appendFrame(nil, framePing, flagAck, 0, len(p)), p...))
+			return h.tell(append(appendFrame(nil, framePing, flagAck, 0, len(p)), p...))
 		}
 	case frameWindow:
 		return h.window(p)
@@ -224,7 +227,11 @@ func (h *http2) frameEnds(r *response) error {
 			return badFrame("GOAWAY of %d bytes", len(p))
 		}
 		f.leaving = true
-		if last := binary.BigEndian.Uint32(p) & windowMost; r != nil && last < h.id.Load() {
+		if r == nil {
+			return nil
+		}
+		r.close = true
+		if last := binary.BigEndian.Uint32(p) & windowMost; last < h.id.Load() {
 			return &resetError{"the connection", binary.BigEndian.Uint32(p[4:])}
 		}
 	}
@@ -305,7 +312,7 @@ func (h *http2) answerEnds(r *response) error {
 	}
 	r.state = ended
 	r.close = r.close || h.frames.leaving
-	h.answerEnded()
+	h.answerEnded(h.frames.stream())
 	return nil
 }
 
@@ -336,8 +343,7 @@ func (h *http2) settings(p []byte) error {
 		}
 	}
 	h.changed.Broadcast()
-	h.tell(appendFrame(nil, frameSettings, flagAck, 0, 0))
-	return nil
+	return h.tell(appendFrame(nil, frameSettings, flagAck, 0, 0))
 }
 
 // window takes the news of room for what is sent.
@@ -363,12 +369,29 @@ func (h *http2) window(p []byte) error {
 	return nil
 }
 
-// grant tells the server that it may send so many bytes more, on the connection and on the
-// stream.
-func (h *http2) grant(bytes uint32) {
-	b := binary.BigEndian.AppendUint32(appendFrame(nil, frameWindow, 0, 0, 4), bytes)
-	b = binary.BigEndian.AppendUint32(appendFrame(b, frameWindow, 0, h.id.Load(), 4), bytes)
-	h.tell(b)
+// grant counts a frame of DATA, and tells the server from time to time that it may send as
+// much again: on the connection, and, if the frame's stream goes on, on that, each by what
+// came on it (RFC 9113 6.9.1: a window beyond 2^31-1 is an error).
+func (h *http2) grant(goesOn bool) error {
+	f := &h.frames
+	if f.counted != f.stream() {
+		f.counted, f.owingOn = f.stream(), 0
+	}
+	f.owing += int64(f.size())
+	f.owingOn += int64(f.size())
+	var b []byte
+	if f.owing > f.grantAt {
+		b = binary.BigEndian.AppendUint32(appendFrame(b, frameWindow, 0, 0, 4), uint32(f.owing))
+		f.owing = 0
+	}
+	if goesOn && f.owingOn > f.grantAt {
+		b = binary.BigEndian.AppendUint32(appendFrame(b, frameWindow, 0, f.counted, 4), uint32(f.owingOn))
+		f.owingOn = 0
+	}
+	if b == nil {
+		return nil
+	}
+	return h.tell(b)
 }
 
 // resetError says that the server ended a stream, or takes it no more.

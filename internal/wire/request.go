@@ -65,9 +65,15 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 	a = Answer{secret: secret}
 	req := append(AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body)), body...)
 	o, err := c.prepare(req)
-	if c.http2 != nil && len(o.body) > 0 { // what it waits for is read below
-		go c.writeRequest(o)
-	} else if err == nil {
+	switch {
+	case err != nil:
+	case c.http2 != nil && len(o.body) > 0: // what it waits for is read below
+		go func() {
+			if err := c.writeRequest(o); err != nil {
+				c.http2.close(err)
+			}
+		}()
+	default:
 		err = c.writeRequest(o)
 	}
 	if err != nil {
@@ -100,11 +106,12 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 		used := 0
 		if n > 0 {
 			var malformed error
-			if used, malformed = r.feed(buf[:n], feedBody); malformed != nil {
+			used, malformed = r.feed(buf[:n], feedBody)
+			a.Status = r.status
+			if malformed != nil {
 				return a, false, malformed
 			}
 		}
-		a.Status = r.status
 		if r.state == ended {
 			return a, err == nil && !r.close && used == n, nil
 		}

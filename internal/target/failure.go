@@ -105,7 +105,7 @@ func (t *Target) hint(class string) string {
 			switch name := keyHeader(t.API); {
 			case t.bearer:
 				return "is it a key for this server, and still good? it was sent as " + name + " and as Authorization"
-			case t.key != "" && !strings.EqualFold(name, authorization):
+			case (t.key != "" || t.userSetsHeader(name)) && !strings.EqualFold(name, authorization):
 				return "is it a key for this server, and still good? it was sent as " + name + "; a server that wants it as Authorization, as vLLM does, gets it by --header 'Authorization=Bearer …'"
 			}
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"

@@ -37,7 +37,7 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 		return nil
 	}
 	told := t.Held != nil // its counts of two prompts, which was said
-	if theirs := t.tokensOf(ctx, text); theirs != nil {
+	if theirs := t.tokensOf(ctx, text); len(theirs) > 0 {
 		t.Held = heldByIDs(ours, theirs, t.Tokenizer.Size())
 	} else if !told && !t.Options.IDs && t.Calibration.PerWord == 1 && t.Server["prompt_tokens"] != "" {
 		row := t.askWithRetries(ctx, workload.Request{
@@ -63,7 +63,7 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// heldByIDs compares ids. What the server puts around a text, its beginning and its end, is left
+// heldByIDs compares ids; theirs has at least one. What the server puts around a text, its beginning and its end, is left
 // aside.
 func heldByIDs(ours, theirs []uint32, size int) *Held {
 	const around = 2
@@ -86,7 +86,7 @@ func heldByIDs(ours, theirs []uint32, size int) *Held {
 	return h
 }
 
-// tokensOf asks the server for the tokens of a text, nil where it does not tell.
+// tokensOf asks the server for the tokens of a text, none where it does not tell.
 func (t *Target) tokensOf(ctx context.Context, text string) []uint32 {
 	// vLLM and SGLang, llama.cpp, TGI call it differently, and none minds what it does not know.
 	body, _ := json.Marshal(map[string]any{

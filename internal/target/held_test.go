@@ -53,7 +53,7 @@ func spelling(t *testing.T, more ...string) (path string, tok *tokenizer.Tokeniz
 // spelled is a server of a model with a tokenizer and the template "<s>", role, ": ", text, "\n".
 type spelled struct {
 	tok    *tokenizer.Tokenizer
-	tells  string // its tokens, as "vllm" or "tgi" do, "" for no route
+	tells  string // its tokens, as "vllm" or "tgi" do, "nothing" or "an empty list", "" for no route
 	counts bool   // in usage
 }
 
@@ -71,6 +71,10 @@ func (s *spelled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/tokenize" && s.tells == "vllm":
 		ids, _ := e.Append(nil, []byte(ask.Prompt))
 		_ = json.NewEncoder(w).Encode(map[string]any{"count": len(ids), "tokens": ids})
+	case r.URL.Path == "/tokenize" && s.tells == "nothing":
+		_, _ = io.WriteString(w, `{"count":0,"max_model_len":4096,"tokens":[]}`)
+	case r.URL.Path == "/tokenize" && s.tells == "an empty list":
+		_, _ = io.WriteString(w, `[]`)
 	case r.URL.Path == "/tokenize" && s.tells == "tgi":
 		ids, _ := e.Append(nil, []byte("<s>"+ask.Inputs))
 		var list []map[string]any
@@ -121,6 +125,8 @@ func TestHeldTokenizer(t *testing.T) {
 		"right, with <s>":    {spelled{tok, "tgi", true}, right, false, ""},
 		"right, by counts":   {spelled{tok, "", true}, right, false, ""},
 		"right, by ids only": {spelled{tok, "vllm", false}, right, false, ""},
+		"no ids, by counts":  {spelled{tok, "nothing", true}, right, false, ""},
+		"[], by counts":      {spelled{tok, "an empty list", true}, fewer, true, "of which the server counts"},
 		"other, by ids":      {spelled{tok, "vllm", true}, fewer, true, "others"},
 		"other, by counts":   {spelled{tok, "", true}, fewer, true, "of which the server counts"},
 		"ids beyond":         {spelled{ofServer, "vllm", true}, right, true, "and the file ends at"},
@@ -133,8 +139,10 @@ func TestHeldTokenizer(t *testing.T) {
 			}
 		})
 	}
-	if x := openSpelled(t, &spelled{tok, "", false}, right); x.Held != nil {
-		t.Errorf("a server that tells nothing: %+v", x.Held)
+	for _, tells := range []string{"", "nothing", "an empty list"} {
+		if x := openSpelled(t, &spelled{tok, tells, false}, right); x.Held != nil {
+			t.Errorf("a server that tells %q: %+v", tells, x.Held)
+		}
 	}
 }
 

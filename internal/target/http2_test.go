@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -139,6 +140,44 @@ func TestKeyAsBearer(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 		other.Close()
+	}
+}
+
+// A key of the environment stays here where the user fills the header that would carry it: no
+// refusal makes another header of it.
+func TestKeyStaysHere(t *testing.T) {
+	const key, gateway = "key-of-the-environment", "key-of-the-gateway"
+	for _, c := range []struct{ api, variable, header string }{
+		{"anthropic", "ANTHROPIC_API_KEY", "x-api-key"},
+		{"anthropic", "ANTHROPIC_API_KEY", "Authorization"},
+		{"gemini", "GEMINI_API_KEY", "X-Goog-Api-Key"},
+		{"openai-chat", "OPENAI_API_KEY", "authorization"},
+	} {
+		for _, status := range []int{401, 403} {
+			for _, open := range []bool{false, true} { // the list of models is
+				t.Setenv(c.variable, key)
+				var asked, leaked atomic.Int32
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if asked.Add(1); strings.Contains(fmt.Sprint(r.URL, r.Header), key) {
+						leaked.Add(1)
+					}
+					if open && r.URL.Path == "/v1/models" {
+						http.NotFound(w, r)
+						return
+					}
+					http.Error(w, "no", status)
+				}))
+				t.Cleanup(s.Close)
+				p := planned(t, s.URL, "--api", c.api, "--model", "m", "--header", c.header+"="+gateway, "--input", "8", "--output", "2")
+				x, err := Open(context.Background(), p, func(string) {})
+				if err == nil {
+					x.Close()
+				}
+				if err == nil || !strings.Contains(err.Error(), "the key from --header "+c.header+" with HTTP") || asked.Load() == 0 || leaked.Load() > 0 {
+					t.Errorf("%s, %s, %d, %v: %v; %d of %d requests had the key", c.api, c.header, status, open, err, leaked.Load(), asked.Load())
+				}
+			}
+		}
 	}
 }
 

@@ -19,9 +19,10 @@ import (
 // The API key and the other secrets that are sent to a target.
 
 // authorise reads the key, from the API's variable where the user names no other, and
-// takes the user's headers. The key is kept in memory only; secrets are other values
-// that must not be shown.
-func (t *Target) authorise(p *plan.Target, variable string, secrets []string) error {
+// takes the user's headers. The key is kept in memory only, and not at all where the user
+// fills the header that would carry it; secrets are other values that must not be shown.
+func (t *Target) authorise(p *plan.Target, a api.API, secrets []string) error {
+	variable := a.KeyVariable()
 	key, from := "", ""
 	switch {
 	case p.KeyFile != "":
@@ -57,7 +58,7 @@ func (t *Target) authorise(p *plan.Target, variable string, secrets []string) er
 	for _, value := range secrets {
 		t.addSecret(value)
 	}
-	if key != "" && !t.userSetsHeader("authorization") {
+	if key != "" && !t.userSetsHeader(authorization) && !t.userSetsHeader(keyHeader(a)) {
 		t.key = key
 		t.addSecret(key)
 		t.keySources = append(t.keySources, from)
@@ -66,16 +67,17 @@ func (t *Target) authorise(p *plan.Target, variable string, secrets []string) er
 }
 
 // keyAsBearer sends the key as Authorization from now on, where the API has another header
-// for it and the server has refused that; false where there is nothing to change. vLLM's
-// Messages and many gateways take no other.
+// for it and the server has refused that; false where there is nothing to change, or where what
+// the server refused was a header of the user's. vLLM's Messages and many gateways take no other.
 func (t *Target) keyAsBearer() bool {
 	host, _, _ := net.SplitHostPort(t.Dialer.Endpoint.Addr)
-	if _, makers := api.ByHost(host); makers || t.key == "" || t.bearer || strings.EqualFold(keyHeader(t.API), authorization) {
+	own := keyHeader(t.API)
+	if _, makers := api.ByHost(host); makers || t.key == "" || t.bearer || strings.EqualFold(own, authorization) || t.userSetsHeader(own) {
 		return false
 	}
 	t.bearer = true
 	t.setHeaders()
-	t.Notes = append(t.Notes, fmt.Sprintf("the key is sent as Authorization: the server refused it as %s", keyHeader(t.API)))
+	t.Notes = append(t.Notes, fmt.Sprintf("the key is sent as Authorization: the server refused it as %s", own))
 	return true
 }
 

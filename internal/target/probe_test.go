@@ -427,7 +427,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-openai")
 	for variable, want := range map[string]string{"": "sk-routed", "OPENAI_API_KEY": "sk-openai"} {
 		target := &Target{Kind: "http"}
-		if err := target.authorise(&plan.Target{KeyEnv: variable}, routed{}.KeyVariable(), nil); err != nil || target.key != want {
+		if err := target.authorise(&plan.Target{KeyEnv: variable}, routed{}, nil); err != nil || target.key != want {
 			t.Errorf("key of %q: %q, %v", variable, target.key, err)
 		}
 	}

@@ -167,7 +167,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	if err != nil {
 		return nil, err
 	}
-	if err := t.authorise(p.Target, a.KeyVariable(), p.Secrets()); err != nil {
+	if err := t.authorise(p.Target, a, p.Secrets()); err != nil {
 		return nil, err
 	}
 	if err := t.useAPI(a, route); err != nil {

@@ -75,19 +75,28 @@ func TestRefused(t *testing.T) {
 		"{{ (1] }}":                              `an unexpected "]"`,
 		"{{ strftime_now('%j') }}":               "the form of a date",
 		"{{ ? }}":                                "an unknown sign",
+		"{% for 1 in x %}{% endfor %}":           `"1" where a name should be`,
+		"{% if x '' %}{% endif %}":               `string "" where "%}" should be`,
+		"{% set %}":                              `"%}" where a name should be`,
+		"{{ x[] }}":                              "an item without a name",
+		"{{ " + strings.Repeat("n", 300) + " }}": "a name of 300 letters",
+		strings.Repeat("{{1}}", 1<<18):           "over 1 MiB long",
+		"{{ raise_exception('a\\nb' * 1000) }}":  "it refuses the conversation: a ba ba b",
 		"{# ":                                    "a comment has no end",
 		"{{ raise_exception('no tools') }}":      "it refuses the conversation: no tools",
 		"{{ " + strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300) + " }}": "nested",
 	} {
 		_, err := render(source)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %s", source, err, want)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+			t.Errorf("%.100s: %v, want %s", source, err, want)
 		}
 	}
 }
 
 // A template that would never end, or fill the memory, is given up.
 func TestGivesUp(t *testing.T) {
+	const many = "{% for i in range(999) %}"
+	const long, end = "{% set s = 'x' * 900000 %}{% set t = s ~ '' %}{% for i in range(99) %}", "{% endfor %}"
 	for _, source := range []string{
 		"{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
@@ -95,11 +104,34 @@ func TestGivesUp(t *testing.T) {
 		"{% set ns = namespace(x=['ab']) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
 		"{% set ns = namespace(x=[1]) %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
 		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+		// Long texts and lists cost as much as it takes to go over them.
+		"{% set s = 'x' * 4000000 %}{% for i in range(20) %}{{ s[0] }}{{ s[-1] }}{{ s | last }}{% endfor %}",
+		long + "{{ s[9:] }}" + end, long + "{{ s[::-1] | length }}" + end, long + "{% for c in s %}{% endfor %}" + end,
+		long + "{{ s | length }}" + end, long + "{{ s == t }}" + end, long + "{{ s < t }}" + end, long + "{{ 'y' in s }}" + end,
+		long + "{{ s.find('y') }}" + end, long + "{{ s.split('y') | length }}" + end, long + "{{ s.split('x') | length }}" + end,
+		long + "{{ (s | upper) is none }}" + end, long + "{{ s.strip('x') }}" + end, long + "{{ s.startswith(t) }}" + end,
+		long + "{{ s | int }}" + end, long + "{{ (s | tojson) is none }}" + end, long + "{{ {'x': 1}[s] is none }}" + end,
+		long + "{{ s.replace('y', '') is none }}" + end, long + "{{ ('{}' ~ s).format('') is none }}" + end,
+		long + "{% set b %}{{ s }}{% endset %}" + end, long + "{{ [s, s] | join is none }}" + end,
+		strings.Repeat("{% set x = range(131000) %}", 2),
+		"{% set x = range(9999) %}{% for i in range(99) %}{% set y = x + x %}{% endfor %}",
+		"{% set x = range(9999) %}{% for i in range(99) %}{{ x | reverse | length }}{% endfor %}",
+		"{% set x = range(9999) %}{% for i in range(99) %}{% set y = x[1:] %}{% endfor %}",
+		"{% set x = range(9999) %}{% for i in range(99) %}{{ x | map(attribute='y') | length }}{% endfor %}",
+		"{% set x = range(9999) %}{% for i in range(99) %}{{ x | selectattr('y') | length }}{% endfor %}",
+		many + "{% set x = [" + strings.Repeat("1,", 999) + "] %}" + end,
+		many + strings.Repeat("a{# #}", 999) + end, many + "{{ namespace(" + strings.Repeat("1,", 999) + ") is none }}" + end,
+		many + "{{ 0" + strings.Repeat(" or 0", 999) + " }}" + end, many + "{{ 1" + strings.Repeat(" if 1", 999) + " }}" + end,
+		many + "{{ ''" + strings.Repeat("[:]", 999) + " }}" + end, many + "{{ 1" + strings.Repeat("<=1", 999) + " }}" + end,
+		"{% for i in range(99999) %}{{ strftime_now('%Y%Y%Y%Y%Y%Y%Y%Y%Y') }}{% endfor %}",
 		"{{ 'ab' * 999999999 }}", "{{ 'a' * (2147483647 * 2147483647) }}", "{{ range(2147483647) | list }}",
 	} {
 		if _, err := render(source); err == nil || !strings.Contains(err.Error(), "too ") && !strings.Contains(err.Error(), "deep") {
-			t.Errorf("%s: %v", source, err)
+			t.Errorf("%.200s: %v", source, err)
 		}
+	}
+	if text, err := render("{{ 'aé🙂'[2] ~ 'aé🙂'[-2] ~ 'aé🙂'[1:] ~ ('aé🙂' | first) ~ ('aé🙂' | last) ~ 'aé'[2] ~ 'aé'[-3] ~ 'a,b,c'.split(',', 1)[1] }}"); err != nil || text != "🙂éé🙂a🙂b,c" {
+		t.Errorf("%q, %v", text, err)
 	}
 	if text, err := render("{{ 'abc'[2147483647 * 2147483647:] }}{{ 'abc'[::2147483647 * 2147483647 * 2] }}{{ 'abc'[::-1] }}"); err != nil || text != "acba" {
 		t.Errorf("%q, %v", text, err)

@@ -28,7 +28,7 @@ var functions = map[string]function{
 		}
 		return n
 	},
-	"range": func(_ *rendering, arguments []any, _ map[string]any, line int) any {
+	"range": func(r *rendering, arguments []any, _ map[string]any, line int) any {
 		at := [3]int64{0, 0, 1}
 		for i, a := range arguments {
 			n, ok := asNumber(a)
@@ -42,14 +42,14 @@ var functions = map[string]function{
 		}
 		var list []any
 		for i := at[0]; at[2] > 0 && i < at[1] || at[2] < 0 && i > at[1]; i += at[2] {
-			if list = append(list, i); len(list) > mostSteps {
-				refuse(line, "it takes too long")
-			}
+			r.work(line)
+			list = append(list, i)
 		}
 		return list
 	},
 	"strftime_now": func(r *rendering, arguments []any, _ map[string]any, line int) any {
 		layout := stringAt(arguments, 0, line)
+		r.read(line, len(layout))
 		var b strings.Builder
 		for i := 0; i < len(layout); i++ {
 			if layout[i] != '%' || i+1 == len(layout) {
@@ -57,6 +57,7 @@ var functions = map[string]function{
 				continue
 			}
 			i++
+			r.work(line)
 			form, ok := map[byte]string{'d': "02", 'm': "01", 'b': "Jan", 'B': "January", 'Y': "2006", 'y': "06", 'H': "15", 'M': "04", 'S': "05", 'A': "Monday", 'a': "Mon", '%': "%"}[layout[i]]
 			if !ok {
 				refuse(line, "the form of a date %s", layout)
@@ -81,8 +82,8 @@ func stringAt(arguments []any, at, line int) string {
 
 // filters take the value as their first argument.
 var filters = map[string]function{
-	"trim": func(_ *rendering, a []any, _ map[string]any, line int) any {
-		return stripped(written(a[0], line), a[1:], true, true, line)
+	"trim": func(r *rendering, a []any, _ map[string]any, line int) any {
+		return r.stripped(written(a[0], line), a[1:], true, true, line)
 	},
 	"length": lengthFilter, "count": lengthFilter,
 	"string": func(_ *rendering, a []any, _ map[string]any, line int) any { return written(a[0], line) },
@@ -94,35 +95,35 @@ var filters = map[string]function{
 		}
 		return r.inJSON(a[0], line)
 	},
-	"join": func(_ *rendering, a []any, _ map[string]any, line int) any {
+	"join": func(r *rendering, a []any, _ map[string]any, line int) any {
 		between := ""
 		if len(a) > 1 {
 			between = stringAt(a, 1, line)
 		}
-		var b strings.Builder
-		for i, x := range sequence(a[0], line) {
-			if i > 0 {
-				b.WriteString(between)
-			}
-			b.WriteString(written(x, line))
-			checkText(line, 1, b.Len())
+		list := r.sequence(a[0], line)
+		r.take(line, len(list))
+		parts := make([]string, len(list))
+		for i, x := range list {
+			parts[i] = written(x, line)
 		}
-		return b.String()
+		return r.joined(line, parts, between)
 	},
-	"first": func(_ *rendering, a []any, _ map[string]any, line int) any {
-		return member(sequence(a[0], line), int64(0), line)
+	"first": func(r *rendering, a []any, _ map[string]any, line int) any {
+		return r.end(a[0], 0, line)
 	},
-	"last": func(_ *rendering, a []any, _ map[string]any, line int) any {
-		return member(sequence(a[0], line), int64(-1), line)
+	"last": func(r *rendering, a []any, _ map[string]any, line int) any {
+		return r.end(a[0], -1, line)
 	},
-	"list": func(_ *rendering, a []any, _ map[string]any, line int) any { return sequence(a[0], line) },
-	"reverse": func(_ *rendering, a []any, _ map[string]any, line int) any {
-		list := slices.Clone(sequence(a[0], line))
+	"list": func(r *rendering, a []any, _ map[string]any, line int) any { return r.sequence(a[0], line) },
+	"reverse": func(r *rendering, a []any, _ map[string]any, line int) any {
+		list := slices.Clone(r.sequence(a[0], line))
+		r.take(line, len(list))
 		slices.Reverse(list)
 		return list
 	},
-	"int": func(_ *rendering, a []any, _ map[string]any, line int) any {
+	"int": func(r *rendering, a []any, _ map[string]any, line int) any {
 		if s, ok := a[0].(string); ok {
+			r.read(line, len(s))
 			n, _ := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 			return n
 		}
@@ -130,25 +131,26 @@ var filters = map[string]function{
 		return n
 	},
 	"default": defaultFilter, "d": defaultFilter,
-	"replace": func(_ *rendering, a []any, _ map[string]any, line int) any {
-		return replaced(line, written(a[0], line), stringAt(a, 1, line), stringAt(a, 2, line))
+	"replace": func(r *rendering, a []any, _ map[string]any, line int) any {
+		return r.replaced(line, written(a[0], line), stringAt(a, 1, line), stringAt(a, 2, line))
 	},
-	"items":      func(_ *rendering, a []any, _ map[string]any, line int) any { return itemsOf(a[0], line) },
+	"items":      func(r *rendering, a []any, _ map[string]any, line int) any { return r.itemsOf(a[0], line) },
 	"selectattr": selected(true), "rejectattr": selected(false),
-	"map": func(_ *rendering, a []any, named map[string]any, line int) any {
+	"map": func(r *rendering, a []any, named map[string]any, line int) any {
 		name, ok := named["attribute"].(string)
 		if !ok || len(a) > 1 {
 			refuse(line, "map of something else than an attribute")
 		}
 		var list []any
-		for _, x := range entries(a[0], line) {
-			list = append(list, member(x, name, line))
+		for _, x := range r.entries(a[0], line) {
+			r.work(line)
+			list = append(list, r.member(x, name, line))
 		}
 		return list
 	},
 }
 
-var lengthFilter function = func(_ *rendering, a []any, _ map[string]any, line int) any { return lengthOf(a[0], line) }
+var lengthFilter function = func(r *rendering, a []any, _ map[string]any, line int) any { return r.lengthOf(a[0], line) }
 
 var defaultFilter function = func(_ *rendering, a []any, named map[string]any, _ int) any {
 	var otherwise any = ""
@@ -167,7 +169,23 @@ var defaultFilter function = func(_ *rendering, a []any, named map[string]any, _
 
 // ofText is a filter of a text alone.
 func ofText(do func(string) string) function {
-	return func(_ *rendering, a []any, _ map[string]any, line int) any { return do(written(a[0], line)) }
+	return func(r *rendering, a []any, _ map[string]any, line int) any {
+		return r.changed(line, written(a[0], line), do)
+	}
+}
+
+// changed is a text as do makes another of it, of about the same length.
+func (r *rendering) changed(line int, s string, do func(string) string) string {
+	r.read(line, len(s))
+	return r.together(line, do(s))
+}
+
+// end is the first character or entry, or the last.
+func (r *rendering) end(of any, at int64, line int) any {
+	if _, is := of.(string); !is {
+		of = r.sequence(of, line)
+	}
+	return r.member(of, at, line)
 }
 
 func capitalised(s string) string {
@@ -178,11 +196,11 @@ func capitalised(s string) string {
 }
 
 // entries are those of a list, of none and the like none.
-func entries(v any, line int) []any {
+func (r *rendering) entries(v any, line int) []any {
 	if !truth(v) {
 		return nil
 	}
-	return sequence(v, line)
+	return r.sequence(v, line)
 }
 
 // selected keeps the entries of a list whose attribute is true, or passes a test, or those that do not.
@@ -190,8 +208,9 @@ func selected(keep bool) function {
 	return func(r *rendering, a []any, _ map[string]any, line int) any {
 		name := stringAt(a, 1, line)
 		var list []any
-		for _, x := range entries(a[0], line) {
-			v := member(x, name, line)
+		for _, x := range r.entries(a[0], line) {
+			r.work(line)
+			v := r.member(x, name, line)
 			passes := truth(v)
 			if len(a) > 2 {
 				passes = r.tested(stringAt(a, 2, line), v, a[3:], line)
@@ -256,7 +275,7 @@ func (r *rendering) tested(name string, v any, arguments []any, line int) bool {
 		n, ok := asNumber(v)
 		return ok && n&1 == numberOf(name == "odd")
 	case "divisibleby":
-		return calculated("%", v, argument(), line) == int64(0)
+		return r.calculated("%", v, argument(), line) == int64(0)
 	}
 	refuse(line, "the test %s", name)
 	return false
@@ -270,17 +289,18 @@ func method(of any, name string) any {
 		if !ok {
 			return nil
 		}
-		return function(func(_ *rendering, arguments []any, _ map[string]any, line int) any {
-			return do(of, arguments, line)
+		return function(func(r *rendering, arguments []any, _ map[string]any, line int) any {
+			return do(r, of, arguments, line)
 		})
 	case *dict:
 		switch name {
 		case "items":
-			return function(func(_ *rendering, _ []any, _ map[string]any, line int) any { return itemsOf(of, line) })
+			return function(func(r *rendering, _ []any, _ map[string]any, line int) any { return r.itemsOf(of, line) })
 		case "keys":
-			return function(func(_ *rendering, _ []any, _ map[string]any, line int) any { return sequence(of, line) })
+			return function(func(r *rendering, _ []any, _ map[string]any, line int) any { return r.sequence(of, line) })
 		case "values":
-			return function(func(_ *rendering, _ []any, _ map[string]any, _ int) any {
+			return function(func(r *rendering, _ []any, _ map[string]any, line int) any {
+				r.take(line, len(of.keys))
 				var list []any
 				for _, k := range of.keys {
 					list = append(list, of.values[k])
@@ -288,8 +308,10 @@ func method(of any, name string) any {
 				return list
 			})
 		case "get":
-			return function(func(_ *rendering, arguments []any, _ map[string]any, line int) any {
-				if v, ok := of.values[stringAt(arguments, 0, line)]; ok {
+			return function(func(r *rendering, arguments []any, _ map[string]any, line int) any {
+				key := stringAt(arguments, 0, line)
+				r.read(line, len(key))
+				if v, ok := of.values[key]; ok {
 					return v
 				}
 				if len(arguments) > 1 {
@@ -303,88 +325,108 @@ func method(of any, name string) any {
 }
 
 // methods are those of Python's strings.
-var methods = map[string]func(s string, arguments []any, line int) any{
-	"strip":      func(s string, a []any, line int) any { return stripped(s, a, true, true, line) },
-	"lstrip":     func(s string, a []any, line int) any { return stripped(s, a, true, false, line) },
-	"rstrip":     func(s string, a []any, line int) any { return stripped(s, a, false, true, line) },
-	"startswith": func(s string, a []any, line int) any { return affixed(s, a, strings.HasPrefix, line) },
-	"endswith":   func(s string, a []any, line int) any { return affixed(s, a, strings.HasSuffix, line) },
-	"upper":      func(s string, _ []any, _ int) any { return strings.ToUpper(s) },
-	"lower":      func(s string, _ []any, _ int) any { return strings.ToLower(s) },
-	"capitalize": func(s string, _ []any, _ int) any { return capitalised(s) },
-	"find":       func(s string, a []any, line int) any { return lengthBefore(s, strings.Index(s, stringAt(a, 0, line))) },
-	"rfind": func(s string, a []any, line int) any {
-		return lengthBefore(s, strings.LastIndex(s, stringAt(a, 0, line)))
+var methods = map[string]func(r *rendering, s string, arguments []any, line int) any{
+	"strip":      func(r *rendering, s string, a []any, line int) any { return r.stripped(s, a, true, true, line) },
+	"lstrip":     func(r *rendering, s string, a []any, line int) any { return r.stripped(s, a, true, false, line) },
+	"rstrip":     func(r *rendering, s string, a []any, line int) any { return r.stripped(s, a, false, true, line) },
+	"startswith": func(r *rendering, s string, a []any, line int) any { return r.affixed(s, a, strings.HasPrefix, line) },
+	"endswith":   func(r *rendering, s string, a []any, line int) any { return r.affixed(s, a, strings.HasSuffix, line) },
+	"upper":      func(r *rendering, s string, _ []any, line int) any { return r.changed(line, s, strings.ToUpper) },
+	"lower":      func(r *rendering, s string, _ []any, line int) any { return r.changed(line, s, strings.ToLower) },
+	"capitalize": func(r *rendering, s string, _ []any, line int) any { return r.changed(line, s, capitalised) },
+	"find": func(r *rendering, s string, a []any, line int) any {
+		return r.lengthBefore(s, strings.Index(s, stringAt(a, 0, line)), line)
 	},
-	"replace": func(s string, a []any, line int) any {
+	"rfind": func(r *rendering, s string, a []any, line int) any {
+		return r.lengthBefore(s, strings.LastIndex(s, stringAt(a, 0, line)), line)
+	},
+	"replace": func(r *rendering, s string, a []any, line int) any {
 		if len(a) > 2 {
 			refuse(line, "replace of so many")
 		}
-		return replaced(line, s, stringAt(a, 0, line), stringAt(a, 1, line))
+		return r.replaced(line, s, stringAt(a, 0, line), stringAt(a, 1, line))
 	},
-	"format": func(s string, a []any, line int) any {
+	"format": func(r *rendering, s string, a []any, line int) any {
+		r.read(line, len(s))
+		r.take(line, strings.Count(s, "{}"))
 		parts := strings.Split(s, "{}")
 		if len(parts) != len(a)+1 || strings.ContainsAny(strings.Join(parts, ""), "{}") {
 			refuse(line, "format with more than {}")
 		}
 		for i, x := range a {
-			parts[i] += written(x, line)
+			parts[i] = r.together(line, parts[i], written(x, line))
 		}
-		return together(line, parts...)
+		return r.together(line, parts...)
 	},
-	"split": func(s string, a []any, line int) any {
+	"split": func(r *rendering, s string, a []any, line int) any {
 		most := int64(-1)
 		if len(a) > 1 {
 			most, _ = asNumber(a[1])
 		}
-		var parts []string
-		switch {
-		case len(a) == 0 || a[0] == nil:
+		r.read(line, len(s))
+		var list []any
+		add := func(part string) {
+			r.work(line)
+			list = append(list, part)
+		}
+		if len(a) == 0 || a[0] == nil {
 			if most >= 0 {
 				refuse(line, "split at so many blanks")
 			}
-			parts = strings.FieldsFunc(s, blank)
-		case stringAt(a, 0, line) == "":
+			for part := range strings.FieldsFuncSeq(s, blank) {
+				add(part)
+			}
+			return list
+		}
+		separator := stringAt(a, 0, line)
+		if separator == "" {
 			refuse(line, "split at nothing")
-		case most >= 0:
-			parts = strings.SplitN(s, stringAt(a, 0, line), int(most)+1)
-		default:
-			parts = strings.Split(s, stringAt(a, 0, line))
 		}
-		list := make([]any, len(parts))
-		for i, p := range parts {
-			list[i] = p
+		for ; most != 0; most-- {
+			before, after, found := strings.Cut(s, separator)
+			if !found {
+				break
+			}
+			add(before)
+			s = after
 		}
+		add(s)
 		return list
 	},
 }
 
 // lengthBefore is a place in characters of one in bytes, -1 for none.
-func lengthBefore(s string, i int) any {
+func (r *rendering) lengthBefore(s string, i, line int) any {
+	r.read(line, len(s))
 	if i < 0 {
 		return int64(-1)
 	}
-	return lengthOf(s[:i], 0)
+	return r.lengthOf(s[:i], line)
 }
 
-func affixed(s string, arguments []any, has func(s, affix string) bool, line int) any {
+func (r *rendering) affixed(s string, arguments []any, has func(s, affix string) bool, line int) any {
+	one := func(affix any) bool {
+		text := stringAt([]any{affix}, 0, line)
+		r.read(line, bytesPerStep+len(text))
+		return has(s, text)
+	}
 	if len(arguments) == 1 {
 		if list, ok := arguments[0].([]any); ok {
-			return slices.ContainsFunc(list, func(x any) bool { return has(s, stringAt([]any{x}, 0, line)) })
+			return slices.ContainsFunc(list, one)
 		}
 	}
-	return has(s, stringAt(arguments, 0, line))
+	return one(stringAt(arguments, 0, line))
 }
 
 // blank is whitespace to Python.
 func blank(r rune) bool { return unicode.IsSpace(r) || 0x1C <= r && r <= 0x1F }
 
 // stripped leaves characters out at the ends: blanks, or those of the first argument.
-func stripped(s string, arguments []any, left, right bool, line int) string {
-	is := blank
+func (r *rendering) stripped(s string, arguments []any, left, right bool, line int) string {
+	is := func(c rune) bool { r.read(line, 1); return blank(c) }
 	if len(arguments) > 0 && arguments[0] != nil {
 		set := stringAt(arguments, 0, line)
-		is = func(r rune) bool { return strings.ContainsRune(set, r) }
+		is = func(c rune) bool { r.read(line, 1+len(set)); return strings.ContainsRune(set, c) }
 	}
 	if left {
 		s = strings.TrimLeftFunc(s, is)
@@ -395,11 +437,12 @@ func stripped(s string, arguments []any, left, right bool, line int) string {
 	return s
 }
 
-func itemsOf(v any, line int) []any {
+func (r *rendering) itemsOf(v any, line int) []any {
 	d, ok := v.(*dict)
 	if !ok {
 		refuse(line, "the items of %s", typeOf(v))
 	}
+	r.take(line, len(d.keys))
 	var list []any
 	for _, k := range d.keys {
 		list = append(list, []any{k, d.values[k]})
@@ -418,19 +461,19 @@ func (r *rendering) inJSON(v any, line int) string {
 	case int64:
 		return written(v, line)
 	case string:
-		return quotedJSON(v)
+		return r.changed(line, v, quotedJSON)
 	case []any:
 		parts := make([]string, len(v))
 		for i, x := range v {
 			parts[i] = r.inJSON(x, line)
 		}
-		return together(line, "[", strings.Join(parts, ", "), "]")
+		return r.together(line, "[", r.joined(line, parts, ", "), "]")
 	case *dict:
 		parts := make([]string, len(v.keys))
 		for i, k := range v.keys {
-			parts[i] = r.inJSON(k, line) + ": " + r.inJSON(v.values[k], line)
+			parts[i] = r.together(line, r.inJSON(k, line), ": ", r.inJSON(v.values[k], line))
 		}
-		return together(line, "{", strings.Join(parts, ", "), "}")
+		return r.together(line, "{", r.joined(line, parts, ", "), "}")
 	}
 	refuse(line, "%s as JSON", typeOf(v))
 	return ""

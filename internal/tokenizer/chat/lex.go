@@ -31,6 +31,17 @@ type token struct {
 	line int
 }
 
+// String is the token as messages name it.
+func (t token) String() string {
+	switch t.kind {
+	case endOfTemplate:
+		return "end of the template"
+	case quoted:
+		return "string " + strconv.Quote(t.text)
+	}
+	return strconv.Quote(t.text)
+}
+
 // lexer takes a template apart as Jinja does with trim_blocks and lstrip_blocks, as servers have
 // them: the line break behind a tag is no part of the text, nor is what indents a tag.
 type lexer struct {
@@ -41,8 +52,17 @@ type lexer struct {
 	tokens []token
 }
 
+// mostSource bounds a template, in bytes: the longest known ones have some tens of thousands.
+const mostSource = 1 << 20
+
+// longestName bounds a name in it: each use looks it up.
+const longestName = 200
+
 // lex gives the tokens of a template.
 func lex(source string) ([]token, error) {
+	if len(source) > mostSource {
+		return nil, fmt.Errorf("it is over %d MiB long", mostSource>>20)
+	}
 	source = strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(source), "\n")
 	x := &lexer{source: source, line: 1, begun: true}
 	for x.at < len(x.source) {
@@ -72,12 +92,7 @@ func (x *lexer) take(n int) string {
 // part reads text and the tag behind it.
 func (x *lexer) part() error {
 	rest := x.source[x.at:]
-	begin := len(rest)
-	for _, mark := range []string{"{{", "{%", "{#"} {
-		if i := strings.Index(rest, mark); i >= 0 {
-			begin = min(begin, i)
-		}
-	}
+	begin := tagBegin(rest)
 	plain := rest[:begin]
 	if begin == len(rest) {
 		x.add(text, x.take(begin))
@@ -116,6 +131,19 @@ func (x *lexer) part() error {
 	}
 	x.tokens = append(x.tokens, token{beginPrint, mark, x.line})
 	return x.inside("}}", endPrint)
+}
+
+// tagBegin is where the first tag of s begins, the length of s where there is none.
+func tagBegin(s string) int {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '{')
+		if i < 0 {
+			return len(s)
+		}
+		if at += i; at+1 < len(s) && strings.IndexByte("{%#", s[at+1]) >= 0 {
+			return at
+		}
+	}
 }
 
 // behind leaves out what follows a tag: all whitespace, or a line break.
@@ -165,6 +193,9 @@ func (x *lexer) inside(end string, k kind) error {
 			}
 			if n == 0 {
 				return fmt.Errorf("line %d: an unknown sign %q", x.line, firstOf(rest))
+			}
+			if n > longestName {
+				return fmt.Errorf("line %d: a name of %d letters", x.line, n)
 			}
 			x.add(name, x.take(n))
 		case '0' <= c && c <= '9':

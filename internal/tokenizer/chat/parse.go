@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"pitot/internal/say"
 )
 
 // parser makes nodes of tokens.
@@ -20,8 +23,12 @@ const deepest = 200
 // parsed or rendered, and caught at the ends.
 type refusal struct{ why string }
 
+// longestReason bounds what is told of a refusal, in characters: a template may put any text there.
+const longestReason = 200
+
 func refuse(line int, format string, args ...any) {
-	panic(refusal{fmt.Sprintf("line %d: ", line) + fmt.Sprintf(format, args...)})
+	why := say.Cut(say.Plain(fmt.Sprintf(format, args...)), longestReason)
+	panic(refusal{fmt.Sprintf("line %d: %s", line, why)})
 }
 
 func (p *parser) now() token { return p.tokens[p.at] }
@@ -49,7 +56,11 @@ func (p *parser) word(text string) bool     { return p.is(name, text) }
 func (p *parser) need(k kind, text string) token {
 	t := p.next()
 	if t.kind != k || text != "" && t.text != text {
-		refuse(t.line, "%q where %q should be", t.text, text)
+		wanted := "a name"
+		if text != "" {
+			wanted = strconv.Quote(text)
+		}
+		refuse(t.line, "%s where %s should be", t, wanted)
 	}
 	return t
 }
@@ -73,7 +84,7 @@ func (p *parser) block(ends ...string) (nodes []node, end string) {
 			}
 			return nodes, ""
 		case text:
-			nodes = append(nodes, plain(t.text))
+			nodes = append(nodes, plain{t.text, t.line})
 		case beginPrint:
 			nodes = append(nodes, printed{p.expression(), t.line})
 			p.need(endPrint, "}}")
@@ -84,7 +95,7 @@ func (p *parser) block(ends ...string) (nodes []node, end string) {
 			}
 			nodes = append(nodes, p.tag(tag)...)
 		default:
-			refuse(t.line, "an unexpected %q", t.text)
+			refuse(t.line, "an unexpected %s", t)
 		}
 	}
 }
@@ -210,7 +221,7 @@ func (p *parser) expression() expression {
 	defer func() { p.depth-- }()
 	e := p.or()
 	for p.word("if") {
-		c := choice{then: e, of: p.or()}
+		c := choice{then: e, of: p.or(), line: p.now().line}
 		if p.word("else") {
 			c.otherwise = p.expression()
 		}
@@ -222,7 +233,7 @@ func (p *parser) expression() expression {
 func (p *parser) or() expression {
 	e := p.and()
 	for p.word("or") {
-		e = either{e, p.and(), true}
+		e = either{e, p.and(), true, p.now().line}
 	}
 	return e
 }
@@ -230,7 +241,7 @@ func (p *parser) or() expression {
 func (p *parser) and() expression {
 	e := p.not()
 	for p.word("and") {
-		e = either{e, p.not(), false}
+		e = either{e, p.not(), false, p.now().line}
 	}
 	return e
 }
@@ -350,22 +361,22 @@ func (p *parser) primary() expression {
 		}
 		return constant{n}
 	case quoted:
-		s := t.text
+		parts := []string{t.text}
 		for p.now().kind == quoted { // strings side by side are one
-			s += p.next().text
+			parts = append(parts, p.next().text)
 		}
-		return constant{s}
+		return constant{strings.Join(parts, "")}
 	case operator:
 		switch t.text {
 		case "(":
 			return p.bracketed()
 		case "[":
-			return list{p.items("]")}
+			return list{p.items("]"), t.line}
 		case "{":
 			return p.mapping()
 		}
 	}
-	refuse(t.line, "an unexpected %q", t.text)
+	refuse(t.line, "an unexpected %s", t)
 	return nil
 }
 
@@ -376,7 +387,7 @@ func (p *parser) bracketed() expression {
 	}
 	e := p.expression()
 	if p.operator(",") {
-		return list{append([]expression{e}, p.items(")")...)}
+		return list{append([]expression{e}, p.items(")")...), p.now().line}
 	}
 	p.need(operator, ")")
 	return e
@@ -442,7 +453,7 @@ func (p *parser) postfix(e expression) expression {
 				i, _ := strconv.ParseInt(n.text, 10, 32)
 				e = item{e, constant{i}, t.line}
 			default:
-				refuse(n.line, "an unexpected %q", n.text)
+				refuse(n.line, "an unexpected %s", n)
 			}
 		case p.operator("["):
 			e = p.subscript(e, t.line)
@@ -465,7 +476,7 @@ func (p *parser) subscript(of expression, line int) expression {
 				refuse(line, "a slice of more than three")
 			}
 		case parts[colons] != nil:
-			refuse(line, "an unexpected %q", p.now().text)
+			refuse(line, "an unexpected %s", p.now())
 		default:
 			parts[colons] = p.expression()
 		}

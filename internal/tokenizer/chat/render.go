@@ -10,20 +10,38 @@ type rendering struct {
 	out    strings.Builder
 	scopes []map[string]any // the innermost last
 	now    time.Time
-	steps  int
+	steps  int // taken, and entries of lists gone over or made
+	bytes  int // of text gone over or made
 	calls  int // of macros, one in another
 }
 
-// What a template may ask for: the known ones need a hundredth of it for a message.
+// What a template may ask for: the known ones need a hundredth of it for a message. Steps bound the
+// time of a rendering, and with it the memory: whatever goes over a list or a text, or makes one,
+// takes steps by its size.
 const (
-	mostSteps = 1 << 17
-	mostText  = 4 << 20
-	mostCalls = 50
+	mostSteps    = 1 << 17
+	bytesPerStep = 64
+	mostText     = 4 << 20 // bytes of one text
+	mostCalls    = 50
 )
 
 // work counts a step of the rendering.
-func (r *rendering) work(line int) {
-	if r.steps++; r.steps > mostSteps {
+func (r *rendering) work(line int) { r.take(line, 1) }
+
+// take counts n steps, or n entries of a list that are gone over or made.
+func (r *rendering) take(line, n int) {
+	r.steps += n
+	r.bounded(line)
+}
+
+// read counts n bytes of text that are gone over or made.
+func (r *rendering) read(line, n int) {
+	r.bytes += n
+	r.bounded(line)
+}
+
+func (r *rendering) bounded(line int) {
+	if r.steps+r.bytes/bytesPerStep > mostSteps {
 		refuse(line, "it takes too long")
 	}
 }
@@ -33,6 +51,7 @@ func (r *rendering) write(line int, s string) {
 	if r.out.Len()+len(s) > mostText {
 		refuse(line, "it makes too much text")
 	}
+	r.read(line, len(s))
 	r.out.WriteString(s)
 }
 
@@ -90,10 +109,14 @@ type node interface {
 	run(r *rendering) left
 }
 
-type plain string
+type plain struct {
+	text string
+	line int
+}
 
 func (n plain) run(r *rendering) left {
-	r.write(0, string(n))
+	r.work(n.line)
+	r.write(n.line, n.text)
 	return atEnd
 }
 
@@ -141,13 +164,13 @@ type loop struct {
 func (n loop) run(r *rendering) left {
 	var scopes []map[string]any
 	var items []any
-	for _, x := range sequence(n.over.value(r), n.line) {
+	for _, x := range r.sequence(n.over.value(r), n.line) {
 		r.work(n.line)
 		scope := map[string]any{}
 		if len(n.names) == 1 {
 			scope[n.names[0]] = x
 		} else {
-			parts := sequence(x, n.line)
+			parts := r.sequence(x, n.line)
 			if len(parts) != len(n.names) {
 				refuse(n.line, "%d values for %d names", len(parts), len(n.names))
 			}
@@ -187,6 +210,7 @@ func (n loop) run(r *rendering) left {
 			about.put("nextitem", items[i+1])
 		}
 		scope["loop"] = about
+		scopes[i] = nil // it is not kept beyond its turn
 		if r.within(scope, n.body) == byBreak {
 			break
 		}
@@ -230,6 +254,7 @@ type macro struct {
 }
 
 func (n macro) run(r *rendering) left {
+	r.work(n.line)
 	at := r.scopes
 	r.set(n.name, function(func(r *rendering, arguments []any, named map[string]any, line int) any {
 		if r.calls++; r.calls > mostCalls {
@@ -280,9 +305,13 @@ func (e variable) value(r *rendering) any {
 	return r.lookup(e.name)
 }
 
-type list struct{ of []expression }
+type list struct {
+	of   []expression
+	line int
+}
 
 func (e list) value(r *rendering) any {
+	r.take(e.line, 1+len(e.of))
 	items := make([]any, len(e.of))
 	for i, x := range e.of {
 		items[i] = x.value(r)
@@ -296,20 +325,26 @@ type mapping struct {
 }
 
 func (e mapping) value(r *rendering) any {
+	r.take(e.line, 1+len(e.keys))
 	d := &dict{}
 	for i, k := range e.keys {
 		name, ok := k.value(r).(string)
 		if !ok {
 			refuse(e.line, "a key that is no string")
 		}
+		r.read(e.line, len(name))
 		d.put(name, e.values[i].value(r))
 	}
 	return d
 }
 
-type choice struct{ then, of, otherwise expression }
+type choice struct {
+	then, of, otherwise expression
+	line                int
+}
 
 func (e choice) value(r *rendering) any {
+	r.work(e.line)
 	switch {
 	case truth(e.of.value(r)):
 		return e.then.value(r)
@@ -323,9 +358,11 @@ func (e choice) value(r *rendering) any {
 type either struct {
 	a, b expression
 	or   bool
+	line int
 }
 
 func (e either) value(r *rendering) any {
+	r.work(e.line)
 	if a := e.a.value(r); truth(a) == e.or {
 		return a
 	}
@@ -346,6 +383,7 @@ type comparison struct {
 func (e comparison) value(r *rendering) any {
 	a := e.first.value(r)
 	for i, op := range e.operators {
+		r.work(e.line)
 		b := e.others[i].value(r)
 		if !r.compared(op, a, b, e.line) {
 			return false
@@ -363,7 +401,7 @@ type calculation struct {
 
 func (e calculation) value(r *rendering) any {
 	r.work(e.line)
-	return calculated(e.operator, e.a.value(r), e.b.value(r), e.line)
+	return r.calculated(e.operator, e.a.value(r), e.b.value(r), e.line)
 }
 
 type attribute struct {
@@ -378,7 +416,7 @@ func (e attribute) value(r *rendering) any {
 	if m := method(of, e.name); m != nil {
 		return m
 	}
-	return member(of, e.name, e.line)
+	return r.member(of, e.name, e.line)
 }
 
 type item struct {
@@ -388,7 +426,7 @@ type item struct {
 
 func (e item) value(r *rendering) any {
 	r.work(e.line)
-	return member(e.of.value(r), e.key.value(r), e.line)
+	return r.member(e.of.value(r), e.key.value(r), e.line)
 }
 
 type slice struct {
@@ -398,6 +436,7 @@ type slice struct {
 }
 
 func (e slice) value(r *rendering) any {
+	r.work(e.line)
 	var at [3]*int64
 	for i, p := range e.parts {
 		if p == nil {
@@ -411,7 +450,7 @@ func (e slice) value(r *rendering) any {
 			refuse(e.line, "a slice from something that is no number")
 		}
 	}
-	return sliced(e.of.value(r), at, e.line)
+	return r.sliced(e.of.value(r), at, e.line)
 }
 
 // argument is one of a call: with a name or without.
@@ -439,7 +478,7 @@ type call struct {
 }
 
 func (e call) value(r *rendering) any {
-	r.work(e.line)
+	r.take(e.line, 1+len(e.arguments))
 	f, ok := e.of.value(r).(function)
 	if !ok {
 		refuse(e.line, "a call of %s", nameOf(e.of))
@@ -467,7 +506,7 @@ type filter struct {
 }
 
 func (e filter) value(r *rendering) any {
-	r.work(e.line)
+	r.take(e.line, 1+len(e.arguments))
 	f, ok := filters[e.name]
 	if !ok {
 		refuse(e.line, "the filter %s", e.name)
@@ -486,7 +525,7 @@ type check struct {
 }
 
 func (e check) value(r *rendering) any {
-	r.work(e.line)
+	r.take(e.line, 1+len(e.arguments))
 	values, _ := valuesOf(r, e.arguments)
 	return r.tested(e.name, e.of.value(r), values, e.line) != e.not
 }

@@ -96,23 +96,26 @@ func typeOf(v any) string {
 	return "a function"
 }
 
-// sequence is what a loop goes over.
-func sequence(v any, line int) []any {
+// sequence is what a loop goes over. A list is given as it is, and costs nothing.
+func (r *rendering) sequence(v any, line int) []any {
 	switch v := v.(type) {
 	case []any:
 		return v
 	case undefined:
 		return nil
 	case *dict:
+		r.take(line, len(v.keys))
 		keys := make([]any, len(v.keys))
 		for i, k := range v.keys {
 			keys[i] = k
 		}
 		return keys
 	case string:
-		var characters []any
-		for _, r := range v {
-			characters = append(characters, string(r))
+		n := int(r.lengthOf(v, line))
+		r.take(line, n)
+		characters := make([]any, 0, n)
+		for _, c := range v {
+			characters = append(characters, string(c))
 		}
 		return characters
 	}
@@ -152,6 +155,10 @@ func (r *rendering) same(a, b any, line int) bool {
 	case *namespace:
 		b, ok := b.(*namespace)
 		return ok && a == b
+	case string:
+		if b, ok := b.(string); ok && len(a) == len(b) {
+			r.read(line, len(a))
+		}
 	case function:
 		return false
 	}
@@ -198,6 +205,7 @@ func (r *rendering) compared(operator string, a, b any, line int) bool {
 	m, okM := asNumber(b)
 	switch {
 	case okX && okY:
+		r.read(line, min(len(x), len(y)))
 		order = strings.Compare(x, y)
 	case okN && okM:
 		order = cmp.Compare(n, m)
@@ -222,36 +230,36 @@ func (r *rendering) contains(in, v any, line int) bool {
 		if !ok {
 			refuse(line, "%s in a string", typeOf(v))
 		}
+		r.read(line, len(in))
 		return strings.Contains(in, s)
 	case *dict:
 		s, ok := v.(string)
+		r.read(line, len(s))
 		_, has := in.values[s]
 		return ok && has
 	}
-	return slices.ContainsFunc(sequence(in, line), func(x any) bool { return r.same(x, v, line) })
+	return slices.ContainsFunc(r.sequence(in, line), func(x any) bool { return r.same(x, v, line) })
 }
 
-func calculated(operator string, a, b any, line int) any {
+func (r *rendering) calculated(operator string, a, b any, line int) any {
 	if operator == "~" {
-		return together(line, written(a, line), written(b, line))
+		return r.together(line, written(a, line), written(b, line))
 	}
 	if x, ok := a.(string); ok && operator == "+" {
 		if y, ok := b.(string); ok {
-			return together(line, x, y)
+			return r.together(line, x, y)
 		}
 	}
 	if x, ok := a.([]any); ok && operator == "+" {
 		if y, ok := b.([]any); ok {
-			if len(x)+len(y) > mostSteps {
-				refuse(line, "a list is too long")
-			}
+			r.take(line, len(x)+len(y))
 			return slices.Concat(x, y)
 		}
 	}
 	if x, ok := a.(string); ok && operator == "*" {
 		if n, ok := b.(int64); ok {
 			n = max(n, 0)
-			checkText(line, min(n, mostText+1), len(x))
+			r.make(line, min(n, mostText+1), len(x))
 			return strings.Repeat(x, int(n))
 		}
 	}
@@ -279,32 +287,48 @@ func calculated(operator string, a, b any, line int) any {
 }
 
 // member is an item or an attribute of a value, undefined where it has none.
-func member(of, key any, line int) any {
+func (r *rendering) member(of, key any, line int) any {
 	missing := undefined{written(key, line)}
 	switch of := of.(type) {
 	case undefined:
 		refuse(line, "%s of %s, which is not defined", missing.name, of.name)
 	case *dict:
 		if s, ok := key.(string); ok {
+			r.read(line, len(s))
 			if v, ok := of.values[s]; ok {
 				return v
 			}
 		}
 	case *namespace:
-		return member(&of.dict, key, line)
+		return r.member(&of.dict, key, line)
 	case []any:
 		if i, ok := place(key, len(of)); ok {
 			return of[i]
 		}
 	case string:
-		if _, is := key.(int64); is {
-			characters := sequence(of, line)
-			if i, ok := place(key, len(characters)); ok {
-				return characters[i]
+		if i, ok := key.(int64); ok {
+			if c, ok := r.character(of, i, line); ok {
+				return c
 			}
 		}
 	}
 	return missing
+}
+
+// character is the one of a place in a text, which counts from the end where it is negative.
+func (r *rendering) character(s string, at int64, line int) (c string, ok bool) {
+	if at < 0 {
+		at += r.lengthOf(s, line)
+	}
+	for i, c := range s {
+		if at == 0 {
+			r.read(line, i)
+			return string(c), true
+		}
+		at--
+	}
+	r.read(line, len(s))
+	return "", false
 }
 
 // place is where an index points to in a sequence of n.
@@ -317,12 +341,22 @@ func place(key any, n int) (int, bool) {
 }
 
 // sliced is of[at[0]:at[1]:at[2]].
-func sliced(of any, at [3]*int64, line int) any {
-	_, isString := of.(string)
-	if _, isList := of.([]any); !isList && !isString {
-		refuse(line, "a slice of %s", typeOf(of))
+func (r *rendering) sliced(of any, at [3]*int64, line int) any {
+	switch of := of.(type) {
+	case string:
+		r.read(line, 4*len(of)) // which are as wide as the widest
+		return string(cut([]rune(of), at, line))
+	case []any:
+		kept := cut(of, at, line)
+		r.take(line, len(kept))
+		return kept
 	}
-	items := sequence(of, line)
+	refuse(line, "a slice of %s", typeOf(of))
+	return nil
+}
+
+// cut is what a slice keeps of items.
+func cut[T any](items []T, at [3]*int64, line int) []T {
 	n, step := int64(len(items)), int64(1)
 	if at[2] != nil {
 		step = *at[2]
@@ -346,47 +380,47 @@ func sliced(of any, at [3]*int64, line int) any {
 		return max(low, min(high, i))
 	}
 	from, to = clamp(at[0], from), clamp(at[1], to)
-	var kept []any
+	var kept []T
 	for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
 		kept = append(kept, items[i])
 	}
-	if !isString {
-		return kept
-	}
-	var b strings.Builder
-	for _, c := range kept {
-		b.WriteString(c.(string))
-	}
-	return b.String()
+	return kept
 }
 
 // lengthOf is how many characters or entries a value has.
-func lengthOf(v any, line int) int64 {
+func (r *rendering) lengthOf(v any, line int) int64 {
 	if s, ok := v.(string); ok {
+		r.read(line, len(s))
 		return int64(utf8.RuneCountInString(s))
 	}
-	return int64(len(sequence(v, line)))
+	return int64(len(r.sequence(v, line)))
 }
 
-// checkText refuses a text of n parts of so many bytes that is too long.
-func checkText(line int, n int64, bytes int) {
+// make counts a text of n parts of so many bytes, before it is made; one that is too long is
+// refused.
+func (r *rendering) make(line int, n int64, bytes int) {
 	if n*int64(bytes) > mostText || n > mostText {
 		refuse(line, "it makes too much text")
 	}
+	r.read(line, int(n)*bytes)
 }
 
 // together is texts one behind the other.
-func together(line int, parts ...string) string {
+func (r *rendering) together(line int, parts ...string) string { return r.joined(line, parts, "") }
+
+// joined is texts with another between them.
+func (r *rendering) joined(line int, parts []string, between string) string {
 	size := 0
 	for _, p := range parts {
-		size += len(p)
+		size += len(p) + len(between)
 	}
-	checkText(line, 1, size)
-	return strings.Join(parts, "")
+	r.make(line, 1, size)
+	return strings.Join(parts, between)
 }
 
 // replaced is a text with others in it replaced.
-func replaced(line int, s, old, by string) string {
-	checkText(line, int64(strings.Count(s, old)), len(by))
-	return together(line, strings.ReplaceAll(s, old, by))
+func (r *rendering) replaced(line int, s, old, by string) string {
+	r.read(line, len(s))
+	r.make(line, int64(strings.Count(s, old)), len(by))
+	return r.together(line, strings.ReplaceAll(s, old, by))
 }

@@ -47,7 +47,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 		return err
 	}
 	if twin != nil {
-		goal.Twin, goal.TwinNamed, goal.TwinOwn = twin, twin.Named, p.Twin == ""
+		goal.Twin, goal.TwinNamed, goal.TwinOwn = twin, twin.Named, p.Twin == plan.AutoTwin
 	}
 	if goal.Alone, err = s.Alone(ctx); err != nil {
 		return err
@@ -58,18 +58,20 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 }
 
 // twinOf is the twin that a search is replayed on: the one that was named, by its GPU alone
-// with the model and the settings that the server tells; else, where the target takes real
-// time, the deployment of the catalogue that serves light loads most as it does. nil where
-// there is none.
+// with the model and the settings that the server tells; with auto, where the target takes
+// real time, the deployment of the catalogue that serves light loads most as it does. nil
+// where there is none.
 func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Claim, probed func() []run.Probed) (*predict.Searched, error) {
 	spec := deploymentOf(p.Twin)
 	switch {
-	case spec == plan.NoTwin:
+	case spec == "":
 		return nil, nil
 	case strings.Contains(spec, "@"):
 		return predict.NewSearched(spec, p, claims, s.Dir, probed)
-	case spec == "" && !replayable(s, p):
+	case spec == plan.AutoTwin && !replayable(s, p):
 		return nil, nil
+	case spec == plan.AutoTwin:
+		spec = "" // whatever it is
 	}
 	t, of := s.Target, []*deploy.Deployment(nil)
 	if _, embedded, ok := strings.Cut(t.Spec, ":"); ok && spec == "" && t.Kind == plan.KindMock {
@@ -88,7 +90,7 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 		return nil, noTwin(t.Options.Model, spec)
 	}
 	most := time.Duration(0)
-	if spec == "" { // nobody asked for it
+	if spec == "" { // nobody named it
 		most = max(leastReplay, p.SearchTime()/replayShare)
 	}
 	twin, err := predict.NewSearchedNearest(of, most, p, claims, s.Dir, probed)
@@ -98,14 +100,14 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 	return twin, err
 }
 
-// A replay that nobody asked for takes no more than one part in replayShare of the budget of
+// A replay on a twin that nobody named takes no more than one part in replayShare of the budget of
 // time, and leastReplay at least.
 const (
 	leastReplay = 20 * time.Second
 	replayShare = 20
 )
 
-// replayable says whether a search that named no twin is replayed all the same: where the
+// replayable says whether a search whose twin is to be found out is replayed: where the
 // target takes real time, which a replay does not, and requests are sent as a replay has them.
 func replayable(s *run.Session, p *plan.Plan) bool {
 	return s.Target.Kind != plan.KindSim && api.Generates(s.Target.API) && p.Verify.Load == 0 && p.Continue == "" && !p.Closed() &&

@@ -358,8 +358,8 @@ func TestServerRestarts(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	rows, _ := sent(t, out)
-	for i := range rows {
-		if rows[i].ID != int64(i) {
+	for i := range rows { // behind the window each worker stops when it is told
+		if rows[i].Due < 15e8 && rows[i].ID != int64(i) || i > 0 && rows[i].ID == rows[i-1].ID {
 			t.Fatalf("row %d is of request %d", i, rows[i].ID)
 		}
 	}

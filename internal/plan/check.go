@@ -82,11 +82,11 @@ func (p *Plan) checkFind() error {
 	return nil
 }
 
-// NoTwin says that a search is replayed on no twin.
-const NoTwin = "none"
+// AutoTwin has the twin that a search is replayed on found out.
+const AutoTwin = "auto"
 
 // named says that the user named a twin to replay the search on.
-func (p *Plan) named() bool { return p.Twin != "" && p.Twin != NoTwin }
+func (p *Plan) named() bool { return p.Twin != "" && p.Twin != AutoTwin }
 
 func (p *Plan) checkTarget() error {
 	if p.Spec == "" {

@@ -191,7 +191,11 @@ func orWord[T comparable](k kind[T], words map[string]T) kind[T] {
 			if x, ok := words[v]; ok {
 				return x, nil
 			}
-			return k.parse(v)
+			x, err := k.parse(v)
+			if err != nil && say.Hint(err) == "" {
+				err = say.Errorf("%s", err).WithHint("or in a word: " + strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			}
+			return x, err
 		},
 		write: func(x T) string {
 			for word, is := range words {
@@ -279,6 +283,9 @@ func sureShare() kind[float64] {
 		x, err := any(v)
 		if n, bare := strconv.ParseFloat(strings.TrimRight(v, " %"), 64); err != nil && bare == nil && n >= 50 && n <= 99 {
 			return 0, say.Errorf("%q is not a share", v).WithHint(fmt.Sprintf("write %v%%", n))
+		}
+		if n, failed := strconv.ParseFloat(strings.TrimSuffix(v, "%"), 64); err != nil && failed == nil && n > 99 {
+			x, err = n/100, nil // no share at all, and least of all one of these
 		}
 		if err == nil && x != 0 && !(x >= .5 && x <= .99) {
 			return 0, say.Errorf("%q is not between 50%% and 99%%", v).WithHint("the estimate alone is enough in about a half; by errors that are known of four in five nobody can be surer than 99%")

@@ -204,7 +204,7 @@ func levelsWithin(levels []*audit.Level, limit float64) []*audit.Level {
 // withinText says how far a limit was kept.
 func withinText(levels []*audit.Level, limit string) string {
 	if len(levels) == 0 {
-		return "no figure within " + limit
+		return "not all figures within " + limit
 	}
 	reach, l := "up to", levels[len(levels)-1]
 	if len(levels) == 1 {

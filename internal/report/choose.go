@@ -62,6 +62,9 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Options, m.Legend = options(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
+	if x.Turns > 0 {
+		m.Remarks = append(m.Remarks, "of conversations what an engine carries was found up to 14 % above what pitot find says of the same twin: believe the line that verifies it")
+	}
 	m.Start = []string{say.ShellLine(best.Serve())}
 	if router := best.Router(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))

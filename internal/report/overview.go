@@ -482,7 +482,7 @@ func (o *Overview) loads(run *result.Run) {
 		o.Loads.Spare = []int{3, 4}
 	}
 	o.Loads.Spare = append(o.Loads.Spare, 2)
-	marks, hopeless := newCaveats(), false
+	marks, hopeless, partly := newCaveats(), false, false
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		within, good := "", ""
@@ -507,6 +507,8 @@ func (o *Overview) loads(run *result.Run) {
 			mark, hopeless = "hopeless", true
 		case p.Stability == stat.Unstable:
 			mark = "unstable"
+		case inPart(run, p):
+			mark, partly = "in part", true
 		}
 		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p), inputs(p)}
 		for _, m := range heads {
@@ -534,8 +536,18 @@ func (o *Overview) loads(run *result.Run) {
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
+	if partly {
+		o.Legend = append(o.Legend, fmt.Sprintf("in part: of the %s that verify the load, those that were recorded", say.Plural(run.Capacity.Verified.Requests, "request")))
+	}
 	o.costs = costLegend(run)
 	o.Legend = append(o.Legend, "times in ms")
+}
+
+// inPart says that a point has some of the requests that verify its load: most of a simulated
+// target's are counted and not recorded, and what a few of them met need not be what all did.
+func inPart(run *result.Run, p *result.Point) bool {
+	return run.Capacity != nil && run.Capacity.Verified != nil && p.Load.Value() == run.Capacity.Verified.Load && int(p.Requests.Due) < run.Capacity.Verified.Requests &&
+		countedAlone(run.Capacity) > 0
 }
 
 // wrongHead is the column of the shares of wrong answers.

@@ -223,7 +223,7 @@ func (a *arguments) want(least, most int) {
 		case n == 0 || n == 1 && a.list[0] == "":
 			a.fail("it wants its numbers in parentheses")
 		default:
-			a.fail("%d values in parentheses, want %s", n, wantedCount(least, most))
+			a.fail("%s in parentheses, want %s", say.Plural(n, "value"), wantedCount(least, most))
 		}
 		a.list = append(a.list, make([]string, max(0, most-n))...)
 	}

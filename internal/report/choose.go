@@ -63,7 +63,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
 	if x.Turns > 0 {
-		m.Remarks = append(m.Remarks, "of conversations what an engine carries was found up to 14 % above what pitot find says of the same twin: believe the line that verifies it")
+		m.Remarks = append(m.Remarks, "of conversations this was compared with pitot find once, and was 14 % too high at least: believe the line that verifies it")
 	}
 	m.Start = []string{say.ShellLine(best.Serve())}
 	if router := best.Router(best.WorkerURLs()...); router != nil {

@@ -60,7 +60,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 // twinOf is the twin that a search is replayed on: the one that was named, by its GPU alone
 // with the model and the settings that the server tells; with auto, where the target takes
 // real time, the deployment of the catalogue that serves light loads most as it does. nil
-// where there is none.
+// where none is asked for.
 func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Claim, probed func() []run.Probed) (*predict.Searched, error) {
 	spec := deploymentOf(p.Twin)
 	switch {
@@ -69,7 +69,7 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 	case strings.Contains(spec, "@"):
 		return predict.NewSearched(spec, p, claims, s.Dir, probed)
 	case spec == plan.AutoTwin && !replayable(s, p):
-		return nil, nil
+		return nil, say.Errorf("--twin auto: this search cannot be replayed on a twin that is found out: it is of a simulated target, in a closed loop, of conversations or classes, or asks for one load, several answers or retries").WithHint("leave --twin out, or name it: --twin MODEL@GPU")
 	case spec == plan.AutoTwin:
 		spec = "" // whatever it is
 	}
@@ -84,7 +84,7 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 		of = predict.Candidates(t.Options.Model, spec, told)
 	}
 	if len(of) == 0 && spec == "" {
-		return nil, nil
+		return nil, say.Errorf("--twin auto: nothing in the catalogue can have the settings that the server tells").WithHint("leave --twin out, or name it: --twin MODEL@GPU")
 	}
 	if len(of) == 0 {
 		return nil, noTwin(t.Options.Model, spec)
@@ -93,11 +93,7 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 	if spec == "" { // nobody named it
 		most = max(leastReplay, p.SearchTime()/replayShare)
 	}
-	twin, err := predict.NewSearchedNearest(of, most, p, claims, s.Dir, probed)
-	if err != nil && spec == "" {
-		return nil, nil
-	}
-	return twin, err
+	return predict.NewSearchedNearest(of, most, p, claims, s.Dir, probed)
 }
 
 // A replay on a twin that nobody named takes no more than one part in replayShare of the budget of

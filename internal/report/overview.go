@@ -187,8 +187,6 @@ func countedAlone(c *result.Capacity) (n int) {
 // replayText is what a replay on a twin explains of a search, or why nothing.
 func replayText(x *result.Replay, load func(float64) string) []string {
 	switch {
-	case x.Why != "" && x.Own:
-		return nil // nobody asked
 	case x.Why != "":
 		return []string{"nothing is explained by the twin of " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
 	case x.K == nil || x.Rho == nil:

@@ -690,9 +690,11 @@ func (c *Core) begin(due int64) {
 	c.open(max(c.cfg.Warmup, t0))
 }
 
-// full says that the window has had all the requests it counts, and its end is to come.
+// full says that the window has had all the requests it counts: the next that is due ends
+// it, also where an interruption, which is heard of before what came due until then, had
+// given it a later end.
 func (c *Core) full() bool {
-	return c.t1 == Never && c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests
+	return c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests
 }
 
 // start sends a request that was eligible at a time.

@@ -235,6 +235,17 @@ func TestInterrupt(t *testing.T) {
 	s.over()
 }
 
+// An interruption is heard of before what came due until then: the window has no more
+// than it counts all the same, also of requests that are due at one time (found by
+// TestAnyWorld with -rapid.seed=2265613554528562842).
+func TestInterruptOfRequestsThatTie(t *testing.T) {
+	s := script{t, NewCore(Config{Arrivals: dueAt(1, 1, 1, 9), Requests: 1, Timeout: 1000})}
+	s.c.Interrupt(5)
+	s.want(5, nil, "drop 0 due 1 interrupted", "drop 1 due 2 interrupted", "drop 2 due 2 interrupted")
+	s.window(0, 2)
+	s.over()
+}
+
 func TestInterruptInWarmup(t *testing.T) {
 	s := script{t, NewCore(Config{Users: 1, Warmup: 50, Requests: 9, Timeout: 1000})}
 	s.want(0, nil, "start 0")

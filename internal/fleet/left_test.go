@@ -4,10 +4,12 @@ package fleet
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,15 +190,25 @@ func meet(t *testing.T, access bus.Access, n int) *Coordinator {
 	}
 }
 
+// unused is an address that nothing has, below the ports that systems give to connections: no
+// connection takes it before a server listens there, or while that is away.
+func unused(t *testing.T) (addr string) {
+	t.Helper()
+	for range 1000 {
+		addr = "127.0.0.1:" + strconv.Itoa(20_000+rand.IntN(12_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // server is a NATS server as one of a user's.
 func server(t *testing.T) bus.Access {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, token := l.Addr().String(), "a-token-of-the-cluster"
-	l.Close()
+	at, token := unused(t), "a-token-of-the-cluster"
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

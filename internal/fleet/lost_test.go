@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -304,12 +303,7 @@ func TestLease(t *testing.T) {
 // A fleet meets at a server of the user's, which is killed in the course of the load and comes
 // back: no request notices, every record comes home once, and nothing is left there.
 func TestServerRestarts(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, dir, token := l.Addr().String(), t.TempDir(), "a-token-of-the-cluster"
-	l.Close()
+	at, dir, token := unused(t), t.TempDir(), "a-token-of-the-cluster"
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

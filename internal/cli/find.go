@@ -89,15 +89,16 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 	if len(of) == 0 {
 		return nil, noTwin(t.Options.Model, spec)
 	}
-	most := time.Duration(0)
+	most := int64(0)
 	if spec == "" { // nobody named it
-		most = max(leastReplay, p.SearchTime()/replayShare)
+		most = int64(max(leastReplay, p.SearchTime()/replayShare).Seconds() * predict.WorkPerSecond)
 	}
 	return predict.NewSearchedNearest(of, most, p, claims, s.Dir, probed)
 }
 
-// A replay on a twin that nobody named takes no more than one part in replayShare of the budget of
-// time, and leastReplay at least.
+// A replay on a twin that nobody named takes no more of a processor than one part in replayShare of
+// the budget of time, and leastReplay at least. It is counted in what is simulated, so that a busy
+// machine comes to the same result.
 const (
 	leastReplay = 20 * time.Second
 	replayShare = 20

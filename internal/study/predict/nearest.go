@@ -37,6 +37,9 @@ const (
 	// offMost is up to which factor a deployment may be faster or slower than the server; it
 	// weighs offWeight of what its loads differ in shape.
 	offMost, offWeight = 8, 0.25
+	// unlikeMost is by which factor a light load's first tokens, or further ones, may be off on the
+	// nearest of them, slowed as it is: of one that is further away nothing is taken for the server's.
+	unlikeMost = 1.5
 )
 
 // Candidates are the deployments that a server may be by what is known of it, any of which may
@@ -113,12 +116,13 @@ func Nearest(ctx context.Context, of []*deploy.Deployment, loads []LightLoad) (*
 	type asked struct {
 		*deploy.Deployment
 		off, slower float64
+		farthest    float64 // by which factor a load's times are off at the most
 	}
 	list := make([]asked, len(of))
 	ask := func(loads []LightLoad) {
 		InParallel(len(list), func(i int) {
 			if ctx.Err() == nil {
-				list[i].off, list[i].slower = unlike(ctx, list[i].Deployment, loads)
+				list[i].off, list[i].slower, list[i].farthest = unlike(ctx, list[i].Deployment, loads)
 			}
 		})
 		slices.SortStableFunc(list, func(a, b asked) int {
@@ -146,14 +150,18 @@ func Nearest(ctx context.Context, of []*deploy.Deployment, loads []LightLoad) (*
 	if math.IsInf(best.off, 1) {
 		return nil, fmt.Errorf("none of %d deployments serves light loads as it does", len(of))
 	}
+	if best.farthest > unlikeMost {
+		return nil, fmt.Errorf("the nearest of %d deployments, %s, serves light loads otherwise: some times are off by a factor of %.1f", len(of), best.Named(), best.farthest)
+	}
 	d := *best.Deployment
 	d.Efficiency.Scale *= best.slower
 	return &d, nil
 }
 
 // unlike is how far a deployment's light loads are from a server's, and how much slower the
-// server is: its first tokens and each further one, in the middle over the requests of a load.
-func unlike(ctx context.Context, d *deploy.Deployment, loads []LightLoad) (off, slower float64) {
+// server is: its first tokens and each further one, in the middle over the requests of a load;
+// and by which factor one of these is off at the most when it is slowed so.
+func unlike(ctx context.Context, d *deploy.Deployment, loads []LightLoad) (off, slower, farthest float64) {
 	var all []float64
 	for i := range loads {
 		for _, x := range timesAsLong(ctx, d, &loads[i]) {
@@ -163,16 +171,19 @@ func unlike(ctx context.Context, d *deploy.Deployment, loads []LightLoad) (off, 
 		}
 	}
 	if len(all) == 0 {
-		return math.Inf(1), 1
+		return math.Inf(1), 1, 1
 	}
 	mean, sd := all[0], 0.
 	if len(all) > 1 {
 		mean, sd = stat.Moments(all)
 	}
 	if math.Abs(mean) > math.Log(offMost) {
-		return math.Inf(1), 1
+		return math.Inf(1), 1, 1
 	}
-	return math.Hypot(sd, offWeight*mean), math.Exp(mean)
+	for _, x := range all {
+		farthest = max(farthest, math.Exp(math.Abs(x-mean)))
+	}
+	return math.Hypot(sd, offWeight*mean), math.Exp(mean), farthest
 }
 
 // timesAsLong is the logarithm of how many times as long as on the twin first tokens took, and

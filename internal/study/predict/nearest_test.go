@@ -77,3 +77,25 @@ func TestCandidatesHaveWhatIsTold(t *testing.T) {
 		t.Errorf("%d candidates on a GPU that there is not", len(of))
 	}
 }
+
+// A server whose first tokens take five times as long as on any deployment, and further ones as long
+// as on one, has no nearest.
+func TestNearestIsNotFarAway(t *testing.T) {
+	server, err := deploy.Parse("llama-3.1-8b@h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads := lightLoads(t, server, 1)
+	of := Candidates("llama-3.1-8b", "h100", nil)
+	if _, err := Nearest(t.Context(), of, loads); err != nil {
+		t.Fatalf("itself: %v", err)
+	}
+	for i := range loads {
+		for j := range loads[i].TTFT {
+			loads[i].TTFT[j] *= 5
+		}
+	}
+	if d, err := Nearest(t.Context(), of, loads); err == nil {
+		t.Errorf("it is taken for %s", d.Named())
+	}
+}

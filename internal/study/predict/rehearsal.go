@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -42,7 +43,26 @@ type Rehearsal struct {
 	Schedule   func(step int) (*Schedule, error) // of the search's steps; it is asked by one at a time
 	Law        Law
 	Alone      bool // on one processor, as where many searches are done at once
+	// Most is how much may be simulated in all, in the work of [rehearsed], 0 for any: a rehearsal
+	// that takes more fails, on every machine alike.
+	Most int64
+
+	spent atomic.Int64
+	ended context.CancelFunc // of what is under way
 }
+
+// A rehearsal's work is counted in what is simulated, and not in time, so that what comes of it
+// hangs on no machine: a token of an answer counts as one, the rest of a request as requestWork
+// of them, and promptWork tokens of a prompt as one. WorkPerSecond is what a core of 2023 does in a
+// second (BenchmarkRehearsal).
+const (
+	requestWork, promptWork = 8, 64
+
+	WorkPerSecond = 3_000_000
+)
+
+// errTooMuch is the error of a rehearsal that takes more than Most.
+var errTooMuch = errors.New("it takes more to simulate than it may")
 
 // Again implements [search.Twin]: a step to which all comes k times as fast, with limits k
 // times as tight.
@@ -55,8 +75,30 @@ func (r *Rehearsal) Again(ctx context.Context, steps []int, k float64) ([][]int,
 		}
 	}
 	counts := make([][]int, len(steps))
-	r.each(len(steps), func(i int) { counts[i] = r.count(ctx, schedules[i], k) })
-	return counts, ctx.Err()
+	err := r.within(ctx, func(ctx context.Context) {
+		r.each(len(steps), func(i int) { counts[i] = r.count(ctx, schedules[i], k) })
+	})
+	return counts, err
+}
+
+// within does something that ends as soon as more than Most was simulated.
+func (r *Rehearsal) within(ctx context.Context, do func(context.Context)) error {
+	bounded, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.ended = cancel
+	do(bounded)
+	if r.Most > 0 && r.spent.Load() > r.Most {
+		return errTooMuch
+	}
+	return ctx.Err()
+}
+
+// spend counts what was simulated.
+func (r *Rehearsal) spend(a Asked) {
+	work := int64(a.Output) + requestWork + int64(a.Input)/promptWork
+	if spent := r.spent.Add(work); r.Most > 0 && spent > r.Most {
+		r.ended()
+	}
 }
 
 // count is how many requests of a window violate each claim, and any of them.
@@ -82,8 +124,10 @@ func (r *Rehearsal) count(ctx context.Context, s *Schedule, k float64) []int {
 // Long implements [search.Twin].
 func (r *Rehearsal) Long(ctx context.Context, loads []float64, requests int) ([][][]float64, error) {
 	all, errs := make([][][]float64, len(loads)), make([]error, len(loads))
-	r.each(len(loads), func(i int) { all[i], errs[i] = r.long(ctx, loads[i], requests) })
-	return all, errors.Join(append(errs, ctx.Err())...)
+	err := r.within(ctx, func(ctx context.Context) {
+		r.each(len(loads), func(i int) { all[i], errs[i] = r.long(ctx, loads[i], requests) })
+	})
+	return all, errors.Join(append(errs, err)...)
 }
 
 func (r *Rehearsal) long(ctx context.Context, rate float64, requests int) ([][]float64, error) {
@@ -100,7 +144,7 @@ func (r *Rehearsal) long(ctx context.Context, rate float64, requests int) ([][]f
 
 // put carries a load out on the twin.
 func (r *Rehearsal) put(ctx context.Context, core *load.Core, asked func(int64) Asked, to *longer) {
-	source := &rehearsed{next: asked}
+	source := &rehearsed{next: asked, spend: r.spend}
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
 		Engine: unlimited{r.Deployment.Engine(rehearsalSeed)}, Source: source, Sink: to,
 		Content: source.contentOf,
@@ -121,14 +165,17 @@ const rehearsalSeed = 0x7265686561727365
 
 // rehearsed is what is asked, as a source.
 type rehearsed struct {
-	next func(i int64) Asked
-	last Asked
+	next  func(i int64) Asked
+	spend func(Asked) // nil: nobody counts
+	last  Asked
 }
 
 // At implements [workload.Source]. The virtual world asks what it starts, and at once for
 // the content of it.
 func (s *rehearsed) At(i int64) (workload.Request, error) {
-	s.last = s.next(i)
+	if s.last = s.next(i); s.spend != nil {
+		s.spend(s.last)
+	}
 	return workload.Request{ID: i, Input: int(s.last.Input), Output: int(s.last.Output), Exact: true, Session: workload.Unknown}, nil
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -47,5 +48,33 @@ func TestRehearsalSlows(t *testing.T) {
 		if !math.IsInf(c.Times(&x), 1) || !c.Violates(&x) {
 			t.Errorf("%s of a request that failed", c.Spec)
 		}
+	}
+}
+
+// A rehearsal that takes more to simulate than it may fails, whatever the machine; one that takes
+// less says the same as without a limit.
+func TestRehearsalEndsByWork(t *testing.T) {
+	d, err := deploy.Parse("llama-3.1-8b@h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Schedule{From: 10, To: 110}
+	for i := range 110 {
+		s.Asked = append(s.Asked, Asked{At: int64(i) * 30e6, Input: 64 * 5, Output: 7})
+	}
+	again := func(most int64) ([][]int, error) {
+		r := &Rehearsal{Deployment: d, Schedule: func(int) (*Schedule, error) { return s, nil }, Most: most}
+		return r.Again(t.Context(), []int{0, 0, 0}, 1)
+	}
+	const each = 7 + requestWork + 5
+	want, err := again(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := again(3 * 110 * each); err != nil || got[0][0] != want[0][0] {
+		t.Errorf("%v: %v, want %v", err, got, want)
+	}
+	if _, err := again(3*110*each - 1); !errors.Is(err, errTooMuch) {
+		t.Errorf("one more than it may: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -30,13 +29,11 @@ type Searched struct {
 	named     string               // the twin as the user named it
 	of        []*deploy.Deployment // that the target may be, where nobody named it
 	light     []LightLoad          // of the first steps
-	most      time.Duration        // that a twin which nobody named may take in all, 0 for any
-	took      time.Duration
-	schedules []*Schedule // of the steps that were read
-	served    []Asked     // requests that were answered, for their lengths
-	template  []int       // of them, tokens of the prompt beyond those planned
-	exact     int         // of them, answers as long as planned
-	cached    int64       // prompt tokens that the server had cached
+	schedules []*Schedule          // of the steps that were read
+	served    []Asked              // requests that were answered, for their lengths
+	template  []int                // of them, tokens of the prompt beyond those planned
+	exact     int                  // of them, answers as long as planned
+	cached    int64                // prompt tokens that the server had cached
 }
 
 // rehearsable are the metrics whose limits a rehearsal knows.
@@ -60,13 +57,13 @@ func NewSearched(spec string, p *plan.Plan, claims []slo.Claim, dir string, prob
 
 // NewSearchedNearest prepares it on the one of some deployments that serves the search's
 // light loads most as the target does: which that is is known when the twin is first asked.
-// Where it takes longer than most in all it fails, unless that is 0.
-func NewSearchedNearest(of []*deploy.Deployment, most time.Duration, p *plan.Plan, claims []slo.Claim, dir string, probed func() []run.Probed) (*Searched, error) {
+// Where more than most has to be simulated in all it fails, see [Rehearsal.Most].
+func NewSearchedNearest(of []*deploy.Deployment, most int64, p *plan.Plan, claims []slo.Claim, dir string, probed func() []run.Probed) (*Searched, error) {
 	s, err := newSearched(p, claims, dir, probed)
 	if err != nil {
 		return nil, err
 	}
-	s.of, s.most = of, most
+	s.of, s.Most = of, most
 	return s, nil
 }
 
@@ -99,40 +96,18 @@ func (s *Searched) Named() string {
 
 // Again implements [search.Twin].
 func (s *Searched) Again(ctx context.Context, steps []int, k float64) ([][]int, error) {
-	var counts [][]int
-	err := s.asked(ctx, func(ctx context.Context) (err error) {
-		counts, err = s.Rehearsal.Again(ctx, steps, k)
-		return err
-	})
-	return counts, err
+	if err := s.choose(ctx); err != nil {
+		return nil, err
+	}
+	return s.Rehearsal.Again(ctx, steps, k)
 }
 
 // Long implements [search.Twin].
 func (s *Searched) Long(ctx context.Context, loads []float64, requests int) ([][][]float64, error) {
-	var times [][][]float64
-	err := s.asked(ctx, func(ctx context.Context) (err error) {
-		times, err = s.Rehearsal.Long(ctx, loads, requests)
-		return err
-	})
-	return times, err
-}
-
-// asked asks the twin something, once it is known which it is, as far as there is time for it.
-func (s *Searched) asked(ctx context.Context, do func(context.Context) error) error {
-	began, within := time.Now(), ctx
-	if s.most > 0 {
-		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, s.most-s.took)
-		defer cancel()
+	if err := s.choose(ctx); err != nil {
+		return nil, err
 	}
-	err := s.choose(within)
-	if err == nil {
-		err = do(within)
-	}
-	if s.took += time.Since(began); err != nil && ctx.Err() == nil && within.Err() != nil {
-		return fmt.Errorf("a replay takes more than %s", s.most.Round(time.Second))
-	}
-	return err
+	return s.Rehearsal.Long(ctx, loads, requests)
 }
 
 // choose finds out which deployment the twin is of, where nobody named it.

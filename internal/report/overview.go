@@ -26,6 +26,7 @@ type Overview struct {
 	Clean   int // points of which every check passed
 	Aside   int // points with flags that are to be expected, and none else
 	Points  int
+	Unit    string   // what a point is called: a load, or a window where loads have several
 	Invalid int      // points that were INVALID and on which nothing rests
 	Why     []string // names of the checks that failed there
 	costs   string   // what the column of costs has, for the legend
@@ -33,8 +34,9 @@ type Overview struct {
 
 // FailedCheck is a check that did not pass at some points.
 type FailedCheck struct {
-	CheckModel     // as at the first of them
-	Points     int // how many
+	CheckModel        // as at the first of them
+	Points     int    // how many
+	Unit       string // what they are called
 }
 
 // overview is nil for a run that is no sweep and no search.
@@ -42,7 +44,7 @@ func overview(run *result.Run) *Overview {
 	if run.Curve == nil && run.Capacity == nil {
 		return nil
 	}
-	o := &Overview{Verdict: run.Verdict, Points: len(run.Points)}
+	o := &Overview{Verdict: run.Verdict, Points: len(run.Points), Unit: pointUnit(run)}
 	if c := run.Capacity; c != nil {
 		o.capacity(c, run)
 	}
@@ -53,6 +55,19 @@ func overview(run *result.Run) *Overview {
 	o.spread(run.Curve, run)
 	o.checks(run)
 	return o
+}
+
+// pointUnit is what the points of a run are called where they are counted.
+func pointUnit(run *result.Run) string {
+	seen := map[float64]bool{}
+	for i := range run.Points {
+		load := run.Points[i].Load.Value()
+		if seen[load] {
+			return "window"
+		}
+		seen[load] = true
+	}
+	return "load"
 }
 
 // LoadSuffix is what follows a load where there is little room, by what the loads are
@@ -701,7 +716,7 @@ func (o *Overview) checks(run *result.Run) {
 			if !ok {
 				n = len(o.Failed)
 				at[key] = n
-				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheckOf(&run.Points[i], c)})
+				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheckOf(&run.Points[i], c), Unit: o.Unit})
 			}
 			o.Failed[n].Points++
 		}
@@ -717,9 +732,9 @@ func (o *Overview) checks(run *result.Run) {
 
 // passed says how many points there is nothing to say about.
 func (o *Overview) passed() string {
-	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, say.Plural(o.Points, "load"))
+	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, say.Plural(o.Points, o.Unit))
 	if o.Clean == o.Points {
-		text = "all checks passed at all " + say.Plural(o.Points, "load")
+		text = "all checks passed at all " + say.Plural(o.Points, o.Unit)
 	}
 	if o.Aside > 0 {
 		text += fmt.Sprintf("; flags at %d that only showed the way, or lie beyond what is served, are left out", o.Aside)
@@ -740,7 +755,7 @@ func (o *Overview) Discarded() string {
 }
 
 func (f *FailedCheck) sentence() string {
-	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, "load"), f.Value, f.Limit)
+	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, f.Unit), f.Value, f.Limit)
 }
 
 func (o *Overview) writeTerminal(p *printer, s Style) {

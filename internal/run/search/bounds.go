@@ -560,8 +560,8 @@ func (f *search) unmet() FloorOf {
 		return FloorOf{}
 	}
 	at, worst := f.floorBelow(f.lightUpTo())
-	if at.N == 0 {
-		if loads := f.loads(); len(loads) > 0 {
+	if at.N == 0 { // of the lightest that was tried, unless that window says nothing
+		if loads := f.loads(); len(loads) > 0 && !slices.ContainsFunc(f.cap.Trail, func(s Step) bool { return s.Load < loads[0] }) {
 			at, worst = f.floorBelow(loads[0])
 		}
 	}

@@ -718,7 +718,11 @@ func (f *search) invalid() string {
 	if f.cap.Estimate > 0 || 2*invalid <= windows {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d windows from %.4g on were INVALID: they say nothing of the target", invalid, windows, f.lo)
+	share := "most"
+	if invalid == windows {
+		share = "all"
+	}
+	return fmt.Sprintf("%s windows from %.4g on were INVALID: they say nothing of the target", share, f.lo) // how many in all the checks say
 }
 
 // dominant is the limit violated most at the load nearest the estimate.

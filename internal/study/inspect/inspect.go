@@ -101,6 +101,9 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	loads := measured.ByLoad()
 	if o.Quick {
 		loads = telling(measured)
+	} else if valid := slices.DeleteFunc(slices.Clone(loads), func(i int) bool { return measured.Points[i].Verdict == result.Invalid }); len(valid) > 0 && len(valid) < len(loads) {
+		x.Notes = append(x.Notes, say.Plural(len(loads)-len(valid), "window")+" of the run that are INVALID tell nothing of the server, and are left out")
+		loads = valid
 	}
 	if len(loads) == 0 {
 		return x, nil
@@ -256,9 +259,14 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		if what != nil {
 			c.Twin = what.Of(s)
 		}
-		out.Symptoms = append(out.Symptoms, explain.Diagnose(&c))
+		found := explain.Diagnose(&c)
+		if p.Verdict == result.Invalid && found.Primary.Cause != explain.Client { // it tells nothing of the server
+			out.NoFinding = "the window is INVALID: it tells nothing of the server"
+			continue
+		}
+		out.Symptoms = append(out.Symptoms, found)
 	}
-	if len(out.Symptoms) == 0 {
+	if len(out.Symptoms) == 0 && out.NoFinding == "" {
 		out.NoFinding = "no answer was streamed: times of tokens are not known"
 	}
 	return out, what != nil

@@ -72,7 +72,8 @@ func branchOf(c explain.Cause, of metric.Name) string {
 func decide(run *result.Run, x *inspect.Explanation) *Decision {
 	at := -1
 	for _, i := range run.ByLoad() {
-		if s := run.Points[i].SLO; s != nil {
+		// What an INVALID window shows may be the client's doing.
+		if s := run.Points[i].SLO; s != nil && (run.Points[i].Verdict != result.Invalid || len(run.Points) == 1) {
 			if at = i; s.Met == result.No {
 				break
 			}
@@ -131,7 +132,12 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 	if step.State != "miss" {
 		return step
 	}
-	step.Says = "missed: " + say.Plain(strings.Join(missed, ", ")) + ". " + strings.ToUpper(question[:1]) + question[1:]
+	step.Says = "missed: " + say.Plain(strings.Join(missed, ", ")) + ". "
+	if found != nil && found.Apart() != "" { // refused or wrong, and not late
+		step.Says += "Not by its latency: " + found.Apart()
+		return step
+	}
+	step.Says += strings.ToUpper(question[:1]) + question[1:]
 	taken := ""
 	if found != nil {
 		if i := slices.IndexFunc(found.Symptoms, func(d explain.Diagnosis) bool { return of(d.Symptom.Metric) }); i >= 0 {

@@ -359,7 +359,7 @@ func quoted(c *result.Capacity) *float64 {
 func quietest(c *result.Capacity) (at *result.CapacityProbe) {
 	for i := range c.Trail {
 		p := &c.Trail[i]
-		below := func(o result.CapacityProbe) bool { return o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0 }
+		below := func(o result.CapacityProbe) bool { return !o.Excluded && o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0 }
 		if !p.Excluded && p.Requests > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
 			at = p
 		}
@@ -691,7 +691,9 @@ func (o *Overview) checks(run *result.Run) {
 	}
 	at := map[check]int{}
 	for i := range run.Points {
-		if run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.Excludes(i) {
+		// Of a search that is INVALID each such window is told of among its checks: one count.
+		invalid := run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.Excludes(i)
+		if invalid && run.Verdict != result.Invalid {
 			o.Invalid++
 			for _, c := range run.Points[i].Checks {
 				if c.Status == result.Fail && !slices.Contains(o.Why, c.Name) {
@@ -705,6 +707,9 @@ func (o *Overview) checks(run *result.Run) {
 			c := &run.Points[i].Checks[k]
 			switch {
 			case c.Status == result.Pass:
+				continue
+			case invalid && c.Status != result.Fail:
+				clean = false
 				continue
 			case run.Points[i].Excused(c, run.Capacity.Carries(i)):
 				aside = true

@@ -316,11 +316,20 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 		return nil
 	}
 	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log"}, Marks: slices.Clone(marks),
-		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis."}
+		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis, and windows that do not count are left out."}
 	trail := slices.Clone(k.Trail)
 	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
 	var list []drawn
+	failed := drawn{Name: "failed", Kind: "line", Tone: 5}
 	for _, probe := range trail {
+		if probe.Excluded {
+			continue
+		}
+		n, refused := failedOf(run, &probe)
+		if refused {
+			failed.Name = "failed: refused with 429"
+		}
+		failed.X, failed.Y = append(failed.X, probe.Load), append(failed.Y, shareOf(n, probe.Requests))
 		for i, n := range probe.Violations {
 			if i >= len(list) {
 				name := fmt.Sprintf("limit %d", i+1)
@@ -331,18 +340,18 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 				}
 				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})
 			}
-			y := math.NaN()
 			due := probe.Requests
 			if i < len(probe.Due) {
 				due = probe.Due[i]
 			}
-			if n > 0 && due > 0 {
-				y = 100 * float64(n) / float64(due)
-			}
-			list[i].X, list[i].Y = append(list[i].X, probe.Load), append(list[i].Y, y)
+			list[i].X, list[i].Y = append(list[i].X, probe.Load), append(list[i].Y, shareOf(n, due))
 		}
 	}
 	c.Series = list
+	if slices.ContainsFunc(failed.Y, func(y float64) bool { return y > 0 }) {
+		c.Series = append(c.Series, failed)
+		c.Note += " A request that failed violates every limit, however fast the others are: those are drawn apart."
+	}
 	seen := map[float64]bool{}
 	for _, l := range k.Limits {
 		if l.Allowed > 0 && !seen[l.Allowed] {
@@ -351,6 +360,30 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 		}
 	}
 	return c
+}
+
+// failedOf is how many requests of a search's window failed, and whether what failed there
+// was mostly refused for the server's rate limits.
+func failedOf(run *result.Run, probe *result.CapacityProbe) (n int, refused bool) {
+	if probe.Seen != nil {
+		n = probe.Seen.Errors
+	}
+	if probe.Point >= 0 && probe.Point < len(run.Points) {
+		p := &run.Points[probe.Point]
+		if probe.Seen == nil {
+			n = p.Requests.Failed
+		}
+		refused = 2*p.RefusedByLimits() > p.Requests.Failed
+	}
+	return n, refused
+}
+
+// shareOf is a share in percent, not a number where it is none: an axis of powers has no 0.
+func shareOf(n, of int) float64 {
+	if n <= 0 || of <= 0 {
+		return math.NaN()
+	}
+	return 100 * float64(n) / float64(of)
 }
 
 // curveMarks are the loads that have a name.

@@ -473,7 +473,7 @@ func (o Outlook) String() string {
 // minutes rounds a time as people say it.
 func minutes(seconds float64) string {
 	switch d := time.Duration(min(seconds, 1e9) * float64(time.Second)); {
-	case d < 90*time.Second:
+	case d < 2*time.Minute: // as a budget of 90 s is given
 		return fmt.Sprintf("%.0f s", seconds)
 	case d < 2*time.Hour:
 		return fmt.Sprintf("%.0f min", d.Minutes())

@@ -128,16 +128,21 @@ func (f *Logistic) climb(points []Share, slope Prior) bool {
 		ga, gb := f.gradient(points, slope)
 		v := f.information(points, slope).inverse()
 		da, db := v.AA*ga+v.AB*gb, v.AB*ga+v.BB*gb
-		if math.Abs(da)+math.Abs(db) < 1e-8 {
+		switch move := math.Abs(da) + math.Abs(db); {
+		case move < 1e-8:
 			return true
+		case !(move <= math.MaxFloat64): // no point counts for anything
+			return false
 		}
 		a, b, height := f.A, f.B, f.posterior(points, slope)
 		rise := (ga*da + gb*db) / 10 // a good part of what the slope promises
-		for step := 1.0; step > 0; step /= 2 {
+		climbed := false
+		for step := 1.0; step > 0 && !climbed; step /= 2 {
 			f.A, f.B = a+step*da, b+step*db
-			if f.posterior(points, slope) >= height+step*rise-1e-12*math.Abs(height) { // to rounding
-				break
-			}
+			climbed = f.posterior(points, slope) >= height+step*rise-1e-12*math.Abs(height) // to rounding
+		}
+		if !climbed {
+			return false
 		}
 	}
 	return false

@@ -231,3 +231,14 @@ func TestLoadIsFinite(t *testing.T) {
 		}
 	})
 }
+
+// Points of which none counts determine no curve, and that is known at once.
+func TestLogisticWithoutWeights(t *testing.T) {
+	var points []Share
+	for i := range 6 {
+		points = append(points, Share{Load: float64(1 + i), Violations: 10 + i, N: 100, Less: 1})
+	}
+	if f := FitLogistic(points, Prior{Mean: 10, SD: 5}); f.Reason == "" {
+		t.Errorf("%+v", f)
+	}
+}

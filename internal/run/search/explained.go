@@ -12,14 +12,15 @@ type Replayed struct {
 	Claim int
 	K     float64 // how much slower than the twin the server is
 	// Rho is the correlation, over windows, of what the server and the twin violated
-	// beyond what their loads lead to expect: what the schedule explains.
+	// beyond what their loads lead to expect: what the schedule explains of a window by
+	// what it does of the others, see [weigh].
 	Rho        float64
 	Weight     float64 // of what the twin violated so, as it is taken off the server's violations
 	Windows    int     // of which it is taken off: their expected share is near what may violate
 	Requests   int     // in them
 	Violations int     // of them, without errors
 	Errors     int     // likewise, that the twin does not make
-	TwinError  float64 // standard error of ln Estimate by the twin's own
+	TwinError  float64 // standard error of ln Estimate by the twin's own and by Weight's
 	// Alone is what the counts say without the twin.
 	Alone  stat.Inverse
 	Reason string // why nothing is taken off; empty if something is
@@ -96,39 +97,134 @@ func (f *search) explanationOf(claim int) *explanation {
 		e.Reason = fmt.Sprintf("%d windows are near the limit, it takes %d", len(near), leastAdjusted)
 		return e
 	}
-	// What is expected of the server is by its own curve, as far as it is known.
+	list := f.excesses(claim, near, expected, r.slowed(claim, near, lnk))
+	w := weigh(list)
+	if e.Rho, e.Weight = w.rho, w.weight; !(w.weight > 0 && w.rho >= leastRho) {
+		e.Reason = fmt.Sprintf("the twin explains too little: a correlation of %.2f in windows that it was not fitted to, it takes %.1f", e.Rho, leastRho)
+		return e
+	}
+	take := func(more float64) []float64 {
+		violations := make([]float64, len(f.cap.Trail))
+		for i := range near {
+			violations[f.begun+near[i].step] = (w.weights[i] + more) * list[i].twin
+		}
+		return violations
+	}
+	e.violations = take(0)
+	e.TwinError = math.Hypot(e.Weight*twin.se, f.byWeight(claim, take(-w.se), take(w.se)))
+	if !(e.TwinError < stat.MaxInverseSE) {
+		e.Reason = "what the twin explains is too uncertain: windows differ too much in it"
+	}
+	return e
+}
+
+// excess is what a window has of violations beyond what its load leads to expect.
+type excess struct {
+	twin, server float64
+	expected     float64 // of the server
+	x            float64 // logarithm of the load
+}
+
+// excesses are those of windows. What is expected of the server is by its own curve, as far as
+// it is known.
+func (f *search) excesses(claim int, near []window, expected, again []float64) []excess {
 	own := f.curveOf(claim, Centre, Main, Verifying)
-	var tt, st, ss float64 // of the standardised excess on twin and server
-	excess := make([][2]float64, len(near))
-	again := r.slowed(claim, near, lnk)
+	list := make([]excess, len(near))
 	for i, w := range near {
 		mine := expected[i]
 		if own.Reason == "" && own.B > 0 {
-			mine = max(float64(w.n)*own.ShareAt(w.load)-float64(w.errors), 1e-9)
+			mine = max(float64(w.n)*own.ShareAt(w.load)-float64(w.errors), float64(w.n)*f.cfg.eps(claim)/adjustedNear)
 		}
-		t, s := (again[i]-expected[i])/math.Sqrt(expected[i]), (w.seen-mine)/math.Sqrt(mine)
-		excess[i] = [2]float64{t, s}
-		tt, st, ss = tt+t*t, st+s*t, ss+s*s
+		list[i] = excess{again[i] - expected[i], w.seen - mine, mine, math.Log(w.load)}
 	}
-	if e.Rho = st / math.Sqrt(tt*ss); !(e.Rho >= leastRho) {
-		e.Reason = fmt.Sprintf("the twin explains too little: a correlation of %.2f, it takes %.1f", e.Rho, leastRho)
-		return e
+	return list
+}
+
+// weighed is with which weight the twin's excess is taken off the server's.
+type weighed struct {
+	weight, se float64   // by all windows, its standard error by a jackknife
+	weights    []float64 // of each window, by the others
+	rho        float64   // correlation in windows that the weight was not fitted to
+}
+
+// weigh fits the weight of the twin's excess beside what the level and the slope of the
+// server's curve take up of it, so that it is that of a fit of all three (Frisch and Waugh,
+// Econometrica 1, 1933), windows by the violations that are expected in them.
+//
+// How much the twin explains is asked of each window by a fit to the others, for a weight that
+// was fitted to a window's luck explains it whatever the twin: ρ² is by how much the twin makes
+// smaller the sum of squares of what is predicted of windows left out (PRESS: Allen,
+// Technometrics 16, 1974), 0 where it makes it larger. What is taken off a window has the weight of
+// the others too (splitting: Nelson, "Control-variate remedies", Operations Research 38, 1990),
+// between 0 and mostWeight. A fit without a window is the fit of all less its
+// residual ÷ (1 − leverage) (Belsley, Kuh and Welsch, "Regression Diagnostics", 1980).
+func weigh(list []excess) weighed {
+	n := len(list)
+	server, twin, level, slope := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, e := range list {
+		scale := math.Sqrt(e.expected)
+		server[i], twin[i], level[i], slope[i] = e.server/scale, e.twin/scale, scale, scale*e.x
 	}
-	// The weight of a window is that of the others, for its own would be fitted to its luck.
-	weight := func(st, tt float64) float64 {
-		if x := st / tt; x > 0 { // not where no other window varies
-			return min(mostWeight, x)
+	takeOff(slope, level)
+	leverage := make([]float64, n) // without the twin
+	for _, column := range [][]float64{level, slope} {
+		norm := dot(column, column)
+		if norm == 0 { // all windows are of one load
+			continue
 		}
-		return 0
+		for i, c := range column {
+			leverage[i] += c * c / norm
+		}
+		takeOff(server, column)
+		takeOff(twin, column)
 	}
-	e.Weight = weight(st, tt)
-	e.TwinError = e.Weight * twin.se
-	e.violations = make([]float64, len(f.cap.Trail))
-	for i, w := range near {
-		t, s := excess[i][0], excess[i][1]
-		e.violations[f.begun+w.step] = weight(st-s*t, tt-t*t) * (again[i] - expected[i])
+	tt := dot(twin, twin)
+	if tt == 0 || dot(server, server) == 0 {
+		return weighed{}
 	}
-	return e
+	w := weighed{weight: dot(server, twin) / tt, weights: make([]float64, n)}
+	var with, without, mean float64
+	for i := range list {
+		left := (server[i] - w.weight*twin[i]) / max(1-leverage[i]-twin[i]*twin[i]/tt, 1e-9)
+		alone := server[i] / max(1-leverage[i], 1e-9)
+		with, without = with+left*left, without+alone*alone
+		w.weights[i] = w.weight - twin[i]*left/tt
+		mean += w.weights[i] / float64(n)
+	}
+	for i, x := range w.weights {
+		w.se += (x - mean) * (x - mean) * float64(n-1) / float64(n)
+		w.weights[i] = min(mostWeight, max(0, x))
+	}
+	w.se, w.weight = math.Sqrt(w.se), min(mostWeight, w.weight)
+	w.rho = math.Sqrt(max(0, 1-with/without))
+	return w
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+// takeOff takes off what of a lies along b.
+func takeOff(a, b []float64) {
+	x := dot(a, b) / dot(b, b)
+	for i := range a {
+		a[i] -= x * b[i]
+	}
+}
+
+// byWeight is half of how far apart, in ln, capacities lie where this is explained and where that.
+func (f *search) byWeight(claim int, this, that []float64) float64 {
+	at := func(violations []float64) float64 {
+		kept := f.explained
+		f.explained = map[int]*explanation{claim: {violations: violations}}
+		v, _ := f.crossingNear(claim)
+		f.explained = kept
+		return math.Log(v.Load)
+	}
+	return math.Abs(at(this)-at(that)) / 2
 }
 
 // ofStep is how many of a step's violations are explained.

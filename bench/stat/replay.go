@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"pitot/internal/data/metric"
@@ -37,7 +36,7 @@ type server struct {
 	capacity      float64
 	residence     float64
 	only          bool // no load behind a window
-	long          longRuns
+	long          longOf
 }
 
 func (s *server) about() string {
@@ -301,22 +300,36 @@ func (s *server) system() system {
 		}}
 }
 
-// find searches for its capacity with so many requests, and replays the search.
-func (s *server) find(budget int, seed uint64) (c search.Capacity, sent int) {
-	return s.findOn(deployment(s.twin, ""), budget, seed)
+// twinned is how a twin was come by.
+type twinned string
+
+const (
+	none         twinned = "none"          // the counts alone
+	named        twinned = "named"         // what the server is but for what nobody knows of it
+	nearest      twinned = "nearest"       // the catalogue's that serves its light loads most as it does
+	anotherSize  twinned = "another size"  // wrong, as are the next: of a model of another size
+	anotherGPU   twinned = "another GPU"   // of the model on another accelerator
+	anotherCount twinned = "another count" // of the model on twice as many of them
+)
+
+// wrongs are twins that a server is not, by what it is.
+var wrongs = map[string]map[twinned]string{
+	"llama-3.1-8b@h100?max_num_seqs=16": {anotherSize: "qwen3-32b@h100?max_num_seqs=16", anotherGPU: "llama-3.1-8b@l40s?max_num_seqs=16", anotherCount: "llama-3.1-8b@2xh100?max_num_seqs=16"},
+	"llama-3.1-8b@h100?max_num_seqs=48": {anotherSize: "qwen3-14b@h100?max_num_seqs=48", anotherGPU: "llama-3.1-8b@a100?max_num_seqs=48", anotherCount: "llama-3.1-8b@2xh100?max_num_seqs=48"},
+	"llama-3.1-8b@l4":                   {anotherSize: "llama-3.2-3b@l4", anotherGPU: "llama-3.1-8b@a10g", anotherCount: "llama-3.1-8b@2xl4"},
+	"qwen3-14b@l40s":                    {anotherSize: "llama-3.1-8b@l40s", anotherGPU: "qwen3-14b@a100", anotherCount: "qwen3-14b@2xl40s"},
+	"qwen3-32b@h100":                    {anotherSize: "qwen3-14b@h100", anotherGPU: "qwen3-32b@h200", anotherCount: "qwen3-32b@2xh100"},
+	"llama-3.1-70b@4xh100":              {anotherSize: "qwen3-32b@4xh100", anotherGPU: "llama-3.1-70b@4xa100", anotherCount: "llama-3.1-70b@8xh100"},
+	"mistral-7b@a10g":                   {anotherSize: "llama-3.2-3b@a10g", anotherGPU: "mistral-7b@l4", anotherCount: "mistral-7b@2xa10g"},
+	"gpt-oss-20b@h100?max_num_seqs=64":  {anotherSize: "qwen3-32b@h100?max_num_seqs=64", anotherGPU: "gpt-oss-20b@a100?max_num_seqs=64", anotherCount: "gpt-oss-20b@2xh100?max_num_seqs=64"},
 }
 
-// findNearest is the same where nobody knows what the server is: the twin is the catalogue's
-// nearest at its light loads.
-func (s *server) findNearest(budget int, seed uint64) (c search.Capacity, sent int) {
-	return s.findOn(nil, budget, seed)
-}
-
-func (s *server) findOn(d *deploy.Deployment, budget int, seed uint64) (c search.Capacity, sent int) {
+// find searches for its capacity with so many requests, and replays the search on a twin.
+func (s *server) find(by twinned, budget int, seed uint64, had measuredWindows[*did]) (c search.Capacity, sent int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var schedules []*predict.Schedule
 	var light []predict.LightLoad
-	rehearsal := &predict.Rehearsal{Deployment: d, Claims: s.claims, Alone: true,
+	rehearsal := &predict.Rehearsal{Claims: s.claims, Alone: true,
 		Schedule: func(step int) (*predict.Schedule, error) { return schedules[step], nil },
 		Law: func(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) predict.Asked, error) {
 			arrivals, tokens := s.law(rate, seed)
@@ -325,15 +338,22 @@ func (s *server) findOn(d *deploy.Deployment, budget int, seed uint64) (c search
 				return predict.Asked{Input: int32(input), Output: int32(output)}
 			}, nil
 		}}
-	var twin search.Twin = &kept{long: &s.long, Rehearsal: rehearsal}
-	if d == nil {
-		twin = &unnamed{rehearsal, func() []predict.LightLoad { return light }}
+	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+	switch by {
+	case none:
+	case nearest:
+		cfg.Twin = &unnamed{rehearsal, func() []predict.LightLoad { return light }}
+	case named:
+		rehearsal.Deployment = deployment(s.twin, "")
+		cfg.Twin = &kept{long: s.long.of(by), Rehearsal: rehearsal}
+	default:
+		rehearsal.Deployment = deployment(wrongs[s.twin][by], "")
+		cfg.Twin = &kept{long: s.long.of(by), Rehearsal: rehearsal}
 	}
-	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(), Twin: twin}
 	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-		d := s.put(p.Load, p.Requests, p.Residences*p.Residence, rng.Uint64())
+		d := had.of(&p, rng.Uint64(), func(seed uint64) *did { return s.put(p.Load, p.Requests, p.Residences*p.Residence, seed) })
 		schedules = append(schedules, &d.schedule)
-		if len(light) < 3 { // by one request at a time, two and four
+		if len(light) < lightLoads {
 			light = append(light, predict.LightLoad{Schedule: &d.schedule, TTFT: d.ttft, TPOT: d.tpot})
 		}
 		sent += len(d.schedule.Asked)
@@ -343,6 +363,29 @@ func (s *server) findOn(d *deploy.Deployment, budget int, seed uint64) (c search
 		panic(err)
 	}
 	return c, sent
+}
+
+// lightLoads are by one request at a time, two and four.
+const lightLoads = 3
+
+// measuredWindows are those of a server in searches of the same seed: up to where a twin first
+// has a say they are the same.
+type measuredWindows[D any] map[windowKey]D
+
+type windowKey struct {
+	seed             uint64
+	load, residences float64
+	requests, blocks int
+}
+
+func (m measuredWindows[D]) of(p *search.Probe, seed uint64, measure func(seed uint64) D) D {
+	key := windowKey{seed, p.Load, p.Residences * p.Residence, p.Requests, p.Blocks}
+	had, ok := m[key]
+	if !ok {
+		had = measure(seed)
+		m[key] = had
+	}
+	return had
 }
 
 // unnamed is a twin that is chosen when it is first asked.
@@ -395,15 +438,10 @@ func (c *kept) Long(ctx context.Context, loads []float64, n int) (all [][][]floa
 	return all, nil
 }
 
-// longRuns are those of a system's twin, by load and requests.
-type longRuns struct {
-	sync.Mutex
-	runs map[[2]float64][][]float64
-}
+// longRuns are those of a twin, by load and requests.
+type longRuns struct{ runs map[[2]float64][][]float64 }
 
 func (l *longRuns) of(key [2]float64, run func() ([][]float64, error)) ([][]float64, error) {
-	l.Lock()
-	defer l.Unlock()
 	if had := l.runs[key]; had != nil {
 		return had, nil
 	}
@@ -415,174 +453,15 @@ func (l *longRuns) of(key [2]float64, run func() ([][]float64, error)) ([][]floa
 	return x, err
 }
 
-const replayAbout = "What a replay of a search on a twin adds to it (`pitot find --twin`), next to what the counts say alone, in the same searches. The twin is not the server: " +
-	"other kernels, overheads, limits of the scheduler, slow phases and chances. All searches that were started count. Sent: median of the requests, warm-ups included. " +
-	"Given: there is an interval. Error: median of |estimate ÷ truth − 1|, half-width: median, of those with an interval. Holds: of them, the interval holds the truth. " +
-	"Explained: the twin narrowed it. Quoted: median of the load that was verified, as a share of the truth. Too high: of all searches, a load was quoted that is over 2 % too high. " +
-	"ρ: median correlation. Half: design was looked at while the method was made, reported never."
+// longOf are those of each twin.
+type longOf map[twinned]*longRuns
 
-func replayHeader() []string {
-	return []string{"system", "half", "budget", "sent", "counts given", "error", "half-width", "holds", "explained", "given", "error", "half-width", "holds", "quoted", "too high", "ρ"}
-}
-
-// replays is by queues that batch, which take no time.
-func replays() table {
-	return table{
-		name: "replay", about: replayAbout + " Servers and twins are queues for seats.", slow: true, reps: 12, header: replayHeader(),
-		rows: func(reps int, seed uint64) [][]string {
-			const systems = 12
-			var list []replaySystem
-			for _, half := range []string{"design", "reported"} {
-				from := uint64(0)
-				if half == "reported" {
-					from = seed * 1000
-				}
-				for i := uint64(0); i < systems; i++ {
-					r := piece(fmt.Sprintf("rival %d", from+i), func() *rival { return drawRival(from + i) })
-					if r == nil || r.Capacity == 0 || r.SE > 0.01 {
-						continue // it has no capacity, or its truth is not known well enough
-					}
-					list = append(list, replaySystem{r.about(), half, r.Capacity, r.find})
-				}
-			}
-			return replayRows("replay", list, reps, seed)
-		},
+func (l *longOf) of(by twinned) *longRuns {
+	if *l == nil {
+		*l = longOf{}
 	}
-}
-
-// replayTwins is by twins of the catalogue.
-func replayTwins() table {
-	return twinsReplayed("replay-twin", "", (*server).find)
-}
-
-// replayNearest is the same where nobody says what the server is.
-func replayNearest() table {
-	return twinsReplayed("replay-nearest", " Nobody names the twin: it is the deployment of the catalogue that serves the search's light loads most as the server does.", (*server).findNearest)
-}
-
-func twinsReplayed(name, more string, find func(*server, int, uint64) (search.Capacity, int)) table {
-	return table{
-		name: name, about: replayAbout + " Servers and twins are deployments in virtual time." + more, slow: true, reps: 6, header: replayHeader(),
-		rows: func(reps int, seed uint64) [][]string {
-			const systems, requests = 6, 30_000
-			var list []replaySystem
-			for i := range uint64(systems) {
-				s := drawServer(seed*1000 + i)
-				m := piece(fmt.Sprintf("server %s %d", s.about(), requests), func() *float64 {
-					at, _ := s.system().measuredCapacity(requests, seed+1<<32)
-					return &at.Load
-				})
-				if m == nil || *m == 0 {
-					continue
-				}
-				list = append(list, replaySystem{s.about(), "reported", *m, func(budget int, seed uint64) (search.Capacity, int) { return find(s, budget, seed) }})
-			}
-			return replayRows(name, list, reps, seed)
-		},
+	if (*l)[by] == nil {
+		(*l)[by] = &longRuns{}
 	}
-}
-
-// replaySystem is one whose searches are replayed.
-type replaySystem struct {
-	about, half string
-	capacity    float64
-	find        func(budget int, seed uint64) (search.Capacity, int)
-}
-
-// replayCount is how searches came out.
-type replayCount struct {
-	Given, Holds, Replayed, Explained, ReplayHolds, Wrong          tally
-	Errors, Widths, ReplayErrors, ReplayWidths, Rho, Sent, AtLeast []float64
-	Narrowed                                                       *replayCount // of the searches that the twin explains
-}
-
-func replayRows(name string, list []replaySystem, reps int, seed uint64) (rows [][]string) {
-	budgets := []int{3_000, 10_000}
-	all := map[string]*replayCount{}
-	for _, s := range list {
-		for _, budget := range budgets {
-			c := piece(fmt.Sprintf("%s %s %v %d %d %d", name, s.about, s.capacity, budget, reps, seed), func() *replayCount {
-				c := &replayCount{Narrowed: &replayCount{}}
-				for rep := range reps {
-					x, sent := s.find(budget, seed<<32+uint64(rep))
-					c.count(&x, sent, s.capacity)
-					if r := x.Replayed; r != nil && r.Reason == "" && x.Estimate > 0 {
-						c.Narrowed.count(&x, sent, s.capacity)
-					}
-				}
-				return c
-			})
-			if c == nil {
-				continue
-			}
-			rows = append(rows, append([]string{s.about, s.half, fmt.Sprint(budget)}, c.row()...))
-			key := s.half + fmt.Sprint(budget)
-			if all[key] == nil {
-				all[key] = &replayCount{Narrowed: &replayCount{}}
-			}
-			all[key].merge(c)
-			all[key].Narrowed.merge(c.Narrowed)
-		}
-	}
-	for _, half := range []string{"design", "reported"} {
-		for _, budget := range budgets {
-			if c := all[half+fmt.Sprint(budget)]; c != nil {
-				rows = append(rows, append([]string{fmt.Sprintf("all %d", c.Replayed.Of), half, fmt.Sprint(budget)}, c.row()...),
-					append([]string{fmt.Sprintf("those %d that the twin explains", c.Narrowed.Replayed.Of), half, fmt.Sprint(budget)}, c.Narrowed.row()...))
-			}
-		}
-	}
-	return rows
-}
-
-func (c *replayCount) count(x *search.Capacity, sent int, truth float64) {
-	c.Sent = append(c.Sent, float64(sent))
-	alone := stat.Inverse{Load: x.Estimate, Interval: x.Interval}
-	if x.Estimate == 0 {
-		alone.Reason = "none"
-	}
-	r := x.Replayed
-	if r != nil && (r.Alone.Load > 0 || r.Alone.Reason != "") {
-		alone = r.Alone
-	}
-	c.Given.count(alone.Reason == "")
-	if alone.Reason == "" {
-		c.Holds.count(alone.Holds(truth))
-		c.Errors = append(c.Errors, math.Abs(alone.Load/truth-1))
-		c.Widths = append(c.Widths, (alone.Hi-alone.Lo)/2/alone.Load)
-	}
-	given := x.Estimate > 0
-	c.Replayed.count(given)
-	c.Explained.count(r != nil && r.Reason == "")
-	c.Wrong.count(x.AtLeast > 1.02*truth)
-	if x.AtLeast > 0 {
-		c.AtLeast = append(c.AtLeast, x.AtLeast/truth)
-	}
-	if !given {
-		return
-	}
-	c.ReplayHolds.count(x.Interval.Holds(truth))
-	c.ReplayErrors = append(c.ReplayErrors, math.Abs(x.Estimate/truth-1))
-	c.ReplayWidths = append(c.ReplayWidths, (x.Interval.Hi-x.Interval.Lo)/2/x.Estimate)
-	if r != nil && r.Reason == "" {
-		c.Rho = append(c.Rho, r.Rho)
-	}
-}
-
-func (c *replayCount) merge(o *replayCount) {
-	for _, t := range [][2]*tally{{&c.Given, &o.Given}, {&c.Holds, &o.Holds}, {&c.Replayed, &o.Replayed}, {&c.ReplayHolds, &o.ReplayHolds}, {&c.Explained, &o.Explained}, {&c.Wrong, &o.Wrong}} {
-		t[0].Held, t[0].Of = t[0].Held+t[1].Held, t[0].Of+t[1].Of
-	}
-	for _, l := range [][2]*[]float64{{&c.Errors, &o.Errors}, {&c.Widths, &o.Widths}, {&c.ReplayErrors, &o.ReplayErrors}, {&c.ReplayWidths, &o.ReplayWidths}, {&c.Rho, &o.Rho}, {&c.Sent, &o.Sent}, {&c.AtLeast, &o.AtLeast}} {
-		*l[0] = append(*l[0], *l[1]...)
-	}
-}
-
-func (c *replayCount) row() []string {
-	rho := "none"
-	if len(c.Rho) > 0 {
-		rho = fmt.Sprintf("%.2f", median(c.Rho))
-	}
-	return []string{fmt.Sprintf("%.0f", median(c.Sent)), c.Given.String(), percent(c.Errors), percent(c.Widths), c.Holds.String(),
-		c.Explained.String(), c.Replayed.String(), percent(c.ReplayErrors), percent(c.ReplayWidths), c.ReplayHolds.String(), percent(c.AtLeast), c.Wrong.String(), rho}
+	return (*l)[by]
 }

@@ -77,7 +77,7 @@ type rival struct {
 	Guess               float64
 	Capacity, SE, Slope float64
 	Residence           float64
-	kept                longRuns
+	kept                longOf
 }
 
 func (r *rival) about() string {
@@ -120,12 +120,21 @@ func (r *rival) times(t took) float64 {
 	return x
 }
 
+// servedLoad is a window of the server with all that was sent.
+type servedLoad struct {
+	*loadOf
+	from int
+	took []took
+	seen search.Seen
+}
+
 // probe measures a load of the server.
-func (r *rival) probe(p search.Probe, seed uint64) (search.Seen, *rehearsedLoad) {
+func (r *rival) probe(p *search.Probe, seed uint64) *servedLoad {
 	l, from := r.draw(p.Load, p.Residences*p.Residence, p.Requests, seed)
 	s := search.Seen{Load: p.Load, N: p.Requests, Violations: []int{0}, Stability: stat.Undecided, Blocks: [][]int{make([]int, max(1, p.Blocks))}}
 	rng := rand.New(rand.NewPCG(seed, 13))
-	for i, t := range r.Server.serve(l, 1, seed)[from:] {
+	served := r.Server.serve(l, 1, seed)
+	for i, t := range served[from:] {
 		failed := r.Fails > 0 && rng.Float64() < r.Fails
 		if failed {
 			s.Errors++
@@ -137,25 +146,57 @@ func (r *rival) probe(p search.Probe, seed uint64) (search.Seen, *rehearsedLoad)
 		s.Residence += t.e2e / float64(p.Requests)
 	}
 	s.Joint, s.JointBlock, s.Seconds = s.Violations[0], s.Blocks[0], l.due[len(l.due)-1]
-	return s, &rehearsedLoad{l, from}
+	return &servedLoad{l, from, served, s}
 }
 
-type rehearsedLoad struct {
-	*loadOf
-	from int
-}
-
-// rivalTwin is the twin of a rival for a search.
+// rivalTwin is a twin of a rival for a search.
 type rivalTwin struct {
 	*rival
-	loads []*rehearsedLoad
+	seats *seats // nil before it is known which are the nearest
+	kept  *longRuns
+	loads []*servedLoad
+}
+
+// choose takes the nearest seats of some that have nothing to do with the server.
+func (t *rivalTwin) choose() {
+	const catalogue = 40
+	if t.seats != nil {
+		return
+	}
+	rng := rand.New(rand.NewPCG(40, 41))
+	best := math.Inf(1)
+	for range catalogue {
+		q := drawSeats(rng, t.Input, t.Output)
+		if off, slower := q.unlike(t.loads[:min(len(t.loads), lightLoads)]); off < best {
+			x := q.slowed(slower)
+			best, t.seats = off, &x
+		}
+	}
+}
+
+// unlike is how far seats are from how light loads were served, and how much slower the server is,
+// as [predict.Nearest] has it.
+func (q *seats) unlike(light []*servedLoad) (off, slower float64) {
+	var all []float64
+	for _, l := range light {
+		var first, each []float64
+		for i, mine := range q.serve(l.loadOf, 1, 99)[l.from:] {
+			its := l.took[l.from+i]
+			first = append(first, math.Log(its.ttft/mine.ttft))
+			each = append(each, math.Log((its.e2e-its.ttft)/(mine.e2e-mine.ttft)))
+		}
+		all = append(all, median(first), median(each))
+	}
+	mean, sd := stat.Moments(all)
+	return math.Hypot(sd, mean/4), math.Exp(mean)
 }
 
 // Again implements [search.Twin].
 func (t *rivalTwin) Again(_ context.Context, steps []int, k float64) (counts [][]int, _ error) {
+	t.choose()
 	for _, step := range steps {
 		l, n := t.loads[step], 0
-		for _, x := range t.Twin.serve(l.loadOf, k, 99)[l.from:] {
+		for _, x := range t.seats.serve(l.loadOf, k, 99)[l.from:] {
 			if t.times(x) >= 1 {
 				n++
 			}
@@ -167,8 +208,9 @@ func (t *rivalTwin) Again(_ context.Context, steps []int, k float64) (counts [][
 
 // Long implements [search.Twin].
 func (t *rivalTwin) Long(_ context.Context, loads []float64, n int) (all [][][]float64, _ error) {
+	t.choose()
 	for _, load := range loads {
-		x, _ := t.kept.of([2]float64{load, float64(n)}, func() ([][]float64, error) { return [][]float64{t.long(&t.Twin, load, n)}, nil })
+		x, _ := t.kept.of([2]float64{load, float64(n)}, func() ([][]float64, error) { return [][]float64{t.long(t.seats, load, n)}, nil })
 		all = append(all, x)
 	}
 	return all, nil
@@ -185,16 +227,30 @@ func (r *rival) long(of *seats, load float64, n int) []float64 {
 	return times
 }
 
+// drawSeats draws seats for requests of so many tokens.
+func drawSeats(rng *rand.Rand, input, output float64) seats {
+	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
+	many := []int{8, 16, 32, 64}
+	q := seats{Many: many[rng.IntN(len(many))], Alone: within(0.005, 0.02), Fixed: within(0.001, 0.01), Jitter: 0.02}
+	q.Busy = q.Alone * within(0.2, 3) / float64(q.Many)
+	hold := output * (q.Alone + q.Busy*float64(q.Many)) // of a seat
+	q.Prompt = within(0.2, 1.3) * hold / float64(q.Many) / input
+	return q
+}
+
+// slowed are seats that take so many times as long.
+func (q seats) slowed(by float64) seats {
+	q.Prompt, q.Alone, q.Busy, q.Fixed = by*q.Prompt, by*q.Alone, by*q.Busy, by*q.Fixed
+	return q
+}
+
 // drawRival draws one, whose capacity is 0 where it has none. The same seed is the same rival.
 func drawRival(seed uint64) *rival {
 	rng := rand.New(rand.NewPCG(seed, 0x726976616c))
 	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
 	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	r := &rival{Input: one(200, 500, 1000, 2000), Output: one(20, 60, 150), Spread: one(0.3, 0.5, 0.5, 1.5), Shape: one(0.25, 0.5, 1, 1, 1)}
-	r.Twin = seats{Many: int(one(8, 16, 32, 64)), Alone: within(0.005, 0.02), Fixed: within(0.001, 0.01), Jitter: 0.02}
-	r.Twin.Busy = r.Twin.Alone * within(0.2, 3) / float64(r.Twin.Many)
-	hold := r.Output * (r.Twin.Alone + r.Twin.Busy*float64(r.Twin.Many)) // of a seat
-	r.Twin.Prompt = within(0.2, 1.3) * hold / float64(r.Twin.Many) / r.Input
+	r.Twin = drawSeats(rng, r.Input, r.Output)
 	r.Server = r.Twin
 	s := &r.Server
 	s.Many = int(float64(s.Many) * one(0.75, 1, 1))
@@ -270,25 +326,44 @@ func (r *rival) measure() {
 	}
 }
 
-// find searches for its capacity, and replays the search.
-func (r *rival) find(budget int, seed uint64) (c search.Capacity, sent int) {
-	return r.search(budget, seed, &rivalTwin{rival: r})
+// twinBy is a twin of it: seats that are twice as many, slower, or slow in another way where
+// it is wrong.
+func (r *rival) twinBy(by twinned) *rivalTwin {
+	switch by {
+	case none:
+		return nil
+	case nearest: // another one for each search
+		return &rivalTwin{rival: r, kept: &longRuns{}}
+	}
+	q := r.Twin
+	switch by {
+	case anotherSize:
+		q = q.slowed(2)
+		q.Many = max(2, q.Many/2)
+	case anotherGPU:
+		q.Prompt, q.Fixed, q.Busy = 3*q.Prompt, 3*q.Fixed, q.Busy/2
+	case anotherCount:
+		q = q.slowed(0.6)
+		q.Many *= 2
+	}
+	return &rivalTwin{rival: r, seats: &q, kept: r.kept.of(by)}
 }
 
-// search searches for its capacity, on a twin where there is one.
-func (r *rival) search(budget int, seed uint64, twin *rivalTwin) (c search.Capacity, sent int) {
+// find searches for its capacity, with a twin or none.
+func (r *rival) find(by twinned, budget int, seed uint64, had measuredWindows[*servedLoad]) (c search.Capacity, sent int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+	twin := r.twinBy(by)
 	if twin != nil {
 		cfg.Twin = twin
 	}
 	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-		s, l := r.probe(p, rng.Uint64())
+		s := had.of(&p, rng.Uint64(), func(seed uint64) *servedLoad { return r.probe(&p, seed) })
 		if twin != nil {
-			twin.loads = append(twin.loads, l)
+			twin.loads = append(twin.loads, s)
 		}
-		sent += len(l.due)
-		return s, nil
+		sent += len(s.due)
+		return s.seen, nil
 	})
 	if err != nil {
 		panic(err)

@@ -75,7 +75,7 @@ const nowhere = 1e9
 
 func (r *rival) widths(budget, reps int, seed uint64) *widthCount {
 	found := make([]search.Capacity, reps)
-	together(reps, func(i int) { found[i], _ = r.search(budget, seed<<32+uint64(i), nil) })
+	together(reps, func(i int) { found[i], _ = r.find(none, budget, seed<<32+uint64(i), measuredWindows[*servedLoad]{}) })
 	c := &widthCount{}
 	for i := range found {
 		f := &found[i]

@@ -6,8 +6,9 @@
 // has no goroutine, no clock and no I/O.
 //
 // Source of the rules: sglang/srt/managers (scheduler.py, schedule_policy.py,
-// schedule_batch.py) and mem_cache/radix_cache.py of SGLang 0.5.23 (Apache-2.0), with pages
-// of one token; each is described, none is copied.
+// schedule_batch.py) and mem_cache (radix_cache.py, and unified_radix_cache.py, which decides
+// the same) of SGLang 0.5.23 (Apache-2.0), with pages of one token; each is described, none is
+// copied.
 package sglang
 
 import (
@@ -32,6 +33,9 @@ type Engine struct {
 	waiting []*request
 	running []*request // that go on with their answers
 	chunked *request   // whose prompt is computed in parts
+	entries int64      // times that a request came to wait
+	touches int        // times that those that wait were looked at without their order being the tree's
+	rows    int        // requests that have memory
 	full    bool       // nothing more is admitted until something ends (batch_is_full)
 	ratio   float64    // share of the rest of their answers that running requests are promised
 	byID    map[int64]*request
@@ -58,10 +62,12 @@ type request struct {
 	shared   int // of computed, in the tree
 	own      int // of computed, its own
 	node     *node
-	life     int // counts retractions: what a step in flight gives to an earlier life is dropped
+	row      bool // it has memory (req_pool_idx)
+	life     int  // counts retractions: what a step in flight gives to an earlier life is dropped
 	finished bool
 	queued   bool
 	limit    int
+	entered  int64 // its turn among all that have come to wait, which it does again when it was taken back
 	at       *node // where the policy found it in the tree, and how much
 	matched  int
 
@@ -135,7 +141,7 @@ func (e *Engine) runs() int {
 	n := len(e.running)
 	if e.last != nil && e.last.extend && !e.last.merged {
 		for _, it := range e.last.items {
-			if !it.decode && !it.middle && !it.r.finished {
+			if !it.middle && !it.r.finished {
 				n++
 			}
 		}
@@ -177,13 +183,13 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	if e.byID[j.ID] != nil {
 		return
 	}
-	j.Prompt = min(max(j.Prompt, 1), e.set.ContextLength-1)
+	j.Prompt = min(max(j.Prompt, 1), e.set.ContextLength-3)
 	j.Output = max(j.Output, 1)
 	r := &request{job: j, limit: j.Output, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
 	if j.Limit > 0 {
 		r.limit = j.Limit
 	}
-	r.limit = max(min(r.limit, e.set.ContextLength-j.Prompt), 1)
+	r.limit = max(min(r.limit, e.set.ContextLength-2-j.Prompt), 1) // init_req_max_new_tokens
 	e.byID[j.ID] = r
 	e.front.request(now, r)
 }
@@ -220,8 +226,8 @@ func (e *Engine) Step(now int64) twin.Step {
 		switch at {
 		case in:
 			if r := e.front.take(); e.byID[r.job.ID] == r {
-				r.trace.Queued, r.queued = e.now, true
-				e.waiting = append(e.waiting, r)
+				r.trace.Queued = e.now
+				e.wait(r)
 			}
 			if len(e.flight) == 0 && e.front.next() > at {
 				e.launch()
@@ -269,15 +275,10 @@ func (e *Engine) launch() {
 		depth = 1
 	}
 	for len(e.flight) < depth {
-		p := e.next()
+		p := e.turn()
 		if p == nil {
-			e.last = nil
-			if len(e.flight) == 0 && len(e.running) == 0 && len(e.waiting) == 0 && e.chunked == nil {
-				e.ratio = e.firstRatio() // on_idle
-			}
 			return
 		}
-		e.last = p
 		e.steps++
 		p.number, p.start = e.steps, max(e.now, e.free)
 		for _, it := range p.items {
@@ -297,6 +298,22 @@ func (e *Engine) launch() {
 			})
 		}
 	}
+}
+
+// turn is what the loop decides in one turn: the next step, nil where there is none.
+func (e *Engine) turn() *plan {
+	e.last = e.next()
+	if e.last == nil && len(e.flight) == 0 && len(e.running) == 0 && len(e.waiting) == 0 && e.chunked == nil {
+		e.ratio = e.firstRatio() // on_idle
+	}
+	return e.last
+}
+
+// wait puts a request behind those that wait.
+func (e *Engine) wait(r *request) {
+	e.entries++
+	r.queued, r.entered = true, e.entries
+	e.waiting = append(e.waiting, r)
 }
 
 func (e *Engine) duration(p *plan) int64 {
@@ -339,10 +356,10 @@ func (e *Engine) process(p *plan) {
 		}
 		if finish != "" {
 			r.finished = true
-			e.share(r, r.fill()-1)
+			e.share(r, min(r.computed, r.fill())) // its last token too, where a step in flight reads it
 			e.release(r)
 		} else if !it.decode {
-			e.share(r, r.computed) // cache_unfinished_req
+			e.share(r, r.end)
 		}
 		if !given {
 			e.front.step(p.end)
@@ -379,13 +396,17 @@ func (e *Engine) pass(p *plan) {
 	}
 }
 
-// share puts the first n tokens of a request, which are computed, into the tree; what
-// others put there meanwhile it need not have twice.
+// share puts the first n tokens of a request, which are computed, into the tree, the prompt
+// apart from the answer; what others put there meanwhile it need not have twice (checkpoint).
 func (e *Engine) share(r *request, n int) {
-	if r.job.Content == nil || e.set.DisableRadixCache || n <= r.shared {
+	if r.job.Content == nil || e.set.DisableRadixCache || n < r.shared {
 		return
 	}
 	end, _ := e.tree.insert(r.job.Content, n)
+	if r.job.Prompt < n {
+		e.tree.match(r.job.Content, r.job.Prompt)
+		e.tree.match(r.job.Content, n)
+	}
 	e.tree.hold(end)
 	e.tree.free(r.node)
 	r.node = end
@@ -396,9 +417,12 @@ func (e *Engine) share(r *request, n int) {
 
 // release gives back what a request holds.
 func (e *Engine) release(r *request) {
+	if r.row {
+		e.rows--
+	}
 	e.used -= r.own
 	e.tree.free(r.node)
-	r.own, r.shared, r.node = 0, 0, nil
+	r.row, r.own, r.shared, r.node = false, 0, 0, nil
 }
 
 // lose ends a request for which there is no memory, nor will be (FINISH_ABORT).

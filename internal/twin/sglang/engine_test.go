@@ -53,11 +53,14 @@ func draw(t *rapid.T) (s scene) {
 	in := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	some := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	s.set = Settings{
-		MaxRunningRequests: in("max_running_requests", 1, 8), ContextLength: in("context_length", 2, 120), ChunkedPrefillSize: in("chunked_prefill_size", 1, 60),
+		MaxRunningRequests: in("max_running_requests", 1, 8), ContextLength: in("context_length", 4, 120), ChunkedPrefillSize: in("chunked_prefill_size", 1, 60),
 		MaxPrefillTokens: in("max_prefill_tokens", 1, 100), SchedulePolicy: Policies()[in("policy", 0, len(Policies())-1)],
 		ScheduleConservativeness: float64(in("conservativeness", 1, 8)) / 4, EnableMixedChunk: some("mixed"), DisableOverlapSchedule: some("no overlap"), DisableRadixCache: some("no radix cache"),
 		StreamInterval: in("stream interval", 1, 3), StepJitter: float64(in("jitter", 0, 1)) / 4, Seed: uint64(in("seed", 0, 9)),
 		Frontend: Frontend{PerRequest: time.Duration(in("per request", 0, 500)), PerChunk: time.Duration(in("per chunk", 0, 400))},
+	}
+	if s.set.SchedulePolicy == "shortest-prefill-first" {
+		s.set.DisableRadixCache = false
 	}
 	s.set.MaxTotalTokens = s.set.ContextLength + 2 + in("spare tokens", 0, 150)
 	s.cost = flat{time.Duration(in("per token", 0, 30))}
@@ -156,7 +159,7 @@ func TestInvariants(t *testing.T) {
 			if j.Limit > 0 {
 				n = min(n, j.Limit)
 			}
-			if n = min(n, s.set.ContextLength-min(j.Prompt, s.set.ContextLength-1)); got[id] != n || ended[id] == "" {
+			if n = max(min(n, s.set.ContextLength-2-min(j.Prompt, s.set.ContextLength-3)), 1); got[id] != n || ended[id] == "" {
 				t.Fatalf("job %+v got %d tokens, not %d, and ended with %q", j, got[id], n, ended[id])
 			}
 		}

@@ -54,11 +54,11 @@ func (t *tree) match(c twin.Content, n int) (*node, int) {
 		if same == found { // another token with the same number
 			break
 		}
+		next.used = t.clock
 		if same < next.to {
 			next = t.split(next, same)
 		}
 		at, found = next, same
-		at.used = t.clock
 		if found < at.to {
 			break
 		}

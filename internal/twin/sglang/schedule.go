@@ -17,6 +17,8 @@ const (
 	minRatioFactor   = 0.14
 	ratioDecaySteps  = 600
 	retractSteps     = 20 // tokens that each that stays is promised after a retraction
+	touchEvery       = 32 // times that those that wait are looked at, for their beginnings to be kept in the tree once
+	reserveFixed     = 1  // tokens for each request whose answer has a fixed length, where nothing is kept (IGNORE_EOS_RESERVE_TOKENS)
 )
 
 func (e *Engine) firstRatio() float64 { return min(initRatio*e.set.ScheduleConservativeness, 1) }
@@ -29,8 +31,13 @@ func (e *Engine) next() *plan {
 	}
 	if l := e.last; l != nil && l.extend && !l.merged {
 		l.merged = true
+		if len(e.running) == 0 {
+			e.full = false // the step is the batch from now on, and it was never full
+		}
 		for _, it := range l.items {
-			if !it.decode && !it.middle && !it.r.finished && it.life == it.r.life {
+			if it.middle || it.r.finished || it.life != it.r.life {
+				e.full = false // one fewer than the step had
+			} else {
 				e.running = append(e.running, it.r)
 			}
 		}
@@ -54,10 +61,17 @@ type adder struct {
 	p            *plan
 	takes        []int    // of the items, of the KV cache
 	began        *request // in part
+	stays        []stay   // those that run, the one that ends first at the front
 	found, fresh int      // tokens of prompts of the step that are in the tree and that are not, of requests that come for the first time
 }
 
+// stay is how many tokens a request may still get, and how many it has.
+type stay struct{ left, has float64 }
+
 func (a *adder) room() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
+
+// fits says whether there is memory for another request (has_capacity).
+func (a *adder) fits() bool { return a.room()-a.total > 0 && a.room()-a.now > 0 }
 
 // prefill plans a step with prompts (get_new_batch_prefill).
 func (e *Engine) prefill() *plan {
@@ -67,7 +81,7 @@ func (e *Engine) prefill() *plan {
 	if (e.full || len(e.waiting) == 0) && e.chunked == nil {
 		return nil
 	}
-	places := e.set.MaxRunningRequests - len(e.running)
+	places := e.set.MaxRunningRequests - e.rows
 	if places <= 0 && e.chunked == nil {
 		e.full = true
 		return nil
@@ -88,8 +102,9 @@ func (e *Engine) prefill() *plan {
 	if e.chunked != nil && a.goOn(e.chunked) {
 		e.chunked = nil
 	}
+	places += len(a.p.items) // that one has its place
 	for _, r := range e.waiting {
-		if a.input <= 0 || a.chunk <= 0 {
+		if a.fits() && (a.input <= 0 || a.chunk <= 0) {
 			break
 		}
 		if len(a.p.items) >= places {
@@ -113,6 +128,10 @@ func (e *Engine) prefill() *plan {
 		e.stats.Radix.HitShare = float64(a.found) / float64(all)
 	}
 	for i, it := range a.p.items {
+		if !it.r.row {
+			it.r.row = true
+			e.rows++
+		}
 		e.take(it.r, a.takes[i])
 	}
 	e.waiting = slices.DeleteFunc(e.waiting, func(r *request) bool { return !r.queued })
@@ -125,14 +144,41 @@ func (e *Engine) prefill() *plan {
 	return a.p
 }
 
-// goOn goes on with the prompt that is computed in parts, and says whether that is its end.
+// goOn goes on with the prompt that is computed in parts, and says whether that is its end. It
+// goes on where too much is promised too, or its memory would never be free again.
 func (a *adder) goOn(r *request) bool {
-	n := min(a.chunk, int(min(a.room()-a.total, a.room()-a.now)), r.fill()-r.computed)
+	n := min(a.chunk, int(a.room()-a.total))
 	if n <= 0 {
+		n = a.chunk
+	}
+	if most := a.leave(r); most > 0 {
+		n = min(n, most)
+	}
+	if n = min(n, r.fill()-r.computed); n <= 0 {
 		return false
 	}
 	a.put(r, n)
 	return r.end == r.fill()
+}
+
+// leave is how much of a step a prompt that is computed in parts may have, so that shorter ones
+// find room beside it; 0 is all of it (shortest_prefill_chunk_limit).
+func (a *adder) leave(r *request) int {
+	if a.e.policy() != "shortest-prefill-first" || a.chunk < 2 {
+		return 0
+	}
+	reserved := 0
+	for _, w := range a.e.waiting {
+		work := max(w.fill()-w.matched, 1)
+		if work >= r.fill()-r.computed || reserved+work > a.chunk-1 {
+			break
+		}
+		reserved += work
+	}
+	if reserved == 0 {
+		return 0
+	}
+	return a.chunk - reserved
 }
 
 // begin admits a request that waits, if there is room for it and for what it may answer;
@@ -147,9 +193,18 @@ func (a *adder) begin(r *request) (added, fits bool) {
 	e.tree.hold(at)
 	extend := r.fill() - found
 	most := min(r.limit-r.output, clipMaxNewTokens)
-	if float64(extend+most+1) >= a.room()-a.total {
+	switch {
+	case e.set.DisableRadixCache && r.job.Limit == 0:
+		if !a.lasts(r) {
+			return false, false
+		}
+	case float64(extend+most+1) >= a.room()-a.total:
 		e.tree.free(at)
 		return false, false
+	}
+	if extend > a.chunk && e.chunked != nil { // one prompt at a time is computed in parts
+		e.tree.free(at)
+		return false, true
 	}
 	r.node, r.shared, r.computed, r.queued = at, found, found, false
 	e.stats.Radix.Found += int64(found)
@@ -165,7 +220,54 @@ func (a *adder) begin(r *request) (added, fits bool) {
 	if r.end < r.fill() {
 		a.began = r
 	}
-	return true, a.room()-a.total > 0 && a.room()-a.now > 0
+	return true, a.fits()
+}
+
+// lasts says whether there is room for a request whose answer has a fixed length, where nothing is
+// kept of those that end: none that runs may lack a token at any time until all have ended
+// (add_one_req_ignore_eos).
+func (a *adder) lasts(r *request) bool {
+	need := float64(r.fill() + 1)
+	if need > min(a.room()-a.now, a.room()-a.total) {
+		return false
+	}
+	rest := func(r *request) stay {
+		ratio := 1.0
+		if r.job.Limit > 0 {
+			ratio = a.e.ratio
+		}
+		return stay{float64(r.limit)*ratio - float64(r.output), float64(r.fill())}
+	}
+	if a.stays == nil {
+		a.stays = []stay{}
+		all := append([]*request{r}, a.e.running...)
+		for _, it := range a.p.items {
+			all = append(all, it.r)
+		}
+		for _, x := range all {
+			if s := rest(x); s.left > 0 {
+				a.stays = append(a.stays, s)
+			}
+		}
+		slices.SortStableFunc(a.stays, func(x, y stay) int { return cmp.Compare(x.left, y.left) })
+	} else if s := rest(r); s.left > 0 {
+		i := 0
+		for k := range a.stays {
+			if i = k; s.left <= a.stays[k].left {
+				break
+			}
+		}
+		a.stays = slices.Insert(a.stays, i, s)
+	}
+	room, freed := a.room()-a.now-need, 0.0
+	for i, s := range a.stays {
+		n := float64(len(a.stays) - i)
+		if room+freed-s.left*n <= reserveFixed*n {
+			return false
+		}
+		freed += s.has
+	}
+	return true
 }
 
 // put takes so many tokens of a prompt into the step.
@@ -197,13 +299,31 @@ func (a *adder) put(r *request, n int) {
 	a.chunk -= n
 }
 
-// mix lets answers go on in a step with prompts (mix_with_running).
+// mix lets answers go on in a step with prompts, all or none (mix_with_running).
 func (e *Engine) mix(p *plan) {
-	for _, r := range e.running {
-		if r.left() > 0 && e.available()+e.tree.evictable() > 0 {
-			e.goOn(p, r)
-		}
+	if len(e.running) == 0 {
+		return
 	}
+	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.left() <= 0 })
+	if len(going) < len(e.running) {
+		e.full = false
+	}
+	e.running = going
+	if len(going) == 0 || !e.fit(len(going)) {
+		return
+	}
+	for _, r := range going {
+		e.goOn(p, r)
+	}
+	e.running = nil // they come back behind the step's prompts
+}
+
+// fit makes room for so many tokens, if it can (check_decode_capacity).
+func (e *Engine) fit(tokens int) bool {
+	if short := tokens - e.available(); short > 0 {
+		e.tree.evict(short)
+	}
+	return tokens <= e.available()
 }
 
 // goOn takes the next token of an answer into a step.
@@ -225,12 +345,14 @@ func (e *Engine) goOn(p *plan, r *request) {
 func (e *Engine) decode() *plan {
 	before := len(e.running)
 	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.left() <= 0 })
+	if len(going) < before {
+		e.full = false
+	}
 	if len(going) == 0 {
 		return nil
 	}
-	if len(going) > e.available()+e.tree.evictable() {
+	if !e.fit(len(going)) {
 		if len(going) < before { // those that end free what they have first
-			e.full = false
 			return nil
 		}
 		going = e.retract(going)
@@ -256,40 +378,48 @@ func (e *Engine) retract(going []*request) []*request {
 	slices.SortStableFunc(order, func(a, b *request) int {
 		return cmp.Or(cmp.Compare(b.output, a.output), cmp.Compare(a.job.Prompt, b.job.Prompt))
 	})
-	for first := true; first || len(order) > e.available()+e.tree.evictable(); first = false {
+	for first := true; first || !e.fit(len(order)); first = false {
 		if len(order) == 1 { // at least one goes on, or none ever will
-			if len(order) > e.available()+e.tree.evictable() {
-				e.lose(order[0])
-				return nil
-			}
 			break
 		}
 		r := order[len(order)-1]
 		order = order[:len(order)-1]
 		e.release(r)
+		e.fit(retractSteps * len(order))
 		r.life++
 		r.planned, r.computed, r.end = 0, 0, 0
 		r.trace.Preemptions++
 		e.stats.Preemptions++
 		e.stats.Radix.RetractedPrompt += int64(r.job.Prompt)
 		e.stats.Radix.RetractedAnswer += int64(r.output)
-		r.queued = true
-		e.running = without(e.running, r)
-		e.waiting = append(e.waiting, r)
+		e.wait(r)
 	}
+	if len(order) == 1 && !e.fit(1) {
+		e.lose(order[0])
+		order = nil
+	}
+	e.running = order
 	decoded, most := retractSteps*len(order), 1
 	for _, r := range order {
 		decoded += r.output
 		most += r.limit
 	}
 	e.ratio = min(float64(decoded)/float64(most), 1)
-	return slices.DeleteFunc(going, func(r *request) bool { return r.queued })
+	return order
+}
+
+// policy is the order of those that wait: the one that was set where there is a tree to ask.
+func (e *Engine) policy() string {
+	if e.set.DisableRadixCache && e.set.SchedulePolicy != "lof" {
+		return "fcfs"
+	}
+	return e.set.SchedulePolicy
 }
 
 // order sorts those that wait (SchedulePolicy.calc_priority).
 func (e *Engine) order() {
-	policy := e.set.SchedulePolicy
-	if e.set.DisableRadixCache && policy != "lof" || policy == "lpm" && len(e.waiting) > matchMost {
+	policy := e.policy()
+	if policy == "lpm" && len(e.waiting) > matchMost {
 		policy = "fcfs"
 	}
 	switch policy {
@@ -306,11 +436,20 @@ func (e *Engine) order() {
 	case "shortest-prefill-first":
 		back := e.match()
 		slices.SortStableFunc(e.waiting, func(a, b *request) int {
-			return cmp.Or(compareBool(back[a], back[b]), cmp.Compare(max(a.fill()-a.matched, 1), max(b.fill()-b.matched, 1)), cmp.Compare(a.trace.Queued, b.trace.Queued))
+			return cmp.Or(compareBool(back[a], back[b]), cmp.Compare(max(a.fill()-a.matched, 1), max(b.fill()-b.matched, 1)), cmp.Compare(a.entered, b.entered))
 		})
 	case "dfs-weight":
 		e.match()
 		e.depthFirst()
+	}
+	if (policy == "lof" || policy == "fcfs") && !e.set.DisableRadixCache && len(e.waiting) > 0 {
+		if e.touches++; e.touches%touchEvery == 1 {
+			for _, r := range slices.Backward(e.waiting[:min(len(e.waiting), matchMost)]) {
+				if r.job.Content != nil {
+					e.tree.match(r.job.Content, r.fill())
+				}
+			}
+		}
 	}
 }
 
@@ -337,8 +476,9 @@ func (e *Engine) match() map[*request]bool {
 		if r.job.Content == nil {
 			continue
 		}
-		r.at, r.matched = e.tree.match(r.job.Content, r.fill()-1)
-		if r.matched > inBatch {
+		at, found := e.tree.match(r.job.Content, r.fill())
+		r.at, r.matched = at, min(found, r.fill()-1)
+		if found > inBatch {
 			continue
 		}
 		if _, found := among.match(r.job.Content, r.fill()); found >= inBatch {

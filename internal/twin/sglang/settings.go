@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	MaxRunningRequests       int
 	MaxTotalTokens           int // of the KV cache
-	ContextLength            int // tokens of a prompt and its answer
+	ContextLength            int // tokens of a prompt and its answer, and two more
 	ChunkedPrefillSize       int // tokens of prompts in a step
 	MaxPrefillTokens         int // the same, for all prompts that begin
 	SchedulePolicy           string
@@ -59,12 +59,14 @@ func (s *Settings) Check() error {
 	switch {
 	case !slices.Contains(Policies(), s.SchedulePolicy):
 		return fmt.Errorf("there is no schedule_policy %q", s.SchedulePolicy)
+	case s.DisableRadixCache && s.SchedulePolicy == "shortest-prefill-first":
+		return fmt.Errorf("schedule_policy shortest-prefill-first needs the radix cache, which disable_radix_cache leaves out")
 	case !(s.ScheduleConservativeness > 0 && s.ScheduleConservativeness <= 100):
 		return fmt.Errorf("schedule_conservativeness is %v, it must be above 0 and at most 100", s.ScheduleConservativeness)
 	case !(s.StepJitter >= 0 && s.StepJitter <= 10):
 		return fmt.Errorf("step_jitter is %v, it must be between 0 and 10", s.StepJitter)
-	case s.ContextLength < 2 || s.ContextLength > s.MaxTotalTokens-2:
-		return fmt.Errorf("context_length is %d, it must be at least 2, and 2 less than the %d tokens of the KV cache", s.ContextLength, s.MaxTotalTokens)
+	case s.ContextLength < 4 || s.ContextLength > s.MaxTotalTokens-2:
+		return fmt.Errorf("context_length is %d, it must be at least 4, and 2 less than the %d tokens of the KV cache", s.ContextLength, s.MaxTotalTokens)
 	}
 	return nil
 }

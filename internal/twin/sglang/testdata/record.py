@@ -98,10 +98,12 @@ params.CacheInitParams = Params
 
 def match(r, tree, ids=None):
     from array import array
-    ids = (r.origin_input_ids + r.output_ids)[:-1]
+    whole = r.origin_input_ids + r.output_ids
+    ids = whole if ids else whole[:-1]  # the order asks for all of it, the admission leaves one to compute
     got = tree.match_prefix(MatchPrefixParams(key=RadixKey(token_ids=array("q", ids), extra_key=None)))
     r.last_node = r.best_match_node = got.last_device_node
-    r.prefix_len = r.num_matched_prefix_tokens = got.device_prefix_len
+    r.prefix_len = got.device_prefix_len
+    r.num_matched_prefix_tokens = min(r.prefix_len, len(whole) - 1)
     return got
 
 

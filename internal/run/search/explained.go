@@ -111,11 +111,23 @@ func (f *search) explanationOf(claim int) *explanation {
 		return violations
 	}
 	e.violations = take(0)
-	e.TwinError = math.Hypot(e.Weight*twin.se, f.byWeight(claim, take(-w.se), take(w.se)))
-	if !(e.TwinError < stat.MaxInverseSE) {
-		e.Reason = "what the twin explains is too uncertain: windows differ too much in it"
+	more, less := f.given(claim, take(w.se), 0), f.given(claim, take(-w.se), 0)
+	e.TwinError = math.Hypot(e.Weight*twin.se, math.Log(more.Load/less.Load)/2)
+	alone, _ := f.crossingNear(claim)
+	with := f.given(claim, e.violations, e.TwinError)
+	if !(e.TwinError < stat.MaxInverseSE) || alone.Reason == "" && !(with.Reason == "" && with.Hi/with.Lo < alone.Hi/alone.Lo) {
+		e.Reason = "the interval would be no narrower: windows differ in how much the twin explains of them"
 	}
 	return e
+}
+
+// given is what counts say of a claim where so many violations of each step are explained.
+func (f *search) given(claim int, violations []float64, twinError float64) stat.Inverse {
+	kept := f.explained
+	f.explained = map[int]*explanation{claim: {violations: violations, Replayed: Replayed{TwinError: twinError}}}
+	v, _ := f.crossingNear(claim)
+	f.explained = kept
+	return v
 }
 
 // excess is what a window has of violations beyond what its load leads to expect.
@@ -213,18 +225,6 @@ func takeOff(a, b []float64) {
 	for i := range a {
 		a[i] -= x * b[i]
 	}
-}
-
-// byWeight is half of how far apart, in ln, capacities lie where this is explained and where that.
-func (f *search) byWeight(claim int, this, that []float64) float64 {
-	at := func(violations []float64) float64 {
-		kept := f.explained
-		f.explained = map[int]*explanation{claim: {violations: violations}}
-		v, _ := f.crossingNear(claim)
-		f.explained = kept
-		return math.Log(v.Load)
-	}
-	return math.Abs(at(this)-at(that)) / 2
 }
 
 // ofStep is how many of a step's violations are explained.

@@ -10,31 +10,39 @@ import (
 // with it, and need not be gone through from the beginning.
 type chained struct {
 	*content
-	block int      // tokens of a block, 0 where nobody asked yet
-	chain []uint64 // of its first blocks
+	chains []chain
+}
+
+// chain is what an engine or a router goes by: hashes of the first blocks of so many tokens.
+type chain struct {
+	block  int
+	hashes []uint64
 }
 
 // Chain implements [twin.Chained].
 func (c *chained) Chain(block, n int) []uint64 {
-	if c.block != block {
-		c.block, c.chain = block, nil
+	i := slices.IndexFunc(c.chains, func(of chain) bool { return of.block == block })
+	if i < 0 {
+		i = len(c.chains)
+		c.chains = append(c.chains, chain{block: block})
 	}
-	c.chain = slices.Grow(c.chain, max(n-len(c.chain), 0))
-	for k := len(c.chain); k < n; k++ {
+	of := &c.chains[i]
+	of.hashes = slices.Grow(of.hashes, max(n-len(of.hashes), 0))
+	for k := len(of.hashes); k < n; k++ {
 		before := uint64(0)
 		if k > 0 {
-			before = c.chain[k-1]
+			before = of.hashes[k-1]
 		}
-		c.chain = append(c.chain, twin.Chain(before, c.Tokens(k*block, (k+1)*block)))
+		of.hashes = append(of.hashes, twin.Chain(before, c.Tokens(k*block, (k+1)*block)))
 	}
-	return c.chain[:n]
+	return of.hashes[:n]
 }
 
 // after gives a content what was worked out of another one of its session, as far as both are
 // the same, the answer included.
 func (c *content) after(before *chained) *chained {
 	now := &chained{content: c}
-	if before == nil || before.block == 0 {
+	if before == nil {
 		return now
 	}
 	same := 0
@@ -48,10 +56,14 @@ func (c *content) after(before *chained) *chained {
 	case same > 0:
 		tokens = c.parts[same-1].end
 	}
-	now.block, now.chain = before.block, before.chain[:min(tokens/before.block, len(before.chain))]
-	if len(now.chain) < len(before.chain) {
-		now.chain = slices.Clip(now.chain)
+	for i := range before.chains {
+		of := &before.chains[i]
+		kept := of.hashes[:min(tokens/of.block, len(of.hashes))]
+		if len(kept) < len(of.hashes) {
+			kept = slices.Clip(kept)
+		}
+		of.hashes = slices.Clip(of.hashes) // what is added to either is not the other's
+		now.chains = append(now.chains, chain{of.block, kept})
 	}
-	before.chain = slices.Clip(before.chain) // what is added to either is not the other's
 	return now
 }

@@ -26,17 +26,19 @@ func TestChainGoesOn(t *testing.T) {
 			r.ID = int64(turn)
 			c := Content(&r, prompt).(*content).after(before)
 			answer := words("answer")
-			for _, n := range []int{prompt / block, (prompt + answer) / block} {
-				var want []uint64
-				for k := range n {
-					last := uint64(0)
-					if k > 0 {
-						last = want[k-1]
+			for _, block := range []int{block, 2*block + 1, block} { // of an engine and a router
+				for _, n := range []int{prompt / block, (prompt + answer) / block} {
+					var want []uint64
+					for k := range n {
+						last := uint64(0)
+						if k > 0 {
+							last = want[k-1]
+						}
+						want = append(want, twin.Chain(last, c.Tokens(k*block, (k+1)*block)))
 					}
-					want = append(want, twin.Chain(last, c.Tokens(k*block, (k+1)*block)))
-				}
-				if got := c.Chain(block, n); !slices.Equal(got, want) {
-					t.Fatalf("turn %d: chain %x, want %x", turn, got, want)
+					if got := c.Chain(block, n); !slices.Equal(got, want) {
+						t.Fatalf("turn %d: chain %x, want %x", turn, got, want)
+					}
 				}
 			}
 			next := workload.Segment{Served: true, Item: r.ID, Words: answer}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"slices"
 
 	"pitot/internal/twin"
 )
@@ -17,22 +18,33 @@ import (
 // the oldest first; the original does so every two minutes.
 type cacheAware struct {
 	idle
-	c Config
-	f *Fleet
-	// owners has the engines that were sent a stretch of tokens behind all before it, by
-	// the hash of these.
-	owners map[uint64][]int
+	c      Config
+	f      *Fleet
+	tree   []node // by their numbers; 0 stands for none, and for what all prompts begin with
+	spare  []int32
+	index  map[uint64]int32
 	memory []memory
+	most   int      // stretches that are kept for one engine
 	hashes []uint64 // of the prompt at hand
 }
+
+// node is a stretch of tokens behind all before it, by the hash of these.
+type node struct {
+	hash  uint64
+	after int32   // what was sent behind it last: mostly what is sent behind it next
+	sent  []owner // who was sent it, the latest last
+}
+
+// owner is an engine that was sent a stretch, and how often it is remembered for that.
+type owner struct{ engine, times int32 }
 
 // memory is what was sent to one engine: its stretches, the latest last. A stretch that
 // was sent again stands at several places, of which the last counts.
 type memory struct {
-	sent  []uint64
-	times map[uint64]int // how often a stretch stands there
-	old   int            // of sent, forgotten
-	other int64          // stretches of prompts that no other can share
+	sent     []int32
+	old      int   // of sent, forgotten
+	distinct int   // stretches
+	other    int64 // stretches of prompts that no other can share
 }
 
 const (
@@ -42,11 +54,7 @@ const (
 )
 
 func newCacheAware(f *Fleet, c Config) *cacheAware {
-	r := &cacheAware{c: c, f: f, owners: make(map[uint64][]int), memory: make([]memory, len(f.of))}
-	for i := range r.memory {
-		r.memory[i].times = make(map[uint64]int)
-	}
-	return r
+	return &cacheAware{c: c, f: f, tree: make([]node, 1), index: make(map[uint64]int32), memory: make([]memory, len(f.of)), most: most}
 }
 
 func (r *cacheAware) route(_ int64, j *twin.Job) int {
@@ -63,10 +71,23 @@ func (r *cacheAware) hash(j *twin.Job) {
 		return
 	}
 	h := uint64(0)
-	for from := 0; from < j.Prompt; from += stretch {
-		h = twin.Mix(h ^ j.Content.Tokens(from, min(from+stretch, j.Prompt)))
+	if c, ok := j.Content.(twin.Chained); ok {
+		if r.hashes = append(r.hashes, c.Chain(stretch, j.Prompt/stretch)...); len(r.hashes) > 0 {
+			h = r.hashes[len(r.hashes)-1]
+		}
+	}
+	for from := len(r.hashes) * stretch; from < j.Prompt; from += stretch {
+		h = twin.Chain(h, j.Content.Tokens(from, min(from+stretch, j.Prompt)))
 		r.hashes = append(r.hashes, h)
 	}
+}
+
+// find is the stretch with a hash behind another, 0 if none is remembered.
+func (r *cacheAware) find(before int32, hash uint64) int32 {
+	if n := r.tree[before].after; n != 0 && r.tree[n].hash == hash {
+		return n
+	}
+	return r.index[hash]
 }
 
 func (r *cacheAware) choose(j *twin.Job) int {
@@ -77,9 +98,12 @@ func (r *cacheAware) choose(j *twin.Job) int {
 	if mostLoaded-least > r.c.BalanceAbsThreshold && float64(mostLoaded) > float64(least)*r.c.BalanceRelThreshold {
 		return r.f.fewest(0, r.f.jobs)
 	}
-	found, owner := 0, -1
+	found, owner, at := 0, -1, int32(0)
 	for n, h := range r.hashes {
-		of := r.taking(r.owners[h])
+		if at = r.find(at, h); at == 0 {
+			break
+		}
+		of := r.taking(r.tree[at].sent)
 		if of < 0 {
 			break
 		}
@@ -91,52 +115,100 @@ func (r *cacheAware) choose(j *twin.Job) int {
 	return r.f.fewest(0, func(i int) int { return r.memory[i].size() })
 }
 
-// taking is the engine of a list that takes jobs and came last, -1 if there is none.
-func (r *cacheAware) taking(of []int) int {
+// taking is the latest of a list that takes jobs, -1 if there is none.
+func (r *cacheAware) taking(of []owner) int {
 	for k := len(of) - 1; k >= 0; k-- {
-		if r.f.takes(of[k]) {
-			return of[k]
+		if i := int(of[k].engine); r.f.takes(i) {
+			return i
 		}
 	}
 	return -1
 }
 
-func (m *memory) size() int { return len(m.times) + int(m.other) }
+func (m *memory) size() int { return m.distinct + int(m.other) }
 
 // remember notes that a prompt was sent to an engine.
 func (r *cacheAware) remember(i int, j *twin.Job) {
 	m := &r.memory[i]
 	if j.Content == nil {
-		m.other = min(m.other+int64((j.Prompt+stretch-1)/stretch), most)
+		m.other = min(m.other+int64((j.Prompt+stretch-1)/stretch), int64(r.most))
 		return
 	}
+	m.sent = slices.Grow(m.sent, len(r.hashes))
+	before := int32(0)
 	for _, h := range r.hashes {
-		m.sent = append(m.sent, h)
-		m.times[h]++
-		r.owners[h] = append(without(r.owners[h], i), i)
+		n := r.find(before, h)
+		if n == 0 {
+			n = r.grow(h)
+		}
+		r.tree[before].after = n
+		m.sent = append(m.sent, n)
+		r.tree[n].note(m, i)
+		before = n
 	}
-	for len(m.times) > most || len(m.sent)-m.old > 4*most {
+	for m.distinct > r.most || len(m.sent)-m.old > 4*r.most {
 		r.forget(i)
 	}
 	if m.old > len(m.sent)/2 && m.old > 1<<12 {
-		m.sent = append([]uint64(nil), m.sent[m.old:]...)
+		m.sent = append([]int32(nil), m.sent[m.old:]...)
 		m.old = 0
 	}
+}
+
+// grow makes a stretch that nobody is remembered for yet.
+func (r *cacheAware) grow(hash uint64) (n int32) {
+	if k := len(r.spare); k > 0 {
+		n, r.spare = r.spare[k-1], r.spare[:k-1]
+	} else {
+		n = int32(len(r.tree))
+		r.tree = append(r.tree, node{})
+	}
+	r.tree[n].hash = hash
+	r.index[hash] = n
+	return n
+}
+
+// note makes an engine the latest that was sent a stretch.
+func (n *node) note(m *memory, i int) {
+	o, last := owner{engine: int32(i)}, len(n.sent)-1
+	switch k := n.of(i); {
+	case k < 0:
+		m.distinct++
+		n.sent = append(n.sent, o)
+		last++
+	case k < last:
+		o = n.sent[k]
+		copy(n.sent[k:], n.sent[k+1:])
+		n.sent[last] = o
+	}
+	n.sent[last].times++
+}
+
+// of is the place of an engine among those that were sent a stretch, -1 if it was not.
+func (n *node) of(i int) int {
+	for k := len(n.sent) - 1; k >= 0; k-- {
+		if int(n.sent[k].engine) == i {
+			return k
+		}
+	}
+	return -1
 }
 
 // forget takes away what is oldest at an engine.
 func (r *cacheAware) forget(i int) {
 	m := &r.memory[i]
-	h := m.sent[m.old]
+	at := m.sent[m.old]
 	m.old++
-	if m.times[h]--; m.times[h] > 0 {
+	n := &r.tree[at]
+	k := n.of(i)
+	if n.sent[k].times--; n.sent[k].times > 0 {
 		return
 	}
-	delete(m.times, h)
-	if left := without(r.owners[h], i); len(left) > 0 {
-		r.owners[h] = left
-	} else {
-		delete(r.owners, h)
+	m.distinct--
+	if n.sent = slices.Delete(n.sent, k, k+1); len(n.sent) == 0 {
+		delete(r.index, n.hash)
+		n.hash, n.after = 0, 0
+		r.spare = append(r.spare, at)
 	}
 }
 
@@ -146,15 +218,5 @@ func (r *cacheAware) gone(i int) {
 	for m.old < len(m.sent) {
 		r.forget(i)
 	}
-	*m = memory{times: m.times}
-}
-
-// without is a list in its order without one of its numbers.
-func without(list []int, i int) []int {
-	for k, x := range list {
-		if x == i {
-			return append(list[:k], list[k+1:]...)
-		}
-	}
-	return list
+	*m = memory{}
 }

@@ -481,7 +481,7 @@ func TestKilledWorker(t *testing.T) {
 	if err := syscall.Kill(workers[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.code(); code != Invalid || !strings.Contains(p.err.String(), "was lost (its process ended)") || !strings.Contains(p.out.String(), "INVALID") {
+	if code := p.code(); code != Invalid || !strings.Contains(p.err.String(), "was lost (its process ended: signal: killed)") || !strings.Contains(p.out.String(), "INVALID") {
 		t.Errorf("exit code %d\n%s\n%s", code, p.out.String(), p.err.String())
 	}
 	for _, pid := range workers {

@@ -199,7 +199,7 @@ func (c *Coordinator) Gather(ctx context.Context) error {
 	if c.wait == 0 { // they are there, or this is asked again
 		return nil
 	}
-	c.say(fmt.Sprintf("waiting for %s: %s", say.Plural(c.size, "worker"), c.where))
+	c.say(fmt.Sprintf("waiting for %s, up to %s (--join-timeout): %s", say.Plural(c.size, "worker"), say.Span(c.wait), c.where))
 	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, errors.New("not within "+say.Span(c.wait)))
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
@@ -492,9 +492,9 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	number := c.loads
 	c.word, c.with, c.broken = word{Load: number}, with, nil
 	for _, m := range members {
-		if m.dead {
+		if err := m.absent(); err != nil {
 			c.mu.Unlock()
-			return nil, say.Errorf("worker %d on %s was lost, and the fleet is smaller by it", m.rank, m.hello.Host).WithHint("what was measured is kept: start again with --resume")
+			return nil, &run.AbsentError{Err: err}
 		}
 		m.lost, m.at = nil, clock.Now()
 		m.report = report{Rank: m.rank, Number: m.report.Number, Load: number}
@@ -506,7 +506,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 		c.mu.Unlock()
 	}()
 	if err := c.prepare(ctx, members, encode(sharing{number, *t})); err != nil {
-		return nil, err
+		return nil, &run.AbsentError{Err: err}
 	}
 	origin := clock.Now() + int64(c.lead)
 	asked := make(chan []error, 1)
@@ -525,6 +525,20 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 		}
 	}
 	return c.follow(ctx, members, with)
+}
+
+// absent says why a worker takes part in no more loads, nil where it does. The caller holds the
+// coordinator's mutex.
+func (m *member) absent() error {
+	why := "was lost in a load before"
+	switch {
+	case m.dead:
+	case m.ended.IsZero():
+		return nil
+	default:
+		why = fmt.Sprintf("ended between two loads (%s)", cmp.Or(m.said, "it said nothing"))
+	}
+	return say.Errorf("worker %d on %s %s", m.rank, m.hello.Host, why).WithHint("what was measured is kept: start again with --resume")
 }
 
 // prepare has workers make their shares ready.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,20 @@ func Here(v result.Version, size int, command [2]string) (*Local, error) {
 	return &Local{Coordinator: c, command: command}, err
 }
 
-// Gather implements [run.Crew]: it starts the workers, and waits until they are there.
+// Gather implements [run.Crew]: it starts the workers, and waits until they are there. Asked
+// again, it says which one is not there any more.
 func (l *Local) Gather(ctx context.Context) error {
 	if l.processes != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, m := range l.members {
+			if m == nil {
+				continue
+			}
+			if err := m.absent(); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	c, size, command := l.Coordinator, l.size, l.command
@@ -106,7 +118,7 @@ func (l *Local) Gather(ctx context.Context) error {
 		go func() {
 			_ = p.Wait() // how it ended it says itself
 			close(p.ended)
-			said := p.said.last()
+			said := cmp.Or(p.said.last(), p.ProcessState.String())
 			c.gone(p.Process.Pid, said)
 			fail(fmt.Errorf("a worker ended: %s", said))
 		}()

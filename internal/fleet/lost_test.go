@@ -6,9 +6,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +26,7 @@ import (
 	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/say"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -38,10 +42,14 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	url := os.Getenv("FLEET_TEST_JOIN")
+	dir, err := os.Getwd()
+	if len(os.Args) == 4 && os.Args[1] == string(plan.VerbWorker) { // as this program starts them
+		url = os.Args[3]
+		dir, err = os.MkdirTemp("", "")
+	}
 	if url == "" {
 		os.Exit(m.Run())
 	}
-	dir, err := os.Getwd()
 	if room, _ := strconv.ParseUint(os.Getenv("FLEET_TEST_ROOM"), 10, 64); room > 0 && err == nil { // as if the disk were full then
 		signal.Ignore(syscall.SIGXFSZ)
 		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: room, Max: room})
@@ -186,6 +194,100 @@ func TestKilled(t *testing.T) {
 		})
 	}
 }
+
+// A worker that nobody asked for and that ends between two loads does not end the session: others
+// come in the place of all, which is said in a line. One that was asked for is missed.
+func TestEndsBetweenLoads(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			_, _ = w.Write([]byte(`{"data":[{"id":"m"}]}`))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	}))
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crews []*Local
+	start := func(n int) (run.Crew, error) {
+		l, err := Here(version, n, [2]string{self, "pitot"})
+		if err == nil {
+			l.lead = 150 * time.Millisecond
+			crews = append(crews, l)
+			t.Cleanup(func() { l.Close() })
+		}
+		return l, err
+	}
+	kill := func(l *Local) {
+		p := l.processes[1]
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended
+		for missed := false; !missed; time.Sleep(time.Millisecond) {
+			l.mu.Lock()
+			missed = slices.ContainsFunc(l.members, func(m *member) bool { return !m.ended.IsZero() })
+			l.mu.Unlock()
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		asked bool
+	}{{"auto", false}, {"asked for", true}} {
+		t.Run(test.name, func(t *testing.T) {
+			crews = nil
+			p, _, err := plan.Decode(plan.VerbRun, []string{server.URL, "--output", "60000", "--input", "16", "--no-scrape", "--model", "m", "--duration", "200ms", "--warmup", "0s",
+				"--no-probe", "--rate", "10", "--out", filepath.Join(t.TempDir(), "run")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tells := new(linesTold)
+			r := run.Runner{Version: version, Muster: start, Cores: 9, Progress: tells}
+			if test.asked {
+				crew, err := start(2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Workers, r.Crew, r.Muster = 2, crew, nil
+			}
+			ctx := bounded(t)
+			s, err := r.Open(ctx, &p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := s.Measure(ctx, run.Load{Rate: p.Rate, Duration: p.Duration})
+			if err != nil || len(first.Point.Workers) != 2 {
+				t.Fatalf("%v, %+v", err, first)
+			}
+			kill(crews[0])
+			second, err := s.Measure(ctx, run.Load{Rate: p.Rate, Duration: p.Duration})
+			if test.asked {
+				if err == nil || !strings.Contains(err.Error(), "ended between two loads (signal: killed)") || say.Hint(err) == "" {
+					t.Errorf("it ends with %v", err)
+				}
+				return
+			}
+			if err != nil || len(second.Point.Workers) != 2 || second.Point.Workers[1].Lost != nil || len(crews) != 2 {
+				t.Errorf("%v, %+v, %d crews", err, second, len(crews))
+			}
+			if lines := slices.DeleteFunc(tells.lines, func(l string) bool { return !strings.Contains(l, "worker") }); len(lines) != 2 || !strings.Contains(lines[1], "ended between two loads (signal: killed); others come") {
+				t.Errorf("said %q", lines)
+			}
+			if _, err := s.Close(false, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// linesTold keeps the lines that a run shows.
+type linesTold struct{ lines []string }
+
+func (t *linesTold) ShowLine(line string) { t.lines = append(t.lines, line) }
+func (t *linesTold) Update(run.Status)    {}
 
 // A worker whose disk is full stops the run, which says which one it is; what had been recorded
 // by then is kept.

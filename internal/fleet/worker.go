@@ -180,7 +180,7 @@ func (w *Worker) join(ctx context.Context) error {
 	waited := false
 	wait := func(what string, d time.Duration) {
 		if !waited {
-			w.Say("waiting for " + what + " at " + w.URL)
+			w.Say(fmt.Sprintf("waiting for %s at %s, up to %s (--join-timeout)", what, w.URL, say.Span(within)))
 		}
 		waited = true
 		select {

@@ -252,7 +252,7 @@ func Settings() []Setting {
 			value: field(orWord(wholeNumber(1, mostWorkers), map[string]int{"auto": AutoFleet, "none": 0}), func(f *Fleet) *int { return &f.Workers })},
 		{Name: "fleet", Verbs: verbs(VerbExperiment), Group: groupLoad, Arg: "N", Unset: "this process alone",
 			Help:  "have loads carried out by N worker processes, as pitot run --fleet N does",
-			value: field(wholeNumber(1, mostWorkers), func(o *Experimenting) *int { return &o.Fleet.Workers })},
+			value: field(orWord(wholeNumber(1, mostWorkers), map[string]int{"none": 0}), func(o *Experimenting) *int { return &o.Fleet.Workers })},
 		{Name: "nats", Verbs: crewed, Group: groupLoad, Arg: "URL", Unset: "a server in this process", NotKept: ownMachines,
 			Alternative: &Alternative{"fleet-listen", "--nats names a server that is there, --fleet-listen starts one", "keep one of them"},
 			Needs:       []Need{waitsFor},
@@ -643,6 +643,6 @@ func Settings() []Setting {
 		{Name: "fleet", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "N", Unset: "this process alone", NotKept: noRun,
 			Clashes: []Clash{{"client", "another client asks in its own way"}},
 			Help:    "ask by N worker processes of this machine, as a run with --fleet N does, and show what the worst of them is off by",
-			value:   field(wholeNumber(1, mostHere), func(a *Audit) *int { return &a.Workers })},
+			value:   field(orWord(wholeNumber(1, mostHere), map[string]int{"none": 0}), func(a *Audit) *int { return &a.Workers })},
 	}
 }

@@ -42,7 +42,8 @@ type Crew interface {
 	Forget(who marks.Crew)
 	// Carry has the load of a point carried out, and returns when every worker has ended
 	// and all records are home. When ctx is done the workers stop early, as a load does. A
-	// [LostError] may come with what there is of the load.
+	// [LostError] may come with what there is of the load. With an [AbsentError] nothing of it
+	// was sent.
 	Carry(ctx context.Context, t *Task, with Sums) (*Carried, error)
 }
 
@@ -128,6 +129,13 @@ func (e *LostError) Error() string {
 	}
 	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send nobody sent, and the load was stopped", e.Rank, e.Host, e.Why)
 }
+
+// AbsentError says that a load was not begun, since a worker is not there or cannot carry out its
+// share.
+type AbsentError struct{ Err error }
+
+func (e *AbsentError) Error() string { return e.Err.Error() }
+func (e *AbsentError) Unwrap() error { return e.Err }
 
 // ranks is how many of so many workers share a load: no more than there are users, requests
 // that may be in flight, or, where no schedule says whose each is, requests at all.

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -9,6 +11,8 @@ import (
 	"runtime"
 
 	"pitot/internal/data/rundir"
+	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 )
@@ -77,13 +81,21 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 }
 
 // muster has workers carry a load out that nobody asked for: those of the load before, where they
-// are as many and none was lost.
+// are as many and all are there.
 func (s *Session) muster(ctx context.Context, workers int, tokens float64) error {
-	crew, err := s.mustered, error(nil)
-	if crew == nil || crew.Size() < workers {
-		s.runner.showLine("note: " + MusterText(workers, tokens))
-		crew, err = s.runner.Muster(workers)
+	crew, r := s.mustered, s.runner
+	if crew != nil && crew.Size() >= workers {
+		err := crew.Gather(ctx)
+		if err == nil || ctx.Err() != nil {
+			s.crew = crew
+			return ctx.Err()
+		}
+		s.replace(err)
+	} else if !s.replaced {
+		r.showLine("note: " + MusterText(workers, tokens))
 	}
+	s.replaced = false
+	crew, err := r.Muster(workers)
 	if err == nil {
 		err = crew.Gather(ctx)
 	}
@@ -91,12 +103,43 @@ func (s *Session) muster(ctx context.Context, workers int, tokens float64) error
 		return ctx.Err()
 	}
 	if err != nil { // nobody asked for them
-		s.runner.showLine(fmt.Sprintf("note: they did not come, and one process sends: %v", err))
-		s.runner.Muster, s.crew, s.mustered = nil, nil, nil
+		r.showLine(fmt.Sprintf("note: they did not come, and one process sends: %v", err))
+		r.Muster, s.crew, s.mustered = nil, nil, nil
 		return nil
 	}
 	s.crew, s.mustered = crew, crew
 	return nil
+}
+
+// replace lets workers go that nobody asked for, of which one is not there: others come in their
+// place for the next load.
+func (s *Session) replace(why error) {
+	s.runner.showLine(fmt.Sprintf("note: %v; others come in the place of all", why))
+	s.mustered, s.replaced = nil, true
+}
+
+// carry has the load of a point carried out. Where nothing of it was sent, since a worker that
+// nobody asked for was not there, others do so, and then one process.
+func (s *Session) carry(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+	for again := false; ; again = true {
+		if s.crew == nil {
+			setup.Sharing = 0
+			return s.byItself(ctx, l, what, index, setup, cfg, tap, src)
+		}
+		c, err := s.byCrew(ctx, l, what, index, setup, cfg, tap, src)
+		if absent := (*AbsentError)(nil); !errors.As(err, &absent) || s.crew != s.mustered || ctx.Err() != nil {
+			return c, err
+		}
+		if again {
+			s.runner.showLine(fmt.Sprintf("note: %v; one process sends", err))
+			s.runner.Muster, s.crew, s.mustered = nil, nil, nil
+			continue
+		}
+		s.replace(err)
+		if err := s.muster(ctx, s.crew.Size(), 0); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // needed is how many workers a load has by itself, and for how many tokens a second.
@@ -109,7 +152,7 @@ func (s *Session) needed(l *plan.Load) (workers int, tokens float64) {
 	if tokens <= CoreReads {
 		return 0, 0
 	}
-	workers = ranks(Needed(tokens, runtime.NumCPU(), t.Here()), l)
+	workers = ranks(Needed(tokens, cmp.Or(r.Cores, runtime.NumCPU()), t.Here()), l)
 	if workers < 2 {
 		return 0, 0
 	}

@@ -46,19 +46,23 @@ func TestNeeded(t *testing.T) {
 // someCrew is a crew of so many, which comes unless there is a reason, and loses a worker or not.
 type someCrew struct {
 	Crew
-	n    int
-	why  error
-	lost *marks.Lost
+	n      int
+	why    error
+	lost   *marks.Lost
+	absent error
 }
 
 func (c *someCrew) Size() int                    { return c.n }
 func (c *someCrew) Gather(context.Context) error { return c.why }
 func (c *someCrew) Carry(context.Context, *Task, Sums) (*Carried, error) {
+	if c.absent != nil {
+		return nil, &AbsentError{c.absent}
+	}
 	return &Carried{Workers: []marks.Worker{{Rank: 0, Lost: c.lost}, {Rank: 1}}}, nil
 }
 
-// Workers that nobody asked for go on from load to load, unless one was lost, however late: then
-// others come for the next load. Those that are not there any more leave it to one process.
+// Workers that nobody asked for go on from load to load, unless one was lost, however late, or is
+// not there any more: then others come, and where they do not one process sends.
 func TestMusterAnew(t *testing.T) {
 	mustered := 0
 	crew := new(someCrew)
@@ -81,8 +85,16 @@ func TestMusterAnew(t *testing.T) {
 		}
 	}
 	crew.why = errors.New("gone")
-	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != nil || s.mustered != nil || mustered != 2 {
+	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
 		t.Errorf("%v, %v, mustered %d times", s.crew, err, mustered)
+	}
+	crew.absent = errors.New("worker 1 does not answer") // only when it is given its share
+	if c, err := s.carry(t.Context(), &s.plan.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || c == nil || mustered != 4 {
+		t.Errorf("%v, mustered %d times", err, mustered)
+	}
+	crew.why, s.runner.Muster = errors.New("gone"), func(int) (Crew, error) { return nil, errors.New("no room") }
+	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
+		t.Errorf("%v, %v", s.crew, err)
 	}
 }
 

@@ -58,6 +58,7 @@ type Runner struct {
 	// Muster has so many workers of this machine carry loads out, in place of those it gave
 	// before. It is asked where a load with --fleet auto needs them; nil for never.
 	Muster func(workers int) (Crew, error)
+	Cores  int // of this machine, for these, 0 for as many as it says it has
 }
 
 // verb is what config.yaml is for.
@@ -478,11 +479,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
 	tap := newTap(j)
-	carry := s.byItself
-	if s.crew != nil {
-		carry = s.byCrew
-	}
-	c, err := carry(ctx, l, what, index, &setup, &cfg, tap, &src)
+	c, err := s.carry(ctx, l, what, index, &setup, &cfg, tap, &src)
 	if c == nil || err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ type Session struct {
 	plan     *plan.Plan
 	crew     Crew             // that carries out the present load, nil where this process does
 	mustered Crew             // that was started for a load that needed it and has lost no worker, nil for none
+	replaced bool             // workers of that kind are to come in the place of others, which was said
 	perUser  float64          // tokens a second, at the last load of users that was measured; 0 before
 	release  func()           // lets go of the directory, nil where it is not held
 	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are

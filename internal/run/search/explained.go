@@ -56,7 +56,7 @@ func (f *search) explain() {
 		return
 	}
 	if f.replayer == nil {
-		f.replayer = newReplayer(f.ctx, &f.cfg)
+		f.replayer = newReplayer(f.ctx, &f.cfg, f.cap.Requests)
 	}
 	f.explained = nil // what is expected of the server is by its counts alone
 	found := map[int]*explanation{}

@@ -42,12 +42,16 @@ const (
 	inZone = 8
 	// loadStep is the lattice of the logarithms of long runs' loads.
 	loadStep = 0.01
-	// roughLong and twinLong are how many requests a long run has where the twin's
-	// capacity is looked for, and where it is read off at longLoads loads.
-	roughLong, longLoads = 3_000, 9
-	twinLong             = 40_000
+	// roughLong and twinLong are how many requests a long run has at the most where the
+	// twin's capacity is looked for, and where it is read off at longLoads loads: those have
+	// together longTimes as many as the search had in windows, so that what chance leaves of
+	// the twin is little beside what it leaves of the server, and leastLong each.
+	roughLong, longLoads           = 3_000, 9
+	leastLong, twinLong, longTimes = 4_000, 40_000, 10
 	// Where the twin's capacity only says which load to look at, a share of it is enough.
 	guessLong = 8_000
+	// outside is up to how many times outside the loads of long runs a capacity is believed.
+	outside = 1.5
 )
 
 // replayer calibrates a twin on the steps of a search. What was replayed is kept.
@@ -58,13 +62,16 @@ type replayer struct {
 	trail []Step
 	from  float64 // about the twin's capacity
 	long  int     // requests of a long run
+	guess int     // of one that only says which load to look at
 	again map[[2]int][]int
 	runs  map[[2]int][][]float64 // long runs by load and length
 	err   error                  // the first: nothing that is worked out holds then
 }
 
-func newReplayer(ctx context.Context, cfg *FindConfig) *replayer {
-	return &replayer{ctx: ctx, twin: cfg.Twin, cfg: cfg, long: twinLong, again: map[[2]int][]int{}, runs: map[[2]int][][]float64{}}
+// newReplayer is for a search that had so many requests in windows.
+func newReplayer(ctx context.Context, cfg *FindConfig, requests int) *replayer {
+	long := min(max(longTimes*requests/longLoads, leastLong), twinLong)
+	return &replayer{ctx: ctx, twin: cfg.Twin, cfg: cfg, long: long, guess: min(long, guessLong), again: map[[2]int][]int{}, runs: map[[2]int][][]float64{}}
 }
 
 // window is one that was measured, as far as it calibrates a claim.
@@ -401,7 +408,12 @@ func (r *replayer) curve(claim int, eps, lnk float64, places []int, n int) (slow
 	}
 	s := slowTwin{Logistic: stat.FitLogistic(shares, stat.Prior{}), runs: shares}
 	v := s.LoadAt(eps, 0.95, 0.05)
-	if !(v.Load > 0) {
+	switch {
+	case !(v.Load > 0):
+		s.Reason = v.Reason
+		return s, false
+	case v.Load < s.Lowest/outside || v.Load > s.Highest*outside:
+		s.Reason = "it lies far outside the loads that were asked, where a load of any size violates the limits as often"
 		return s, false
 	}
 	s.capacity, s.se = v.Load, math.Sqrt(max(0, v.SE*v.SE-stat.ModelError*stat.ModelError))
@@ -431,7 +443,7 @@ func (r *replayer) agree(claim int, out *Replayed) (use []window, eps, lnk float
 		if eps, lnk, ok = r.fitted(claim, use, out); !ok {
 			return use, eps, lnk, false
 		}
-		twin, known := r.curve(claim, eps, lnk, r.places(claim, eps, lnk, first, nearLimit), guessLong)
+		twin, known := r.curve(claim, eps, lnk, r.places(claim, eps, lnk, first, nearLimit), r.guess)
 		if !known {
 			out.Reason = "the twin's own capacity is not known: " + twin.Reason
 			return use, eps, lnk, false
@@ -451,9 +463,9 @@ func (r *replayer) longCurve(claim int, eps, lnk float64) (slowTwin, bool) {
 		return s, false
 	}
 	beyond := r.places(claim, eps, lnk, s.capacity, adjustedNear)
-	r.runLong(beyond, guessLong)
+	r.runLong(beyond, r.guess)
 	for _, at := range beyond {
-		s.runs = append(s.runs, r.share(claim, at, guessLong, lnk))
+		s.runs = append(s.runs, r.share(claim, at, r.guess, lnk))
 	}
 	return s, true
 }

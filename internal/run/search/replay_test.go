@@ -178,7 +178,7 @@ func TestReplayKnowsWhatItCannot(t *testing.T) {
 			t.Errorf("%s: %+v", about, r)
 		}
 	}
-	r := newReplayer(t.Context(), &FindConfig{Eps: []float64{0.01}, Level: 0.95, Twin: &lognormals{k: 1}})
+	r := newReplayer(t.Context(), &FindConfig{Eps: []float64{0.01}, Level: 0.95, Twin: &lognormals{k: 1}}, 100)
 	r.trail = []Step{{Probe: Probe{Load: 1}, Seen: Seen{Load: 1, N: 100, Violations: []int{0}}}}
 	var out Replayed
 	if _, _, _, ok := r.agree(0, &out); ok || out.Reason == "" {
@@ -210,5 +210,34 @@ func TestReachHasNoEnds(t *testing.T) {
 	}
 	if lo, hi := p.reach(10); lo != 0 || hi != 0 {
 		t.Errorf("%v to %v", lo, hi)
+	}
+}
+
+// flat is a twin on which as many requests violate at every load, a few more at higher ones.
+type flat struct{ share float64 }
+
+// Again implements [Twin].
+func (flat) Again(context.Context, []int, float64) ([][]int, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// Long implements [Twin].
+func (t flat) Long(_ context.Context, loads []float64, n int) (all [][][]float64, _ error) {
+	for _, load := range loads {
+		times := make([]float64, n)
+		for i := range int(float64(n) * t.share * (1 + load/1000)) {
+			times[i] = 2
+		}
+		all = append(all, [][]float64{times})
+	}
+	return all, nil
+}
+
+// The capacity of a twin that violates the limit at any load is no load far below all that were
+// asked, for a long run there would never end.
+func TestReplayOfATwinThatAlwaysViolates(t *testing.T) {
+	r := newReplayer(t.Context(), &FindConfig{Eps: []float64{0.01}, Level: 0.95, Twin: flat{0.02}}, 3_000)
+	if s, ok := r.curve(0, 0.01, 0, []int{0, 20, 40, 60, 80}, r.long); ok || s.Reason == "" {
+		t.Errorf("a capacity of %v: %q", s.capacity, s.Reason)
 	}
 }

@@ -3,36 +3,69 @@ package measure
 import (
 	"math"
 	"slices"
+	"time"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
+	"pitot/internal/stat"
 )
 
 // timed is a latency of the request that was due then.
 type timed struct {
 	due int64
 	ns  float64
+	of  int // which of the requests that were looked at
 }
 
-// overTime is the course of a load that changes with time or comes in bursts; nil of one
-// that has a steady state.
+const (
+	// longWindow is from how many seconds on a window shows the time of day, and
+	// longResidences how many times what a request takes alone, or a conversation lasts,
+	// its levels are compared.
+	longWindow, longResidences = 20 * 60, 300
+	// differLevel is how seldom a server of one level may be said to differ, by each of two
+	// metrics. What it comes to is `go run ./bench/stat -only levels`.
+	differLevel = .0025
+	// mostTimed is about how many requests the blocks of a long window are of: with ten
+	// thousand each, more would say no more of a median and take more memory.
+	mostTimed = 120_000
+	// tailOf is how many requests of a block have a p95.
+	tailOf = 200
+)
+
+// overTime is the course of a load that changes with time, comes in bursts or lasts for
+// long; nil of one that has a steady state and was soon over.
 func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 	x := f.setup.Load.Expected
-	if x == nil || !x.Varies && x.CycleS == 0 || !f.conditions.Ended() || f.conditions.Seconds() < judge.Shortest {
+	changes := x != nil && (x.Varies || x.CycleS > 0)
+	long := f.conditions.Seconds() >= longWindow && f.setup.Stage == ""
+	if !changes && !long || !f.conditions.Ended() || f.conditions.Seconds() < judge.Shortest {
 		return nil
 	}
 	o := &result.OverTime{Metric: string(metric.TTFT)}
-	var list []timed
-	take := func(of func(*Request) (float64, State)) {
-		list = list[:0]
+	if long && !f.setup.Began.IsZero() {
+		o.Began = f.setup.Began.Add(time.Duration(f.setup.T0)).Format(time.RFC3339)
+	}
+	every := 1
+	if !changes {
+		every = 1 + int(all.tally.due())/mostTimed
+	}
+	if every > 1 {
+		o.Every = every
+	}
+	take := func(of func(*Request) (float64, State)) (list []timed) {
+		n := 0
 		for q := range all.requests() {
+			if n++; n%every != 0 {
+				continue
+			}
 			if ns, st := of(q); st == Known || st == Longer {
-				list = append(list, timed{q.due, ns})
+				list = append(list, timed{q.due, ns, n/every - 1})
 			}
 		}
+		return list
 	}
-	take(func(q *Request) (float64, State) {
+	list := take(func(q *Request) (float64, State) {
 		if !q.stream {
 			return 0, Missing
 		}
@@ -40,7 +73,7 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 	})
 	if len(list) == 0 {
 		o.Metric = string(metric.E2E)
-		take(func(q *Request) (float64, State) { return q.E2E(Response, all.until) })
+		list = take(func(q *Request) (float64, State) { return q.E2E(Response, all.until) })
 	}
 	n := max(len(p.InFlight), 1)
 	o.BlockS = f.conditions.Seconds() / float64(n)
@@ -49,25 +82,139 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 	for q := range all.requests() {
 		counts[blockOf(q.due)]++
 	}
-	values := make([][]float64, n)
-	for _, q := range list {
-		k := blockOf(q.due)
-		values[k] = append(values[k], q.ns/1e6)
+	inBlocks := func(list []timed, of func(timed) float64) [][]float64 {
+		values := make([][]float64, n)
+		for _, q := range list {
+			k := blockOf(q.due)
+			values[k] = append(values[k], of(q))
+		}
+		return values
 	}
-	for k, v := range values {
+	itself := func(q timed) float64 { return q.ns }
+	var tpots [][]float64
+	if long {
+		tpot := take(func(q *Request) (float64, State) { return q.TPOT(all.until) })
+		tpots = inBlocks(tpot, itself)
+		others := underWay(take(func(q *Request) (float64, State) { return float64(q.followedTo(all.until)), Known }))
+		beside := func(q timed) float64 { return others[q.of] }
+		f.differ(o, p, inBlocks(take((*Request).asked), itself), []levels{
+			{o.Metric, inBlocks(list, itself), inBlocks(list, beside)},
+			{string(metric.TPOT), tpots, inBlocks(tpot, beside)},
+		})
+	}
+	for k, v := range inBlocks(list, itself) {
 		b := result.Block{DuePerS: float64(counts[k]) / o.BlockS}
 		if k < len(p.InFlight) {
 			b.InFlight = &p.InFlight[k]
 		}
-		if len(v) > 0 {
-			slices.Sort(v)
-			at := func(share float64) *float64 { return &v[max(int(math.Ceil(share*float64(len(v))))-1, 0)] }
-			b.P50, b.P90, b.Max = at(.5), at(.9), at(1)
+		b.P50, b.P90 = rankMS(v, .5), rankMS(v, .9)
+		if every == 1 {
+			b.Max = rankMS(v, 1)
+		}
+		if long {
+			b.TPOT = rankMS(tpots[k], .5)
+			if len(v) >= tailOf {
+				b.P95 = rankMS(v, .95)
+			}
 		}
 		o.Blocks = append(o.Blocks, b)
 	}
-	o.Reactions = reactions(list, x.ChangesS, f.setup.T0, f.setup.T1)
+	if changes {
+		o.Reactions = reactions(list, x.ChangesS, f.setup.T0, f.setup.T1)
+	}
 	return o
+}
+
+// rankMS is an order statistic in milliseconds of nanoseconds, which it sorts; nil of none.
+func rankMS(v []float64, share float64) *float64 {
+	if len(v) == 0 {
+		return nil
+	}
+	slices.Sort(v)
+	x := v[max(int(math.Ceil(share*float64(len(v))))-1, 0)] / 1e6
+	return &x
+}
+
+// asked is how much a request asks of the server, in tokens of both kinds.
+func (q *Request) asked() (float64, State) {
+	return float64(max(q.prompt, q.inputPlanned, 0) + max(q.output, 0)), Known
+}
+
+// followedTo is until when a request was in flight.
+func (q *Request) followedTo(until int64) int64 {
+	if q.done < 0 {
+		return until
+	}
+	return q.done
+}
+
+// underWay is how many of some requests were in flight when each came due; ns is until when it was.
+func underWay(list []timed) []float64 {
+	done := make([]float64, len(list))
+	for i, q := range list {
+		done[i] = q.ns
+	}
+	slices.Sort(done)
+	out, ended := make([]float64, len(list)), 0
+	for i, q := range list {
+		for ended < len(done) && done[ended] <= float64(q.due) {
+			ended++
+		}
+		out[i] = float64(i - ended)
+	}
+	return out
+}
+
+// levels is a metric's values by block, and beside each how many requests were in flight
+// when its own came due.
+type levels struct {
+	metric         string
+	values, beside [][]float64
+}
+
+// differ compares the levels of a long window's blocks, of which the requests that came due
+// in each are in order. A wait that the requests before it explain is none of the server's
+// being slower then.
+func (f *Fold) differ(o *result.OverTime, p *result.Point, asked [][]float64, of []levels) {
+	light := p.Seconds.Residence
+	lasts := max(light, f.setup.Load.SessionSeconds(light))
+	x := f.setup.Load.Expected
+	switch {
+	case x != nil && (x.Varies || x.CycleS > 0):
+		return // blocks differ with the load
+	case p.Stability == stat.Unstable || f.conditions.GaveUp || f.conditions.Gone != nil:
+		return // blocks differ with the queue
+	case f.conditions.Seconds() < longResidences*lasts:
+		o.Untold = f.conditions.TooShort(f.conditions.Seconds()/lasts, longResidences, lasts)
+		return
+	}
+	if p, ok := stat.LevelsDiffer(asked, nil); ok && p < differLevel {
+		o.Untold = "the requests themselves were longer at some times than at others"
+		return
+	}
+	told := false
+	for _, m := range of {
+		p, ok := stat.LevelsDiffer(m.values, m.beside)
+		told = told || ok
+		if !ok || p >= differLevel {
+			continue
+		}
+		d := result.Differ{Metric: m.metric, P: p}
+		medians := make([]float64, len(m.values))
+		for k, v := range m.values {
+			medians[k] = *rankMS(slices.Clone(v), .5)
+			if medians[k] > medians[d.Slowest] {
+				d.Slowest = k
+			}
+			if medians[k] < medians[d.Quickest] {
+				d.Quickest = k
+			}
+		}
+		o.Differ = append(o.Differ, d)
+	}
+	if !told {
+		o.Untold = "there are too few requests in each block"
+	}
 }
 
 const (
@@ -108,7 +255,7 @@ func reactions(list []timed, changes []float64, t0, t1 int64) (out []result.Reac
 		var medians []timed
 		for k := 0; k+aroundJump <= len(span); k++ {
 			x := medianOf(span[k:k+aroundJump]) / 1e6
-			medians = append(medians, timed{span[k+aroundJump/2].due, x})
+			medians = append(medians, timed{due: span[k+aroundJump/2].due, ns: x})
 			if r.Peak == nil || x > *r.Peak {
 				r.Peak, r.PeakS = &x, float64(span[k+aroundJump/2].due-at)/1e9
 			}

@@ -5,6 +5,8 @@
 package measure
 
 import (
+	"time"
+
 	"pitot/internal/cost"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
@@ -14,7 +16,8 @@ import (
 
 // Setup is what the records of a point cannot tell by themselves.
 type Setup struct {
-	T0, T1 int64 // the window [T0, T1) in nanoseconds since the point's origin
+	T0, T1 int64     // the window [T0, T1) in nanoseconds since the point's origin
+	Began  time.Time // the origin by the clock of the client's machine, zero in simulated time
 
 	Load     result.Load
 	SLO      slo.Spec // zero for none

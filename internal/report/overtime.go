@@ -2,9 +2,12 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 )
@@ -22,20 +25,31 @@ func (m *PointModel) overTime(p *result.Point) {
 		return
 	}
 	name := strings.ToUpper(say.Plain(o.Metric))
-	t := &Table{Head: []string{"over time", "due/s", "in flight", name + " p50, ms", "p90", "max"}, Spare: []int{5}}
 	number := func(x *float64) string {
 		if x == nil {
 			return "–"
 		}
 		return say.Quantity(*x)
 	}
+	t := &Table{Head: []string{"over time", "due/s", "in flight", name + " p50, ms", "p90", "max"}, Spare: []int{5}}
+	long := slices.ContainsFunc(o.Blocks, func(b result.Block) bool { return b.TPOT != nil || b.P95 != nil })
+	if long {
+		t = &Table{Head: []string{"over time", "due/s", "in flight", name + " p50, ms", "p90", "p95", "TPOT p50"}, Spare: []int{4}}
+	}
+	if o.Began != "" {
+		t.Head[0] = "time of day"
+	}
 	for i, b := range o.Blocks {
-		from := float64(i) * o.BlockS
-		t.Rows = append(t.Rows, []string{
-			say.Decimal(from, 1) + "–" + say.Decimal(from+o.BlockS, 1) + " s", say.Quantity(b.DuePerS), number(b.InFlight), number(b.P50), number(b.P90), number(b.Max),
-		})
+		row := []string{blockTime(o, i), say.Quantity(b.DuePerS), number(b.InFlight), number(b.P50), number(b.P90)}
+		if long {
+			row = append(row, number(b.P95), number(b.TPOT))
+		} else {
+			row = append(row, number(b.Max))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	m.OverTime = t
+	m.levels(o)
 	for _, r := range o.Reactions {
 		if r.Before == nil || r.After == nil || r.Peak == nil {
 			continue
@@ -54,6 +68,69 @@ func (m *PointModel) overTime(p *result.Point) {
 		}
 		m.Remarks = append(m.Remarks, text)
 	}
+}
+
+// blockTime is when a block was: by the clock of the client's machine, with the day where the
+// window has several; else since the window began.
+func blockTime(o *result.OverTime, block int) string {
+	from, to := float64(block)*o.BlockS, float64(block+1)*o.BlockS
+	began, err := time.Parse(time.RFC3339, o.Began)
+	switch {
+	case err != nil && to-from < 60:
+		return say.Decimal(from, 1) + "–" + say.Decimal(to, 1) + " s"
+	case err != nil:
+		return say.Decimal(from/60, 1) + "–" + say.Decimal(to/60, 1) + " min"
+	}
+	layout := "15:04"
+	if float64(len(o.Blocks))*o.BlockS > 24*60*60 {
+		layout = "2 Jan 15:04"
+	}
+	at := func(s float64) string { return began.Add(time.Duration(s * 1e9)).Format(layout) }
+	return at(from) + "–" + at(to)
+}
+
+// tellRatio is from how many times the quickest block on the slowest is remarked on: what
+// many requests tell from chance need not matter.
+const tellRatio = 1.1
+
+// levels remarks on the times at which the server was slower than chance makes one that is
+// always alike.
+func (m *PointModel) levels(o *result.OverTime) {
+	var parts []string
+	p := 0.0
+	for _, d := range o.Differ {
+		of := func(k int) float64 {
+			x := o.Blocks[k].P50
+			if d.Metric == string(metric.TPOT) {
+				x = o.Blocks[k].TPOT
+			}
+			if x == nil {
+				return math.NaN()
+			}
+			return *x
+		}
+		slowest, quickest := of(d.Slowest), of(d.Quickest)
+		if !(slowest >= tellRatio*quickest) {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s p50 %s ms at %s, %s× the %s ms at %s",
+			strings.ToUpper(say.Plain(d.Metric)), say.Quantity(slowest), blockTime(o, d.Slowest), say.Decimal(slowest/quickest, 1), say.Quantity(quickest), blockTime(o, d.Quickest)))
+		p = max(p, d.P)
+	}
+	if len(parts) > 0 {
+		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (one that is always alike shows as much in "+rarely(p)+")")
+	}
+	if o.Untold != "" {
+		m.Remarks = append(m.Remarks, "whether the server was slower at some times than at others cannot be told: "+say.Plain(o.Untold))
+	}
+}
+
+// rarely is a chance in words.
+func rarely(p float64) string {
+	if p < 1e-4 {
+		return "fewer than 1 of 10,000 runs"
+	}
+	return fmt.Sprintf("%s of 1,000 runs", say.Decimal(math.Ceil(1e4*p)/10, 1))
 }
 
 // ArrivalsText says what an arrival process makes one expect.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"time"
 
 	"pitot/internal/cost"
 	"pitot/internal/data/marks"
@@ -30,6 +31,9 @@ func pointMark(s *measure.Setup) marks.Point {
 	if s.T1 != math.MaxInt64 {
 		p.T1 = &s.T1
 	}
+	if !s.Began.IsZero() {
+		p.Began = s.Began.Format(time.RFC3339Nano)
+	}
 	for _, a := range s.Alone {
 		p.Alone = append(p.Alone, marks.Questions(a))
 	}
@@ -49,6 +53,7 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	if p.T1 != nil {
 		s.T1 = *p.T1
 	}
+	s.Began, _ = time.Parse(time.RFC3339Nano, p.Began) // "" is not known
 	for _, a := range p.Alone {
 		s.Alone = append(s.Alone, measure.Alone(a))
 	}

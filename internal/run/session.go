@@ -512,6 +512,9 @@ func (s *Session) Found(c *result.Capacity) { s.found = c }
 // begins notes that the load of a point does.
 func (s *Session) begins(point int32, setup *measure.Setup) {
 	s.loaded, s.latest = true, point
+	if s.Target.Kind != "sim" {
+		setup.Began = time.Now()
+	}
 	s.journal.Plan(
 		record.Mark{Point: point, Name: marks.NameRun, Data: s.head},
 		record.Mark{Point: point, Name: marks.NamePoint, Data: pointMark(setup).Encode()})

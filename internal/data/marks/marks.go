@@ -32,6 +32,7 @@ const Version = 2
 // began.
 type Point struct {
 	Version int    `json:"version"`
+	Began   string `json:"began"` // when its load did, by the clock of the client's machine: RFC 3339; "" in simulated time
 	T0      int64  `json:"t0_ns"` // the window [T0, T1)
 	T1      *int64 `json:"t1_ns"` // null: it ends with the count of its requests
 

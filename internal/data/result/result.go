@@ -137,7 +137,7 @@ type Point struct {
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
-	OverTime     *OverTime        `json:"over_time,omitempty"`   // of a load that changes or comes in bursts
+	OverTime     *OverTime        `json:"over_time,omitempty"`   // of a load that changes, comes in bursts, or lasts for long
 	Sessions     *Sessions        `json:"sessions,omitempty"`    // where requests follow one another
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
 	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
@@ -301,11 +301,30 @@ type Placed struct {
 // OverTime is what became of a load over its window: equal blocks of time, by when
 // requests were due.
 type OverTime struct {
+	// Began is when the window did, by the clock of the client's machine: RFC 3339. It is
+	// missing in simulated time, and of loads that do not last for long.
+	Began  string  `json:"began,omitempty"`
 	BlockS float64 `json:"block_s"`
 	Blocks []Block `json:"blocks"`
 	// Metric is what the reactions are of: "ttft", or "e2e" where nothing streams.
 	Metric    string     `json:"metric"`
 	Reactions []Reaction `json:"reactions,omitempty"`
+	// Every says that the blocks are of every so many requests alone; missing: of all.
+	Every int `json:"every,omitempty"`
+	// Differ are metrics whose level differs between blocks by more than one level of the
+	// server makes, of a steady load that lasts for long.
+	Differ []Differ `json:"differ,omitempty"`
+	// Untold is why nothing can be said of such a load's levels.
+	Untold string `json:"untold,omitempty"`
+}
+
+// Differ is a metric whose level differs between blocks. A server of one level, at which
+// latencies depend on each other as those of a queue do, comes to P or less so often.
+type Differ struct {
+	Metric   string  `json:"metric"`
+	Slowest  int     `json:"slowest"` // index of the block whose median is the highest
+	Quickest int     `json:"quickest"`
+	P        float64 `json:"p"`
 }
 
 // Block is a stretch of the window.
@@ -315,6 +334,9 @@ type Block struct {
 	P50      *float64 `json:"p50_ms"`    // of the metric, over the requests due in it
 	P90      *float64 `json:"p90_ms"`
 	Max      *float64 `json:"max_ms"`
+
+	P95  *float64 `json:"p95_ms,omitempty"`      // where a load lasts for long and the block has 200 requests
+	TPOT *float64 `json:"tpot_p50_ms,omitempty"` // where a load lasts for long
 }
 
 // Reaction is how the metric followed a jump of the rate: by the median of eleven requests

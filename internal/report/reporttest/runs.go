@@ -139,6 +139,15 @@ func Runs() map[string]*result.Run {
 		p.Requests = result.Requests{Due: 2700, OK: 2619, Cut: 81, Errors: map[string]int{"timeout": 81}}
 		p.Outcome = "degraded"
 	})
+	addRun("time-of-day", 12_345, func(run *result.Run, p *result.Point) {
+		p.Seconds.Window = 3600
+		o := &result.OverTime{Began: "2026-11-20T23:30:00+01:00", BlockS: 300, Metric: "ttft",
+			Differ: []result.Differ{{Metric: "ttft", Slowest: 7, Quickest: 1, P: 1e-9}, {Metric: "tpot", Slowest: 6, Quickest: 1, P: .00163}}}
+		for i, slower := range []float64{1, .95, 1.1, 1.2, 1.35, 1.6, 1.75, 1.74, 1.5, 1.3, 1.2, 1.1} {
+			o.Blocks = append(o.Blocks, result.Block{DuePerS: 3.4 + .01*float64(i), InFlight: float(4 * slower), P50: float(90 * slower * (1 + .01*float64(i))), P90: float(120 * slower), P95: float(131.5 * slower), TPOT: float(8.3 * slower)})
+		}
+		p.OverTime = o
+	})
 	addRun("intervals", 12_345, func(run *result.Run, p *result.Point) {
 		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.SummaryOf(metric.TTFT), 8.41: p.Metrics.SummaryOf(metric.TPOT), 1155.2: p.Metrics.SummaryOf(metric.E2E)} {
 			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}

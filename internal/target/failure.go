@@ -50,10 +50,21 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		hint = "the server does not take the certificate of --cert: is it of an authority that it trusts?"
 	case class == record.ErrTLS && wantsCertificate(detail):
 		hint = "the server asks for a certificate of the client: --cert FILE --key FILE"
+	case class == record.ErrMalformed && isPage(strings.TrimPrefix(detail, notJSON)):
+		hint = "that is a web page, and no API of an LLM server: check the host, the port and the path"
 	case class == record.ErrTimeout && strings.Contains(detail, "TLS"):
 		hint = "does the server speak HTTPS there? try " + strings.Replace(t.curlCommand(), "https://", "http://", 1)
 	}
 	return &Error{msg, hint, class}
+}
+
+// notJSON begins what is said of an answer that is none.
+const notJSON = "not JSON: "
+
+// isPage says whether an answer is a page of a website, or of a proxy.
+func isPage(answer string) bool {
+	begin := strings.ToLower(strings.TrimSpace(answer[:min(len(answer), 200)]))
+	return strings.HasPrefix(begin, "<!doctype html") || strings.HasPrefix(begin, "<html")
 }
 
 // wantsCertificate says whether a TLS alert is about this client's certificate. Up to

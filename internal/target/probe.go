@@ -147,6 +147,9 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		}
 	}
 	if err := t.needsModel(); err != nil {
+		if f, ok := t.spoken(ctx); ok && f.api != t.API {
+			err = say.Errorf("%v", err).WithHint(fmt.Sprintf("%s, or take the API that the server has: %s, so that is --api %s", say.Hint(err), f.how, f.api.Name()))
+		}
 		return err
 	}
 	if t.Options.Model == "" && t.modelsPath() != "" {
@@ -256,6 +259,9 @@ func (t *Target) discover(ctx context.Context) error {
 	list := t.API.List(a.Body)
 	if len(list) == 0 {
 		t.modelsAnswer = ": its answer, with status 200, names none"
+		if isPage(string(a.Body[:min(len(a.Body), 200)])) {
+			t.modelsAnswer = ": its answer is a web page"
+		}
 		return nil
 	}
 	t.hasModelList = true

@@ -25,8 +25,9 @@ func (t *Target) bears(ctx context.Context, a api.API) bool {
 }
 
 // spoken finds out which API a server has, by what it answers where servers say what
-// they are; false where none of them is known.
-func (t *Target) spoken(ctx context.Context) (found, bool) {
+// they are; false where none of them is known. Of one that has OpenAI's routes beside its own
+// that is its own.
+func (t *Target) spoken(ctx context.Context) (f found, ok bool) {
 	asked := map[string]bool{}
 	for _, a := range api.All() {
 		sign := a.Sign()
@@ -34,11 +35,15 @@ func (t *Target) spoken(ctx context.Context) (found, bool) {
 			continue
 		}
 		asked[sign.Path] = true
-		if t.bears(ctx, a) {
-			return found{a, fmt.Sprintf("%s answers as that of %s", sign.Path, sign.Of)}, true
+		if !t.bears(ctx, a) {
+			continue
+		}
+		f, ok = found{a, fmt.Sprintf("%s answers as that of %s", sign.Path, sign.Of)}, true
+		if a != api.Default() {
+			break
 		}
 	}
-	return found{}, false
+	return f, ok
 }
 
 // changeAPI takes the API that the server has in place of one that was only guessed, and

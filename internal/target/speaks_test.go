@@ -60,13 +60,42 @@ func TestAPIFound(t *testing.T) {
 	}
 	for _, c := range []struct{ face, named, right string }{
 		{"vllm", "ollama", "openai-chat"}, {"vllm", "tgi", "openai-chat"}, {"vllm", "llamacpp", "openai-chat"}, {"vllm", "sglang", "openai-chat"},
-		{"ollama", "anthropic", "openai-chat"}, {"llamacpp", "tgi", "openai-chat"},
+		{"ollama", "anthropic", "ollama"}, {"ollama", "tgi", "ollama"}, {"llamacpp", "tgi", "llamacpp"}, {"tgi", "ollama", "tgi"}, {"sglang", "llamacpp", "sglang"},
 	} {
 		mock := openFace(t, c.face, "openai-chat")
 		_, err := Open(context.Background(), planned(t, mock.Dialer.Endpoint.URL(""), "--api", c.named), func(string) {})
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(e.Msg, "does not have "+c.named) || !strings.HasSuffix(e.Hint, "use --api "+c.right) {
 			t.Errorf("%s as %s: %v", c.face, c.named, err)
+		}
+	}
+}
+
+// An API whose route names the model is asked for it, with the one that the server has; a server
+// of Gemini's is known by its list of models; and a web page is told as what it is.
+func TestAPIHints(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><body>Welcome</body></html>")
+	}))
+	defer page.Close()
+	sglang, gemini := openFace(t, "sglang", "sglang").Dialer.Endpoint.URL(""), openFace(t, "gemini", "gemini").Dialer.Endpoint.URL("")
+	for args, want := range map[string]string{
+		sglang + " --api triton":                 "name it with --model NAME, or take the API that the server has: /get_model_info answers as that of SGLang, so that is --api sglang",
+		gemini + " --api tgi --model fixed":      "/v1beta/models answers as that of Gemini: use --api gemini",
+		page.URL:                                 "its answer is a web page",
+		page.URL + " --model x":                  "that is a web page, and no API of an LLM server",
+		page.URL + " --model x --api ollama":     "that is a web page, and no API of an LLM server",
+		page.URL + " --api openai-responses":     "its answer is a web page",
+		page.URL + " --model x --api tei-rerank": "that is a web page, and no API of an LLM server",
+	} {
+		_, err := Open(context.Background(), planned(t, strings.Fields(args)...), func(string) {})
+		hint := say.Hint(err)
+		if e := new(Error); errors.As(err, &e) {
+			hint = e.Hint
+		}
+		if err == nil || !strings.Contains(err.Error()+"\n"+hint, want) {
+			t.Errorf("%s: %v\nhint: %s", args, err, hint)
 		}
 	}
 }

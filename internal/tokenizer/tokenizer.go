@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -37,7 +38,14 @@ type Tokenizer struct {
 func Open(path string) (*Tokenizer, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, say.Unreadable("tokenizer", path, err, "a model's tokenizer is its file tokenizer.json, tokenizer.model, tekken.json or *.tiktoken")
+		hint := "a model's tokenizer is its file tokenizer.json, tokenizer.model, tekken.json or *.tiktoken"
+		for _, name := range []string{"tokenizer.json", "tokenizer.model", "tekken.json"} {
+			if inside, err := os.Stat(filepath.Join(path, name)); err == nil && inside.Mode().IsRegular() {
+				hint = "the file in it is meant: --tokenizer " + filepath.Join(path, name)
+				break
+			}
+		}
+		return nil, say.Unreadable("tokenizer", path, err, hint)
 	}
 	t, err := Parse(data)
 	if err != nil {

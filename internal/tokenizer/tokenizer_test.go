@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"pitot/internal/say"
 )
 
 // golden is what the library that a file was made for makes of the texts of testdata/texts.json.
@@ -89,4 +92,19 @@ func spelt(t *Tokenizer, ids []uint32) (list []string) {
 		list = append(list, t.Text(id))
 	}
 	return list
+}
+
+// A directory is told which of its files is meant.
+func TestOpenDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir); err == nil || !strings.Contains(say.Hint(err), "tokenizer.json, tokenizer.model") {
+		t.Errorf("%v, hint: %s", err, say.Hint(err))
+	}
+	file := filepath.Join(dir, "tokenizer.model")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.HasSuffix(say.Hint(err), "--tokenizer "+file) {
+		t.Errorf("%v, hint: %s", err, say.Hint(err))
+	}
 }

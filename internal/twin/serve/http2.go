@@ -24,6 +24,7 @@ type http2Conn struct {
 	c      *conn
 	frames *http2.Framer // of the connection's goroutine
 	asked  *http.Request // whose body is being read, nil for none
+	latest uint32        // stream that the client began
 	size   int64         // of the body, as it was announced; -1 if it was not
 
 	mu      sync.Mutex // guards what is written of answers
@@ -172,19 +173,23 @@ func (h *http2Conn) drop(id uint32) {
 	h.c.busy.Store(false)
 }
 
-// headers begins a request.
+// headers begins a request, or follows the body of one. Streams have ever higher numbers (RFC 9113
+// 5.1.1), so what comes of an earlier one belongs to a request that was refused or taken back.
 func (h *http2Conn) headers(f *http2.MetaHeadersFrame) http2.ErrCode {
+	begins := f.StreamID > h.latest
+	h.latest = max(h.latest, f.StreamID)
 	h.mu.Lock()
 	current := h.stream
-	if current == 0 {
+	if begins && current == 0 {
 		h.stream, h.window = f.StreamID, h.initial
 	}
 	h.mu.Unlock()
-	switch current {
-	case 0:
-	case f.StreamID: // what follows the body
+	switch {
+	case !begins && current == f.StreamID:
 		return h.bodyEnds(f.StreamEnded())
-	default:
+	case !begins:
+		return http2.ErrCodeNo
+	case current != 0:
 		_ = h.frames.WriteRSTStream(f.StreamID, http2.ErrCodeRefusedStream)
 		return http2.ErrCodeNo
 	}

@@ -198,3 +198,50 @@ func TestHTTP2TakenBack(t *testing.T) {
 		t.Errorf("it is cut off at %v", until)
 	}
 }
+
+// What comes of a request that was refused before it ended, its trailers too, is no new request.
+func TestHTTP2TrailersOfRefused(t *testing.T) {
+	r := start(t, fast, Config{HTTP2: true, APIKey: "k"})
+	c := r.dial()
+	_, _ = io.WriteString(c, http2.ClientPreface)
+	fr := http2.NewFramer(c, c)
+	fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_ = fr.WriteSettings()
+	var block strings.Builder
+	e := hpack.NewEncoder(&block)
+	headers := func(stream uint32, last bool, fields ...string) {
+		block.Reset()
+		for _, f := range fields {
+			name, value, _ := strings.Cut(f, " ")
+			_ = e.WriteField(hpack.HeaderField{Name: name, Value: value})
+		}
+		_ = fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: []byte(block.String()), EndHeaders: true, EndStream: last})
+	}
+	status := func(stream uint32) string {
+		t.Helper()
+		for {
+			f, err := fr.ReadFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, ok := f.(*http2.MetaHeadersFrame); ok {
+				if f.StreamID != stream {
+					t.Fatalf("an answer on stream %d, not %d", f.StreamID, stream)
+				}
+				return f.PseudoValue("status")
+			}
+		}
+	}
+	request := []string{":method POST", ":scheme http", ":path /v1/completions", ":authority x", "content-type application/json"}
+	headers(1, false, request...) // without the key
+	if s := status(1); s != "401" {
+		t.Fatalf("without a key: %s", s)
+	}
+	_ = fr.WriteData(1, false, []byte("{}"))
+	headers(1, true, "x-checksum 1")
+	headers(3, false, append(request, "authorization Bearer k")...)
+	_ = fr.WriteData(3, true, []byte(`{"model":"m","prompt":"a","max_tokens":1}`))
+	if s := status(3); s != "200" {
+		t.Errorf("the next request: %s", s)
+	}
+}

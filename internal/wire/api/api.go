@@ -72,7 +72,7 @@ type Model struct {
 // Sign is how a server that has an API is known.
 type Sign struct {
 	Host  string // it is this one: "api.example.com"
-	Path  string // or it answers here with
+	Path  string // or it answers here, behind the base of its address, with
 	Field string // an object that has this field,
 	Of    string // and then is this: "llama.cpp's server"
 }

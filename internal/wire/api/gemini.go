@@ -28,7 +28,9 @@ func (Gemini) Routes() []string {
 }
 
 // Sign implements [API].
-func (Gemini) Sign() Sign { return Sign{Host: "generativelanguage.googleapis.com"} }
+func (Gemini) Sign() Sign {
+	return Sign{Host: "generativelanguage.googleapis.com", Path: "/v1beta/models", Field: "models", Of: "Gemini"}
+}
 
 // List implements [API]: of the models, those that generate.
 func (Gemini) List(body []byte) (list []Model) {

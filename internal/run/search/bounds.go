@@ -559,12 +559,7 @@ func (f *search) unmet() FloorOf {
 	if c.AtLeast > 0 || c.Estimate > 0 || c.Floor.Lower > 0 || f.died {
 		return FloorOf{}
 	}
-	at, worst := f.floorBelow(f.lightUpTo())
-	if at.N == 0 { // of the lightest that was tried, unless that window says nothing
-		if loads := f.loads(); len(loads) > 0 && !slices.ContainsFunc(f.cap.Trail, func(s Step) bool { return s.Load < loads[0] }) {
-			at, worst = f.floorBelow(loads[0])
-		}
-	}
+	at, worst := f.floorBelow(f.lightUpTo()) // of heavier ones a lighter one may meet it
 	if at.N == 0 || worst <= 1 {
 		return FloorOf{}
 	}

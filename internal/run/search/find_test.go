@@ -704,6 +704,12 @@ func TestFindSaysThatNoLoadMetSoFar(t *testing.T) {
 	if said < 3 || said+floors < 12 {
 		t.Errorf("of 30: %d say that none met so far, %d floors", said, floors)
 	}
+
+	// A load above the capacity says nothing of those below.
+	got, err := Verify(t.Context(), search80k(), 44, truthAt(40).probe)
+	if err != nil || got.Unmet.N > 0 || got.Floor.Lower > 0 {
+		t.Errorf("%v: %+v and %+v by one load above the capacity", err, got.Unmet, got.Floor)
+	}
 }
 
 // What was found rests on the windows that are fitted, looked at and refuted, and on those of

@@ -91,23 +91,24 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		levels, search = usualLevels(p.Workers), true
 	}
 	var done []*audit.Level
-	if p.Format != "json" {
-		report.CheckHead(e.Stdout, c.Ref, c.Window, p.Workers)
+	show := func() {
+		if p.Format != "json" {
+			report.Checked(e.Stdout, c.Ref, c.Window, p.Workers, done)
+		}
 	}
 	for n := 0; len(levels) > 0; levels = levels[1:] {
 		n = levels[0]
+		fmt.Fprintf(e.Stderr, "checking at %s\n", say.Plural(n, "stream"))
 		l, err := c.Level(ctx, n)
 		if err != nil {
 			if len(done) > 0 && ctx.Err() == nil { // the machine carries no more
 				fmt.Fprintf(e.Stderr, "pitot: %d streams: %v\n", n, err)
 				break
 			}
+			show() // what was measured until then
 			return Done, err
 		}
 		done = append(done, l)
-		if p.Format != "json" {
-			report.CheckLevel(e.Stdout, l)
-		}
 		if search && len(levels) == 1 && n*2 <= most && l.Worst() <= 1 {
 			levels = append(slices.Clone(levels), n*2)
 		}
@@ -115,7 +116,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, done)
 	}
-	report.CheckVerdict(e.Stdout, done)
+	show()
 	return Done, nil
 }
 

@@ -97,6 +97,19 @@ func fewMark(is bool) string {
 	return ""
 }
 
+// Checked writes the verdict and the levels that it rests on.
+func Checked(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
+	if len(levels) == 0 {
+		return
+	}
+	CheckVerdict(w, levels)
+	fmt.Fprintln(w)
+	CheckHead(w, r, window, workers)
+	for _, l := range levels {
+		CheckLevel(w, l)
+	}
+}
+
 // CheckVerdict writes the sentence that counts: which figures are how close
 // to the truth up to which level.
 func CheckVerdict(w io.Writer, levels []*audit.Level) {
@@ -111,7 +124,7 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	case len(near) < len(wide): // else the wider limit adds nothing
 		text += ", and " + withinText(wide, "1 ms")
 	}
-	fmt.Fprintf(w, "\nThis machine measures %s.\n", text)
+	fmt.Fprintf(w, "This machine measures %s.\n", text)
 	if text := worstWorkerText(levels); text != "" {
 		fmt.Fprintln(w, text)
 	}

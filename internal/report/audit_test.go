@@ -69,7 +69,7 @@ func TestCheckVerdict(t *testing.T) {
 	} {
 		var b strings.Builder
 		CheckVerdict(&b, c.levels)
-		if want := "\nThis machine measures " + c.want + "\n" + late; b.String() != want {
+		if want := "This machine measures " + c.want + "\n" + late; b.String() != want {
 			t.Errorf("%s, want %s", b.String(), want)
 		}
 	}

@@ -57,7 +57,7 @@ func (m *Model) conclude(run *result.Run) {
 	case m.Repeats != nil:
 		m.claimRepeats()
 	case len(m.Points) > 0:
-		m.claimPoint(&run.Points[0], &m.Points[0])
+		m.claimPoint(run, &m.Points[0])
 	default:
 		m.Claim = Claim{Sentence: "Nothing was measured.", Verdict: result.Invalid}
 		m.Limited = []string{notKnown + ": the run ended before its load began"}
@@ -82,14 +82,26 @@ func atLoad(p *result.Point) string {
 	return "At this load"
 }
 
-func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
-	c := &m.Claim
+func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
+	c, p := &m.Claim, &run.Points[0]
+	m.Figures = pointFigures(p)
 	c.Because = shown.Because
 	switch s := p.SLO; {
 	case p.Requests.Due == 0:
 		c.Sentence = atLoad(p) + ", no request came due in the window."
 	case p.Requests.OK == 0:
 		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
+	case p.Verdict == result.Invalid: // its figures stand below, and are nothing to quote
+		c.Sentence = fmt.Sprintf("%s, nothing is known of the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
+	case p.WentAway != nil:
+		c.Sentence = fmt.Sprintf("%s, the server went away %s after the load began: %s.", atLoad(p), say.Seconds(*p.WentAway), answeredOf(p))
+	case p.Outcome == result.Failing && !shapedByLimits(p):
+		c.Sentence = fmt.Sprintf("%s, the server failed: %s.", atLoad(p), answeredOf(p))
+	case p.Outcome == result.Unstable && s == nil:
+		c.Sentence = atLoad(p) + ", more comes than the server serves: its queue grew all the time."
+		if x := p.Throughput.RequestsPerS; x != nil {
+			c.Sentence += " It answered " + say.Quantity(*x) + " a second."
+		}
 	case s != nil:
 		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), metText(s.Met, "not met"))
 		if s.Attained != nil {
@@ -137,9 +149,27 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 		}
 	}
 	if n := len(m.Points); n > 1 {
+		if effect := effectText(run.CacheEffect); effect != "" && run.Verdict != result.Invalid { // what both are measured for
+			c.Sentence, c.Interval = say.Sentence(effect), ""
+			return
+		}
 		c.Sentence = fmt.Sprintf("First of %d points, %s%s", n, strings.ToLower(c.Sentence[:1]), c.Sentence[1:])
 	}
-	m.Figures = pointFigures(p)
+}
+
+// answeredOf says how many requests were answered.
+func answeredOf(p *result.Point) string {
+	return say.Count(p.Requests.OK) + " of " + say.Plural(p.Requests.Due, "request") + " were answered"
+}
+
+// failedChecks are the names of the checks that make a point INVALID.
+func failedChecks(p *result.Point) (names []string) {
+	for _, c := range p.Checks {
+		if c.Status == result.Fail {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // pointFigures are throughput and goodput side by side, and the latencies.
@@ -147,6 +177,9 @@ func pointFigures(p *result.Point) (list []Figure) {
 	t := p.Throughput
 	if due := t.DuePerS; due != nil { // what goodput is part of
 		list = append(list, Figure{Name: "Came due", Value: say.Quantity(*due), Unit: "req/s", Note: say.Count(p.Requests.OK) + " of " + say.Count(p.Requests.Due) + " answered"})
+	}
+	if p.Verdict == result.Invalid { // the others stand in the tables, and are nothing to read at a glance
+		return list
 	}
 	if g := goodput(p); g != nil {
 		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.Plain(p.SLO.Spec)})
@@ -238,10 +271,13 @@ func (m *Model) claimOverview(run *result.Run) {
 		if len(o.Answer) == 0 && len(k.Points) > 0 {
 			c.Sentence = straight(run)
 		}
+		bounds := crossing(k)
 		switch {
+		case len(bounds) > 0:
+			c.Interval = strings.Join(bounds, " · ")
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
 		case k.NoKnee != "":
-			c.Interval = "no knee is quoted: " + say.Plain(k.NoKnee)
+			c.Interval = noKnee(k)
 		default:
 			c.Interval = "no range: the loads are too few"
 		}
@@ -307,6 +343,10 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	unit := result.LoadUnit(k.Over)
+	if x := k.Crossing; x != nil && x.Estimate != nil {
+		m.Figures = append(m.Figures, Figure{Name: "Capacity", Value: say.Quantity(*x.Estimate), Unit: unit,
+			Note: fmt.Sprintf("by interpolation; at least %s, at most %s (%s)", say.Optional(x.AtLeast), say.Optional(x.AtMost), say.Percent(x.Level))})
+	}
 	if k.Knee != nil {
 		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
 		if k.Knee.Resampled != nil {
@@ -464,6 +504,10 @@ func limited(run *result.Run) (list []string) {
 	if run.Curve == nil && run.Capacity == nil {
 		for i := range run.Points {
 			p := &run.Points[i]
+			if p.Verdict == result.Invalid && p.Requests.OK > 0 && p.WentAway == nil {
+				addSentence("%s nothing is known of what limits the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
+				continue
+			}
 			switch {
 			case shapedByLimits(p):
 				addSentence("%s %s.", atLoad(p), moreThanLimits(p))

@@ -73,7 +73,7 @@ func decide(run *result.Run, x *inspect.Explanation) *Decision {
 	at := -1
 	for _, i := range run.ByLoad() {
 		// What an INVALID window shows may be the client's doing.
-		if s := run.Points[i].SLO; s != nil && (run.Points[i].Verdict != result.Invalid || len(run.Points) == 1) {
+		if s := run.Points[i].SLO; s != nil && run.Points[i].Verdict != result.Invalid {
 			if at = i; s.Met == result.No {
 				break
 			}
@@ -180,6 +180,9 @@ func cost(p *result.Point) DecisionStep {
 	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: --gpus and --gpu-price tell it"}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		step.State, step.Says = "pass", fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
+		if p.SLO != nil && p.SLO.Met == result.No {
+			step.Says += ", within the SLO or not"
+		}
 	}
 	return step
 }

@@ -264,7 +264,7 @@ func facts(run *result.Run) [][]string {
 	if len(notes) > 0 {
 		out = append(out, present(notes...))
 	}
-	if effect := effectText(run.CacheEffect); effect != "" {
+	if effect := effectText(run.CacheEffect); effect != "" && run.Verdict == result.Invalid { // else it is the answer
 		out = append(out, present(effect))
 	}
 	return out

@@ -354,12 +354,22 @@ func quoted(c *result.Capacity) *float64 {
 	return c.Load
 }
 
+// noKnee says why a curve has none.
+func noKnee(c *result.Curve) string {
+	if two, ok := strings.CutPrefix(c.NoKnee, "no distinct one: "); ok {
+		return "no distinct knee: " + say.Plain(two)
+	}
+	return "no knee: " + say.Plain(c.NoKnee)
+}
+
 // quietest is the highest load below all violations at which none was seen: what was
 // measured, and no bound. It is nil where there is none.
 func quietest(c *result.Capacity) (at *result.CapacityProbe) {
 	for i := range c.Trail {
 		p := &c.Trail[i]
-		below := func(o result.CapacityProbe) bool { return !o.Excluded && o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0 }
+		below := func(o result.CapacityProbe) bool {
+			return !o.Excluded && o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0
+		}
 		if !p.Excluded && p.Requests > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
 			at = p
 		}
@@ -385,7 +395,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
 	}
-	o.crossing(c)
+	addFact(crossing(c)...)
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -404,7 +414,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.Resampled[0]), say.Quantity(k.Resampled[1]))
 		}
 	case c.NoKnee != "":
-		addFact("no knee: " + say.Plain(c.NoKnee))
+		addFact(noKnee(c))
 	}
 	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
 		o.Answer = answer
@@ -435,14 +445,13 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 }
 
 // crossing says what the loads tell of the capacity, as far as they do.
-func (o *Overview) crossing(c *result.Curve) {
+func crossing(c *result.Curve) (parts []string) {
 	x := c.Crossing
 	if x == nil {
-		return
+		return nil
 	}
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	sure := " (" + say.Percent(x.Level) + ")"
-	var parts []string
 	switch {
 	case x.AtLeast != nil && x.AtMost != nil:
 		parts = append(parts, fmt.Sprintf("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure))
@@ -459,7 +468,7 @@ func (o *Overview) crossing(c *result.Curve) {
 	} else if x.Why != "" {
 		parts = append(parts, "no capacity by interpolation: "+say.Plain(x.Why))
 	}
-	o.Facts = append(o.Facts, present(parts...))
+	return present(parts...)
 }
 
 // loads is the table, by load.
@@ -764,11 +773,6 @@ func (f *FailedCheck) sentence() string {
 }
 
 func (o *Overview) writeTerminal(p *printer, s Style) {
-	p.line("")
-	p.write(s, bold, "", o.Answer...)
-	for _, f := range o.Facts {
-		p.write(s, "", "", f...)
-	}
 	p.line("")
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")

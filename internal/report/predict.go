@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -22,7 +23,13 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	d, b := x.Deployment, x.Bounds
 	limits := d.Limits()
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
+	title := bold
+	if answer := mostTokens(x); answer != "" {
+		p.write(s, bold, "", answer)
+		p.line("")
+		title = ""
+	}
+	p.write(s, title, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
 	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
 		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
@@ -83,6 +90,19 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("")
 	p.write(s, dim, "", "TPOT and TTFT in ms. "+errorToExpect(x))
 	return p.err
+}
+
+// mostTokens says what a deployment is expected to give in all, and to one user.
+func mostTokens(x *predict.Prediction) string {
+	if len(x.Curve) == 0 {
+		return ""
+	}
+	best := slices.MaxFunc(x.Curve, func(a, b predict.Expected) int { return cmp.Compare(a.OutputTokens, b.OutputTokens) })
+	answer := fmt.Sprintf("up to %s output tokens a second are expected, with %s at once and %s ms between tokens", say.Count(int64(best.OutputTokens)), say.Plural(best.Users, "user"), say.Quantity(best.TPOT.Mean))
+	if first := x.Curve[0]; first.Users == 1 && best.Users > 1 {
+		answer += fmt.Sprintf("; %s ms with one user", say.Quantity(first.TPOT.Mean))
+	}
+	return answer
 }
 
 // errorToExpect says how far off a prediction may be, and what is known of that.

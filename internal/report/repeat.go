@@ -188,8 +188,6 @@ func (m *Model) claimRepeats() {
 
 func (o *Repeats) writeTerminal(p *printer, s Style) {
 	p.line("")
-	p.write(s, bold, "", o.Answer...)
-	p.line("")
 	o.Table.writeTerminal(p, s)
 	p.write(s, dim, "", o.Legend...)
 }

@@ -12,9 +12,9 @@ import (
 	"pitot/internal/say"
 )
 
-// The rules of the terminal: a summary is read in ten seconds. What was
-// measured comes first, then the verdict with the headline, then the numbers,
-// then only what did not pass, with what to do. Colour marks the verdict and
+// The rules of the terminal: a summary is read in ten seconds. The answer comes first,
+// with what it rests on, then what was measured, the verdict with the headline, then the
+// numbers, then only what did not pass, with what to do. Colour marks the verdict and
 // what did not pass, and nothing else; without a terminal there is none. Text
 // keeps to 80 columns, tables to 100.
 
@@ -56,7 +56,19 @@ func metColor(met result.Met) string {
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", m.Title)
+	if m.Overview != nil {
+		p.write(s, bold, "", m.Overview.Answer...)
+		for _, f := range m.Overview.Facts {
+			p.write(s, "", "", f...)
+		}
+	} else {
+		p.write(s, bold, "", m.Claim.Sentence)
+		if m.Claim.Sure() {
+			p.write(s, "", "", m.Claim.Interval)
+		}
+	}
+	p.line("")
+	p.write(s, "", "", m.Title)
 	for _, f := range m.Facts {
 		p.write(s, "", "", f...)
 	}

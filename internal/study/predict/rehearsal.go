@@ -62,7 +62,7 @@ const (
 )
 
 // errTooMuch is the error of a rehearsal that takes more than Most.
-var errTooMuch = errors.New("it takes more to simulate than it may")
+var errTooMuch = errors.New("it takes more to simulate than a twin that nobody named may (to have it whatever it takes: --twin MODEL@GPU)")
 
 // Again implements [search.Twin]: a step to which all comes k times as fast, with limits k
 // times as tight.

@@ -167,6 +167,8 @@ func served(p *result.Point) DecisionStep {
 		rate = ": " + say.Quantity(*x) + " req/s answered"
 	}
 	switch {
+	case p.Outcome == result.Degraded || p.Outcome == result.Failing:
+		step.State, step.Says = "miss", fmt.Sprintf("%s of %s were not answered%s", say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), rate)
 	case p.Stability == stat.Unstable:
 		step.State, step.Says = "miss", "more comes than is served"+rate+". pitot find has the load that is"
 	case p.Stability == stat.Stable, p.Load.Loop == "closed":

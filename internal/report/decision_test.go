@@ -23,6 +23,10 @@ func TestDecision(t *testing.T) {
 			{Spec: "p90 ttft<200ms", Metric: metric.TTFT, Met: ttft}, {Spec: "p90 tpot<7ms", Metric: metric.TPOT, Met: tpot},
 		}}}
 	}
+	with := func(p result.Point, change func(*result.Point)) result.Point { change(&p); return p }
+	degraded := func(p *result.Point) { p.Outcome = result.Degraded }
+	invalid := func(p *result.Point) { p.Verdict = result.Invalid }
+	refused := &inspect.Explanation{Points: []inspect.Point{{Limited: "the server's rate limits: they refused 3 of 9 requests"}}}
 	found := func(at int, m metric.Name, c explain.Cause) *inspect.Explanation {
 		return &inspect.Explanation{Points: []inspect.Point{{Index: at, Symptoms: []explain.Diagnosis{{
 			Symptom: explain.Symptom{Metric: m, Of: "p90"}, Primary: explain.Finding{Cause: c, Confidence: explain.Likely, Confirm: "look"},
@@ -45,6 +49,8 @@ func TestDecision(t *testing.T) {
 		{"not known", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, found(0, metric.TTFT, explain.Unknown), "1.00 req/s", "miss pass pass none none", ""},
 		{"nothing was found out", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, nil, "1.00 req/s", "miss pass pass none none", ""},
 		{"more than is served", []result.Point{point(1, result.Yes, result.Yes, stat.Unstable)}, nil, "1.00 req/s", "pass pass miss none none", ""},
+		{"refused, not late", []result.Point{with(point(1, result.No, result.Yes, stat.Stable), degraded)}, refused, "1.00 req/s", "miss pass miss none none", ""},
+		{"a window that is INVALID", []result.Point{with(point(1, result.No, result.Yes, stat.Stable), invalid), point(2, result.Yes, result.Yes, stat.Stable)}, nil, "2.00 req/s", "pass pass pass none pass", ""},
 		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stat.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
 	} {
 		d := decide(&result.Run{Points: c.points}, c.x)

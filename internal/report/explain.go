@@ -101,7 +101,7 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	for i := range x.Points {
 		p := &x.Points[i]
 		if p.Apart() != "" {
-			list = append(list, p.Apart())
+			list = append(list, say.Sentence(p.Apart()))
 			continue
 		}
 		for k := range p.Symptoms {

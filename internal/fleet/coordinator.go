@@ -49,9 +49,9 @@ const (
 	// leadTime is how far ahead a load begins, so that all workers know in time. One that
 	// does not is late with its first requests, and its lag says so.
 	leadTime = 500 * time.Millisecond
-	// lookEvery is how often a load is looked at, and a journal for what there is to send, where
-	// there is no news: each wakes a process, whose processor the load may need.
-	lookEvery = 100 * time.Millisecond
+	// lookEvery is how often a load is looked at where there is no news, and a journal where none
+	// was written: each wakes a process, whose processor the load may need.
+	lookEvery = 500 * time.Millisecond
 	// startTime is how long workers have to say that they know.
 	startTime = 10 * time.Second
 )

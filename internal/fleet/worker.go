@@ -572,7 +572,8 @@ func (w *Worker) sendJournal(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-w.hand.Journal().Grown():
+		case <-tick.C: // what the bus did not take is sent again
 		}
 	}
 }

@@ -57,6 +57,7 @@ type Journal struct {
 
 	wake    chan struct{} // for the flusher
 	written chan struct{} // for the syncer
+	grown   chan struct{} // see [Journal.Grown]
 	stop    chan struct{}
 	ended   sync.WaitGroup // both
 }
@@ -202,6 +203,7 @@ func newJournal(f file, dir string) *Journal {
 		failed:  make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 		written: make(chan struct{}, 1),
+		grown:   make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 	}
 	j.ended.Go(j.flusher)
@@ -485,12 +487,17 @@ func (j *Journal) write(b *batch) error {
 	}
 	j.before, j.end = j.end, j.end+int64(len(j.out))
 	j.earlier, j.frames = j.frames, frames
-	select {
-	case j.written <- struct{}{}:
-	default: // the syncer has been woken already
+	for _, woken := range []chan struct{}{j.written, j.grown} {
+		select {
+		case woken <- struct{}{}:
+		default: // it has been woken already
+		}
 	}
 	return nil
 }
+
+// Grown tells one who copies the journal that it was written to, once for however often.
+func (j *Journal) Grown() <-chan struct{} { return j.grown }
 
 // writeLostMark writes the mark that says that records are missing, in the place of
 // the frame that was cut short. Where a full disk has no room even for that,

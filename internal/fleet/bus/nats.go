@@ -108,6 +108,7 @@ func (s *Server) Close() {
 type Conn struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
+	inside bool                   // the server is in this process, and ends with it
 	denied *atomic.Pointer[error] // why the server did not permit the last purge, nil where it did
 
 	answers  sync.WaitGroup // that were begun
@@ -117,7 +118,11 @@ type Conn struct {
 
 // Dial connects to this process's own server, past its socket.
 func (s *Server) Dial() (*Conn, error) {
-	return connect("nats://127.0.0.1", nats.InProcessServer(s.server), nats.Token(s.token))
+	c, err := connect("nats://127.0.0.1", nats.InProcessServer(s.server), nats.Token(s.token))
+	if err == nil {
+		c.inside = true
+	}
+	return c, err
 }
 
 // Dial connects. An error of a server that refuses is [ErrRefused].
@@ -243,14 +248,23 @@ func (c *Conn) Forget(ctx context.Context, stream string) error {
 	return nil
 }
 
-// Keep makes a stream that keeps what is put on subjects, in files.
+// Keep makes a stream that keeps what is put on subjects: in files, or in the memory of a server in
+// this process.
 func (c *Conn) Keep(ctx context.Context, stream string, subjects ...string) error {
-	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: subjects, Storage: jetstream.FileStorage, Duplicates: 5 * time.Minute})
+	of := jetstream.StreamConfig{Name: stream, Subjects: subjects, Storage: jetstream.FileStorage, Duplicates: 5 * time.Minute}
+	if c.inside { // files would be of no use to anybody either when this process has ended
+		of.Storage, of.MaxBytes, of.Discard = jetstream.MemoryStorage, mostInside, jetstream.DiscardNew
+	}
+	_, err := c.js.CreateStream(ctx, of)
 	if err != nil {
 		return fmt.Errorf("create stream %s: %w", stream, err)
 	}
 	return nil
 }
+
+// mostInside is how much a stream keeps in this process's memory of what was not read yet. More
+// is refused, and whoever has it puts it again.
+const mostInside = 256 << 20
 
 // Put puts a message into the stream that keeps its subject, and returns when it is kept. One
 // of an id that was put within the last minutes is not kept again.

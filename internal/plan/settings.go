@@ -219,7 +219,7 @@ func Settings() []Setting {
 			Help:  "merged over each request's body: objects field by field, null takes one away",
 			value: field(jsonObject(), func(a *Ask) *string { return &a.Body })},
 		{Name: "prompt-ids", Verbs: measuring, Group: groupWorkload, Targets: SocketTargets,
-			Help:  "ask with generated prompts of token ids in place of words, as long as --input says on any tokenizer: openai-completions, or --api sglang; the ids are 1000 to 3999, which no common vocabulary lacks or makes special",
+			Help:  "ask with prompts of token ids in place of text: openai-completions, or --api sglang. Generated ones are as long as --input says on any tokenizer, of the ids 1000 to 3999, which no common vocabulary lacks or makes special; those of files and conversations are what --tokenizer makes of them",
 			value: field(toggle(), func(a *Ask) *bool { return &a.PromptIDs })},
 		{Name: "no-stream", Verbs: measuring, Group: groupWorkload, Targets: SocketTargets,
 			Help:  "ask for whole answers: no TTFT, TPOT or ITL then",

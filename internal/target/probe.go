@@ -386,7 +386,7 @@ func requestOfWords(n int, seed uint64) workload.Request {
 // overhead of the chat template, and tokens per word, which is 1 for every vocabulary
 // that the words were chosen for.
 func (t *Target) calibrate(ctx context.Context) error {
-	if t.Options.IDs {
+	if t.Options.IDs && t.Options.Encode == nil {
 		return t.checkIDs(ctx)
 	}
 	if t.Tokenizer != nil {

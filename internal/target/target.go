@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -134,6 +135,9 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 			return nil, err
 		}
 		t.Server["tokenizer"] = t.Tokenizer.Name() + ", SHA-256 " + t.Tokenizer.Sum()
+		if p.PromptIDs && (!p.GeneratedWords() || p.Conversing()) {
+			t.Options.Encode = encodeBy(t.Tokenizer)
+		}
 	}
 	if fields := p.Fields(); fields != "" {
 		t.Options.Body = []byte(fields)
@@ -194,6 +198,17 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 		return nil, err
 	}
 	return t, nil
+}
+
+// encodeBy makes token ids of prompts, one at a time.
+func encodeBy(t *tokenizer.Tokenizer) api.Encode {
+	var mu sync.Mutex
+	e := t.Encoder()
+	return func(ids []uint32, text []byte) ([]uint32, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return e.AppendPrompt(ids, text)
+	}
 }
 
 // chooseAPI takes the API from the flag, else from the route, else the default.

@@ -191,6 +191,13 @@ func (e *Encoder) Append(ids []uint32, text []byte) (_ []uint32, err error) {
 	return e.ids, nil
 }
 
+// AppendPrompt appends the ids that a server makes of a prompt: those of the text, with what
+// the model's own template puts around one that is encoded alone.
+func (e *Encoder) AppendPrompt(ids []uint32, text []byte) ([]uint32, error) {
+	ids, err := e.Append(append(ids, e.t.before...), text)
+	return append(ids, e.t.after...), err
+}
+
 // gaveUp is why a text cannot be encoded. It is thrown from within the steps, which hand on
 // what they make, and caught by giving.
 type gaveUp string

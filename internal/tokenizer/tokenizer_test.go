@@ -108,3 +108,19 @@ func TestOpenDirectory(t *testing.T) {
 		t.Errorf("%v, hint: %s", err, say.Hint(err))
 	}
 }
+
+// A prompt has what a template puts around a text, and the ids of the text between.
+func TestAppendPrompt(t *testing.T) {
+	tok, err := Open("testdata/bert.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tok.Encoder().Append(nil, []byte("what is that"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := tok.Encoder().AppendPrompt([]uint32{9}, []byte("what is that"))
+	if err != nil || len(whole) != 1+tok.Around()+len(text) || whole[0] != 9 || !slices.Equal(whole[1+len(tok.before):len(whole)-len(tok.after)], text) {
+		t.Errorf("%v of %v, %v", whole, text, err)
+	}
+}

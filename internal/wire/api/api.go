@@ -136,7 +136,8 @@ type Options struct {
 	Route         string // that is asked, as the API lists it
 	Stream        bool
 	Vocab         *token.Vocabulary // of generated prompts
-	IDs           bool              // these are token ids in place of words
+	IDs           bool              // prompts are token ids in place of text
+	Encode        Encode            // what makes them of text, nil where prompts are generated words alone
 	IgnoreEOS     bool              // the engine knows ignore_eos
 	MinTokens     bool              // the engine knows min_tokens
 	NoUsage       bool              // the server does not take stream_options
@@ -147,6 +148,9 @@ type Options struct {
 	MaxField      string            // name of the output limit: max_tokens or max_completion_tokens
 	Body          []byte            // JSON Merge Patch (RFC 7396) of every request, nil if none
 }
+
+// Encode appends the token ids that a text is to ids. It is safe for concurrent use.
+type Encode func(ids []uint32, text []byte) ([]uint32, error)
 
 // Delta is what one event, or one whole answer, says.
 type Delta struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pitot/internal/workload"
@@ -47,10 +48,24 @@ func appendPrompt(dst []byte, r *workload.Request, o Options) []byte {
 // TakesIDs says whether an API takes a prompt of token ids.
 func TakesIDs(a API) bool { return a == API(Completions{}) || a == API(SGLang{}) }
 
-// appendIDs writes the prompt as token ids.
+// appendIDs writes the prompt as token ids: those of its text where there is something to make
+// them with, else some for its generated words.
 func appendIDs(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	dst = append(dst, '[')
 	from := len(dst)
+	if o.Encode != nil {
+		ids, err := o.Encode(nil, r.AppendPrompt(nil, o.Vocab))
+		if err != nil {
+			return nil, fmt.Errorf("make token ids of a prompt: %w", err)
+		}
+		for i, id := range ids {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendUint(dst, uint64(id), 10)
+		}
+		return append(dst, ']'), nil
+	}
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
 			if s.Words == 0 {

@@ -4,6 +4,7 @@
 //
 //	go run ./bench/choose                 all contracts, a line each; what is in -file is not done again
 //	go run ./bench/choose -contracts 4    some of them
+//	go run ./bench/choose -conversations  contracts of conversations, held against long runs on the same twin
 //	go run ./bench/choose -presets        the processor time of a choice for each workload with a name
 //
 // Both ask the same twin: this is about what is drawn by chance and about two ways to find
@@ -66,15 +67,16 @@ type outcome struct {
 func main() {
 	n := flag.Int("contracts", 40, "how many")
 	file := flag.String("file", filepath.Join(os.TempDir(), "pitot-choose.jsonl"), "results, which are gone on from")
+	talks := flag.Bool("conversations", false, "contracts of conversations, against long runs, instead")
 	each := flag.Bool("presets", false, "what a choice takes for each workload with a name, instead")
 	flag.Parse()
-	if err := run(*n, *file, *each); err != nil {
+	if err := bench(*n, *file, *talks, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "choose:", err)
 		os.Exit(1)
 	}
 }
 
-func run(n int, file string, each bool) error {
+func bench(n int, file string, talks, each bool) error {
 	dir, err := os.MkdirTemp("", "choose")
 	if err != nil {
 		return err
@@ -87,7 +89,17 @@ func run(n int, file string, each bool) error {
 	if each {
 		return presets(pitot)
 	}
-	done, err := earlier(file)
+	if talks {
+		return all(n, file+".talks", dir, drawTalk, func(o *talked) talk { return o.Contract }, printTalk, summaryTalks,
+			func(_ string, t talk) talked { return tryTalk(pitot, t) })
+	}
+	return all(n, file, dir, draw, func(o *outcome) contract { return o.Contract }, print1, summary,
+		func(dir string, c contract) outcome { return try(pitot, dir, c) })
+}
+
+// all tries n contracts and keeps what came of each in a file; what is there is not done again.
+func all[C comparable, O any](n int, file, dir string, draw func(int) C, of func(*O) C, show func(int, O), sum func([]O) error, try func(dir string, c C) O) error {
+	done, err := earlier(file, of)
 	if err != nil {
 		return err
 	}
@@ -96,12 +108,12 @@ func run(n int, file string, each bool) error {
 		return err
 	}
 	defer f.Close()
-	var list []outcome
+	var list []O
 	for i := range n {
 		c := draw(i)
 		o, ok := done[c]
 		if !ok {
-			o = try(pitot, filepath.Join(dir, fmt.Sprint(i)), c)
+			o = try(filepath.Join(dir, fmt.Sprint(i)), c)
 			line, err := json.Marshal(o)
 			if err != nil {
 				return err
@@ -111,14 +123,14 @@ func run(n int, file string, each bool) error {
 			}
 		}
 		list = append(list, o)
-		print1(i, o)
+		show(i, o)
 	}
-	return summary(list)
+	return sum(list)
 }
 
 // earlier reads what was done before.
-func earlier(file string) (map[contract]outcome, error) {
-	done := map[contract]outcome{}
+func earlier[C comparable, O any](file string, of func(*O) C) (map[C]O, error) {
+	done := map[C]O{}
 	f, err := os.Open(file)
 	if os.IsNotExist(err) {
 		return done, nil
@@ -130,27 +142,34 @@ func earlier(file string) (map[contract]outcome, error) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		var o outcome
+		var o O
 		if json.Unmarshal(lines.Bytes(), &o) == nil { // a line that a kill cut is done again
-			done[o.Contract] = o
+			done[of(&o)] = o
 		}
 	}
 	return done, lines.Err()
 }
 
-// try chooses, and searches for what an engine of the winner carries.
-func try(pitot, dir string, c contract) (o outcome) {
-	o.Contract = c
-	run := exec.Command(pitot, "choose", "--model", c.Model, "--gpus", c.GPUs, "--workload", c.Workload, "--slo", c.SLO, "--rate", fmt.Sprint(c.Rate), "--seed", fmt.Sprint(c.Seed), "--format", "json")
+// chosen asks for a choice on one processor, and says how many seconds of it that took.
+func chosen(pitot string, args ...string) (*choose.Choice, float64, error) {
+	run := exec.Command(pitot, append([]string{"choose", "--format", "json"}, args...)...)
 	run.Env = append(os.Environ(), "GOMAXPROCS=1")
 	var out, mistake bytes.Buffer
 	run.Stdout, run.Stderr = &out, &mistake
-	err := run.Run()
-	o.Seconds = (run.ProcessState.UserTime() + run.ProcessState.SystemTime()).Seconds()
-	o.Choice = new(choose.Choice)
-	if e := json.Unmarshal(out.Bytes(), o.Choice); e != nil {
-		o.Why = fmt.Sprintf("choose: %v: %s", err, mistake.String())
-		o.Choice = nil
+	err := run.Run() // an exit code of its own says that nothing meets the limits
+	x := new(choose.Choice)
+	if e := json.Unmarshal(out.Bytes(), x); e != nil {
+		return nil, 0, fmt.Errorf("choose: %w: %s", err, mistake.String())
+	}
+	return x, (run.ProcessState.UserTime() + run.ProcessState.SystemTime()).Seconds(), nil
+}
+
+// try chooses, and searches for what an engine of the winner carries.
+func try(pitot, dir string, c contract) (o outcome) {
+	o.Contract = c
+	var err error
+	if o.Choice, o.Seconds, err = chosen(pitot, "--model", c.Model, "--gpus", c.GPUs, "--workload", c.Workload, "--slo", c.SLO, "--rate", fmt.Sprint(c.Rate), "--seed", fmt.Sprint(c.Seed)); err != nil {
+		o.Why = err.Error()
 		return o
 	}
 	o.Candidates = o.Choice.Counts.All

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 
-	"pitot/internal/study/choose"
 	"pitot/internal/workload"
 )
 
@@ -21,16 +16,11 @@ func presets(pitot string) error {
 		if p.Turns != "" { // of conversations
 			rate = "0.5"
 		}
-		run := exec.Command(pitot, "choose", "--model", "llama-3.1-70b", "--gpus", "h100,h200,a100,l40s:8", "--workload", p.Name, "--slo", limits, "--rate", rate, "--format", "json")
-		run.Env = append(os.Environ(), "GOMAXPROCS=1")
-		var out, mistake bytes.Buffer
-		run.Stdout, run.Stderr = &out, &mistake
-		err := run.Run()
-		var x choose.Choice
-		if e := json.Unmarshal(out.Bytes(), &x); e != nil {
-			return fmt.Errorf("choose for %s: %w: %s", p.Name, err, mistake.String())
+		x, seconds, err := chosen(pitot, "--model", "llama-3.1-70b", "--gpus", "h100,h200,a100,l40s:8", "--workload", p.Name, "--slo", limits, "--rate", rate)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		n, seconds := x.Counts, (run.ProcessState.UserTime() + run.ProcessState.SystemTime()).Seconds()
+		n := x.Counts
 		fmt.Printf("| %s | %s/s | %d | %d | %.1f s | %.1f s |\n", p.Name, rate, n.All, n.Simulated, seconds, seconds/float64(n.All)*400)
 	}
 	return nil

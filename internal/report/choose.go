@@ -52,7 +52,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		m.Facts = append(m.Facts, carriesTogether(x, best)...)
 	} else {
 		m.Facts = append(m.Facts, []string{
-			fmt.Sprintf("an engine carries %s (%s, 80 %%)", RateText(x, best.Capacity), fromTo(best.Interval, 1)), best.Claim + " is reached first",
+			fmt.Sprintf("an engine carries %s (%s, 80 %%)", RateText(x, best.Capacity), fromTo(best.Interval)), best.Claim + " is reached first",
 		})
 	}
 	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
@@ -62,9 +62,6 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Options, m.Legend = options(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
-	if x.Turns > 0 {
-		m.Remarks = append(m.Remarks, "of conversations this was compared with pitot find once, and was 14 % too high at least: believe the line that verifies it")
-	}
 	m.Start = []string{say.ShellLine(best.Serve())}
 	if router := best.Router(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))
@@ -95,12 +92,12 @@ func deployed(o *choose.Option) string {
 // carriesTogether says how sure it is that an option's engines carry what is wanted.
 func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	n := float64(o.Engines)
-	scale := n
-	if w := o.Whole; w != nil && w.Capacity > 0 {
-		scale = w.Capacity / o.Capacity
+	carried, within := o.Capacity*n, [2]float64{o.Interval[0] * n, o.Interval[1] * n}
+	if w := o.Whole; w != nil && w.Interval != nil {
+		carried, within = w.Capacity, *w.Interval
 	}
 	facts = append(facts, []string{
-		fmt.Sprintf("carries %s (%s, 80 %%)", RateText(x, o.Capacity*scale), fromTo(o.Interval, scale)),
+		fmt.Sprintf("carries %s (%s, 80 %%)", RateText(x, carried), fromTo(within)),
 		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
 		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", likely(o.Enough), asked(x.Sure)), o.Claim + " is reached first",
 	})
@@ -144,9 +141,9 @@ func RateText(x *choose.Choice, rate float64) string {
 	return say.Quantity(rate) + "/s"
 }
 
-// fromTo writes an interval of one engine, scaled.
-func fromTo(v [2]float64, by float64) string {
-	return say.Quantity(v[0]*by) + " to " + say.Quantity(v[1]*by)
+// fromTo writes an interval.
+func fromTo(v [2]float64) string {
+	return say.Quantity(v[0]) + " to " + say.Quantity(v[1])
 }
 
 // routerName says who shares requests out.

@@ -151,6 +151,15 @@ func (o *Option) pooled() float64 {
 	return 1
 }
 
+// each is what one of its engines carries among all, in four of five of such deployments.
+func (o *Option) each() [2]float64 {
+	if o.Whole != nil && o.Whole.Interval != nil {
+		n := float64(o.Engines)
+		return [2]float64{o.Whole.Interval[0] / n, o.Whole.Interval[1] / n}
+	}
+	return [2]float64{o.Interval[0] * o.pooled(), o.Interval[1] * o.pooled()}
+}
+
 // fewer is pooled for numbers of engines below the option's: where some were seen to fail at
 // the wanted rate they carry less than that together.
 func (o *Option) fewer() float64 {
@@ -822,16 +831,21 @@ func (r *race) sureOf(o *Option) int {
 	if r.wanted.Sure == 0 || r.wanted.Rate == 0 {
 		return 0
 	}
-	low := r.interval(o.candidate, o.group, 2*r.wanted.Sure-1)[0] // below it are 1 − Sure
+	holds := 2*r.wanted.Sure - 1 // below the lower end are 1 − Sure
+	low := r.interval(o.candidate, o.group, holds)[0] * o.pooled()
+	if o.Whole != nil && o.Whole.all != nil {
+		low = r.interval(o.Whole.all, o.group, holds)[0] / float64(o.Engines)
+	}
 	o.NeverSure = low <= 0
-	return r.engines(low * o.pooled())
+	return r.engines(low)
 }
 
 // count makes an option of so many engines, and says what they cost.
 func (r *race) count(o *Option, engines int) {
 	c := o.candidate
 	o.Engines = engines
-	o.EnginesFor = [2]int{min(r.engines(o.Interval[1]*o.pooled()), engines), r.engines(o.Interval[0] * o.pooled())}
+	each := o.each()
+	o.EnginesFor = [2]int{min(r.engines(each[1]), engines), r.engines(each[0])}
 	if o.EnginesFor[1] > 0 {
 		o.EnginesFor[1] = max(o.EnginesFor[1], engines)
 	}
@@ -878,9 +892,13 @@ func (r *race) likely() {
 				common[o.Accelerator] = rng.NormFloat64()
 			}
 			z := math.Sqrt(alike)*common[o.Accelerator] + math.Sqrt(1-alike)*rng.NormFloat64()
-			alone := r.off(o.candidate, o.Error, z) * math.Exp(o.Noise/100*rng.NormFloat64())
-			each := alone * o.fewer()
-			if together := alone * o.pooled() * float64(o.Engines); r.wanted.Rate > 0 && together >= r.wanted.Rate {
+			noise := math.Exp(o.Noise / 100 * rng.NormFloat64())
+			alone := r.off(o.candidate, o.Error, z) * noise
+			each, together := alone*o.fewer(), alone*o.pooled()*float64(o.Engines)
+			if o.Whole != nil && o.Whole.all != nil {
+				together = r.off(o.Whole.all, o.Error, z) * noise
+			}
+			if r.wanted.Rate > 0 && together >= r.wanted.Rate {
 				o.Enough += 1 / float64(draws)
 				each = max(each, r.wanted.Rate/float64(o.Engines))
 			}

@@ -34,6 +34,7 @@ const (
 	mostWalked  = 400 // that are looked at before any is simulated
 	settled     = 1.2 // times as long as a conversation lasts, before a window: about as many end then as begin
 	resettled   = 0.3 // the same where as many are under way from the beginning
+	recovered   = 2.0 // the same where all of these ask at once
 	usualTokens = 200 // of an answer: of longer ones fewer are asked for, for it is tokens that take time
 	oneSpan     = 400 // requests of a look whose window is as long as a conversation, at least: how many are under way changes no sooner
 )
@@ -128,7 +129,8 @@ func (s *schedule) lasts(request float64) float64 {
 // hold puts a load of conversations to a deployment, whose requests take so many times as long as
 // is reckoned: those that begin at the rate, and of
 // their requests those are judged that are due in a window, which begins when as many
-// conversations end as begin. The load goes on until all of these are answered. What seems more
+// conversations end as begin; closely looked at, when a burst should be over that all who are under
+// way make at the beginning. The load goes on until all of these are answered. What seems more
 // than is served begins with no conversation: the queue is to grow by itself.
 func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
 	var arrivals arrival.Process
@@ -148,6 +150,10 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 			return nil, err
 		}
 		src, arrivals, settle = u, u, resettled
+		if e.close {
+			u.atOnce()
+			settle = recovered
+		}
 	}
 	from := int64(min(settle*s.lasts(request), (24*time.Hour).Seconds()) * 1e9)
 	window := int64(max(float64(e.count)/(rate*s.talks.turns), e.spans*s.lasts(request)) * 1e9)

@@ -60,6 +60,16 @@ func (s *schedule) underWay(arrivals arrival.Process, rate, request float64) (*u
 	return u, nil
 }
 
+// atOnce has all that are under way ask at once, as after a pause of the server. A load that is
+// carried gets over it. Where pauses are all alike one that is not goes on in waves, each of which
+// is the echo of the one before it; by itself it would come to that too, but only once a few more
+// than usual ask at a time, for which windows are too short.
+func (u *underWay) atOnce() {
+	for i := range u.begun {
+		u.begun[i].at = 0
+	}
+}
+
 // goesOn is what a conversation of an age asks next, if anything.
 func (s *schedule) goesOn(item, age, request int64) (begun, bool) {
 	list := []begun{{item: item}}

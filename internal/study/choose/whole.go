@@ -19,8 +19,12 @@ type Whole struct {
 	Met   bool      `json:"met"`
 	// Capacity is what all carry together, requests/s; 0 where it was not looked for.
 	Capacity float64 `json:"capacity,omitempty"`
+	// Interval holds the capacity of four of five of such deployments: by what all engines make
+	// of loads together, which may come to a limit more slowly than one of them does.
+	Interval *[2]float64 `json:"interval_80,omitempty"`
 
-	served *served // at the rate
+	served *served    // at the rate
+	all    *Candidate // as one engine, where it was looked for what they carry
 }
 
 const (
@@ -30,6 +34,7 @@ const (
 	leastAsked = 4000 // requests in all
 	mostAsked  = 32_000
 	mostBefore = 100_000 // requests of conversations
+	leastSpans = 1.5     // times as long as a conversation lasts: a queue of those grows slowly
 
 	nearlyCheapest = 1.25 // times the first, and compared with it so
 	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
@@ -95,31 +100,44 @@ func (r *race) least(ctx context.Context, o *Option) error {
 	if err != nil || x == nil {
 		return err
 	}
-	if !x.Met {
-		o.failed = n
+	try := func(of int) (met bool, err error) {
+		y, err := r.whole(ctx, o, of)
+		switch {
+		case err != nil || y == nil:
+			return false, err
+		case !y.Met:
+			o.failed = max(o.failed, of)
+		}
+		if y.Met || !x.Met { // the least that do, or the most that do not
+			n, x = of, y
+		}
+		return y.Met, nil
 	}
-	for tries := 0; tries < 4; tries++ {
-		next := n - 1
-		if !x.Met {
-			next = n + 1
+	if x.Met {
+		for met := true; met && n > 1 && o.Engines-n < mostTries; {
+			if met, err = try(n - 1); err != nil {
+				return err
+			}
 		}
-		if next < 1 || next > mostJoined {
-			break
+	} else {
+		o.failed = n
+		for step := 1; !x.Met && o.failed < mostJoined; step *= 2 {
+			of := min(o.failed+step, mostJoined)
+			if _, err = try(of); err != nil {
+				return err
+			}
+			if n != of { // the twin cannot put so many together
+				break
+			}
 		}
-		other, err := r.whole(ctx, o, next)
-		if err != nil {
-			return err
-		}
-		if other != nil && !other.Met {
-			o.failed = max(o.failed, next)
-		}
-		if other == nil || x.Met && !other.Met {
-			break
-		}
-		found := !x.Met && other.Met
-		n, x = next, other
-		if found {
-			break
+		for x.Met && n-o.failed > 1 {
+			of := (n + o.failed) / 2
+			if _, err = try(of); err != nil {
+				return err
+			}
+			if n != of && o.failed != of {
+				break
+			}
 		}
 	}
 	o.Whole = x
@@ -164,7 +182,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	if s.talks != nil {
 		request, _ := s.request(d, rate)
 		request *= c.slower()
-		if rate*(settled+e.spans)*s.lasts(request)*s.perArrival() > mostBefore {
+		if rate*(recovered+e.spans)*s.lasts(request)*s.perArrival() > mostBefore {
 			return nil, nil
 		}
 		x, err = s.hold(ctx, d, r.claims, rate, c.slower(), e)
@@ -191,12 +209,8 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 
 // joined is how much is asked of n engines.
 func (r *race) joined(n int) *effort {
-	many := min(max(leastAsked, eachJoined*n), mostAsked)
-	if r.schedule.talks != nil { // a queue of those grows slowly: as long a window as an engine's closest look
-		many = min(drawn*n, 2*mostAsked)
-	}
-	e := r.schedule.closely(many, r.close.within)
-	e.spans = max(r.close.spans/float64(n), 1) // the more engines, the more conversations there are at once
+	e := r.schedule.closely(min(max(leastAsked, eachJoined*n), mostAsked), r.close.within)
+	e.spans = max(r.close.spans/float64(n), leastSpans) // the more engines, the more conversations there are at once
 	return &e
 }
 
@@ -247,11 +261,18 @@ func (r *race) carry(ctx context.Context, o *Option) error {
 		c.curve = curve{o.Whole.served}
 	}
 	c.joined = d
-	x, err := r.schedule.climb(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.bound(o.candidate)*float64(o.Engines), r.joined(o.Engines))
+	e := r.joined(o.Engines)
+	e.flanks = true
+	x, err := r.schedule.climb(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.bound(o.candidate)*float64(o.Engines), e)
 	if err != nil {
 		return err
 	}
-	o.Whole.Capacity, _, _ = x.capacity(len(r.claims), r.slow(Expected{}), worstOf)
+	if c.curve = x; o.Whole.Met { // begun at the wanted rate
+		c.curve = x.with(o.candidate.curve[0])
+	}
+	o.Whole.Capacity, o.Whole.all = r.rate(&c), &c
+	within := r.interval(&c, o.group, 0.8)
+	o.Whole.Interval = &within
 	r.count(o, o.Engines)
 	return nil
 }

@@ -60,8 +60,10 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 		return Inverse{Reason: "violations do not rise with the load"}
 	case !(eps > 0 && eps < 1):
 		return Inverse{Reason: "no share of violations between 0 and 1 is asked for"}
+	case f.floor.Most >= eps:
+		return Inverse{Reason: "the floor may be all that is asked for"}
 	}
-	x := (logit(eps) - f.A) / f.B
+	x := (logitAbove(f.Floor, eps) - f.A) / f.B
 	cov := f.Model
 	if f.Robust.varianceAt(x) > cov.varianceAt(x) {
 		cov = f.Robust
@@ -85,13 +87,17 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	default:
 		phi := f.Phi * max(1, cov.varianceAt(x)/f.Model.varianceAt(x))
 		limit := func(t float64) float64 { // of t standard errors to one side
-			to := f.profile(x, logit(eps), t, phi)
+			to := f.profile(x, eps, t, phi)
 			return x + math.Copysign(math.Hypot(to-x, t*ModelError), t)
 		}
 		// Limits move by half of it: how much is missed differs by system.
 		below := limit(-(t(level) + off/2))
 		above := limit(max(0, t(level)-off/2))
 		least := limit(-(t(OneSided(1-alpha)) + off/2))
+		if above-x >= widestProfile { // a floor may be all that there is up to what may violate
+			v.Reason = "the interval would have no upper end"
+			break
+		}
 		v.Interval = Interval{f.Centre * math.Exp(below), f.Centre * math.Exp(above)}
 		v.Lower = f.Centre * math.Exp(least)
 	}
@@ -107,14 +113,14 @@ func (f *Logistic) window() float64 {
 	return float64(n) / float64(len(f.points))
 }
 
-// profile is a limit of the abscissa x at which the line reaches a logit, below x where t
-// is negative: where the best line through it is t² times phi less likely than the best of
+// profile is a limit of the abscissa x at which a share of violations is reached, below x where t
+// is negative: where the best curve through it is t² times phi less likely than the best of
 // all, by twice the difference of the logarithms (Venzon and Moolgavkar, Applied
 // Statistics 37, 1988).
-func (f *Logistic) profile(x, logit, t, phi float64) float64 {
+func (f *Logistic) profile(x, eps, t, phi float64) float64 {
 	best := f.posterior(f.points, f.slope)
 	beyond := func(to float64) bool {
-		through := f.through(to, logit)
+		through := f.through(to, eps)
 		return 2*(best-through.posterior(f.points, f.slope)) > t*t*phi
 	}
 	step := math.Copysign(0.01, t)
@@ -137,15 +143,33 @@ func (f *Logistic) profile(x, logit, t, phi float64) float64 {
 // widestProfile is how far limits are sought, in ln of the load.
 const widestProfile = 5
 
-// through is the best line that reaches a logit at an abscissa and rises at least as
-// LeastSlope. Along the lines through a point the posterior is concave.
-func (f *Logistic) through(x, logit float64) Logistic {
-	g := *f
+// logitAbove is the logit of p where P is eps.
+func logitAbove(floor, eps float64) float64 { return math.Log((eps - floor) / (1 - eps)) }
+
+// through is the best curve that reaches a share of violations at an abscissa.
+func (f *Logistic) through(x, eps float64) (g Logistic) {
+	f.atBestFloor(func(floor float64) float64 {
+		g = *f
+		g.Floor = floor
+		g.turn(x, logitAbove(floor, eps))
+		rise := g.byFloor()
+		for _, p := range g.points { // the higher the floor, the lower the line
+			_, _, r := g.residualOf(p)
+			rise -= r / (eps - floor)
+		}
+		return rise
+	})
+	return g
+}
+
+// turn finds the best line that reaches a logit at an abscissa and rises at least as
+// LeastSlope. Along the lines through a point the posterior is concave, or nearly so.
+func (f *Logistic) turn(x, logit float64) {
 	low, high := LeastSlope, math.Inf(1)
 	b := max(f.B, LeastSlope)
 	for range 60 {
-		g.A, g.B = logit-b*x, b
-		rise, bend := g.turning(x)
+		f.A, f.B = logit-b*x, b
+		rise, bend := f.turning(x)
 		if rise > 0 {
 			low = b
 		} else {
@@ -164,7 +188,6 @@ func (f *Logistic) through(x, logit float64) Logistic {
 		}
 		b = next
 	}
-	return g
 }
 
 // turning is how the posterior changes where the line turns about its point at x: the

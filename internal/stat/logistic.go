@@ -43,10 +43,18 @@ func (c Covariance) inverse() Covariance {
 	return Covariance{c.BB / det, -c.AB / det, c.AA / det}
 }
 
-// Logistic is the fit of logit P = A + B·ln(load/Centre) to shares of
-// violations at several loads.
+// Floor is what is known beforehand of the share of violations that no load goes below, as
+// where requests fail, or answers take longer than a limit by themselves.
+type Floor struct {
+	Most          float64 // that it may be; 0: there is none
+	Violations, N int     // of loads so light that they have hardly a part in it
+}
+
+// Logistic is the fit of logit p = A + B·ln(load/Centre) to shares of violations
+// P = Floor + (1 − Floor)·p at several loads.
 type Logistic struct {
 	A, B, Centre    float64
+	Floor           float64
 	Phi             float64    // Pearson's χ²/(m−2), at least 1: how much more the counts vary than binomial ones
 	Model           Covariance // of A and B, by Phi
 	Robust          Covariance // of A and B, by the HC3 sandwich
@@ -57,6 +65,7 @@ type Logistic struct {
 
 	points []Share // that were fitted, for the profile
 	slope  Prior
+	floor  Floor
 }
 
 // FitLogistic fits shares of violations by quasi-binomial logistic regression
@@ -69,11 +78,17 @@ type Logistic struct {
 // The sandwich covariance divides each residual by 1 − its leverage (HC3 of
 // MacKinnon and White, Journal of Econometrics 29, 1985), and so does not
 // assume that φ is the same at every load.
-func FitLogistic(points []Share, slope Prior) Logistic {
+func FitLogistic(points []Share, slope Prior) Logistic { return FitAboveFloor(points, slope, Floor{}) }
+
+// FitAboveFloor is the same above a floor that is fitted along with the line: what violates a
+// limit by itself is no sign of the load (Abbott, Journal of Economic Entomology 18, 1925;
+// Finney, "Probit Analysis", 1971, chapter 7). What light loads showed of the floor counts in
+// full, like the prior.
+func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	if reason := unfit(points); reason != "" {
 		return Logistic{Reason: reason}
 	}
-	f := Logistic{points: points, slope: slope, DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
+	f := Logistic{points: points, slope: slope, floor: floor, DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
 	var logs, violations, n float64
 	for _, p := range points {
 		f.Lowest, f.Highest = min(f.Lowest, p.Load), max(f.Highest, p.Load)
@@ -86,12 +101,12 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 	// φ is taken from a fit that the prior hardly touches and then weighs the
 	// prior: were it taken again, a misfit of the prior would raise it further.
 	for range 2 {
-		if !f.climb(points, slope) {
+		if !f.settle() {
 			return Logistic{Reason: "the shares determine no curve"}
 		}
 		f.spread(points, slope)
 	}
-	f.Bursts = violations / f.Phi
+	f.Bursts = max(0, violations-f.Floor*n) / f.Phi
 	if finite := f.Model.varianceAt(1) + f.Robust.varianceAt(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
 		return Logistic{Reason: "the shares determine no curve"}
 	}
@@ -121,8 +136,62 @@ func unfit(points []Share) string {
 	return ""
 }
 
-// climb maximises the posterior by Newton's method. It is concave, so that
-// halving the steps which do not climb leads to its top.
+// settle finds the floor and the line that are most likely together.
+func (f *Logistic) settle() (ok bool) {
+	f.atBestFloor(func(floor float64) float64 {
+		f.Floor = floor
+		ok = f.climb(f.points, f.slope)
+		return f.byFloor()
+	})
+	return ok
+}
+
+// floorStep is how exactly a floor is sought, as a share of what it may be.
+const floorStep = 0.01
+
+// atBestFloor asks for floors until the last is where the posterior turns from rising to falling.
+// rise gives how it changes with the floor where all else is the best for it: there that is the
+// derivative by the floor alone.
+func (f *Logistic) atBestFloor(rise func(floor float64) float64) {
+	low, high := 0., f.floor.Most
+	if !(rise(low) > 0) || high == 0 || rise(high) > 0 {
+		return
+	}
+	for high-low > floorStep*f.floor.Most {
+		if middle := (low + high) / 2; rise(middle) > 0 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+}
+
+// light is φ times the logarithm of the likelihood of what light loads showed.
+func (f *Logistic) light() (log float64) {
+	if f.floor.Violations > 0 {
+		log = float64(f.floor.Violations) * math.Log(max(f.Floor, leastFloor))
+	}
+	return f.Phi * (log + float64(f.floor.N-f.floor.Violations)*math.Log1p(-f.Floor))
+}
+
+// leastFloor stands for none where there is a violation that has no other cause.
+const leastFloor = 1e-12
+
+// byFloor is the derivative of the posterior by the floor.
+func (f *Logistic) byFloor() float64 {
+	at := func(share, violations, rest float64) float64 {
+		return (violations*(1-share)/max(share, leastFloor) - rest) / (1 - f.Floor)
+	}
+	sum := f.Phi * at(f.Floor, float64(f.floor.Violations), float64(f.floor.N-f.floor.Violations))
+	for _, p := range f.points {
+		v := p.counted()
+		sum += (1 - p.Less) * at(f.ShareAt(p.Load), v, float64(p.N)-v)
+	}
+	return sum
+}
+
+// climb maximises the posterior by Newton's method. Without a floor it is concave, so that
+// halving the steps which do not climb leads to its top; above one it is nearly so.
 func (f *Logistic) climb(points []Share, slope Prior) bool {
 	for range 100 {
 		ga, gb := f.gradient(points, slope)
@@ -149,24 +218,33 @@ func (f *Logistic) climb(points []Share, slope Prior) bool {
 }
 
 // residualOf gives the abscissa of a point, its binomial variance n·P(1−P), and its
-// residual v − n·P, both without cancelling where P is nearly 1.
+// residual v − n·P, both without cancelling where P is nearly 1; above a floor the first times
+// (p/P)² and the second times p/P, which is what they tell of the line.
 func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	x = math.Log(p.Load / f.Centre)
 	eta := f.A + f.B*x
 	yes, no := sigmoid(eta), sigmoid(-eta)
 	v, weight := p.counted(), 1-p.Less
 	rest := float64(p.N) - v
+	if f.Floor > 0 {
+		share := f.Floor + (1-f.Floor)*yes
+		weight *= yes / share
+		return x, weight * float64(p.N) * yes * (1 - f.Floor) * no, weight * (v*(1-f.Floor)*no - rest*share)
+	}
 	return x, weight * float64(p.N) * yes * no, weight * (v*no - rest*yes)
 }
 
 // posterior is φ times its logarithm.
 func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	d := f.B - slope.Mean
-	sum := -f.Phi * slope.precision() * d * d / 2
+	sum := f.light() - f.Phi*slope.precision()*d*d/2
 	for _, p := range points {
 		eta := f.A + f.B*math.Log(p.Load/f.Centre)
-		v := p.counted()
-		sum += (1 - p.Less) * (v*logSigmoid(eta) + (float64(p.N)-v)*logSigmoid(-eta))
+		v, log := p.counted(), logSigmoid(eta)
+		if f.Floor > 0 {
+			log = math.Log(f.Floor + (1-f.Floor)*sigmoid(eta))
+		}
+		sum += (1 - p.Less) * (v*log + (float64(p.N)-v)*(math.Log1p(-f.Floor)+logSigmoid(-eta)))
 	}
 	return sum
 }
@@ -182,7 +260,8 @@ func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
 	return ga, gb
 }
 
-// information is minus the second derivative of posterior.
+// information is minus the second derivative of posterior; above a floor it is what that is on
+// average.
 func (f *Logistic) information(points []Share, slope Prior) Covariance {
 	h := Covariance{BB: f.Phi * slope.precision()}
 	for _, p := range points {
@@ -224,7 +303,9 @@ func (c Covariance) sandwich(m Covariance) Covariance {
 }
 
 // ShareAt is the share of violations that the fit expects at a load.
-func (f *Logistic) ShareAt(load float64) float64 { return sigmoid(f.A + f.B*math.Log(load/f.Centre)) }
+func (f *Logistic) ShareAt(load float64) float64 {
+	return f.Floor + (1-f.Floor)*sigmoid(f.A+f.B*math.Log(load/f.Centre))
+}
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 

@@ -187,7 +187,7 @@ func TestProfile(t *testing.T) {
 	f := FitLogistic(points, Prior{25, 25})
 	at := (logit(.01) - f.A) / f.B
 	for _, steps := range []float64{-3, -1, 1, 3} {
-		to := f.profile(at, logit(.01), steps, f.Phi)
+		to := f.profile(at, .01, steps, f.Phi)
 		if (to > at) != (steps > 0) {
 			t.Errorf("%v standard errors from %v is %v", steps, at, to)
 		}
@@ -201,8 +201,84 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%v standard errors are %v squared", steps, away)
 		}
 	}
-	if g := f.through(-10, logit(.01)); g.B < LeastSlope {
+	if g := f.through(-10, .01); g.B < LeastSlope {
 		t.Errorf("a line rises as %v", g.B)
+	}
+}
+
+// A floor is found along with the line, and where light loads show none there is none.
+func TestFloor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	const floor, runs = .004, 80
+	var holds, below tally
+	for range runs {
+		points := make([]Share, 16)
+		for i := range points {
+			points[i] = Share{Load: math.Exp(.6*float64(i)/float64(len(points)-1) - .3), N: 4000}
+			p := floor + (1-floor)*sigmoid(logitAbove(floor, .01)+6*math.Log(points[i].Load))
+			for range points[i].N {
+				if rng.Float64() < p {
+					points[i].Violations++
+				}
+			}
+		}
+		light := Floor{Most: .0095, N: 2000}
+		for range light.N {
+			if rng.Float64() < floor {
+				light.Violations++
+			}
+		}
+		f := FitAboveFloor(points, Prior{25, 25}, light)
+		v := f.LoadAt(.01, .95, .05)
+		if v.Reason != "" {
+			t.Fatal(v.Reason)
+		}
+		holds.add(v.Holds(1))
+		below.add(f.Floor < floor)
+		if !near(f.ShareAt(v.Load), .01, .02) {
+			t.Errorf("the share at the estimate is %v", f.ShareAt(v.Load))
+		}
+	}
+	holds.within(t, "the interval holds", .93, 1)
+	below.within(t, "the floor is too low", .3, .7)
+
+	steep := counts(rng, 16, 4000, 1, logit(.01), 30)
+	without, none := FitLogistic(steep, Prior{25, 25}), FitAboveFloor(steep, Prior{25, 25}, Floor{Most: .0095, N: 100_000})
+	if none.Floor > 1e-4 || !near(none.B, without.B, .02) {
+		t.Errorf("a floor of %v under none, slope %v and %v", none.Floor, none.B, without.B)
+	}
+}
+
+// At a limit of the profile no curve through it, above any floor, is more likely than it says.
+func TestProfileAboveAFloor(t *testing.T) {
+	points := []Share{{6, 9, 2000, 0, 0}, {8, 10, 2000, 0, 0}, {9, 14, 2000, 0, 0}, {10, 18, 2000, 0, 0}, {12, 41, 2000, 0, 0}}
+	f := FitAboveFloor(points, Prior{25, 25}, Floor{Most: .0095, Violations: 2, N: 600})
+	at := (logitAbove(f.Floor, .01) - f.A) / f.B
+	top := f.posterior(points, f.slope)
+	for floor := 0.; floor < .0095; floor += .0005 {
+		for b := .5; b < 40; b += .5 {
+			for a := -8.; a < -3; a += .1 {
+				g := f
+				g.A, g.B, g.Floor = a, b, floor
+				if g.posterior(points, f.slope) > top+1e-3 {
+					t.Fatalf("a curve of %v, %v above %v is more likely", a, b, floor)
+				}
+			}
+		}
+	}
+	for _, steps := range []float64{-2, -1, 1} {
+		to := f.profile(at, .01, steps, f.Phi)
+		best := math.Inf(-1)
+		for floor := 0.; floor <= .0095; floor += .0001 {
+			for b := LeastSlope; b < 40; b += .05 {
+				g := f
+				g.Floor, g.A, g.B = floor, logitAbove(floor, .01)-b*to, b
+				best = max(best, g.posterior(points, f.slope))
+			}
+		}
+		if away := 2 * (top - best) / f.Phi; (to > at) != (steps > 0) || !near(away, steps*steps, .02) {
+			t.Errorf("%v standard errors from %v is %v: %v squared", steps, at, to, away)
+		}
 	}
 }
 
@@ -219,9 +295,10 @@ func TestLoadIsFinite(t *testing.T) {
 			}
 		}
 		prior := rapid.SampledFrom([]Prior{{25, 25}, {25, 1}}).Draw(t, "prior")
-		f := FitLogistic(points, prior)
+		light := rapid.SampledFrom([]Floor{{}, {Most: .0095}, {Most: .0095, N: 600}, {Most: .0095, Violations: 3, N: 600}, {Most: .005, Violations: 9, N: 10}}).Draw(t, "floor")
+		f := FitAboveFloor(points, prior, light)
 		v := f.LoadAt(.01, .95, .05)
-		for _, x := range []float64{f.A, f.B, f.Phi, f.Model.AA, f.Robust.AA, f.Robust.BB, v.Load, v.SE, v.Lo, v.Hi, v.Lower} {
+		for _, x := range []float64{f.A, f.B, f.Floor, f.Phi, f.Model.AA, f.Robust.AA, f.Robust.BB, v.Load, v.SE, v.Lo, v.Hi, v.Lower} {
 			if v.Reason == "" && (math.IsNaN(x) || math.IsInf(x, 0)) {
 				t.Errorf("%+v\n%+v", f, v)
 			}

@@ -215,7 +215,7 @@ func TestFindDiesLate(t *testing.T) {
 
 func TestFindIsInterrupted(t *testing.T) {
 	of := truthAt(37)
-	for _, after := range []int{0, 5, 20, 35} {
+	for _, after := range []int{0, 5, 20, 30} {
 		ctx, cancel := context.WithCancel(t.Context())
 		probes := 0
 		got, err := Find(ctx, search80k(), func(ctx context.Context, p Probe) (Seen, error) {

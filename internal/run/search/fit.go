@@ -192,7 +192,13 @@ func (f *search) width(centre float64) float64 {
 func (f *search) slope() float64 {
 	least := math.Inf(1)
 	for _, claim := range f.cfg.claims() {
-		if b := stat.FitLogistic(f.shares(claim, Bracket, Centre, Main), Slope()).B; b > 0 {
+		floor, _ := f.floorUnder(claim)
+		shares := f.shares(claim, Bracket, Centre, Main)
+		fit := stat.FitAboveFloor(shares, Slope(), floor)
+		if fit.Reason != "" {
+			fit = stat.FitLogistic(shares, Slope())
+		}
+		if b := fit.B; b > 0 {
 			least = min(least, b)
 		}
 	}
@@ -261,17 +267,36 @@ func (f *search) rises() bool {
 	if f.cfg.Count || f.brief || f.cfg.Budget.Seconds > 0 || f.cfg.Sessions != (Sessions{}) || !f.measured(Main) {
 		return false
 	}
-	light, share := f.floorBelow(f.lightUpTo())
-	return light.N > 0 && float64(light.N) >= 1/f.cfg.eps(light.Claim) && share < suspectFloor
+	light, _ := f.floorBelow(f.lightUpTo())
+	return light.N > 0 && float64(light.N) >= 1/f.cfg.eps(light.Claim) && !f.floorSeen()
+}
+
+// floorSeen says that there may be a floor under some claim.
+func (f *search) floorSeen() bool {
+	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool { _, seen := f.floorUnder(claim); return seen })
 }
 
 // curveOf is that fit.
 func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
-	shares, eps, local := f.shares(claim, stages...), f.cfg.eps(claim), localOdds
+	shares, local := f.shares(claim, stages...), localOdds
 	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
-	fit := stat.FitLogistic(shares, Slope())
+	fit := f.locally(claim, shares, stat.Floor{}, local)
+	if floor, seen := f.floorUnder(claim); seen && fit.B > 0 {
+		if above := f.locally(claim, shares, floor, localOddsFloor); above.Reason == "" {
+			fit = above
+		}
+	}
+	if e := f.explained[claim]; e != nil && e.Reason == "" {
+		fit.DF = max(1, fit.DF-1) // the weight of the twin is fitted too
+	}
+	return fit
+}
+
+// locally fits shares with the weights that they have, and again with those by the fit.
+func (f *search) locally(claim int, shares []stat.Share, floor stat.Floor, local float64) stat.Logistic {
+	eps, fit := f.cfg.eps(claim), stat.FitAboveFloor(shares, Slope(), floor)
 	for range weighings {
 		if fit.Reason != "" || !(fit.B > 0) {
 			break
@@ -280,12 +305,36 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 			x := math.Log(fit.ShareAt(shares[i].Load)/eps) / local
 			shares[i].Less = 1 - 1/((1+x*x)*(1+x*x))
 		}
-		fit = stat.FitLogistic(shares, Slope())
-	}
-	if e := f.explained[claim]; e != nil && e.Reason == "" {
-		fit.DF = max(1, fit.DF-1) // the weight of the twin is fitted too
+		fit = stat.FitAboveFloor(shares, Slope(), floor)
 	}
 	return fit
+}
+
+const (
+	// mostFloor is how much of what may violate a limit a floor below it is at the most.
+	mostFloor = 0.95
+	// A floor is fitted where light loads show violations, and do not rule out at noFloor that
+	// those are suspectFloor of what may violate. Above it loads count a quarter whose
+	// share is localOddsFloor, in ln, from what may violate: what is left of the rise bends the more.
+	// With 40,000 requests intervals of servers with a floor of a third held in 64 % without any of
+	// it; with a floor alone in as many, with these weights alone in 78 to 88, and with both in 95.
+	noFloor, localOddsFloor = 0.8, 1
+)
+
+// floorUnder is what light loads showed of a claim's floor. seen says that there may be one that
+// matters; where none does it is the zero one.
+func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
+	top, eps := f.lightUpTo(), f.cfg.eps(claim)
+	for i := range f.cap.Trail {
+		if s := &f.cap.Trail[i]; f.tells(s) && s.Load <= top && s.Launch == f.launch {
+			floor.N, floor.Violations = floor.N+s.Seen.due(claim), floor.Violations+s.Seen.violations(claim)
+		}
+	}
+	if floor.Violations == 0 || stat.ClopperPearson(floor.Violations, floor.N, 1, stat.OneSided(noFloor)).Hi < suspectFloor*eps {
+		return stat.Floor{}, false
+	}
+	floor.Most = mostFloor * eps
+	return floor, true
 }
 
 // crossingNear is that of the loads that were put around the limit. Where a budget of
@@ -299,7 +348,7 @@ func (f *search) crossingNear(claim int) (v stat.Inverse, launches int) {
 	}
 	wide := append(near, Bracket)
 	all := f.crossingOf(claim, wide...)
-	if _, floor := f.floorBelow(f.lightUpTo()); all.Reason != "" && floor < suspectFloor {
+	if all.Reason != "" && !f.floorSeen() {
 		all = f.crossingOf(claim, append(wide, Light, Floor)...)
 	}
 	if all.Reason != "" {

@@ -77,3 +77,25 @@ func TestAnotherLeg(t *testing.T) {
 		}
 	}
 }
+
+// A floor is fitted where light loads show violations, and not too few to matter.
+func TestFloorUnder(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, violations int
+		seen          bool
+	}{
+		"none":                 {n: 300},
+		"a third of what may":  {n: 1000, violations: 3, seen: true},
+		"one of a few":         {n: 50, violations: 1, seen: true},
+		"one of many requests": {n: 2000, violations: 1},
+	} {
+		f := newSearch(t.Context(), search80k(), nil)
+		f.hi = 20
+		for _, s := range []Seen{{Load: 1, N: c.n, Violations: []int{c.violations}}, {Load: 20, N: 300, Violations: []int{60}}} {
+			f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: s.Load, Stage: Main}, Seen: s})
+		}
+		if floor, seen := f.floorUnder(0); seen != c.seen || seen != (floor.Most > 0) || seen && (floor.N != c.n || floor.Violations != c.violations) {
+			t.Errorf("%s: %+v, %v", name, floor, seen)
+		}
+	}
+}

@@ -125,7 +125,11 @@ func (f *search) passable(requests int) float64 {
 	k := (stat.StudentQuantile(level, Blocks-1) + 1) * math.Sqrt(fit.Phi/float64(requests))
 	root := (math.Sqrt(k*k+4*eps) - k) / 2
 	share := root * root
-	return f.cap.Estimate * math.Exp((math.Log(share/(1-share))-math.Log(eps/(1-eps)))/fit.B)
+	if share <= fit.Floor {
+		return f.cap.Lower
+	}
+	logit := func(p float64) float64 { return math.Log((p - fit.Floor) / (1 - p)) } // of what the load causes
+	return f.cap.Estimate * math.Exp((logit(share)-logit(eps))/fit.B)
 }
 
 // blocksUpper is a one-sided upper limit of a share by the spread of its

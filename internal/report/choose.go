@@ -62,6 +62,9 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Options, m.Legend = options(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
+	if x.Turns > 0 && best.Engines > 1 {
+		m.Remarks = append(m.Remarks, "what several engines carry of conversations was too high for its error in 2 of 14 contracts: believe the line that verifies it")
+	}
 	m.Start = []string{say.ShellLine(best.Serve())}
 	if router := best.Router(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))

@@ -23,7 +23,7 @@ type Found struct {
 	HTTP2     bool              `json:"http2"`
 	Bearer    bool              `json:"bearer"` // the key is sent as Authorization, where the API has another header
 	Engine    string            `json:"engine"`
-	Options   json.RawMessage   `json:"options"` // of requests, but for the vocabulary and the body, which are the plan's
+	Options   json.RawMessage   `json:"options"` // of requests, but for the vocabulary, the body and what encodes text, which are the plan's
 	Words     []string          `json:"words"`   // the vocabulary, where it is not the usual one
 	First     []string          `json:"first_words"`
 	Server    map[string]string `json:"server"`

@@ -137,7 +137,7 @@ type Options struct {
 	Stream        bool
 	Vocab         *token.Vocabulary // of generated prompts
 	IDs           bool              // prompts are token ids in place of text
-	Encode        Encode            // what makes them of text, nil where prompts are generated words alone
+	Encode        Encode            `json:"-"` // what makes them of text, nil where prompts are generated words alone
 	IgnoreEOS     bool              // the engine knows ignore_eos
 	MinTokens     bool              // the engine knows min_tokens
 	NoUsage       bool              // the server does not take stream_options

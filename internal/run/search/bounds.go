@@ -486,9 +486,8 @@ const (
 	// Before it is suspected lookAtFloor ÷ the share that may violate are looked at, for
 	// firstFloor of the budget: of a floor twice that share 1 % would show none.
 	lookAtFloor, firstFloor, leastFloor = 2.5, 0.08, 20
-	// With a budget of requests alone shareAtFloor of it are looked at, enoughAtFloor ÷ the share at
-	// the most: of a floor of a third of what may violate 600 requests show none in one of eight.
-	// In a time light loads take longer, and what they cost was not tried.
+	// Where the budget pays more, shareAtFloor of its requests are looked at, enoughAtFloor ÷ the share
+	// at the most: of a floor of a third of what may violate 600 requests show none in one of eight.
 	enoughAtFloor, shareAtFloor = 10, 0.06
 )
 
@@ -533,8 +532,8 @@ func (f *search) floor() bool {
 		}
 		eps, share := f.cfg.eps(at.Claim), floorShare
 		want, few := int(40/eps), int(lookAtFloor/eps)
-		if b := f.cfg.Budget.Requests; b > 0 && !f.cfg.Count { // the more requests, the more an unseen floor is off by
-			few = max(few, min(int(enoughAtFloor/eps), int(shareAtFloor*float64(b))))
+		if !f.cfg.Count { // the more requests, the more an unseen floor is off by
+			few = max(few, int(min(enoughAtFloor/eps, shareAtFloor*f.total(max(top, f.hi)))))
 		}
 		switch {
 		case at.N < few && worst < suspectFloor && (look == 0 || f.cfg.Budget.Seconds == 0): // a floor may have shown none; each look has a warm-up of its own

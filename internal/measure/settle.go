@@ -37,8 +37,14 @@ func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
 	for point, course := range courses {
 		s := setups[point]
 		c := s.conditions()
-		if s.Settling = course.Settle(&c, !s.SLO.None()); s.Settling != nil && s.Settling.Begin != s.T0 {
-			s.T0, s.Planned = s.Settling.Begin, 0 // the count was of another window
+		set := course.Settle(&c, !s.SLO.None())
+		s.Settling = set
+		switch {
+		case set == nil:
+		case set.Begin != s.T0:
+			s.T0, s.Planned = set.Begin, 0 // the count was of another window
+		case set.Drift != [2]float64{0, 0} && s.Stage == "" && c.Seconds() >= longWindow:
+			set.Why = "" // halves of an hour or a day differ as the server does: its figures are of that time
 		}
 		setups[point] = s
 	}

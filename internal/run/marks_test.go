@@ -3,6 +3,7 @@ package run
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,7 +20,7 @@ func TestSetupComesBack(t *testing.T) {
 	}
 	var s measure.Setup
 	v := reflect.ValueOf(&s).Elem()
-	known := map[string]bool{"SLO": true, "Settling": true, "Pooled": true, "Metrics": true, "Signals": true, "GaveUp": true, "Gone": true, "Until": true, "PlannedHits": true, "Reuse": true, "Missing": true, "Workers": true} // what is found out later is in the mark of the window
+	known := map[string]bool{"SLO": true, "Began": true, "Settling": true, "Pooled": true, "Metrics": true, "Signals": true, "GaveUp": true, "Gone": true, "Until": true, "PlannedHits": true, "Reuse": true, "Missing": true, "Workers": true} // what is found out later is in the mark of the window
 	var fill func(reflect.Value)
 	fill = func(v reflect.Value) {
 		switch v.Kind() {
@@ -56,7 +57,7 @@ func TestSetupComesBack(t *testing.T) {
 			fill(v.Field(i))
 		}
 	}
-	s.SLO = spec
+	s.SLO, s.Began = spec, time.Date(2026, 11, 20, 12, 0, 0, 5, time.UTC)
 	s.Price.GPU.Hour = 0 // a GPU is rented or owned
 	p, err := marks.DecodePoint(pointMark(&s).Encode())
 	if err != nil {

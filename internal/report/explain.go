@@ -93,6 +93,11 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	if x == nil || len(m.Limited) == 0 || m.Limited[len(m.Limited)-1] != shortUnknown {
 		return
 	}
+	if c := m.Run.Capacity; c != nil && c.Floor != nil && c.Floor.Confidence == 0 {
+		// The answer says why no load meets it: what is short at some load has no part in that.
+		m.Limited[len(m.Limited)-1] = say.Sentence(floorCause(c.Floor))
+		return
+	}
 	var list []string
 	open := ""
 	if at := worst(x); at != nil && at.Apart() != "" {

@@ -1,0 +1,31 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/inspect"
+)
+
+// Of a limit that no load meets the search says why: no part of the server is blamed for it.
+func TestNothingIsShortBelowAFloor(t *testing.T) {
+	of := func(f *result.Floor) Model {
+		m := Model{Run: &result.Run{Capacity: &result.Capacity{Floor: f}}, Limited: []string{shortUnknown}}
+		m.Explain(&inspect.Explanation{Points: []inspect.Point{{Load: "0.1 req/s", Met: result.No, Symptoms: []explain.Diagnosis{{
+			Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"},
+			Primary: explain.Finding{Cause: explain.Host, Claim: "the host", Confidence: explain.Sure},
+		}}}}})
+		return m
+	}
+	floor := &result.Floor{Spec: "p99 ttft<5ms", Load: 0.1, Requests: 50, Violations: 50, Lower: 0.9, Allowed: 0.01}
+	if m := of(floor); m.Why != "" || len(m.Limited) != 1 || !strings.Contains(m.Limited[0], "too long for it") {
+		t.Errorf("%q %q", m.Why, m.Limited)
+	}
+	floor.Confidence = 0.9 // it is none yet
+	if m := of(floor); !strings.Contains(m.Why, "the host") {
+		t.Errorf("%q %q", m.Why, m.Limited)
+	}
+}

@@ -97,8 +97,8 @@ func twinOf(ctx context.Context, s *run.Session, p *plan.Plan, claims []slo.Clai
 }
 
 // A replay on a twin that nobody named takes no more of a processor than one part in replayShare of
-// the budget of time, and leastReplay at least. It is counted in what is simulated, so that a busy
-// machine comes to the same result.
+// the budget of time, and leastReplay at least, besides what it takes to find the nearest deployment. It
+// is counted in what is simulated, so that a busy machine comes to the same result.
 const (
 	leastReplay = 20 * time.Second
 	replayShare = 20

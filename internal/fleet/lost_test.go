@@ -268,6 +268,7 @@ func TestEndsBetweenLoads(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "ended between two loads (signal: killed)") || say.Hint(err) == "" {
 					t.Errorf("it ends with %v", err)
 				}
+				_, _ = s.Close(true, err)
 				return
 			}
 			if err != nil || len(second.Point.Workers) != 2 || second.Point.Workers[1].Lost != nil || len(crews) != 2 {

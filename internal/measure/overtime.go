@@ -93,8 +93,10 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 	itself := func(q timed) float64 { return q.ns }
 	var tpots [][]float64
 	if long {
+		tpots = inBlocks(take(func(q *Request) (float64, State) { return q.TPOT(all.until) }), itself)
+	}
+	if long && !changes {
 		tpot := take(func(q *Request) (float64, State) { return q.TPOT(all.until) })
-		tpots = inBlocks(tpot, itself)
 		others := underWay(take(func(q *Request) (float64, State) { return float64(q.followedTo(all.until)), Known }))
 		beside := func(q timed) float64 { return others[q.of] }
 		f.differ(o, p, inBlocks(take((*Request).asked), itself), []levels{

@@ -596,6 +596,14 @@ func (a *Ask) GeneratedWords() bool {
 	return kind == workload.Recorded || kind == workload.Sessioned || kind == workload.Profiled
 }
 
+// OwnText says whether some of what is asked is text as it stands in a file.
+func (a *Ask) OwnText() bool {
+	if a.Mix != nil {
+		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.OwnText() })
+	}
+	return !a.GeneratedWords()
+}
+
 // RecordedMeans are the mean lengths of the requests of a trace, in tokens, where the workload
 // is one and its rows say them all.
 func (a *Ask) RecordedMeans() (input, output float64, ok bool) {

@@ -8,7 +8,7 @@ func (p *Plan) checkPromptIDs() error {
 	switch {
 	case !p.PromptIDs:
 		return nil
-	case !p.GeneratedWords() && p.Tokenizer == "":
+	case p.OwnText() && p.Tokenizer == "":
 		return say.Errorf("--prompt-ids: the prompts of %s are text", p.Workload).WithHint("--tokenizer FILE of the model makes token ids of them")
 	case p.Conversing() && p.Tokenizer == "":
 		return say.Errorf("--prompt-ids and conversations: each turn repeats answers, which are text").WithHint("--tokenizer FILE of the model makes token ids of them")

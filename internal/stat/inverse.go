@@ -100,6 +100,9 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 		}
 		v.Interval = Interval{f.Centre * math.Exp(below), f.Centre * math.Exp(above)}
 		v.Lower = f.Centre * math.Exp(least)
+		if f.floor.Most > 0 { // the covariance is of one floor
+			v.SE = max(v.SE, (above-below)/2/t(level))
+		}
 	}
 	return v
 }

@@ -8,7 +8,7 @@ import (
 const (
 	// levelBatches is how many batches a stretch is cut into, and perLevelBatch how many
 	// values each has at least; leastLevelBatches is the fewest that tell how it varies.
-	levelBatches, leastLevelBatches = 24, 4
+	levelBatches, leastLevelBatches = 24, 10
 	perLevelBatch                   = 10
 	// mostLevelMemory is the highest correlation of neighbouring batches that is put down to a
 	// series of one level: where companions are taken out, what remembers for longer are levels.

@@ -49,7 +49,7 @@ func TestLevelsDiffer(t *testing.T) {
 func TestLevelsDifferOfOddSeries(t *testing.T) {
 	same := make([][]float64, 3)
 	for k := range same {
-		same[k] = make([]float64, 50)
+		same[k] = make([]float64, 120)
 	}
 	if p, ok := LevelsDiffer(same, nil); !ok || p != 1 {
 		t.Error("all alike:", p, ok)
@@ -63,7 +63,7 @@ func TestLevelsDifferOfOddSeries(t *testing.T) {
 	if _, ok := LevelsDiffer(same[:1], nil); ok {
 		t.Error("one stretch differs from nothing")
 	}
-	same[2] = same[2][:39]
+	same[2] = same[2][:99]
 	if _, ok := LevelsDiffer(same, nil); ok {
 		t.Error("39 values were enough")
 	}

@@ -48,6 +48,7 @@ func (c Covariance) inverse() Covariance {
 type Floor struct {
 	Most          float64 // that it may be; 0: there is none
 	Violations, N int     // of loads so light that they have hardly a part in it
+	Phi           float64 // how much more Violations vary than binomial ones, as where failures come in clusters; below 1 it is 1
 }
 
 // Logistic is the fit of logit p = A + B·ln(load/Centre) to shares of violations
@@ -82,8 +83,8 @@ func FitLogistic(points []Share, slope Prior) Logistic { return FitAboveFloor(po
 
 // FitAboveFloor is the same above a floor that is fitted along with the line: what violates a
 // limit by itself is no sign of the load (Abbott, Journal of Economic Entomology 18, 1925;
-// Finney, "Probit Analysis", 1971, chapter 7). What light loads showed of the floor counts in
-// full, like the prior.
+// Finney, "Probit Analysis", 1971, chapter 7), for one degree of freedom. What light loads showed
+// of the floor counts like the prior, by how it varies itself.
 func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	if reason := unfit(points); reason != "" {
 		return Logistic{Reason: reason}
@@ -171,7 +172,7 @@ func (f *Logistic) light() (log float64) {
 	if f.floor.Violations > 0 {
 		log = float64(f.floor.Violations) * math.Log(max(f.Floor, leastFloor))
 	}
-	return f.Phi * (log + float64(f.floor.N-f.floor.Violations)*math.Log1p(-f.Floor))
+	return f.Phi / max(1, f.floor.Phi) * (log + float64(f.floor.N-f.floor.Violations)*math.Log1p(-f.Floor))
 }
 
 // leastFloor stands for none where there is a violation that has no other cause.
@@ -182,7 +183,7 @@ func (f *Logistic) byFloor() float64 {
 	at := func(share, violations, rest float64) float64 {
 		return (violations*(1-share)/max(share, leastFloor) - rest) / (1 - f.Floor)
 	}
-	sum := f.Phi * at(f.Floor, float64(f.floor.Violations), float64(f.floor.N-f.floor.Violations))
+	sum := f.Phi / max(1, f.floor.Phi) * at(f.Floor, float64(f.floor.Violations), float64(f.floor.N-f.floor.Violations))
 	for _, p := range f.points {
 		v := p.counted()
 		sum += (1 - p.Less) * at(f.ShareAt(p.Load), v, float64(p.N)-v)

@@ -135,7 +135,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 			return nil, err
 		}
 		t.Server["tokenizer"] = t.Tokenizer.Name() + ", SHA-256 " + t.Tokenizer.Sum()
-		if p.PromptIDs && (!p.GeneratedWords() || p.Conversing()) {
+		if p.PromptIDs && (p.OwnText() || p.Conversing()) {
 			t.Options.Encode = encodeBy(t.Tokenizer)
 		}
 	}

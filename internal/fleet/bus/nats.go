@@ -51,7 +51,7 @@ func Serve(a Access, dir string) (*Server, error) {
 	}
 	opts := &server.Options{
 		ServerName: "pitot-" + strings.ToLower(rand.Text()[:8]), Host: host, NoLog: true, NoSigs: true,
-		JetStream: true, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
+		JetStream: true, JetStreamMaxMemory: 2 * mostInside, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
 	}
 	if opts.Port, err = strconv.Atoi(port); err != nil {
 		return nil, fmt.Errorf("start NATS server: %w", err)

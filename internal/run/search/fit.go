@@ -286,6 +286,7 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	if floor, seen := f.floorUnder(claim); seen && fit.B > 0 {
 		if above := f.locally(claim, shares, floor, localOddsFloor); above.Reason == "" {
 			fit = above
+			fit.DF = max(1, fit.DF-1) // the floor is fitted too
 		}
 	}
 	if e := f.explained[claim]; e != nil && e.Reason == "" {
@@ -325,12 +326,14 @@ const (
 // matters; where none does it is the zero one.
 func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 	top, eps := f.lightUpTo(), f.cfg.eps(claim)
+	floor.Phi = 1
 	for i := range f.cap.Trail {
 		if s := &f.cap.Trail[i]; f.tells(s) && s.Load <= top && s.Launch == f.launch {
 			floor.N, floor.Violations = floor.N+s.Seen.due(claim), floor.Violations+s.Seen.violations(claim)
+			floor.Phi = max(floor.Phi, blocksPhi(s.Seen.blocks(claim), s.Seen.due(claim)))
 		}
 	}
-	if floor.Violations == 0 || stat.ClopperPearson(floor.Violations, floor.N, 1, stat.OneSided(noFloor)).Hi < suspectFloor*eps {
+	if floor.Violations == 0 || stat.ClopperPearson(floor.Violations, floor.N, floor.Phi, stat.OneSided(noFloor)).Hi < suspectFloor*eps {
 		return stat.Floor{}, false
 	}
 	floor.Most = mostFloor * eps

@@ -37,6 +37,9 @@ const (
 	// offMost is up to which factor a deployment may be faster or slower than the server; it
 	// weighs offWeight of what its loads differ in shape.
 	offMost, offWeight = 8, 0.25
+	// firstLook is how many requests of the first load every one of them is asked, of which there
+	// may be hundreds.
+	firstLook = 40
 	// unlikeMost is by which factor a light load's first tokens, or further ones, may be off on the
 	// nearest of them, slowed as it is: of one that is further away nothing is taken for the server's.
 	unlikeMost = 1.5
@@ -138,7 +141,7 @@ func Nearest(ctx context.Context, of []*deploy.Deployment, loads []LightLoad) (*
 	for i, d := range of {
 		list[i] = asked{Deployment: d}
 	}
-	ask(loads[:1])
+	ask([]LightLoad{loads[0].beginning(firstLook)})
 	list = list[:min(len(list), likely)]
 	if len(loads) > 1 {
 		ask(loads)
@@ -156,6 +159,15 @@ func Nearest(ctx context.Context, of []*deploy.Deployment, loads []LightLoad) (*
 	d := *best.Deployment
 	d.Efficiency.Scale *= best.slower
 	return &d, nil
+}
+
+// beginning is a load's first requests.
+func (l LightLoad) beginning(n int) LightLoad {
+	s := *l.Schedule
+	s.To = min(s.To, s.From+n)
+	s.Asked = s.Asked[:s.To]
+	l.Schedule = &s
+	return l
 }
 
 // unlike is how far a deployment's light loads are from a server's, and how much slower the

@@ -125,7 +125,7 @@ func (e *Engine) Stats() twin.Stats {
 	s := e.stats
 	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, e.runs(), len(e.waiting), e.usage()
 	r := &s.Radix
-	r.Tokens, r.Used, r.Evictable = e.set.MaxTotalTokens, e.used+e.tree.held, e.tree.evictable()
+	r.Tokens, r.Used, r.Evictable = e.set.MaxTotalTokens, e.inUse(), e.tree.evictable()
 	r.Evicted, r.Evictions, r.Promised = e.tree.evicted, e.tree.evictions, e.ratio
 	for _, q := range e.running {
 		r.Context += q.computed
@@ -154,7 +154,12 @@ func (e *Engine) runs() int {
 
 // usage is the share of the KV cache that requests hold (token_usage).
 func (e *Engine) usage() float64 {
-	return float64(e.used+e.tree.held) / float64(e.set.MaxTotalTokens)
+	return float64(e.inUse()) / float64(e.set.MaxTotalTokens)
+}
+
+// inUse is how many tokens cannot be evicted, as far as there is memory: see [adder.goOn].
+func (e *Engine) inUse() int {
+	return min(e.used+e.tree.held, e.set.MaxTotalTokens)
 }
 
 // available is how many tokens have room, without evicting.

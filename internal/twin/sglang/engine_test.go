@@ -196,7 +196,10 @@ func check(t *rapid.T, e *Engine) {
 		}
 	}
 	walk(e.tree.root)
-	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.available() < 0 {
+	// A prompt that is computed in parts goes on where there is no room, as in SGLang, whose allocator
+	// may have some left that the sums do not: so much more than there is may be in use.
+	most := e.set.ChunkedPrefillSize
+	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.available() < -most {
 		t.Fatalf("%d tokens in the tree, said %d; %d held, said %d; %d used, %d available", tokens, e.tree.tokens, held, e.tree.held, e.used, e.available())
 	}
 }

@@ -378,58 +378,88 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 }
 
-// highestMet says up to which load of a sweep the SLO was met, and the next load at
-// which it was not; "" without an SLO. A load above one that did not meet it may have
-// done so by chance, and does not count.
-func highestMet(run *result.Run, over string) string {
-	type judged struct {
-		load    float64
-		all, no bool // all of its points met it, one did not
-		n       int  // requests of the least
-	}
-	var loads []judged
-	spec := ""
+// judgedLoad is a load of a sweep, held against the SLO.
+type judgedLoad struct {
+	load    float64
+	all, no bool // all of its points met it, one did not
+}
+
+// judgedLoads are the loads of a sweep with an SLO, in their order, without those that are
+// INVALID: held is the highest that met it below the first that did not, which is next;
+// -1 where there is none. A load above next may have met it by chance, and does not count.
+func judgedLoads(run *result.Run) (loads []judgedLoad, held, next int) {
+	held, next = -1, -1
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		if p.SLO == nil || p.Verdict == result.Invalid {
 			continue
 		}
-		spec = say.Plain(p.SLO.Spec)
 		no := p.SLO.Met == result.No || p.Stability == stat.Unstable || p.Outcome == result.Failing
 		if k := len(loads) - 1; k >= 0 && loads[k].load == p.Load.Value() {
-			loads[k].all, loads[k].no, loads[k].n = loads[k].all && meets(p), loads[k].no || no, min(loads[k].n, p.Requests.Due)
+			loads[k].all, loads[k].no = loads[k].all && meets(p), loads[k].no || no
 			continue
 		}
-		loads = append(loads, judged{p.Load.Value(), meets(p), no, p.Requests.Due})
+		loads = append(loads, judgedLoad{p.Load.Value(), meets(p), no})
 	}
-	if len(loads) == 0 {
-		return ""
-	}
-	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
-	held, next := -1, -1
 	for i, l := range loads {
 		if l.no {
-			next = i
-			break
+			return loads, held, i
 		}
 		if l.all {
 			held = i
 		}
 	}
+	return loads, held, next
+}
+
+// highestMet says up to which load of a sweep the SLO was met, and the next load at
+// which it was not; "" without an SLO.
+func highestMet(run *result.Run, over string) string {
+	loads, held, next := judgedLoads(run)
+	if len(loads) == 0 {
+		return ""
+	}
+	spec := ""
+	for i := range run.Points {
+		if p := &run.Points[i]; p.SLO != nil {
+			spec = say.Plain(p.SLO.Spec)
+		}
+	}
+	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
+	var chance []string // loads above one that did not meet it
+	for i := next + 1; next >= 0 && i < len(loads); i++ {
+		if loads[i].all && !loads[i].no {
+			chance = append(chance, named(loads[i].load))
+		}
+	}
+	var s string
 	switch {
 	case held < 0 && next < 0:
 		return "at no load is it decided whether " + spec + " is met"
+	case held < 0 && len(chance) > 0:
+		s = fmt.Sprintf("%s was not met at %s", spec, named(loads[next].load))
 	case held < 0:
 		return fmt.Sprintf("no load measured met %s; at %s it was not", spec, named(loads[next].load))
+	case len(chance) > 0:
+		s = fmt.Sprintf("met %s up to %s", spec, named(loads[held].load))
+	default:
+		s = fmt.Sprintf("highest load measured that met %s: %s", spec, named(loads[held].load))
 	}
-	s := fmt.Sprintf("highest load measured that met %s: %s", spec, named(loads[held].load))
 	switch {
+	case held < 0:
 	case next == held+1:
 		s += "; at " + named(loads[next].load) + ", the next, it was not met"
 	case next > 0:
 		s += "; at " + named(loads[next].load) + " it was not met, in between it is undecided"
 	default:
 		s += ", and none above was seen to miss it"
+	}
+	if len(chance) > 0 {
+		too := ""
+		if held >= 0 {
+			too = " too"
+		}
+		s += "; " + strings.Join(chance, ", ") + " met it" + too + ", which is taken for chance"
 	}
 	return s
 }
@@ -448,12 +478,20 @@ func meets(p *result.Point) bool {
 	return p.SLO != nil && p.SLO.Met == result.Yes && p.Stability != stat.Unstable && p.Verdict != result.Invalid
 }
 
+// metUpTo says of a point of a sweep whether it met the SLO, and all loads below it that
+// were judged did not miss it.
+func metUpTo(run *result.Run) func(*result.Point) bool {
+	loads, held, _ := judgedLoads(run)
+	return func(p *result.Point) bool { return held >= 0 && p.Load.Value() <= loads[held].load && meets(p) }
+}
+
 // mostGoodput is the point with the most of it among those that met the SLO, -1 if none
 // did: beyond, a server may answer more within the limits and fail the others.
 func mostGoodput(run *result.Run) int {
 	best, at := 0.0, -1
+	counts := metUpTo(run)
 	for i := range run.Points {
-		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && meets(&run.Points[i]) {
+		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && counts(&run.Points[i]) {
 			best, at = g.RequestsPerS, i
 		}
 	}
@@ -465,9 +503,10 @@ func mostGoodput(run *result.Run) int {
 // no price is known.
 func cheapest(run *result.Run) (at int, usd float64) {
 	at = -1
+	counts := metUpTo(run)
 	for i := range run.Points {
 		p := &run.Points[i]
-		if p.Cost == nil || p.Stability == stat.Unstable || p.SLO != nil && !meets(p) {
+		if p.Cost == nil || p.Stability == stat.Unstable || p.SLO != nil && !counts(p) {
 			continue
 		}
 		x := p.Cost.USDPerMOutput

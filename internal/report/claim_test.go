@@ -3,6 +3,7 @@ package report
 import (
 	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"strings"
 	"testing"
 )
 
@@ -47,5 +48,35 @@ func TestClaimOfStraightCurve(t *testing.T) {
 	run.Curve.UnstableFrom = &rate
 	if got, want := Build(run, "").Claim.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a sweep quotes is of no load above one that did not meet the SLO.
+func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
+	run := reporttest.Swept() // 4, 8.4, 33.6 and 47.5, the last unstable
+	for i := range run.Points {
+		usd := 10 - float64(i)
+		run.Points[i].Cost = &result.Cost{USDPerMGoodOutput: &usd}
+	}
+	quoted := func() string { return highestMet(run, "rate") }
+	if got, at := quoted(), mostGoodput(run); !strings.HasPrefix(got, "highest load measured that met p99 ttft<200ms: 33.6/s; at 47.5/s, the next") || at != 2 {
+		t.Errorf("%q, goodput at %d", got, at)
+	}
+	slo := *run.Points[1].SLO
+	slo.Met = result.No
+	run.Points[1].SLO = &slo
+	if got, want := quoted(), "met p99 ttft<200ms up to 4/s; at 8.4/s, the next, it was not met; 33.6/s met it too, which is taken for chance"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	cheap, _ := cheapest(run)
+	if at := mostGoodput(run); at != 0 || cheap != 0 {
+		t.Errorf("goodput at %d, cost at %d", at, cheap)
+	}
+	run.Points[0].SLO = &slo
+	if got, want := quoted(), "p99 ttft<200ms was not met at 4/s; 33.6/s met it, which is taken for chance"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if cheap, _ := cheapest(run); cheap >= 0 || mostGoodput(run) >= 0 {
+		t.Error("something is quoted though the lowest load did not meet the SLO")
 	}
 }

@@ -22,4 +22,12 @@ func TestFailures(t *testing.T) {
 	if got, want := failures(p), "; 25 % failed: timeout"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	p.Requests.Errors = map[string]int{record.ErrInterrupted: 50}
+	if got, want := failures(p), "; ended early"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Requests.Errors = map[string]int{record.ErrInterrupted: 40, record.ErrTimeout: 10}
+	if got, want := failures(p), "; 6.25 % failed: timeout; ended early"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -252,14 +252,23 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 }
 
 // failures says how many requests of a window failed, and most of them why, "" where none
-// did: these violate every limit, and are not late.
+// did: these violate every limit, and are not late. Requests that were under way when the
+// window was ended early did not fail.
 func failures(p *result.Point) string {
-	failed := p.Requests.Due - p.Requests.OK
-	if failed == 0 || p.Requests.Due == 0 {
-		return ""
+	ended := ""
+	if p.EndedEarly != "" || p.Requests.Errors[record.ErrInterrupted] > 0 {
+		ended = "; ended early"
+	}
+	due := p.Requests.Due - p.Requests.Errors[record.ErrInterrupted]
+	failed := due - p.Requests.OK
+	if failed <= 0 {
+		return ended
 	}
 	most := ""
 	for class, n := range p.Requests.Errors {
+		if class == record.ErrInterrupted {
+			continue
+		}
 		if n > p.Requests.Errors[most] || n == p.Requests.Errors[most] && class < most {
 			most = class
 		}
@@ -268,7 +277,7 @@ func failures(p *result.Point) string {
 	if most == record.ErrRateLimited {
 		why = "refused with 429"
 	}
-	text := fmt.Sprintf("; %.3g %% failed", 100*float64(failed)/float64(p.Requests.Due))
+	text := fmt.Sprintf("; %.3g %% failed", 100*float64(failed)/float64(due))
 	switch {
 	case most == "":
 	case p.Requests.Errors[most] < failed:
@@ -276,7 +285,7 @@ func failures(p *result.Point) string {
 	default:
 		text += ": " + why
 	}
-	return text
+	return text + ended
 }
 
 // outlook is what a budget can give, as far as what a request takes is known; near is a

@@ -212,7 +212,10 @@ func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
 	head := x.Load
 	switch x.Met {
 	case result.Yes:
-		head += ": the SLO is met, nothing has to be done; what it would gain from"
+		head += ": the SLO is met, nothing has to be done"
+		if len(x.Symptoms) > 0 {
+			head += "; what limits it nevertheless:"
+		}
 	case result.No:
 		head += ": the SLO is not met"
 	}

@@ -29,3 +29,20 @@ func TestNothingIsShortBelowAFloor(t *testing.T) {
 		t.Errorf("%q %q", m.Why, m.Limited)
 	}
 }
+
+// The head of a load that met the SLO is a whole sentence, with or without findings below it.
+func TestHeadOfALoadThatMet(t *testing.T) {
+	head := func(symptoms ...explain.Diagnosis) string {
+		var b strings.Builder
+		p := &printer{w: &b}
+		writePoint(p, Style{}, &inspect.Point{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
+		return b.String()
+	}
+	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to be done\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	got := head(explain.Diagnosis{Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"}, Primary: explain.Finding{Cause: explain.Host, Claim: "the host"}})
+	if want := "nothing has to be done; what limits it nevertheless:\n"; !strings.Contains(got, want) {
+		t.Errorf("%q lacks %q", got, want)
+	}
+}

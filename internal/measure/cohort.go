@@ -125,6 +125,10 @@ func (t *requestTally) plus(other *requestTally) {
 	t.several = t.several || other.several
 }
 
+// answeredWhole says that there are answers and none of them was streamed: where no request
+// ended well it is not known how the server answers.
+func (c *part) answeredWhole() bool { return !c.tally.streamed && c.tally.well() > 0 }
+
 // due is how many there are, and well how many of them ended well.
 func (t *requestTally) due() int64  { return t.n }
 func (t *requestTally) well() int64 { return t.outcomes[record.OK] }

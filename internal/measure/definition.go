@@ -196,7 +196,7 @@ func (d *Definition) followed() bool { return !d.answered && !d.Client }
 // summary is the distribution over a part, or why there is none; of is the sample
 // of its requests.
 func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
-	if d.Stream && !c.tally.streamed && c.tally.due() > 0 {
+	if d.Stream && c.answeredWhole() {
 		return nil, notStreaming
 	}
 	if d.single && c.tally.several {

@@ -290,7 +290,7 @@ func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result
 			out.Why = tooFew(due, few, "requests")
 		}
 		return out
-	case !c.tally.streamed && l.Metric != metric.E2E:
+	case c.answeredWhole() && l.Metric != metric.E2E:
 		out.Met, out.Why, out.Attained = undecided, notStreaming, nil
 		return out
 	case l.Metric.Pooled():

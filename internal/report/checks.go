@@ -36,6 +36,14 @@ type sayings struct {
 // BuildCheckOf puts a check of a point into words, BuildCheck one that stands alone.
 func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 	m := BuildCheck(c)
+	if m.Advice != "" && p.Requests.Due > 0 && p.Requests.OK == 0 {
+		switch c.Name {
+		case result.CheckErrors:
+			m.Advice = "Nothing was served: look at the errors, they say why."
+		case result.CheckSamples:
+			m.Advice = "Nothing was served: a longer run tells no more."
+		}
+	}
 	blameRateLimits(p, &m)
 	return m
 }

@@ -46,3 +46,15 @@ func TestChecksOfVersion1(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// Where nothing was served no check speaks of latencies or asks for more of the same.
+func TestAdviceWhereNothingWasServed(t *testing.T) {
+	p := &result.Point{Requests: result.Requests{Due: 60, Failed: 60}}
+	for _, name := range []string{result.CheckErrors, result.CheckSamples} {
+		c := result.NewCheck(name, 1, .01)
+		c.Status = result.Flag
+		if m := BuildCheckOf(p, &c); !strings.HasPrefix(m.Advice, "Nothing was served") {
+			t.Errorf("%s: %q", name, m.Advice)
+		}
+	}
+}

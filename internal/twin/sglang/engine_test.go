@@ -196,9 +196,9 @@ func check(t *rapid.T, e *Engine) {
 		}
 	}
 	walk(e.tree.root)
-	// A prompt that is computed in parts goes on where there is no room, as in SGLang, whose allocator
-	// may have some left that the sums do not: so much more than there is may be in use.
-	most := e.set.ChunkedPrefillSize
+	// A prompt that is computed in parts goes on where too much is promised, as in SGLang, which
+	// gives up where its allocator has nothing left; here so much of one prompt is lent.
+	most := e.set.ContextLength
 	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.available() < -most {
 		t.Fatalf("%d tokens in the tree, said %d; %d held, said %d; %d used, %d available", tokens, e.tree.tokens, held, e.tree.held, e.used, e.available())
 	}

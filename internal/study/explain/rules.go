@@ -56,6 +56,18 @@ func frozen(f Facts, value float64) float64 {
 // queued is the share of the time to the first token that requests wait in the server.
 func queued(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
 
+// inFront is the share of the mean time to the first token that is neither in the engine's
+// queue nor its prefill, nor on the way.
+func inFront(f Facts) float64 {
+	return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+}
+
+// engineHasMore says that the engine's queue or its prefill is a larger part of the time to
+// the first token than what is in front of it, where that is known.
+func engineHasMore(f Facts) bool {
+	return f.has(QueueMean, PrefillMean, TTFTMean) && max(f.Get(QueueMean), f.Get(PrefillMean)) > inFront(f)*f.Get(TTFTMean)
+}
+
 // lost is the share of the prompts' work that an unlimited prefix cache would have saved
 // and the server's did not.
 func lost(f Facts) float64 {
@@ -117,22 +129,22 @@ var rules = []rule{
 		"a twin has no proxy, and takes its time for the API server's"},
 	{Frontend, atMost, every, []Signal{FrontBusy, FrontWaits}, if0(func(f Facts) bool { return f.Get(FrontBusy)+f.Get(FrontWaits) < 0.2 }), "its process slept four fifths of the time, and waited for no core",
 		"/proc/PID/stat and schedstat of what listens (proc(5)): one thread of Python serves, with at most a core"},
-	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
-		return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
-	}, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
+	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 { return inFront(f) }, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
 	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
-		rest := max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+		rest := inFront(f)
 		if rest < 0.03 {
 			return 0
 		}
 		return min(2*rest+0.1, 1)
 	}, "the engine's queue and prefill make up the client's time", "as above; means, while the symptom may be a tail"},
-
+	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean}, if0(engineHasMore), "the engine's queue or prefill is a larger part of the client's time",
+		"as above: what is relieved first is the largest part"},
 	{Frontend, estimate, first, []Signal{InFlight, Running, Waiting, Samples, TTFTMean, AnswerMean, Evenness}, func(f Facts, _ float64) float64 {
-		if f.Get(Samples) < 5 || buffered(f) {
+		out := f.Get(InFlight) - f.Get(Running) - f.Get(Waiting)
+		if f.Get(Samples) < 5 || buffered(f) || out < sampled*math.Sqrt(f.Get(InFlight)/f.Get(Samples)) {
 			return 0
 		}
-		outside := max(f.Get(InFlight)-f.Get(Running)-f.Get(Waiting), 0) / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
+		outside := out / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
 		return min(max(outside-f.Get(RoundTrip), 0)/max(f.Get(TTFTMean), 1e-9), 1)
 	}, "what is under way is in the engine", "Little's law: requests in flight at the client, less num_requests_running and num_requests_waiting"},
 	{Frontend, estimate, []metric.Name{metric.TPOT}, []Signal{AnswerMean, AnswerError, DecodeMean, PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ float64) float64 {
@@ -206,6 +218,10 @@ var rules = []rule{
 // cohorts is how many standard errors means of answers must be apart: the client's is of the
 // requests that began in the window, the server's of those that ended in it.
 const cohorts = 3
+
+// sampled is how many standard errors the requests in the engine must be fewer than those in
+// flight: their mean is of samples, in each of which they vary as a Poisson count does.
+const sampled = 3
 
 // buffered says that something between holds tokens back and lets them go by the clock:
 // gaps are even and about as long as the tokens that come with them take. A server that

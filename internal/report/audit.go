@@ -144,7 +144,11 @@ func worstWorkerText(levels []*audit.Level) string {
 		if w, f := l.WorstWorker(); w != nil {
 			if e, _ := f.Error(); max(e, -e) > most {
 				most = max(e, -e)
-				worst = fmt.Sprintf("worker %d of %d: its %s is off by %+.3f ms at %s", w.Rank, len(l.Workers), f.Name, e, say.Plural(l.Streams, "stream"))
+				which := fmt.Sprintf("worker %d of %d", w.Rank, len(l.Workers))
+				if len(l.Workers) == 1 { // of a fleet no more take part than there are streams
+					which = "the one worker that took part"
+				}
+				worst = fmt.Sprintf("%s: its %s is off by %+.3f ms at %s", which, f.Name, e, say.Plural(l.Streams, "stream"))
 			}
 		}
 		for _, w := range l.Workers {

@@ -113,6 +113,17 @@ func TestCheckWorkers(t *testing.T) {
 	}
 }
 
+// One stream has one worker, however many the fleet has.
+func TestCheckOneWorker(t *testing.T) {
+	one := checked(1, 400, .05)
+	one.Workers = []audit.Worker{{Accuracy: one.Accuracy, Bound: .02}}
+	var b strings.Builder
+	CheckVerdict(&b, []*audit.Level{one})
+	if want := "Off by most is the one worker that took part: its mean TTFT is off by +0.050 ms at 1 stream.\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
 func TestCheckHead(t *testing.T) {
 	var b strings.Builder
 	CheckHead(&b, audit.Standard(), 4*time.Second, 0)

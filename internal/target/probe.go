@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,8 +157,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		if err := t.wrongAPI(ctx, record.ErrNotFound); err != nil {
 			return err
 		}
-		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
-			Hint: "name a model: --model NAME, or another API: --api NAME; or check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …")}
+		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer, Hint: t.noListHint()}
 	}
 	t.findMetrics(ctx, p.Target)
 	if err := t.adapt(ctx); err != nil {
@@ -232,6 +232,19 @@ func (t *Target) checkContextLength(p *plan.Ask) error {
 	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength), record.ErrContextLength}
 }
 
+// noListHint says what to do about a server that lists no models: what answers with a web page
+// is rarely an LLM server, whatever model is named.
+func (t *Target) noListHint() string {
+	url := "check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …")
+	switch t.modelsPage {
+	case 0:
+		return "name a model: --model NAME, or another API: --api NAME; or " + url
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return "a proxy answers, and the server behind it does not: see that it runs, and wait for it with --wait-ready 10m"
+	}
+	return url + "; where it is right, name a model: --model NAME, or another API: --api NAME"
+}
+
 // discover reads the list of models; many servers name their engine there.
 func (t *Target) discover(ctx context.Context) error {
 	if t.modelsPath() == "" {
@@ -251,7 +264,10 @@ func (t *Target) discover(ctx context.Context) error {
 		return &Error{Msg: "the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), Hint: "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
 		t.modelsAnswer = fmt.Sprintf(": it answers %d", a.Status)
-		if text := a.ErrorText(); text != "" {
+		if isPage(string(a.Body[:min(len(a.Body), 200)])) {
+			t.modelsPage = a.Status
+			t.modelsAnswer += " with a web page"
+		} else if text := a.ErrorText(); text != "" {
 			t.modelsAnswer += ", " + text
 		}
 		return nil
@@ -260,7 +276,7 @@ func (t *Target) discover(ctx context.Context) error {
 	if len(list) == 0 {
 		t.modelsAnswer = ": its answer, with status 200, names none"
 		if isPage(string(a.Body[:min(len(a.Body), 200)])) {
-			t.modelsAnswer = ": its answer is a web page"
+			t.modelsAnswer, t.modelsPage = ": its answer is a web page", a.Status
 		}
 		return nil
 	}

@@ -79,11 +79,18 @@ func TestAPIHints(t *testing.T) {
 		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><body>Welcome</body></html>")
 	}))
 	defer page.Close()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = io.WriteString(w, "<html><head><title>502 Bad Gateway</title></head></html>")
+	}))
+	defer gateway.Close()
 	sglang, gemini := openFace(t, "sglang", "sglang").Dialer.Endpoint.URL(""), openFace(t, "gemini", "gemini").Dialer.Endpoint.URL("")
 	for args, want := range map[string]string{
 		sglang + " --api triton":                 "name it with --model NAME, or take the API that the server has: /get_model_info answers as that of SGLang, so that is --api sglang",
 		gemini + " --api tgi --model fixed":      "/v1beta/models answers as that of Gemini: use --api gemini",
-		page.URL:                                 "its answer is a web page",
+		page.URL:                                 "its answer is a web page\ncheck the URL: http://host:port",
+		gateway.URL:                              "it answers 502 with a web page\na proxy answers, and the server behind it does not",
 		page.URL + " --model x":                  "that is a web page, and no API of an LLM server",
 		page.URL + " --model x --api ollama":     "that is a web page, and no API of an LLM server",
 		page.URL + " --api openai-responses":     "its answer is a web page",

@@ -65,6 +65,7 @@ type Target struct {
 	userHeaders  []api.Header                                                  // that the user gave
 	keySources   []string                                                      // where the keys that are sent came from
 	certificate  bool                                                          // a client certificate is used
+	modelsPage   int                                                           // status of a web page in its place, 0 for none
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
 	http1        atomic.Bool                                                   // it has answered over HTTP/1.1

@@ -158,11 +158,26 @@ func scalars(n *yaml.Node) ([]string, error) {
 	return nil, errors.New("want a plain value")
 }
 
+// runsAgain begins a config.yaml; the verb that made it follows.
+const runsAgain = "# Does this run again: pitot "
+
+// RecordedBy is the verb that wrote a run's config.yaml, "" where that is not known.
+func RecordedBy(path string) Verb {
+	b, _ := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(b), "\n")
+	rest, ok := strings.CutPrefix(line, runsAgain)
+	if !ok {
+		return ""
+	}
+	v, _, _ := strings.Cut(rest, " ")
+	return Verb(v)
+}
+
 // YAML writes the plan of a verb so that --config does it again. Secrets are left out.
 func (p *Plan) YAML(v Verb) []byte {
 	var b bytes.Buffer
 	var hidden []string
-	fmt.Fprintf(&b, "# Does this run again: pitot %s --config config.yaml\n", v)
+	fmt.Fprintf(&b, "%s%s --config config.yaml\n", runsAgain, v)
 	if p.Spec != "" {
 		yamlLine(&b, "target", []string{p.Spec})
 	}

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
@@ -59,7 +61,23 @@ func vacant(dir string) error {
 }
 
 func notEmpty(dir string) error {
-	return say.Errorf("%s is not empty", dir).WithHint("choose another with --out, or leave it to Pitot")
+	hint := "choose another with --out, or leave it to Pitot"
+	if v := unfinished(dir); v != "" {
+		hint = "go on with what is in it and not finished: " + say.ShellLine([]string{"pitot", string(v), "--resume", "--out", dir}) + "; or " + hint
+	}
+	return say.Errorf("%s is not empty", dir).WithHint(hint)
+}
+
+// unfinished is the verb of a run in a directory that has no result yet and can be resumed, ""
+// where there is none.
+func unfinished(dir string) plan.Verb {
+	if rundir.Look(dir) != rundir.Measured {
+		return ""
+	}
+	if v := plan.RecordedBy(filepath.Join(dir, rundir.Config)); v == plan.VerbSweep || v == plan.VerbFind {
+		return v
+	}
+	return ""
 }
 
 // fromFile opens a workload file for one of the points. For

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/rundir"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 )
 
@@ -20,6 +22,13 @@ func TestCheck(t *testing.T) {
 		}
 		return path
 	}
+	killed := filepath.Join(dir, "killed")
+	if err := os.Mkdir(killed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sought := planned(t, "http://x", "--rate", "1")
+	write("killed/config.yaml", string(sought.YAML(plan.VerbFind)))
+	write("killed/"+rundir.Journal, "")
 	empty, odd, good := write("empty", ""), write("odd.jsonl", `{"a":1}`), write("good.txt", "a prompt")
 	for _, c := range []struct {
 		args      []string
@@ -28,6 +37,7 @@ func TestCheck(t *testing.T) {
 		{[]string{"http://x"}, "", ""},
 		{[]string{"http://x", "--workload", good, "--out", filepath.Join(dir, "new"), "--key-file", good}, "", ""},
 		{[]string{"http://x", "--out", dir}, "is not empty", "--out"},
+		{[]string{"http://x", "--out", killed}, "is not empty", "pitot find --resume --out " + killed},
 		{[]string{"http://x", "--out", good}, "read --out", "--out"},
 		{[]string{"ftp://x"}, "unknown scheme", "http://localhost:8000"},
 		{[]string{"mock:wibble@wobble"}, "unknown", ""},

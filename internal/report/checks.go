@@ -67,6 +67,9 @@ func BuildCheck(c *result.Check) CheckModel {
 		m.Value += fmt.Sprintf(" on worker %d, the worst", *c.Worker)
 	}
 	m.Value, m.Limit, m.Advice = say.Plain(m.Value), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
+	if c.Name == result.CheckTokenizer && c.Detail["prompts"] > 0 {
+		m.Advice = "The prompts are not those of the file's text for this model, for --prompt-ids makes them by --tokenizer: give the model's own tokenizer."
+	}
 	if c.Name == result.CheckResidences {
 		m.Advice = "Measure longer: " + judge.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
 	}
@@ -340,7 +343,7 @@ func checkWords() map[string]sayings {
 		result.CheckEarlyStops: {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckUsage:      {advice: "Find out what the server counts: these counts are impossible and are left out."},
 		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
-			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay: common tok/s is then what to compare."}},
+			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay, but not where --prompt-ids makes prompts by it: common tok/s is then what to compare."}},
 		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
 		result.CheckHidden:    {advice: "Read TTFT as the time to the first visible token."},
 		result.CheckPrefixCache: {

@@ -39,6 +39,18 @@ func TestEveryCheckIsPutIntoWords(t *testing.T) {
 	}
 }
 
+// A tokenizer of another model may count for several providers, and make no prompts.
+func TestOtherTokenizer(t *testing.T) {
+	c := result.NewCheck(result.CheckTokenizer, 3, 0).With(map[string]float64{"ours": 90, "theirs": 93})
+	if m := BuildCheck(&c); !strings.Contains(m.Advice, "it may stay") {
+		t.Errorf("%+v", m)
+	}
+	c.Detail["prompts"] = 1
+	if m := BuildCheck(&c); strings.Contains(m.Advice, "it may stay") || !strings.Contains(m.Advice, "give the model's own tokenizer") {
+		t.Errorf("%+v", m)
+	}
+}
+
 // What version 1 said in words is said as it was.
 func TestChecksOfVersion1(t *testing.T) {
 	c := result.Check{Name: result.CheckSendLag, Status: result.Flag, Prose: &result.Prose{Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}}

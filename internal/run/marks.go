@@ -38,7 +38,7 @@ func pointMark(s *measure.Setup) marks.Point {
 		p.Alone = append(p.Alone, marks.Questions(a))
 	}
 	if t := s.Tokenizer; t != nil {
-		p.Tokenizer = &marks.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest}
+		p.Tokenizer = &marks.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest, Prompts: t.Prompts}
 	}
 	return p
 }
@@ -58,7 +58,7 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 		s.Alone = append(s.Alone, measure.Alone(a))
 	}
 	if t := p.Tokenizer; t != nil {
-		s.Tokenizer = &judge.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest}
+		s.Tokenizer = &judge.Tokenizer{Ours: t.Ours, Theirs: t.Theirs, Differ: t.Differ, IDs: t.IDs, Size: t.Size, Highest: t.Highest, Prompts: t.Prompts}
 	}
 	if m := p.Price; m != nil {
 		var err error

@@ -617,7 +617,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		setup.Load.Turns = &src.turns
 	}
 	if h := t.Held; h != nil {
-		setup.Tokenizer = &judge.Tokenizer{Ours: h.Ours, Theirs: h.Theirs, Differ: h.Differ, IDs: h.IDs, Size: h.Size, Highest: h.Highest}
+		setup.Tokenizer = &judge.Tokenizer{Ours: h.Ours, Theirs: h.Theirs, Differ: h.Differ, IDs: h.IDs, Size: h.Size, Highest: h.Highest, Prompts: t.Options.Encode != nil}
 	}
 	if told, _ := t.Changing(); setup.Load.Varies() || told != "" {
 		setup.AutoWarmup = false // it does not settle

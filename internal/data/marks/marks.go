@@ -65,9 +65,10 @@ type Tokenizer struct {
 	Ours    int  `json:"ours"` // tokens
 	Theirs  int  `json:"theirs"`
 	Differ  int  `json:"differ"`
-	IDs     bool `json:"ids"`        // their ids were compared, else how many they are
-	Size    int  `json:"size"`       // ids there are in the user's file
-	Highest int  `json:"highest_id"` // of the server's
+	IDs     bool `json:"ids"`               // their ids were compared, else how many they are
+	Size    int  `json:"size"`              // ids there are in the user's file
+	Highest int  `json:"highest_id"`        // of the server's
+	Prompts bool `json:"prompts,omitempty"` // the prompts are ids that the user's file makes
 }
 
 // Questions is what questions of a kind came to that were asked alone before the load.

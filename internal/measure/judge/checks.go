@@ -351,6 +351,9 @@ func checkTokenizer(t *Tokenizer) result.Check {
 	if t.Differ > 0 {
 		c.Status = result.Flag
 	}
+	if t.Prompts {
+		c.Detail["prompts"] = 1
+	}
 	if t.IDs {
 		c.Case = result.CaseIDs
 		if t.Highest >= t.Size {

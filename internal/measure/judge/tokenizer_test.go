@@ -22,5 +22,8 @@ func TestTokenizerOfTheModel(t *testing.T) {
 		if got := checkTokenizer(&c.held); got.Status != c.status || got.Case != c.is {
 			t.Errorf("%+v: %+v", c.held, got)
 		}
+		if c.held.Prompts = true; checkTokenizer(&c.held).Detail["prompts"] != 1 {
+			t.Errorf("%+v: of prompts that it makes nothing is said", c.held)
+		}
 	}
 }

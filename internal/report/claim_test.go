@@ -80,3 +80,18 @@ func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
 		t.Error("something is quoted though the lowest load did not meet the SLO")
 	}
 }
+
+// A sweep that is INVALID at most of its loads says that first.
+func TestSweepThatIsMostlyInvalid(t *testing.T) {
+	run := reporttest.Swept()
+	for i := range 3 {
+		run.Points[i].Verdict = result.Invalid
+	}
+	if got, want := overview(run).Answer[0], "INVALID at 3 of 4 loads: nothing is known of these"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Points[0].Verdict, run.Points[1].Verdict = result.Valid, result.Valid
+	if got := overview(run).Answer[0]; strings.Contains(got, "INVALID") {
+		t.Errorf("%q", got)
+	}
+}

@@ -395,6 +395,10 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
 	}
+	if n := invalidPoints(run); 2*n > len(run.Points) {
+		of := say.Plural(len(run.Points), o.Unit)
+		o.Answer = append([]string{fmt.Sprintf("INVALID at %d of %s: nothing is known of these", n, of)}, o.Answer...)
+	}
 	addFact(crossing(c)...)
 	saturation := ""
 	if s := c.Saturation; s != nil {
@@ -442,6 +446,16 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		}
 		addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
 	}
+}
+
+// invalidPoints is how many points of a run are INVALID.
+func invalidPoints(run *result.Run) (n int) {
+	for i := range run.Points {
+		if run.Points[i].Verdict == result.Invalid {
+			n++
+		}
+	}
+	return n
 }
 
 // crossing says what the loads tell of the capacity, as far as they do.

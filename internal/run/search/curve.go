@@ -29,6 +29,7 @@ type CurvePoint struct {
 	Stability        stat.Stability
 	Failing          bool // the server failed requests rather than served them
 	Early            bool // it was ended early: what it served is a lower bound
+	Invalid          bool // its measurement was: nothing rests on it
 }
 
 // Behind says that clearly fewer requests were served than came due. What is in
@@ -46,6 +47,7 @@ func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly != "", Window: p.Seconds.Window,
+		Invalid: p.Verdict == result.Invalid,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)), TokensError: relativeError(p.Metrics.SummaryOf(metric.OutputTokens)),
 		TTFT: middle(p.Metrics.SummaryOf(metric.TTFT)), TPOT: middle(p.Metrics.SummaryOf(metric.TPOT)), E2E: middle(p.Metrics.SummaryOf(metric.E2E)),
@@ -121,13 +123,18 @@ func CurveOf(points []result.Point) *result.Curve {
 		}
 	}
 	k := findKnee(sorted)
+	for _, p := range sorted {
+		if k.Reason == "" && p.Invalid && p.Load == k.Power {
+			k.Reason = "the load that it would be at is INVALID"
+		}
+	}
 	if c.NoKnee = k.Reason; k.Reason == "" {
 		c.Knee = &result.Knee{
 			Load: k.Power, Resampled: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted, result.Closed(c.Over)); s != nil {
+	if s := saturation(sorted, result.Closed(c.Over)); s != nil && !s.Invalid {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
 		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 && ci[0] > 0 {
 			// Both the output and what an answer has of it are known only so well.

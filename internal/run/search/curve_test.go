@@ -128,3 +128,19 @@ func TestLoads(t *testing.T) {
 		t.Errorf("%d points, %d rising, %d between: %+v", len(seen), rising, between, seen)
 	}
 }
+
+// A knee or a saturation at a load that is INVALID is none.
+func TestCurveNamesNoInvalidLoad(t *testing.T) {
+	list := points(bent, 1, 2, 4, 8, 9, 10, 11, 12, 14, 16, 32)
+	if c := CurveOf(list); c.Knee == nil || c.Saturation == nil {
+		t.Fatalf("knee %+v, saturation %+v", c.Knee, c.Saturation)
+	}
+	for i := range list {
+		if x := list[i].Load.Value(); x == 10 || x >= 16 {
+			list[i].Verdict = result.Invalid
+		}
+	}
+	if c := CurveOf(list); c.Knee != nil || c.Saturation != nil || !strings.Contains(c.NoKnee, "INVALID") {
+		t.Errorf("knee %+v (%s), saturation %+v", c.Knee, c.NoKnee, c.Saturation)
+	}
+}

@@ -71,6 +71,7 @@ func middleOf(group []CurvePoint) CurvePoint {
 	p.Slowest = median(func(p *CurvePoint) float64 { return p.Slowest })
 	p.Early = most(func(p *CurvePoint) bool { return p.Early })
 	p.Failing = most(func(p *CurvePoint) bool { return p.Failing })
+	p.Invalid = most(func(p *CurvePoint) bool { return p.Invalid })
 	p.Stability = stat.Undecided
 	for _, s := range []stat.Stability{stat.Stable, stat.Unstable} {
 		if most(func(p *CurvePoint) bool { return p.Stability == s }) {

@@ -21,7 +21,7 @@ const (
 // which follow one another in time. beside has a companion of each value that explains some
 // of it, as how many others a queue had when its wait began; nil for none. What companions
 // explain is taken out, so that what is left need not depend on what was shortly before.
-// ok is false for fewer than two stretches, or fewer than forty values in one of them.
+// ok is false for fewer than two stretches, or fewer than a hundred values in one of them.
 //
 // It is an analysis of variance of ranks (Kruskal and Wallis, JASA 47, 1952) by the means
 // of batches within each stretch (Law, "Simulation Modeling and Analysis", 2015, section

@@ -220,15 +220,17 @@ func (r *reading) count(n *int32) bool {
 func (r *reading) list(n *int32) bool {
 	s := &r.s
 	s.skipSpace()
-	from := s.i + 1
 	r.numbers[aList] = min(r.numbers[aList]+1, 2)
-	if !r.count(n) {
-		return false
+	if s.i < len(s.b) && s.b[s.i] == '[' {
+		from := s.i + 1
+		if length := plainList(s.b[from:]); length > 0 {
+			s.i = from + length + 1
+			*n = plainItems(s.b[from : from+length])
+			r.note(hole{from, from + length, aList})
+			return true
+		}
 	}
-	if from < s.i && plainList(s.b[from:s.i]) == s.i-1-from {
-		r.note(hole{from, s.i - 1, aList})
-	}
-	return true
+	return r.count(n)
 }
 
 // word reads a string that is one of a few, nil for anything else.

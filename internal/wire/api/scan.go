@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -60,47 +61,56 @@ func (s *scanner) rawString() (raw []byte, ok bool) {
 		return nil, false
 	}
 	b, start := s.b, s.i
-	for i := start; i < len(b); {
-		for i+8 <= len(b) && plainEight(binary.LittleEndian.Uint64(b[i:])) {
-			i += 8
-		}
-		if i == len(b) {
-			break
-		}
-		c := b[i]
-		if plainInString[c] {
-			i++
-			continue
-		}
-		switch s.i = i; {
-		case c == '"':
-			s.i++
-			return b[start:i], true
-		case c != '\\' || !s.escape():
-			return nil, false
-		}
-		i = s.i
+	n := stringLength(b[start:], 0)
+	if n < 0 {
+		s.i = len(b)
+		return nil, false
 	}
-	s.i = len(b)
-	return nil, false
+	s.i += n + 1
+	return b[start : start+n], true
 }
 
-// plainInString are the bytes that stand for themselves in a string.
-var plainInString = func() (plain [256]bool) {
-	for c := range plain {
-		plain[c] = c >= 0x20 && c != '"' && c != '\\'
+// stringLength is how long a string is that b begins with, without its opening quote, -1
+// where there is none. Its first bytes are known to be part of one.
+func stringLength(b []byte, known int) int {
+	for i := known; ; {
+		if i += plainLength(b[i:]); i == len(b) {
+			return -1
+		}
+		switch b[i] {
+		case '"':
+			return i
+		case '\\':
+			s := scanner{b: b, i: i}
+			if !s.escape() {
+				return -1
+			}
+			i = s.i
+		default:
+			return -1
+		}
 	}
-	return plain
-}()
+}
 
-// plainEight says whether all of eight bytes are of plainInString: at least a space, and neither
-// a quote nor a backslash. (A byte of w is below n where subtracting n borrows and its high bit
-// is not set: S. E. Anderson, Bit Twiddling Hacks, "Determine if a word has a byte less than n".)
-func plainEight(w uint64) bool {
+// plainLength is how many bytes b begins with that stand for themselves in a string: at least a
+// space, and neither a quote nor a backslash. Eight are looked at in one. (A byte of w is below n
+// where subtracting n borrows and its high bit is not set: S. E. Anderson, Bit Twiddling Hacks,
+// "Determine if a word has a byte less than n". A borrow can make bytes behind it look as if they
+// were, none before it: the first is one.)
+func plainLength(b []byte) (n int) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
-	quote, backslash := w^(ones*'"'), w^(ones*'\\')
-	below := (w - ones*' ') &^ w
-	return (below|(quote-ones)&^quote|(backslash-ones)&^backslash)&high == 0
+	for ; n+8 <= len(b); n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		below := (w - ones*' ') &^ w
+		if others := (below | (quote-ones)&^quote | (backslash-ones)&^backslash) & high; others != 0 {
+			return n + bits.TrailingZeros64(others)/8
+		}
+	}
+	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	return n
 }
 
 // escape checks one escape sequence.

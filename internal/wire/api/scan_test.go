@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -174,27 +173,29 @@ func BenchmarkDecoder(b *testing.B) {
 	}
 }
 
-// Eight bytes at once are plain where each of them is.
-func TestPlainEight(t *testing.T) {
+// As many bytes stand for themselves in a string as do one by one.
+func TestPlainLength(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	plain := 0
-	for range 1_000_000 {
-		var b [8]byte
-		all := true
+	longer := 0 // than the eight that are looked at together
+	for range 500_000 {
+		b := make([]byte, rng.IntN(20))
+		want := len(b)
 		for i := range b {
 			if b[i] = byte(rng.Uint32()); rng.Uint32()%3 > 0 {
 				b[i] = "aZ !#[]\x7f\"\\\x1f\x00 \x80\xff~"[rng.Uint32()%16]
 			}
-			all = all && plainInString[b[i]]
+			if c := b[i]; c < 0x20 || c == '"' || c == '\\' {
+				want = min(want, i)
+			}
 		}
-		if got := plainEight(binary.LittleEndian.Uint64(b[:])); got != all {
-			t.Fatalf("%q: %v", b, got)
+		if got := plainLength(b); got != want {
+			t.Fatalf("%q: %d, not %d", b, got, want)
 		}
-		if all {
-			plain++
+		if want > 8 {
+			longer++
 		}
 	}
-	if plain < 10_000 {
-		t.Errorf("%d of the words were plain", plain)
+	if longer < 10_000 {
+		t.Errorf("%d were longer than a word", longer)
 	}
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"pitot/internal/data/record"
 )
@@ -138,32 +137,6 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 	return in, bytes.Equal(data[i:], t.event[matched:])
 }
 
-// stringLength is how long a string is that b begins with, without its opening quote, -1
-// where there is none. Its first bytes are known to be part of one.
-func stringLength(b []byte, known int) int {
-	for i := known; i < len(b); {
-		for i+8 <= len(b) && plainEight(binary.LittleEndian.Uint64(b[i:])) {
-			i += 8
-		}
-		if i == len(b) {
-			break
-		}
-		switch c := b[i]; {
-		case plainInString[c]:
-			i++
-		case c == '"':
-			return i
-		default:
-			s := scanner{b: b, i: i}
-			if c != '\\' || !s.escape() {
-				return -1
-			}
-			i = s.i
-		}
-	}
-	return -1
-}
-
 // fractionLength is how long a number is that b begins with, -1 where there is none.
 func fractionLength(b []byte) int {
 	if _, n := plainNumber(b); n > 0 && n < len(b) && (b[n] == ',' || b[n] == '}') {
@@ -195,7 +168,7 @@ func (t *template) listLength(b []byte) int {
 	if n < 0 {
 		return -1
 	}
-	t.items = items + 1 + int32(bytes.Count(b[i:i+n], []byte{','}))
+	t.items = items + plainItems(b[i:i+n])
 	t.list = append(t.list[:max(0, i-1)], b[max(0, i-1):i+n]...) // its comma too
 	return i + n
 }
@@ -217,6 +190,9 @@ func plainList(b []byte) (n int) {
 		n++
 	}
 }
+
+// plainItems is how many numbers are in such a list.
+func plainItems(list []byte) int32 { return 1 + int32(bytes.Count(list, []byte{','})) }
 
 // held is how many bytes it takes beyond those of an event.
 func (t *template) held() int { return cap(t.list) }

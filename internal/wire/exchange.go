@@ -46,6 +46,7 @@ type Exchange struct {
 	dec        api.Decoder
 	onBody     func([]byte) error
 	onPlain    func([]byte) error
+	onAhead    func(data []byte) (int, error)
 	onEvent    func(name, data []byte) error
 	last, prev int64 // stamps of this read and of the one before it with another stamp
 	at         int64 // = last, relative
@@ -83,7 +84,7 @@ type Exchange struct {
 // NewExchange gives an exchange that can be used again and again.
 func NewExchange(a api.API) *Exchange {
 	x := &Exchange{api: a, dec: a.Decoder(), pooling: !api.Generates(a)}
-	x.onBody, x.onPlain, x.onEvent = x.takeBody, x.takePlain, x.takeEvent
+	x.onBody, x.onPlain, x.onAhead, x.onEvent = x.takeBody, x.takePlain, x.takeAhead, x.takeEvent
 	return x
 }
 
@@ -302,7 +303,7 @@ func (x *Exchange) takePlain(b []byte) error {
 		return oversized("bytes", x.bounds.bytes)
 	}
 	if x.isStream() {
-		err := x.frames.Feed(b, x.onEvent)
+		err := x.frames.Feed(b, x.onAhead, x.onEvent)
 		if x.frames.Partial()+x.repeated()+len(x.fresh)+len(x.kept)*chunkBytes+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
 			err = x.accountMemory()
 		}
@@ -384,17 +385,23 @@ func (x *Exchange) isStream() bool {
 	return x.http.status == 200 && x.Row.Stream && !x.http.document
 }
 
+// takeAhead takes the event that data begins with where it is like those before it.
+func (x *Exchange) takeAhead(data []byte) (n int, err error) {
+	d := &x.delta
+	d.Clear()
+	if n = x.dec.Ahead(data, d); n == 0 {
+		return 0, nil
+	}
+	if err = x.countEvent(); err == nil {
+		err = x.countDelta(d)
+	}
+	return n, err
+}
+
 // takeEvent takes one event of the stream.
 func (x *Exchange) takeEvent(name, data []byte) error {
-	if x.Row.FirstEvent < 0 {
-		x.Row.FirstEvent = x.at
-	}
-	if x.events++; x.events > x.bounds.events {
-		return oversized("events", x.bounds.events)
-	}
-	// Of several events in a read only the last has the read's stamp.
-	for ; x.passed < len(x.fresh); x.passed++ {
-		x.fresh[x.passed].Earliest = record.Unset
+	if err := x.countEvent(); err != nil {
+		return err
 	}
 	d := &x.delta
 	d.Clear()
@@ -412,6 +419,21 @@ func (x *Exchange) takeEvent(name, data []byte) error {
 		x.answered = true
 	}
 	return err
+}
+
+// countEvent counts an event, and what it means for the chunks before it in its read.
+func (x *Exchange) countEvent() error {
+	if x.Row.FirstEvent < 0 {
+		x.Row.FirstEvent = x.at
+	}
+	if x.events++; x.events > x.bounds.events {
+		return oversized("events", x.bounds.events)
+	}
+	// Of several events in a read only the last has the read's stamp.
+	for ; x.passed < len(x.fresh); x.passed++ {
+		x.fresh[x.passed].Earliest = record.Unset
+	}
+	return nil
 }
 
 func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds.choices) }

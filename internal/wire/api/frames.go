@@ -23,21 +23,26 @@ type Frames struct {
 	line  []byte // incomplete line carried over
 	data  []byte // data of the current event when it spans lines or reads
 	name  []byte
-	has   bool // the event has data
-	cr    bool // the last line ended in CR: a LF right behind belongs to it
-	begun bool // past the byte order mark
-	after bool // lines have come since the last event
+	head  []byte // what stood before the data of an event that was handed on in place: its name, its field
+	has   bool   // the event has data
+	cr    bool   // the last line ended in CR: a LF right behind belongs to it
+	begun bool   // past the byte order mark
+	after bool   // lines have come since the last event
 }
 
 // Reset prepares for another stream.
 func (p *Frames) Reset(f Framing) {
-	*p = Frames{framing: f, line: p.line[:0], data: p.data[:0], name: p.name[:0]}
+	*p = Frames{framing: f, line: p.line[:0], data: p.data[:0], name: p.name[:0], head: p.head[:0]}
 }
 
 // Feed hands each complete event to event. The slices are valid during the
 // call only.
-func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
-	returns := bytes.IndexByte(b, '\r') >= 0 // few servers write any
+//
+// Where an event may begin like the last one, ahead is asked first, unless it is nil: it says how
+// many bytes of data an event has that it knows, line end excluded, and has read it where an empty
+// line follows; else 0. No line has to be looked for then.
+func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), event func(name, data []byte) error) error {
+	returns, looked := false, false // few servers write any CR
 	for len(b) > 0 {
 		if p.cr {
 			p.cr = false
@@ -45,6 +50,20 @@ func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 				b = b[1:]
 				continue
 			}
+		}
+		if k := len(p.head); k > 0 && ahead != nil && len(p.line) == 0 && !p.has && len(p.name) == 0 && bytes.HasPrefix(b, p.head) {
+			n, err := ahead(b[k:])
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				b = b[k+n+len(blankLine):]
+				p.after = false
+				continue
+			}
+		}
+		if !looked {
+			looked, returns = true, bytes.IndexByte(b, '\r') >= 0
 		}
 		// Lines end at the first CR or LF; a CR before the LF is part of the
 		// end, and a JSON text never holds either unescaped.
@@ -84,6 +103,7 @@ func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 			if data, ok := dataField(line); ok {
 				b = b[1:]
 				p.begun, p.after = true, false
+				p.rememberHead(line[:len(line)-len(data)])
 				err := event(p.name, data)
 				p.name = p.name[:0]
 				if err != nil {
@@ -99,6 +119,19 @@ func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// blankLine is what stands behind the data of an event.
+var blankLine = []byte("\n\n")
+
+// rememberHead keeps what stands before an event's data; field is that of its line.
+func (p *Frames) rememberHead(field []byte) {
+	p.head = p.head[:0]
+	if len(p.name) > 0 {
+		p.head = append(append(append(p.head, eventField...), ' '), p.name...)
+		p.head = append(p.head, '\n')
+	}
+	p.head = append(p.head, field...)
 }
 
 // eventField is what a line with an event's name begins with.
@@ -154,11 +187,11 @@ func dataField(line []byte) ([]byte, bool) {
 }
 
 // Held is how many bytes the buffers take.
-func (p *Frames) Held() int { return cap(p.line) + cap(p.data) + cap(p.name) }
+func (p *Frames) Held() int { return cap(p.line) + cap(p.data) + cap(p.name) + cap(p.head) }
 
 // Trim gives large buffers back.
 func (p *Frames) Trim() {
-	for _, b := range []*[]byte{&p.line, &p.data, &p.name} {
+	for _, b := range []*[]byte{&p.line, &p.data, &p.name, &p.head} {
 		if cap(*b) > MaxKept {
 			*b = nil
 		}

@@ -21,7 +21,7 @@ func events(t interface{ Fatal(...any) }, reads ...string) (got []ev) {
 		return nil
 	}
 	for _, r := range reads {
-		if err := p.Feed([]byte(r), take); err != nil {
+		if err := p.Feed([]byte(r), nil, take); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestSSEBoundsEvents(t *testing.T) {
 		var err error
 		fed := 0
 		for ; err == nil && fed < 2*MaxEvent; fed += len(line) {
-			err = p.Feed([]byte(line), none)
+			err = p.Feed([]byte(line), nil, none)
 		}
 		if held := cap(p.line) + cap(p.data) + cap(p.name); held > 3*MaxEvent {
 			t.Errorf("endless %.7q: %d bytes held", line, held)
@@ -139,10 +139,50 @@ func TestSSEBoundsEvents(t *testing.T) {
 	}
 }
 
+// An event that begins like the last one is asked for ahead, and cut out where it is not known. What
+// stood before its data counts as the same only where nothing stands before that.
+func TestSSEAhead(t *testing.T) {
+	const stream = "event: x\ndata: ab\n\nevent: x\ndata: ab\n\nevent: x\ndata: cd\n\nevent: x\ndata: ab\ndata: e\n\ndata: ab\n\nevent: y\nevent: x\ndata: ab\n\ndata: ab\n: c\n\nevent: x\ndata: ab\n\n"
+	for cut := range len(stream) + 1 {
+		var p Frames
+		var got []ev
+		known := 0
+		ahead := func(data []byte) (int, error) {
+			if !strings.HasPrefix(string(data), "ab\n\n") {
+				return 0, nil
+			}
+			known++
+			got = append(got, ev{strings.TrimSuffix(strings.TrimPrefix(string(p.head), "event: "), "\ndata: "), "ab"})
+			return 2, nil
+		}
+		take := func(name, data []byte) error {
+			got = append(got, ev{string(name), string(data)})
+			return nil
+		}
+		for _, read := range []string{stream[:cut], stream[cut:]} {
+			if err := p.Feed([]byte(read), ahead, take); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range got {
+			got[i].Name = strings.TrimPrefix(got[i].Name, "data: ")
+		}
+		if want := plainEvents(stream); !slices.Equal(got, want) {
+			t.Errorf("cut at %d: %q, want %q", cut, got, want)
+		}
+		if cut == len(stream) && known != 2 {
+			t.Errorf("%d events were known", known)
+		}
+		if p.Pending() {
+			t.Errorf("cut at %d: something is pending", cut)
+		}
+	}
+}
+
 func TestSSEStopsAtAnError(t *testing.T) {
 	var p Frames
 	stop, n := errors.New("stop"), 0
-	err := p.Feed([]byte("data: a\n\ndata: b\n\n"), func(name, data []byte) error { n++; return stop })
+	err := p.Feed([]byte("data: a\n\ndata: b\n\n"), nil, func(name, data []byte) error { n++; return stop })
 	if err != stop || n != 1 {
 		t.Errorf("%v after %d events", err, n)
 	}
@@ -176,7 +216,7 @@ func TestJSONLines(t *testing.T) {
 			return nil
 		}
 		for _, part := range []string{stream[:cut], stream[cut:]} {
-			if err := p.Feed([]byte(part), take); err != nil {
+			if err := p.Feed([]byte(part), nil, take); err != nil {
 				t.Fatal(err)
 			}
 		}

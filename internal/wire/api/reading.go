@@ -54,6 +54,9 @@ func (r *reading) Reset() { r.finish, r.done = false, false }
 // Ended implements [Decoder].
 func (r *reading) Ended() bool { return r.finish || r.done }
 
+// Ahead implements [Decoder]: it knows no event before it is cut out.
+func (r *reading) Ahead([]byte, *Delta) int { return 0 }
+
 // Remembered implements [Decoder].
 func (r *reading) Remembered() []byte { return nil }
 
@@ -223,9 +226,9 @@ func (r *reading) list(n *int32) bool {
 	r.numbers[aList] = min(r.numbers[aList]+1, 2)
 	if s.i < len(s.b) && s.b[s.i] == '[' {
 		from := s.i + 1
-		if length := plainList(s.b[from:]); length > 0 {
+		if length, items := plainList(s.b[from:]); length > 0 {
 			s.i = from + length + 1
-			*n = plainItems(s.b[from : from+length])
+			*n = items
 			r.note(hole{from, from + length, aList})
 			return true
 		}

@@ -59,6 +59,9 @@ func (t *repeats) news(raw []byte, same int) []byte {
 	// What has come stays as it was; only its end may have been an unfinished
 	// character.
 	before := t.last
+	if same == 0 && bytes.HasPrefix(raw, before) {
+		same = len(before)
+	}
 	for same < min(len(raw), len(before)) && raw[same] == before[same] {
 		same++
 	}
@@ -66,14 +69,14 @@ func (t *repeats) news(raw []byte, same int) []byte {
 	return wholeEscape(raw, same)
 }
 
-// take adds what a text says that the ones before it have not, and says whether there may be so
-// much. Of an answer that is no stream all is new.
-func (t *repeats) take(r *reading, raw, all []byte, stream bool, d *Delta) bool {
+// take adds what a text says that the ones before it have not, and whether that is nothing. Of an
+// answer that is no stream all is new.
+func (t *repeats) take(raw, all []byte, stream bool, d *Delta) {
 	n := int32(textLen(raw))
-	if n == 0 {
-		return true
+	if d.Empty = n == 0; d.Empty {
+		return
 	}
-	ok := r.add(d, record.Answer, n)
+	d.Parts = append(d.Parts, Part{Kind: record.Answer, Bytes: n})
 	if d.Spell {
 		d.Spelt = appendUnquoted(d.Spelt, raw)
 	}
@@ -84,7 +87,6 @@ func (t *repeats) take(r *reading, raw, all []byte, stream bool, d *Delta) bool 
 	default:
 		d.Text = appendUnquoted(d.Text[:0], all)
 	}
-	return ok
 }
 
 // learnText takes an event of text, without anything else in it, for those that follow.

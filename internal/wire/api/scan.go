@@ -95,15 +95,15 @@ func stringLength(b []byte, known int) int {
 // plainLength is how many bytes b begins with that stand for themselves in a string: at least a
 // space, and neither a quote nor a backslash. Eight are looked at in one. (A byte of w is below n
 // where subtracting n borrows and its high bit is not set: S. E. Anderson, Bit Twiddling Hacks,
-// "Determine if a word has a byte less than n". A borrow can make bytes behind it look as if they
-// were, none before it: the first is one.)
+// "Determine if a word has a byte less than n"; with their second bit turned over, controls and
+// the quote are those below 0x21. A borrow can make bytes behind it look as if they were below,
+// none before it: the first is.)
 func plainLength(b []byte) (n int) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; n+8 <= len(b); n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
-		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		below := (w - ones*' ') &^ w
-		if others := (below | (quote-ones)&^quote | (backslash-ones)&^backslash) & high; others != 0 {
+		controls, backslash := (w^ones*0x02)-ones*0x21, (w^ones*'\\')-ones
+		if others := (controls | backslash) &^ w & high; others != 0 {
 			return n + bits.TrailingZeros64(others)/8
 		}
 	}
@@ -236,6 +236,12 @@ func (s *scanner) skipValue() bool {
 }
 
 func (s *scanner) key() bool {
+	if i := s.i; i < len(s.b) && s.b[i] == '"' { // as nearly all are
+		if i += 1 + plainLength(s.b[i+1:]); i+1 < len(s.b) && s.b[i] == '"' && s.b[i+1] == ':' {
+			s.i = i + 2
+			return true
+		}
+	}
 	_, ok := s.rawString()
 	return ok && s.takeByte(':')
 }
@@ -244,8 +250,9 @@ func (s *scanner) key() bool {
 func (s *scanner) scalar() bool {
 	switch c := s.peek(); c {
 	case '"':
-		_, ok := s.rawString()
-		return ok
+		n := stringLength(s.b[s.i+1:], 0)
+		s.i += n + 2
+		return n >= 0
 	case 't':
 		return s.literal("true")
 	case 'f':

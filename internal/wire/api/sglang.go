@@ -118,16 +118,26 @@ func (x *sglangDecoder) Reset() {
 // Remembered implements [Decoder].
 func (x *sglangDecoder) Remembered() []byte { return x.template.event }
 
+// Ahead implements [Decoder].
+func (x *sglangDecoder) Ahead(data []byte, d *Delta) int {
+	in, n := x.ahead(data, x.known())
+	if n > 0 {
+		x.fill(in, d)
+	}
+	return n
+}
+
+// fill reads an event that is like others but for what is in its holes.
+func (x *sglangDecoder) fill(in filling, d *Delta) {
+	d.Usage = in.usage
+	x.take(x.newsOf(in.text, in.known, in.items, d), in.text, true, d)
+	x.withoutChoice(d)
+}
+
 // Event implements [Decoder].
 func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 	if in, ok := x.matches(data, x.known()); ok {
-		d.Usage = in.usage
-		x.begin(nil)
-		if ok = x.take(&x.reading, x.newsOf(in.text, in.known, in.items, d), in.text, true, d); !ok {
-			return errJSON
-		}
-		x.choose(d, 0, 0, 0)
-		x.withoutChoice(d)
+		x.fill(in, d)
 		return nil
 	}
 	if x.plain(name, data, d) {
@@ -143,9 +153,7 @@ func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 // withoutChoice takes back that an event had an empty choice, where it had none: one that
 // has neither text nor usage.
 func (x *sglangDecoder) withoutChoice(d *Delta) {
-	if len(d.Parts) == 0 && d.Usage == Unsaid {
-		d.Empty = false
-	}
+	d.Empty = d.Empty && d.Usage != Unsaid
 }
 
 // Whole implements [Decoder].
@@ -182,9 +190,10 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 	if ok && stream && d.Fault == nil {
 		raw = x.newsOf(raw, 0, ids, d)
 	}
-	ok = ok && x.take(&x.reading, raw, all, stream, d)
-	x.choose(d, 0, 0, 0)
-	x.withoutChoice(d)
+	if ok {
+		x.take(raw, all, stream, d)
+		x.withoutChoice(d)
+	}
 	return x.end(ok, d)
 }
 

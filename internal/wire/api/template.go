@@ -63,8 +63,13 @@ type filling struct {
 // forget makes it match nothing.
 func (t *template) forget() { t.holes = t.holes[:0] }
 
-// learn takes an event, of which usage is what it says, for those that follow.
+// learn takes an event, of which usage is what it says, for those that follow. One whose data
+// span lines is none of them.
 func (t *template) learn(data []byte, holes []hole, usage Usage) {
+	if bytes.IndexByte(data, '\n') >= 0 {
+		t.forget()
+		return
+	}
 	t.event, t.holes, t.list, t.items = t.event[:0], t.holes[:0], t.list[:0], 0
 	t.usage, t.plus = usage, 0
 	copied := 0 // of data
@@ -86,15 +91,31 @@ func (t *template) learn(data []byte, holes []hole, usage Usage) {
 // matches gives what stands in the holes of an event that differs in these alone. known is
 // text that it may begin with, as it stands between its quotes: of that only the rest is read.
 func (t *template) matches(data, known []byte) (in filling, ok bool) {
+	in, n := t.begins(data, known)
+	return in, n > 0 && n == len(data)
+}
+
+// ahead is [template.matches] of an event that data begins with, an empty line behind it; n is its
+// length, 0 where there is none.
+func (t *template) ahead(data, known []byte) (in filling, n int) {
+	if in, n = t.begins(data, known); n > 0 && bytes.HasPrefix(data[n:], blankLine) {
+		return in, n
+	}
+	return in, 0
+}
+
+// begins gives how long the event is that data begins with, 0 where it is not like that of the
+// template.
+func (t *template) begins(data, known []byte) (in filling, length int) {
 	if len(t.holes) == 0 {
-		return in, false
+		return in, 0
 	}
 	in.usage = t.usage
 	matched, i := 0, 0 // of the template, in data
 	for _, h := range t.holes {
 		literal := t.event[matched:h.from]
 		if !bytes.HasPrefix(data[i:], literal) {
-			return in, false
+			return in, 0
 		}
 		i, matched = i+len(literal), h.from
 		n := 0
@@ -119,22 +140,26 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 			number, n = plainNumber(data[i:])
 			switch {
 			case n == 0:
-				return in, false
+				return in, 0
 			case h.of == countedReasoning:
 				in.usage.Reasoning = number
 			case h.of == countedCompletion:
 				in.usage.Completion = number + t.plus
 				if in.usage.Completion < number { // no 32 bits hold it
-					return in, false
+					return in, 0
 				}
 			}
 		}
 		if n < 0 {
-			return in, false
+			return in, 0
 		}
 		i += n
 	}
-	return in, bytes.Equal(data[i:], t.event[matched:])
+	last := t.event[matched:]
+	if !bytes.HasPrefix(data[i:], last) {
+		return in, 0
+	}
+	return in, i + len(last)
 }
 
 // fractionLength is how long a number is that b begins with, -1 where there is none.
@@ -164,35 +189,33 @@ func (t *template) listLength(b []byte) int {
 			return i
 		}
 	}
-	n := plainList(b[i:])
+	n, more := plainList(b[i:])
 	if n < 0 {
 		return -1
 	}
-	t.items = items + plainItems(b[i:i+n])
+	t.items = items + more
 	t.list = append(t.list[:max(0, i-1)], b[max(0, i-1):i+n]...) // its comma too
 	return i + n
 }
 
 // plainList is how long a list of one plain number or more is that b begins with, without its
-// bracket, -1 where it is none.
-func plainList(b []byte) (n int) {
+// bracket, and how many they are; n is -1 where it is none.
+func plainList(b []byte) (n int, items int32) {
 	for {
 		_, digits := plainNumber(b[n:])
 		n += digits
+		items++
 		switch {
 		case digits == 0 || n >= len(b):
-			return -1
+			return -1, 0
 		case b[n] == ']':
-			return n
+			return n, items
 		case b[n] != ',':
-			return -1
+			return -1, 0
 		}
 		n++
 	}
 }
-
-// plainItems is how many numbers are in such a list.
-func plainItems(list []byte) int32 { return 1 + int32(bytes.Count(list, []byte{','})) }
 
 // held is how many bytes it takes beyond those of an event.
 func (t *template) held() int { return cap(t.list) }
@@ -216,19 +239,34 @@ func newFast(d holeReader) Decoder { return &fast{holeReader: d} }
 // Remembered implements [Decoder].
 func (f *fast) Remembered() []byte { return f.event }
 
+// Ahead implements [Decoder].
+func (f *fast) Ahead(data []byte, d *Delta) int {
+	in, n := f.ahead(data, nil)
+	if n == 0 || len(in.text) == 0 {
+		return 0
+	}
+	f.take(in, d)
+	return n
+}
+
+// take adds what an event says that differs from others in its holes alone.
+func (f *fast) take(in filling, d *Delta) {
+	p := f.part
+	p.Bytes = int32(textLen(in.text))
+	if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
+		d.Text = appendUnquoted(d.Text, in.text)
+	}
+	if d.Spell {
+		d.Spelt = appendUnquoted(d.Spelt, in.text)
+	}
+	d.Parts = append(d.Parts, p)
+	d.Usage = in.usage
+}
+
 // Event implements [Decoder].
 func (f *fast) Event(name, data []byte, d *Delta) error {
 	if in, ok := f.matches(data, nil); ok && len(in.text) > 0 {
-		p := f.part
-		p.Bytes = int32(textLen(in.text))
-		if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
-			d.Text = appendUnquoted(d.Text, in.text)
-		}
-		if d.Spell {
-			d.Spelt = appendUnquoted(d.Spelt, in.text)
-		}
-		d.Parts = append(d.Parts, p)
-		d.Usage = in.usage
+		f.take(in, d)
 		return nil
 	}
 	err := f.holeReader.Event(name, data, d)

@@ -94,16 +94,26 @@ func (x *tritonDecoder) Unmarked() {}
 // Remembered implements [Decoder].
 func (x *tritonDecoder) Remembered() []byte { return x.template.event }
 
+// Ahead implements [Decoder].
+func (x *tritonDecoder) Ahead(data []byte, d *Delta) int {
+	in, n := x.ahead(data, x.known())
+	if n > 0 {
+		x.fill(in, d)
+	}
+	return n
+}
+
+// fill reads an event that is like others but for what is in its holes.
+func (x *tritonDecoder) fill(in filling, d *Delta) {
+	x.events++
+	x.compare(in.text)
+	x.take(x.news(in.text, in.known), in.text, true, d)
+}
+
 // Event implements [Decoder].
 func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
 	if in, ok := x.matches(data, x.known()); ok {
-		x.begin(nil)
-		x.events++
-		x.compare(in.text)
-		if !x.take(&x.reading, x.news(in.text, in.known), in.text, true, d) {
-			return errJSON
-		}
-		x.choose(d, 0, 0, 0)
+		x.fill(in, d)
 		return nil
 	}
 	if x.plain(name, data, d) {
@@ -147,7 +157,8 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 		x.compare(raw)
 		raw = x.news(raw, 0)
 	}
-	ok = ok && x.take(&x.reading, raw, all, stream, d)
-	x.choose(d, 0, 0, 0)
+	if ok {
+		x.take(raw, all, stream, d)
+	}
 	return x.end(ok, d)
 }

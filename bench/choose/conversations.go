@@ -170,7 +170,7 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	window := int64(seconds * 1e9)
-	v := &violations{claims: claims, over: make([]int, len(claims)), from: window / 3, most: 1.5 * rate * turns * seconds, stop: stop}
+	v := &violations{claims: claims, over: make([]int, len(claims)), from: window / 3, until: window/3 + window, most: 1.5 * rate * turns * seconds, stop: stop}
 	engine := d.Engine(ask.Seed)
 	engine.Brief()
 	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(src), Warmup: v.from, Window: window})
@@ -178,10 +178,11 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	return !v.violated(float64(v.due)), nil
 }
 
-// violations is a sink that counts the requests behind a warm-up that violate claims.
+// violations is a sink that counts the requests of a window that violate claims.
 type violations struct {
 	claims []slo.Claim
 	from   int64 // ns
+	until  int64 // ns: what would be asked later is not sent
 	due    int
 	over   []int
 	most   float64 // requests: where they violate a claim even among so many, there is no need to go on
@@ -193,7 +194,7 @@ func (*violations) Chunk(record.Chunk) {}
 
 // Done implements [record.Sink].
 func (v *violations) Done(r *record.Row) {
-	if r.Due < v.from {
+	if r.Due < v.from || r.Due >= v.until {
 		return
 	}
 	v.due++

@@ -1,9 +1,9 @@
 // Command twin measures the twin: how fast its engine and the virtual world
-// are, what the server on the wire adds to a bare loop of writes, how late it
+// are, alone and with 64 engines behind a router, what the server on the wire adds to a bare loop of writes, how late it
 // emits, what idle streams take of memory, and whether the two worlds say the
 // same of one schedule.
 //
-//	go run ./bench/twin [-only engine,virtual,wire,late,idle,worlds] [-rounds 3]
+//	go run ./bench/twin [-only engine,virtual,replicas,wire,late,idle,worlds] [-rounds 3]
 //
 // Each part has its reference in the same run, taken in turn with it, and a
 // core for each of two processes. Needs Linux, two cores, taskset, a C
@@ -34,7 +34,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	only := flag.String("only", "engine,virtual,wire,late,idle,worlds", "parts to measure")
+	only := flag.String("only", "engine,virtual,replicas,wire,late,idle,worlds", "parts to measure")
 	rounds := flag.Int("rounds", 3, "runs of each, in turn")
 	be := flag.String("be", "", "be one process of a part: engine, mock, bare or pacer")
 	var l load
@@ -66,7 +66,7 @@ func main() {
 	}
 	b := &bench{dir: dir, self: self, pitot: setup.Build(dir), rounds: *rounds}
 	parts := map[string]func(){
-		"engine": b.engine, "virtual": b.virtual, "wire": b.wire, "late": b.late, "idle": b.idle, "worlds": b.worlds,
+		"engine": b.engine, "virtual": b.virtual, "replicas": b.replicas, "wire": b.wire, "late": b.late, "idle": b.idle, "worlds": b.worlds,
 	}
 	for name := range strings.SplitSeq(*only, ",") {
 		part := parts[name]
@@ -80,6 +80,7 @@ func main() {
 type bench struct {
 	dir, self, pitot string
 	rounds           int
+	took             time.Duration // processor time of the last run
 }
 
 // tell is how a process of a part gives what it measured.
@@ -155,21 +156,40 @@ func (b *bench) virtual() {
 	var ratio []float64
 	for range b.rounds {
 		begin := time.Now()
-		p := b.run("sim:llama-3.1-8b@rtxpro6000", "--rate", "10", "--duration", "1h")
+		p := b.run("sim:llama-3.1-8b@rtxpro6000", "--rate", "10", "--duration", "1h").Points[0]
 		ratio = append(ratio, (p.Seconds.Warmup+p.Seconds.Window+p.Seconds.Drain)/time.Since(begin).Seconds())
 	}
 	m, span := median(ratio, "%.0f")
 	fmt.Printf("virtual: an hour at 10 requests/s passes %.0f times as fast as real time %s\n", m, span)
 }
 
-// run runs a measurement and gives its point.
-func (b *bench) run(args ...string) result.Point {
+// replicas measures the same of 64 engines, by the processor time of the whole process.
+func (b *bench) replicas() {
+	for _, router := range []string{"vllm", "round_robin", "power_of_two", "least_requests", "cache_aware"} {
+		var speed []float64
+		for range b.rounds {
+			r := b.runWith([]string{"GOMAXPROCS=1"}, "sim:llama-3.1-8b@64xh100?tensor_parallel_size=1&data_parallel_size=64&router="+router,
+				"--rate", "600", "--input", "256", "--output", "256", "--duration", "60s", "--seed", "1")
+			speed = append(speed, float64(r.Sent.Load.OutputTokens)/1e6/b.took.Seconds())
+		}
+		m, span := median(speed, "%.2f")
+		fmt.Printf("64 replicas, %s: a run of %.2f million tokens per second of one core %s\n", router, m, span)
+	}
+}
+
+// run runs a measurement and gives its result.
+func (b *bench) run(args ...string) result.Run { return b.runWith(nil, args...) }
+
+// runWith does so with variables in its environment besides.
+func (b *bench) runWith(environment []string, args ...string) result.Run {
 	out := filepath.Join(b.dir, "run")
 	os.RemoveAll(out)
 	cmd := exec.Command(b.pitot, append([]string{"run", "--quiet", "--out", out}, args...)...)
+	cmd.Env = append(os.Environ(), environment...)
 	if output, err := cmd.CombinedOutput(); err != nil { // not VALID: the figures show it
 		log.Printf("%s%v", output, err)
 	}
+	b.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	data, err := os.ReadFile(filepath.Join(out, rundir.Result))
 	if err != nil {
 		log.Fatal(err)
@@ -178,7 +198,7 @@ func (b *bench) run(args ...string) result.Point {
 	if err := json.Unmarshal(data, &r); err != nil {
 		log.Fatal(err)
 	}
-	return r.Points[0]
+	return r
 }
 
 // worlds runs one schedule on the wire and in virtual time. The two differ by
@@ -195,8 +215,8 @@ func (b *bench) worlds() {
 	flags := []string{"--rate", "40", "--input", "256", "--output", "64", "--duration", "30s", "--seed", "7"}
 	wire, virtual := make([]map[string]*result.Summary, b.rounds), make([]map[string]*result.Summary, b.rounds)
 	for i := range b.rounds {
-		wire[i] = metrics(b.run(append([]string{"mock:llama-3.1-8b@h100"}, flags...)...))
-		virtual[i] = metrics(b.run(append([]string{"sim:llama-3.1-8b@h100"}, flags...)...))
+		wire[i] = metrics(b.run(append([]string{"mock:llama-3.1-8b@h100"}, flags...)...).Points[0])
+		virtual[i] = metrics(b.run(append([]string{"sim:llama-3.1-8b@h100"}, flags...)...).Points[0])
 	}
 	fmt.Printf("%-8s %-8s", "worlds", "ms")
 	for _, n := range names {

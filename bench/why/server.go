@@ -130,7 +130,7 @@ func (a *around) Step(now int64) twin.Step {
 			a.out = append(a.out, e)
 		}
 	}
-	st.Out = a.out
+	st.Out, st.Next = a.out, min(st.Next, a.other)
 	return st
 }
 

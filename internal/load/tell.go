@@ -20,6 +20,7 @@ type telling struct {
 	steps []twin.StepInfo // that were planned and have not ended
 
 	running int
+	output  int64 // tokens of answers
 	count   map[telemetry.Signal]float64
 }
 
@@ -52,6 +53,7 @@ func (t *telling) snapshot(at int64) {
 		t.count[telemetry.StepTokens] += float64(s.Tokens)
 	}
 	t.steps = going
+	t.count[telemetry.OutputTokens] = float64(t.output)
 	values := map[telemetry.Signal]float64{telemetry.Running: float64(t.running)}
 	for _, signal := range counted[:] {
 		values[signal] = t.count[signal]
@@ -93,7 +95,7 @@ func (t *telling) emission(j *job, e *twin.Emission, first bool, at int64) {
 		t.count[telemetry.TTFTSum] += seconds(j.row.Sent, at)
 		t.count[telemetry.TTFTCount]++
 	}
-	t.count[telemetry.OutputTokens] += float64(e.Tokens)
+	t.output += int64(e.Tokens)
 	if e.Finish == "" {
 		return
 	}

@@ -327,10 +327,13 @@ func (v *Virtual) end(r *record.Row) {
 // Wait implements [World]: it lets the engine work until something ends or
 // the time has come.
 func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
+	quiet := int64(0) // nothing happens by itself before
 	for len(v.events) == 0 && ctx.Err() == nil {
 		step := v.step
 		if v.busy {
 			v.busy = false
+		} else if quiet > v.now {
+			step = twin.Step{End: quiet, Idle: true}
 		} else if step = v.cfg.Engine.Step(v.now); !step.Idle {
 			step.End = v.thaw(step.End)
 		}
@@ -348,6 +351,7 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 		if !step.Idle {
 			v.emit(step.Out)
 		}
+		quiet = step.Next
 	}
 	events := v.events
 	v.events = nil

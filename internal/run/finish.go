@@ -92,8 +92,9 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if o.end != nil {
 		run.Ended, run.Interrupted = o.end.Ended, o.end.Interrupted
 	}
-	frames := planOnce(completed(record.Frames(dir), o.missing(dir, store)))
-	measure.Settle(o.setups, frames)
+	missing := o.missing(dir, store)
+	measure.Settle(o.setups, completed(record.Rows(dir), missing))
+	frames := planOnce(completed(record.Frames(dir), missing))
 	folds := map[int32]*measure.Fold{}
 	for point, s := range o.setups {
 		folds[point] = measure.NewFoldIn(store, s)

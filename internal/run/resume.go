@@ -56,7 +56,7 @@ func (s *Session) recall() error {
 		o.setups[i] = setup
 		s.earlier = append(s.earlier, earlier{setup: setup})
 	}
-	measure.Settle(o.setups, record.Frames(p.Out))
+	measure.Settle(o.setups, record.Rows(p.Out))
 	for i := range s.earlier {
 		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
 	}

@@ -371,7 +371,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		return nil, &RecordsError{Err: err}
 	}
 	setups := map[int32]measure.Setup{index: *setup}
-	measure.Settle(setups, record.Since(s.Dir, offset))
+	measure.Settle(setups, record.RowsSince(s.Dir, offset))
 	fold := measure.NewFoldIn(s.memory(), setups[index])
 	for f, err := range record.Since(s.Dir, offset) {
 		if err != nil {

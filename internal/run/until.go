@@ -24,7 +24,8 @@ type looker struct {
 
 	// records are those of the point so far, as often as they are asked for.
 	records func() (iter.Seq2[record.Frame, error], error)
-	store   func() *spill.Store // for what may not fit into memory; nil gives none
+	rows    iter.Seq2[record.Frame, error] // the same without chunks, after records was called; nil: they cost nothing
+	store   func() *spill.Store            // for what may not fit into memory; nil gives none
 	index   int32
 	setup   measure.Setup
 	say     func(string)
@@ -58,6 +59,7 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 			err := s.journal.Flush()
 			return record.Since(s.Dir, offset), err
 		},
+		rows:  record.RowsSince(s.Dir, offset),
 		store: func() *spill.Store { return memory(s.Dir) },
 		index: index, setup: setup, say: s.runner.showLine,
 	}, err
@@ -100,7 +102,11 @@ func (l *looker) look(t1 int64) (seen glance) {
 	setup := l.setup
 	setup.T1 = t1
 	setups := map[int32]measure.Setup{l.index: setup}
-	measure.Settle(setups, frames)
+	rows := frames
+	if l.rows != nil {
+		rows = l.rows
+	}
+	measure.Settle(setups, rows)
 	set := setups[l.index].Settling
 	quiet := set == nil || set.Why == "" || l.unquiet == mostUnquiet
 	if quiet && l.want.None() {

@@ -88,6 +88,10 @@ type Step struct {
 	// at the next Add, whichever comes first. When it is false the step
 	// cannot be interrupted: jobs that are added meanwhile wait for its end.
 	Idle bool
+	// Next is, of an engine that is not idle and whose step has ended with this call, when
+	// something happens by itself after it: until then, or until a job is added or aborted,
+	// Step has nothing to give and need not be called. 0 is not known.
+	Next int64
 }
 
 // Engine is a serving engine in time steps. Times are nanoseconds on one

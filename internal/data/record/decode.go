@@ -10,13 +10,22 @@ import (
 // short strings it has seen: finish reasons, classes and metric names come
 // again in every frame.
 type decoder struct {
-	rest      []byte
-	bad       bool // something was missing or impossible; every later value is zero
-	newer     bool // a row has fields that are not known here
-	v1        bool // the payload is of that version
-	seen      map[string]string
-	marksOnly bool // leave the rest of a frame unread
+	rest  []byte
+	bad   bool // something was missing or impossible; every later value is zero
+	newer bool // a row has fields that are not known here
+	v1    bool // the payload is of that version
+	seen  map[string]string
+	part  reading
 }
+
+// reading is what of a frame is read; the rest is left unread.
+type reading uint8
+
+const (
+	everything reading = iota
+	allButChunks
+	marksAlone
+)
 
 // decode fills f, whose slices are used again, and reports whether the
 // payload was sound.
@@ -36,8 +45,13 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 		d.bad = true
 	}
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
-	if d.marksOnly && !d.v1 { // whose stamps nothing else tells
-		chunks, rows, samples = nil, nil, nil
+	if !d.v1 { // whose stamps nothing else tells
+		switch d.part {
+		case allButChunks:
+			chunks = nil
+		case marksAlone:
+			chunks, rows, samples = nil, nil, nil
+		}
 	}
 	d.chunks(chunks, f)
 	d.rows(rows, f)
@@ -60,12 +74,13 @@ func (d *decoder) chunks(section []byte, f *Frame) {
 		flags := d.byte()
 		request += d.varint()
 		t += d.varint()
-		c := Chunk{
+		f.Chunks = append(f.Chunks, Chunk{
 			Request: request, T: t, Earliest: t,
 			Bytes:  int32(d.uvarint()),
 			Tokens: int32(flags >> tokenShift & 3),
 			Kind:   Kind(flags >> kindShift & 3),
-		}
+		})
+		c := &f.Chunks[len(f.Chunks)-1]
 		if flags&chunkInterval != 0 {
 			c.Earliest = t - d.varint()
 		}
@@ -77,7 +92,6 @@ func (d *decoder) chunks(section []byte, f *Frame) {
 		} else if c.Tokens > tokenMany || flags&chunkUnknown != 0 {
 			d.bad = true
 		}
-		f.Chunks = append(f.Chunks, c)
 	}
 }
 
@@ -124,16 +138,24 @@ func (d *decoder) section(b []byte) {
 func (d *decoder) more() bool { return !d.bad && len(d.rest) > 0 }
 
 func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
+	u := d.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
 }
 
+// uvarint reads a number. Most are of one byte or two: these are read in place.
 func (d *decoder) uvarint() uint64 {
+	if b := d.rest; len(b) > 0 && b[0] < 0x80 {
+		d.rest = b[1:]
+		return uint64(b[0])
+	}
+	return d.longUvarint()
+}
+
+func (d *decoder) longUvarint() uint64 {
+	if b := d.rest; len(b) > 1 && b[1] < 0x80 {
+		d.rest = b[2:]
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7
+	}
 	v, n := binary.Uvarint(d.rest)
 	if n <= 0 {
 		d.fail()

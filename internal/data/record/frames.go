@@ -46,7 +46,22 @@ func Times(dir string) iter.Seq2[Frame, error] {
 // Since yields the frames that the journal of dir has behind an offset, see
 // [Journal.Offset].
 func Since(dir string, offset int64) iter.Seq2[Frame, error] {
-	return journalFrames(filepath.Join(dir, rundir.Journal), offset, false)
+	return journalFrames(filepath.Join(dir, rundir.Journal), offset, everything)
+}
+
+// Rows yields what [Frames] does without the chunks, which most of the time to read goes
+// into. Of a finished run it yields the rows alone, those of requests.parquet, also where
+// chunks.parquet is gone or damaged.
+func Rows(dir string) iter.Seq2[Frame, error] {
+	if hasJournal(dir) {
+		return RowsSince(dir, 0)
+	}
+	return parquetRows(dir)
+}
+
+// RowsSince yields what [Since] does without the chunks.
+func RowsSince(dir string, offset int64) iter.Seq2[Frame, error] {
+	return journalFrames(filepath.Join(dir, rundir.Journal), offset, allButChunks)
 }
 
 // Marks yields only the marks of what [Frames] does, without reading the
@@ -71,7 +86,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 			}
 			return
 		}
-		for f, err := range journalFrames(filepath.Join(dir, rundir.Journal), 0, true) {
+		for f, err := range journalFrames(filepath.Join(dir, rundir.Journal), 0, marksAlone) {
 			if err != nil {
 				yield(Mark{}, err)
 				return
@@ -90,8 +105,8 @@ func hasJournal(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// journalFrames yields the frames of a journal from an offset on, or their marks alone.
-func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error] {
+// journalFrames yields the frames of a journal from an offset on, or a part of each.
+func journalFrames(path string, offset int64, part reading) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		file, err := os.Open(path)
 		if err != nil {
@@ -108,7 +123,7 @@ func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error
 		if offset == 0 { // where a journal begins probes may stand
 			s.point = Probing
 		}
-		s.decoder.marksOnly = marks
+		s.decoder.part = part
 		for {
 			frame, err := s.next()
 			if err == io.EOF {

@@ -77,7 +77,7 @@ func (d *disk) read(t *testing.T) contents {
 	if err := os.WriteFile(path, d.data.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return collect(t, journalFrames(path, 0, false))
+	return collect(t, journalFrames(path, 0, everything))
 }
 
 func TestConcurrentWriters(t *testing.T) {

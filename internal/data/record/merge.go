@@ -34,9 +34,8 @@ func parquetFrames(dir string, chunk []field[chunkRow]) iter.Seq2[Frame, error] 
 	}
 }
 
-// Rows yields the rows of a finished run without their chunks, from requests.parquet
-// alone: what is left where chunks.parquet is gone or damaged.
-func Rows(dir string) iter.Seq2[Frame, error] {
+// parquetRows yields the rows of a finished run, from requests.parquet alone.
+func parquetRows(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		requests, err := openLines(dir, rundir.Requests, requestFields)
 		if err != nil {

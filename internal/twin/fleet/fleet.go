@@ -5,7 +5,6 @@
 package fleet
 
 import (
-	"container/heap"
 	"math"
 	"slices"
 
@@ -15,8 +14,8 @@ import (
 // Fleet is a [twin.Model] of several.
 type Fleet struct {
 	of     []member
-	open   []int // those that take new jobs, ascending
-	due    []int // all, as a heap by when each is to be stepped
+	open   []int  // those that take new jobs, ascending
+	due    []turn // of all, as a heap
 	router router
 	where  map[int64]int // which of them has a job
 	now    int64         // no engine was stepped later
@@ -49,7 +48,7 @@ func New(c Config, engines []twin.Model) *Fleet {
 	f := &Fleet{where: make(map[int64]int), coming: c.Changes, again: c.Again, steps: c.Steps}
 	for i, e := range engines {
 		f.of = append(f.of, member{Model: e, next: math.MaxInt64, place: i})
-		f.due = append(f.due, i)
+		f.due = append(f.due, turn{math.MaxInt64, i})
 		if there(c.Changes, i) {
 			f.open = append(f.open, i)
 		}
@@ -102,7 +101,7 @@ func (f *Fleet) wake(i int, at int64) {
 
 func (f *Fleet) wait(i int, until int64) {
 	f.of[i].next = until
-	heap.Fix((*order)(f), f.of[i].place)
+	f.put(turn{until, i})
 }
 
 // Step implements [twin.Engine]: it steps those that are due by now in the order of
@@ -110,15 +109,15 @@ func (f *Fleet) wait(i int, until int64) {
 func (f *Fleet) Step(now int64) twin.Step {
 	f.out = f.out[:0]
 	for {
-		f.change(min(f.of[f.due[0]].next, now))
+		f.change(min(f.due[0].at, now))
 		f.out = append(f.out, f.lost...)
 		f.lost = f.lost[:0]
-		i := f.due[0]
-		m := &f.of[i]
-		if m.next > now {
+		at, i := f.due[0].at, f.due[0].engine
+		if at > now {
 			break
 		}
-		f.now = max(f.now, m.next)
+		m := &f.of[i]
+		f.now = max(f.now, at)
 		f.router.passes(f.now)
 		if m.busy {
 			m.busy = false
@@ -131,15 +130,16 @@ func (f *Fleet) Step(now int64) twin.Step {
 		} else {
 			f.hand(i, s.Out)
 		}
-		f.wait(i, s.End)
+		f.wait(i, max(s.End, s.Next))
 		if f.steps != nil {
 			f.together()
 		}
 	}
+	next := min(f.due[0].at, f.changes())
 	if len(f.out) > 0 {
-		return twin.Step{End: now, Out: f.out}
+		return twin.Step{End: now, Out: f.out, Next: next}
 	}
-	return twin.Step{End: min(f.of[f.due[0]].next, f.changes()), Idle: true}
+	return twin.Step{End: next, Idle: true}
 }
 
 // together has all engines say when they are due, after a step of all has begun.
@@ -261,28 +261,37 @@ func (f *Fleet) Resume(j twin.Job) {
 	}
 }
 
-// order is the fleet as a heap of engines by when they are to be stepped, then by their
-// numbers.
-type order Fleet
+// turn is when an engine is to be stepped.
+type turn struct {
+	at     int64
+	engine int
+}
 
-func (o *order) Len() int { return len(o.due) }
+// before is the order of the heap: by times, then by the engines' numbers.
+func (t turn) before(u turn) bool { return t.at < u.at || t.at == u.at && t.engine < u.engine }
 
-func (o *order) Less(a, b int) bool {
-	i, j := o.due[a], o.due[b]
-	if s, t := o.of[i].next, o.of[j].next; s != t {
-		return s < t
+// put puts a turn where it belongs in the heap, in place of the one that its engine has there.
+func (f *Fleet) put(t turn) {
+	i := f.of[t.engine].place
+	for i > 0 && t.before(f.due[(i-1)/2]) {
+		f.place(i, f.due[(i-1)/2])
+		i = (i - 1) / 2
 	}
-	return i < j
+	for {
+		first := 2*i + 1
+		if first+1 < len(f.due) && f.due[first+1].before(f.due[first]) {
+			first++
+		}
+		if first >= len(f.due) || !f.due[first].before(t) {
+			break
+		}
+		f.place(i, f.due[first])
+		i = first
+	}
+	f.place(i, t)
 }
 
-func (o *order) Swap(a, b int) {
-	o.due[a], o.due[b] = o.due[b], o.due[a]
-	o.of[o.due[a]].place, o.of[o.due[b]].place = a, b
-}
-
-// Push and Pop implement [heap.Interface]; the engines of a heap stay the same.
-func (o *order) Push(any) {}
-func (o *order) Pop() any { return nil }
+func (f *Fleet) place(i int, t turn) { f.due[i], f.of[t.engine].place = t, i }
 
 // fewest is the first of the engines that take jobs, from a place on and around, with
 // the least of something.

@@ -116,6 +116,7 @@ func (s *scene) play(e twin.Engine) (out []twin.Emission) {
 			}
 		}
 	}
+	next := int64(0) // as the last step said; every other scene does not ask before
 	advance := func(to int64) {
 		for {
 			if busy >= 0 { // as the virtual world does
@@ -126,7 +127,13 @@ func (s *scene) play(e twin.Engine) (out []twin.Emission) {
 				take(held)
 				continue
 			}
-			step := e.Step(now)
+			step := twin.Step{End: next, Idle: true}
+			if next <= now || len(s.events)%2 == 0 {
+				if step = e.Step(now); next > now && (!step.Idle || step.End != next) {
+					panic(fmt.Sprintf("at %d the step before said that nothing happens until %d, and this one %+v", now, next, step))
+				}
+			}
+			next = step.Next
 			if !step.Idle && step.End > now {
 				busy, held = step.End, slices.Clone(step.Out)
 				continue
@@ -140,6 +147,7 @@ func (s *scene) play(e twin.Engine) (out []twin.Emission) {
 	}
 	for _, ev := range s.events {
 		advance(ev.at)
+		next = 0
 		if now = max(now, ev.at); ev.abort {
 			e.Abort(ev.job.ID)
 			gone[ev.job.ID] = true

@@ -102,7 +102,7 @@ func (p *Pools) Step(now int64) twin.Step {
 		at := min(through, p.first.next, p.then.next)
 		if at > now {
 			if len(p.out) > 0 {
-				return twin.Step{End: now, Out: p.out}
+				return twin.Step{End: now, Out: p.out, Next: at}
 			}
 			return twin.Step{End: at, Idle: true}
 		}
@@ -125,7 +125,7 @@ func (p *Pools) Step(now int64) twin.Step {
 // step steps a pool.
 func (s *stage) step(now int64) []twin.Emission {
 	r := s.Fleet.Step(now)
-	s.next = r.End
+	s.next = max(r.End, r.Next)
 	return r.Out
 }
 

@@ -223,7 +223,7 @@ func (e *Engine) Step(now int64) twin.Step {
 		at := min(in, out, end)
 		if at > now {
 			if len(e.out) > 0 {
-				return twin.Step{End: now, Out: e.out}
+				return twin.Step{End: now, Out: e.out, Next: at}
 			}
 			return twin.Step{End: at, Idle: true}
 		}

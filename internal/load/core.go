@@ -45,6 +45,10 @@ type Config struct {
 	Share    Share // what of it is carried out here; [Config.Divided] makes one part of a whole load
 	Timeout  int64 // how long a request is followed after it was eligible, and held after it was due; 0 for ever
 
+	// Burst is a span of the warm-up whose requests are all due at its end, as after a pause
+	// of the server; none where it is empty.
+	Burst [2]int64
+
 	// Extend is asked when all requests of the window have ended: for a later
 	// end of it, or for the same if it is long enough. While that is not known
 	// the load goes on. Nil for a window that stays as it is; none with Requests.
@@ -395,7 +399,7 @@ func (c *Core) id() int64 {
 // window ends after so many requests they count.
 func (c *Core) nextArrival() {
 	for {
-		c.nextDue = c.cfg.Arrivals.Next()
+		c.nextDue = c.together(c.cfg.Arrivals.Next())
 		if c.nextDue == Never || c.cfg.Share.Has(c.nextItem) || c.cfg.Total != 0 && c.number() >= c.cfg.Total {
 			return
 		}
@@ -404,6 +408,14 @@ func (c *Core) nextArrival() {
 			c.counts(max(c.nextDue, c.floor))
 		}
 	}
+}
+
+// together is when a request is due that would be at a time.
+func (c *Core) together(due int64) int64 {
+	if b := c.cfg.Burst; due >= b[0] && due < b[1] {
+		return b[1]
+	}
+	return due
 }
 
 // untie puts off a request that would end the window, being one more than it counts,
@@ -800,6 +812,7 @@ func (c *Core) follow(p pending, e Event) {
 			continue
 		}
 		s.left++
+		ask.Due = c.together(ask.Due)
 		c.schedule(ask)
 		c.out = append(c.out, Action{Kind: Prepare, ID: record.Unset, Item: ask.Item, Session: s.first, After: ask.after, Due: ask.Due})
 	}

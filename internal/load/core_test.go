@@ -323,3 +323,20 @@ func (w *slowWorld) Wait(ctx context.Context, until int64) []Event {
 	w.now = until
 	return nil
 }
+
+// What is due in the span of a burst is due at its end: arrivals, and what follows an answer.
+func TestBurst(t *testing.T) {
+	turn := func(item int64, e Event) []Ask {
+		if item >= 100 {
+			return nil
+		}
+		return []Ask{{Due: e.At + 10, Item: item + 100}}
+	}
+	s := script{t, NewCore(Config{Arrivals: dueAt(5, 19, 20, 29, 30, 41), Follow: turn, Burst: [2]int64{20, 30}, Warmup: 40, Window: 10})}
+	s.want(5, nil, "start 0")
+	s.want(12, ended(0, 11), "prepare -1 due 30") // it would be at 21
+	s.want(19, nil, "start 1")
+	s.wake(30)
+	s.want(30, nil, "start 2", "start 3", "start 4", "start 5")
+	s.wake(41)
+}

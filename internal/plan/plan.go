@@ -106,8 +106,11 @@ type Load struct {
 	Requests int64         // of the window, 0: it lasts Duration
 	Exactly  bool          // send the requests that are counted and no more
 	Warmup   time.Duration // AutoWarmup for auto
-	Repeat   int
-	Until    slo.Precision // the window is doubled until a value is known so well
+	// Burst is a span of the warm-up, from its begin, whose requests come all at once at its
+	// end; none where it is empty.
+	Burst  [2]time.Duration
+	Repeat int
+	Until  slo.Precision // the window is doubled until a value is known so well
 }
 
 // Search is which loads are measured.

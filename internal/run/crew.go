@@ -55,13 +55,14 @@ type Task struct {
 	Seed   uint64    `json:"seed"`
 	Point  int32     `json:"point"`
 
-	Rate        float64       `json:"rate"`
-	Concurrency int           `json:"concurrency"`
-	Requests    int64         `json:"requests"`
-	Duration    time.Duration `json:"duration_ns"`
-	Warmup      time.Duration `json:"warmup_ns"`
-	Stage       string        `json:"stage"`
-	GiveUp      bool          `json:"give_up"`
+	Rate        float64          `json:"rate"`
+	Concurrency int              `json:"concurrency"`
+	Requests    int64            `json:"requests"`
+	Duration    time.Duration    `json:"duration_ns"`
+	Warmup      time.Duration    `json:"warmup_ns"`
+	Burst       [2]time.Duration `json:"burst_ns"`
+	Stage       string           `json:"stage"`
+	GiveUp      bool             `json:"give_up"`
 
 	Found   target.Found `json:"target"`
 	Workers int          `json:"workers"` // that share it: those of lower rank
@@ -173,7 +174,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	}
 	task := &Task{
 		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
-		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup,
+		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup, Burst: l.Burst,
 		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
 	}
 	if n := s.crew.Size(); task.Workers < n {
@@ -389,8 +390,8 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.found = found
 	}
 	s.plan, h.point = &p, t.Point
-	h.l = p.Load
-	h.l.Rate, h.l.Concurrency, h.l.Requests, h.l.Duration, h.l.Warmup = t.Rate, t.Concurrency, t.Requests, t.Duration, t.Warmup
+	asked := Load{Rate: t.Rate, Concurrency: t.Concurrency, Requests: t.Requests, Duration: t.Duration, Warmup: t.Warmup, Burst: t.Burst}
+	h.l = asked.of(p.Load)
 	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {
 		return err
 	}

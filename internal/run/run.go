@@ -747,7 +747,7 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 		if err != nil {
 			return cfg, say.Errorf("%v", err).WithHint(say.Hint(err))
 		}
-		cfg.Arrivals = a
+		cfg.Arrivals, cfg.Burst = a, [2]int64{int64(l.Burst[0]), int64(l.Burst[1])}
 	}
 	if !p.Think.None() && l.Rate == 0 {
 		of := seed.At(seed.Point(p.Seed, point), seed.Workload, 0)

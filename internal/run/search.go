@@ -112,6 +112,7 @@ func (s *Searcher) Along(ctx context.Context, probes []search.Probe) ([]search.S
 func (s *Searcher) asked(p search.Probe) Load {
 	warmup := max(seconds(p.Residences*p.Residence), leastWarmup)
 	l := s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage)
+	l.Burst = [2]time.Duration{seconds(p.Burst[0]), seconds(p.Burst[1])}
 	if p.Decided != nil && s.alone() {
 		l.Claims, l.Decided = s.claims, p.Decided
 	}
@@ -469,7 +470,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
-		if s.session.plan.Mix == nil {
+		if s.session.plan.Mix == nil && cfg.Sessions.Turns == 0 {
 			cfg.Along = s.Along
 		}
 	}

@@ -30,18 +30,25 @@ import (
 
 // Load is what one point of a session has of its own; all else is the plan's.
 type Load struct {
-	Rate        float64       // requests per second, open loop
-	Concurrency int           // or users, closed loop
-	Requests    int64         // of the window; 0: it lasts Duration
-	Duration    time.Duration // of the window
-	Warmup      time.Duration // before it; plan.AutoWarmup for auto
-	Stage       string        // what the point is for, "" for nothing special
-	GiveUp      bool          // an open loop that is hopeless may end early
+	Rate        float64          // requests per second, open loop
+	Concurrency int              // or users, closed loop
+	Requests    int64            // of the window; 0: it lasts Duration
+	Duration    time.Duration    // of the window
+	Warmup      time.Duration    // before it; plan.AutoWarmup for auto
+	Burst       [2]time.Duration // of the warm-up, see [plan.Load]
+	Stage       string           // what the point is for, "" for nothing special
+	GiveUp      bool             // an open loop that is hopeless may end early
 
 	// Decided ends a load that is counted, see [search.Probe]; Claims are those whose
 	// violations it is told.
 	Claims  []slo.Claim
 	Decided func(violations []int, left int) bool
+}
+
+// of is that load, planned as another is but for what it says itself.
+func (l *Load) of(p plan.Load) plan.Load {
+	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup, p.Burst = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup, l.Burst
+	return p
 }
 
 // Session is a run directory to which points are added one after the other,
@@ -344,8 +351,7 @@ const unknownResidence = time.Second
 func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	index := s.next
 	s.next++
-	hard := s.plan.Load
-	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	hard := l.of(s.plan.Load)
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
 		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
@@ -395,8 +401,7 @@ const firstCounted = 1 << 24
 func (s *Session) Count(ctx context.Context, l Load) (*Measured, error) {
 	index := firstCounted + s.counted
 	s.counted++
-	hard := s.plan.Load
-	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	hard := l.of(s.plan.Load)
 	kept := &keptRecords{point: index, rows: true}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()

@@ -19,9 +19,11 @@ const (
 	// quadrupled and not doubled: a bound above is an answer, and there is time for no other.
 	hasty, strides = 100, 4
 	hastyWarmup    = 3 // of a budget of time, most of which would go into warm-ups else
-	bisections     = 3 // that narrow the bracket from a factor of 2 to 9 %
-	maxDoublings   = 30
-	maxHalvings    = 4
+	// With so many times what a session lasts a budget of time pays whole warm-ups of the bracket.
+	leisurely    = 100
+	bisections   = 3 // that narrow the bracket from a factor of 2 to 9 %
+	maxDoublings = 30
+	maxHalvings  = 4
 	// saturated is how many times as long as a request alone requests may
 	// take, without violating a limit, before the load counts as too high.
 	saturated = 20
@@ -130,6 +132,8 @@ func (f *search) roughWarmup(stage string) float64 {
 		return bracketWarmup
 	case stage == Light:
 		return lightWarmup
+	case f.cfg.Sessions.Turns > 0 && f.cfg.Budget.Seconds > leisurely*f.cfg.lasts(f.residence):
+		return bracketWarmup // in which there is a burst
 	}
 	return hastyWarmup
 }

@@ -36,12 +36,13 @@ const (
 // Probe asks for a load to be measured. Every probe draws new arrivals and new
 // prompts.
 type Probe struct {
-	Load       float64 // requests that come by themselves a second; in a closed loop, users
-	Requests   int     // of the window
-	Residences float64 // of the warm-up, in mean residence times
-	Residence  float64 // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
-	Takes      float64 // seconds, what a request is expected to take
-	Blocks     int     // into how many blocks Seen.Blocks divides the window
+	Load       float64    // requests that come by themselves a second; in a closed loop, users
+	Requests   int        // of the window
+	Residences float64    // of the warm-up, in mean residence times
+	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
+	Takes      float64    // seconds, what a request is expected to take
+	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burst]
+	Blocks     int        // into how many blocks Seen.Blocks divides the window
 	Stage      string
 	Leg        int  // launches, where they can be had, change with it
 	Counted    bool // its violations are counted, and nothing of it is recorded
@@ -170,7 +171,9 @@ type FindConfig struct {
 }
 
 // along says that loads may be counted one after the other.
-func (c *FindConfig) along() bool { return c.Count && c.Along != nil && !c.Closed }
+func (c *FindConfig) along() bool {
+	return c.Count && c.Along != nil && !c.Closed && c.Sessions.Turns == 0 // else each begins with a burst
+}
 
 // claims are the indices of what is claimed.
 func (c *FindConfig) claims() (list []int) {
@@ -380,6 +383,9 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 		p.Residences = Warmup
 	}
 	p.Blocks, p.Residence, p.Takes = Blocks, f.memoryAt(p.Load), f.residenceAt(p.Load)
+	if p.Residences >= bracketWarmup && p.Stage != Shown && p.Stage != Beyond {
+		p.Burst = f.cfg.burst(p.Takes)
+	}
 	if p.Stage == Main || p.Stage == Verifying {
 		if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
 			p.Estimate, p.Interval = v.Load, v.Interval

@@ -47,6 +47,20 @@ func (c *FindConfig) lasts(residence float64) float64 {
 	return c.turns()*residence + c.Sessions.Pause
 }
 
+// burst is the part of a whole warm-up, in seconds, whose requests come all at once at its
+// end, where requests take so long: as many as are under way by then, all of which ask as after
+// a pause of the server. A load that is carried gets over that before its window begins. Where
+// pauses between turns are alike one that is not goes on in waves, each the echo of the one
+// before it; by itself it would come to that too, but only when by chance enough ask at a time,
+// which may take longer than a window lasts. Users of a closed loop begin one after the other.
+func (c *FindConfig) burst(residence float64) [2]float64 {
+	if c.Closed || c.Sessions.Turns == 0 {
+		return [2]float64{}
+	}
+	lasts := c.lasts(residence)
+	return [2]float64{lasts * (1 - 1/c.turns()), lasts}
+}
+
 // Rate is the requests a second of a load whose requests take so long.
 func (c *FindConfig) Rate(load, residence float64) float64 {
 	if c.Closed {

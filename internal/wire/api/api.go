@@ -111,8 +111,8 @@ type Decoder interface {
 	// cleared. An error means that the event could not be understood.
 	Event(name, data []byte, d *Delta) error
 	// Ahead reads the event that data begins with where an empty line is behind it and it is like
-	// those before it, so that it need not be cut out first. It gives the event's length, 0 where
-	// [Decoder.Event] has to see it.
+	// those before it, so that it need not be cut out first. It gives how many bytes
+	// both are, 0 where [Decoder.Event] has to see the event.
 	Ahead(data []byte, d *Delta) int
 	// Whole reads an answer that was not streamed.
 	Whole(body []byte, d *Delta) error

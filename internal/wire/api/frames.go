@@ -38,9 +38,9 @@ func (p *Frames) Reset(f Framing) {
 // Feed hands each complete event to event. The slices are valid during the
 // call only.
 //
-// Where an event may begin like the last one, ahead is asked first, unless it is nil: it says how
-// many bytes of data an event has that it knows, line end excluded, and has read it where an empty
-// line follows; else 0. No line has to be looked for then.
+// Where an event may begin like the last one, ahead is asked first, unless it is nil: where data
+// begins with an event that it knows, and an empty line is behind it, it has read it and gives the
+// bytes of both; else 0. No line has to be looked for then.
 func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), event func(name, data []byte) error) error {
 	returns, looked := false, false // few servers write any CR
 	for len(b) > 0 {
@@ -57,7 +57,7 @@ func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), even
 				return err
 			}
 			if n > 0 {
-				b = b[k+n+len(blankLine):]
+				b = b[k+n:]
 				p.after = false
 				continue
 			}
@@ -84,9 +84,9 @@ func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), even
 				i = j
 			}
 		}
-		line := b[:i]
-		p.cr = b[i] == '\r'
-		b = b[i+1:]
+		line, end := b[:i], i+lineEnd(b[i:])
+		p.cr = b[end-1] == '\r'
+		b = b[end:]
 		carried := len(p.line) > 0
 		if !carried && p.begun && p.framing == EventStream && bytes.HasPrefix(line, eventField) {
 			p.after = true
@@ -99,11 +99,11 @@ func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), even
 		}
 		// The usual case by far: one data line with an empty line behind it,
 		// both in this read. It is handed on in place.
-		if !carried && !p.has && p.framing == EventStream && len(b) > 0 && b[0] == '\n' && !p.cr {
+		if blank := lineEnd(b); blank > 0 && b[blank-1] == '\n' && !p.cr && !carried && !p.has && p.framing == EventStream {
 			if data, ok := dataField(line); ok {
-				b = b[1:]
+				b = b[blank:]
 				p.begun, p.after = true, false
-				p.rememberHead(line[:len(line)-len(data)])
+				p.rememberHead(line[:len(line)-len(data)], blank > 1)
 				err := event(p.name, data)
 				p.name = p.name[:0]
 				if err != nil {
@@ -121,14 +121,37 @@ func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), even
 	return nil
 }
 
-// blankLine is what stands behind the data of an event.
-var blankLine = []byte("\n\n")
+// lineEnd is how long an end of a line is that b begins with, 0 where it begins with none.
+func lineEnd(b []byte) int {
+	switch {
+	case len(b) == 0 || b[0] != '\n' && b[0] != '\r':
+		return 0
+	case b[0] == '\r' && len(b) > 1 && b[1] == '\n':
+		return 2
+	}
+	return 1
+}
 
-// rememberHead keeps what stands before an event's data; field is that of its line.
-func (p *Frames) rememberHead(field []byte) {
+// blankLine is how long the end of a line of data and an empty line behind it are that b begins
+// with, in LF or in CRLF; 0 where they are not there.
+func blankLine(b []byte) int {
+	for _, ends := range [2]string{"\n\n", "\r\n\r\n"} {
+		if len(b) >= len(ends) && string(b[:len(ends)]) == ends {
+			return len(ends)
+		}
+	}
+	return 0
+}
+
+// rememberHead keeps what stands before an event's data, of which field is on its line; crlf says
+// how lines end.
+func (p *Frames) rememberHead(field []byte, crlf bool) {
 	p.head = p.head[:0]
 	if len(p.name) > 0 {
 		p.head = append(append(append(p.head, eventField...), ' '), p.name...)
+		if crlf {
+			p.head = append(p.head, '\r')
+		}
 		p.head = append(p.head, '\n')
 	}
 	p.head = append(p.head, field...)

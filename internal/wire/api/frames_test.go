@@ -143,38 +143,39 @@ func TestSSEBoundsEvents(t *testing.T) {
 // stood before its data counts as the same only where nothing stands before that.
 func TestSSEAhead(t *testing.T) {
 	const stream = "event: x\ndata: ab\n\nevent: x\ndata: ab\n\nevent: x\ndata: cd\n\nevent: x\ndata: ab\ndata: e\n\ndata: ab\n\nevent: y\nevent: x\ndata: ab\n\ndata: ab\n: c\n\nevent: x\ndata: ab\n\n"
-	for cut := range len(stream) + 1 {
-		var p Frames
-		var got []ev
-		known := 0
-		ahead := func(data []byte) (int, error) {
-			if !strings.HasPrefix(string(data), "ab\n\n") {
-				return 0, nil
+	for _, end := range []string{"\n", "\r\n"} {
+		stream := strings.ReplaceAll(stream, "\n", end)
+		for cut := range len(stream) + 1 {
+			var p Frames
+			var got []ev
+			known := 0
+			ahead := func(data []byte) (int, error) {
+				if !strings.HasPrefix(string(data), "ab"+end+end) {
+					return 0, nil
+				}
+				known++
+				name, _ := strings.CutSuffix(string(p.head), "data: ")
+				got = append(got, ev{strings.TrimPrefix(strings.TrimSpace(name), "event: "), "ab"})
+				return len("ab" + end + end), nil
 			}
-			known++
-			got = append(got, ev{strings.TrimSuffix(strings.TrimPrefix(string(p.head), "event: "), "\ndata: "), "ab"})
-			return 2, nil
-		}
-		take := func(name, data []byte) error {
-			got = append(got, ev{string(name), string(data)})
-			return nil
-		}
-		for _, read := range []string{stream[:cut], stream[cut:]} {
-			if err := p.Feed([]byte(read), ahead, take); err != nil {
-				t.Fatal(err)
+			take := func(name, data []byte) error {
+				got = append(got, ev{string(name), string(data)})
+				return nil
 			}
-		}
-		for i := range got {
-			got[i].Name = strings.TrimPrefix(got[i].Name, "data: ")
-		}
-		if want := plainEvents(stream); !slices.Equal(got, want) {
-			t.Errorf("cut at %d: %q, want %q", cut, got, want)
-		}
-		if cut == len(stream) && known != 2 {
-			t.Errorf("%d events were known", known)
-		}
-		if p.Pending() {
-			t.Errorf("cut at %d: something is pending", cut)
+			for _, read := range []string{stream[:cut], stream[cut:]} {
+				if err := p.Feed([]byte(read), ahead, take); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := plainEvents(stream); !slices.Equal(got, want) {
+				t.Errorf("cut at %d: %q, want %q", cut, got, want)
+			}
+			if cut == len(stream) && known != 2 {
+				t.Errorf("%d events were known", known)
+			}
+			if p.Pending() {
+				t.Errorf("cut at %d: something is pending", cut)
+			}
 		}
 	}
 }

@@ -95,11 +95,13 @@ func (t *template) matches(data, known []byte) (in filling, ok bool) {
 	return in, n > 0 && n == len(data)
 }
 
-// ahead is [template.matches] of an event that data begins with, an empty line behind it; n is its
-// length, 0 where there is none.
+// ahead is [template.matches] of an event that data begins with; n is its length with that of the
+// empty line behind it, 0 where both are not there.
 func (t *template) ahead(data, known []byte) (in filling, n int) {
-	if in, n = t.begins(data, known); n > 0 && bytes.HasPrefix(data[n:], blankLine) {
-		return in, n
+	if in, n = t.begins(data, known); n > 0 {
+		if blank := blankLine(data[n:]); blank > 0 {
+			return in, n + blank
+		}
 	}
 	return in, 0
 }

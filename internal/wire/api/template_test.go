@@ -82,7 +82,11 @@ func framed(p *Frames, from Decoder, data []byte, d *Delta) error {
 	}
 	event := func(name, data []byte) error { return from.Event(name, data, d) }
 	ahead := func(data []byte) (int, error) { return from.Ahead(data, d), nil }
-	stream := append(append([]byte("data: "), data...), "\n\n"...)
+	end := "\n\n"
+	if len(data)%2 == 0 {
+		end = "\r\n\r\n"
+	}
+	stream := append(append([]byte("data: "), data...), end...)
 	err := p.Feed(stream, ahead, event)
 	if p.Pending() { // of another event
 		return errors.Join(err, errJSON)

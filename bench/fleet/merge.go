@@ -63,12 +63,8 @@ func mergeJournals(dir string, workers int, chunks int64) {
 			}
 			left++
 			at[i], bytes = at[i]+int64(len(frames)), bytes+int64(len(frames))
-			for frame, err := range record.Carried(frames) {
-				if err != nil {
-					log.Fatal(err)
-				}
-				merged += int64(len(frame.Chunks))
-				j.Take(&frame)
+			if err := j.TakeCarried(frames, 0, func(_ []record.Row, chunks int64) { merged += chunks }); err != nil {
+				log.Fatal(err)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ type Sums struct {
 	// Begun is called when the load begins, with the reading of this process's clock that
 	// is time 0.
 	Begun func(origin int64)
-	// Home takes the records of a worker, whole frames of its journal in order.
+	// Home takes the records of a worker, whole frames of its journal in order, and keeps them.
 	Home func(frames []byte) error
 	// Extend is [load.Config]'s, asked when all workers' requests of the window have ended
 	// and their records are home. Nil for a window that stays as it is.
@@ -200,21 +200,14 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 			told.Start(ctx, origin)
 		},
 		Home: func(frames []byte) error {
-			for f, err := range record.Carried(frames) {
-				if err != nil {
-					return err
-				}
-				if f.Point != index {
-					continue
-				}
-				if tap.took(&f); counts {
-					for i := range f.Rows {
-						dues = append(dues, f.Rows[i].Due)
+			return j.TakeCarried(frames, index, func(rows []record.Row, chunks int64) {
+				tap.took(rows, chunks)
+				for i := range rows {
+					if counts {
+						dues = append(dues, rows[i].Due)
 					}
 				}
-				j.Take(&f)
-			}
-			return j.Err()
+			})
 		},
 		Extend: cfg.Extend, GiveUp: cfg.GiveUp,
 		Enough: func(t0, t1 int64) bool { return 2*(t1-t0) >= plannedWindow(setup) },
@@ -313,10 +306,10 @@ func endOf(dues []int64, t0, t1, requests int64) int64 {
 }
 
 // took keeps of a worker's records what is kept of this process's own.
-func (t *tap) took(f *record.Frame) {
-	t.chunks.Add(int64(len(f.Chunks)))
-	for i := range f.Rows {
-		t.note(&f.Rows[i])
+func (t *tap) took(rows []record.Row, chunks int64) {
+	t.chunks.Add(chunks)
+	for i := range rows {
+		t.note(&rows[i])
 	}
 }
 

@@ -24,6 +24,8 @@ type batch struct {
 	holds tally // how many of each
 	span  span  // when they were taken
 
+	whole []byte // the payload, of a frame that was taken as it is: the sections have nothing then
+
 	request, t int64 // of the last chunk: what the next one's deltas start from
 	scratch    Row
 }
@@ -120,6 +122,9 @@ func (b *batch) mark(m Mark) {
 
 // appendPayload appends the payload of the frame to dst.
 func (b *batch) appendPayload(dst []byte) []byte {
+	if b.whole != nil {
+		return append(dst, b.whole...)
+	}
 	dst = binary.AppendVarint(dst, int64(b.point))
 	for _, section := range [...][]byte{b.chunks, b.rows, b.samples, b.marks} {
 		dst = appendString(dst, section)

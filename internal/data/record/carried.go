@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 )
@@ -66,5 +67,58 @@ func Carried(frames []byte) iter.Seq2[Frame, error] {
 				return
 			}
 		}
+	}
+}
+
+// TakeCarried takes the records of a point from frames of another journal, as [Sealed] gave
+// them, and keeps these bytes: what has no marks stands here as it does there. Of marks it takes
+// what [Journal.Take] does. took is called with what a frame of the point holds. Bytes that are no
+// whole frames are an error.
+func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, chunks int64)) error {
+	var d decoder
+	var f Frame
+	for at := int64(0); at < int64(len(frames)); {
+		h, short := parseHeader(frames[at:])
+		from := at + h.size()
+		to := from + h.length
+		if short || !h.sound || h.v1 || to > int64(len(frames)) {
+			return fmt.Errorf("read frames: no whole frame at byte %d of %d", at, len(frames))
+		}
+		payload := frames[from:to:to]
+		d.part = allButChunks
+		if h.sum != crc32.Checksum(payload, castagnoli) || !d.decode(payload, &f) {
+			return fmt.Errorf("read frames: damaged at byte %d of %d", at, len(frames))
+		}
+		if at = to; h.point != point {
+			continue
+		}
+		if len(f.Marks) == 0 {
+			j.takeWhole(&h, f.Worker, payload)
+		} else {
+			d.part = everything
+			if !d.decode(payload, &f) {
+				return fmt.Errorf("read frames: damaged before byte %d of %d", to, len(frames))
+			}
+			j.Take(&f)
+		}
+		took(f.Rows, h.holds.chunks)
+	}
+	return j.Err()
+}
+
+// takeWhole takes a frame as it is.
+func (j *Journal) takeWhole(h *header, worker int32, payload []byte) {
+	j.mu.Lock()
+	if j.takes() {
+		if j.open.size() > 0 {
+			j.seal()
+		}
+		j.queue = append(j.queue, &batch{point: h.point, worker: worker, holds: h.holds, span: h.span, whole: payload})
+		j.wakeFlusher()
+	}
+	many := len(j.queue) >= queueLimit/4
+	j.mu.Unlock()
+	if many { // small frames of many workers come faster than a flusher gets to run
+		_ = j.Flush() // whose error the journal tells
 	}
 }

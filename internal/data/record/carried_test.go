@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,20 +60,37 @@ func TestCarried(t *testing.T) {
 				break
 			}
 			at, pieces = at+int64(len(piece)), append(pieces, piece...)
+			var held Frame // by what [Carried] yields
 			for f, err := range Carried(piece) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sum.Take(&f)
+				held.Chunks, held.Rows = append(held.Chunks, f.Chunks...), append(held.Rows, f.Rows...)
+			}
+			var rows []Row
+			chunks := int64(0)
+			if err := sum.TakeCarried(piece, 1, func(r []Row, n int64) { rows, chunks = append(rows, r...), chunks+n }); err != nil {
+				t.Fatal(err)
+			}
+			if chunks != int64(len(held.Chunks)) || !cmp.Equal(rows, held.Rows) {
+				t.Errorf("%d chunks and %d rows are told of, %d and %d are there", chunks, len(rows), len(held.Chunks), len(held.Rows))
+			}
+			if err := sum.TakeCarried(piece, 2, func([]Row, int64) { t.Error("records of another point") }); err != nil {
+				t.Fatal(err)
 			}
 			for _, bad := range [][]byte{piece[:len(piece)-1], piece[1:], flipped(piece, len(piece)/2)} {
 				var last error
 				for _, err := range Carried(bad) {
 					last = err
 				}
-				if last == nil {
-					t.Errorf("a damaged piece of %d bytes passes", len(bad))
+				none, err := Create(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
 				}
+				if err := none.TakeCarried(bad, 1, func([]Row, int64) {}); last == nil || err == nil {
+					t.Errorf("a damaged piece of %d bytes passes: %v, %v", len(bad), last, err)
+				}
+				_ = none.Close()
 			}
 		}
 		if err := sum.Close(); err != nil {
@@ -88,6 +106,53 @@ func TestCarried(t *testing.T) {
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Many small frames at once, more than may wait for the disk, are all taken; what marks the
+// worker's journal has for itself stays there, and that records are missing is told.
+func TestCarriedAtOnce(t *testing.T) {
+	from, into := t.TempDir(), t.TempDir()
+	j, err := Create(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.SetWorker(2)
+	const n = 2*queueLimit + 3
+	for i := range int64(n) {
+		j.Chunk(Chunk{Request: i, T: i, Earliest: i, Tokens: 1})
+		switch i {
+		case 7:
+			j.Mark(Mark{Name: "point", Data: []byte("{}")})
+		case 9:
+			j.Mark(Mark{Name: LostMark})
+		}
+		if err := j.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frames, err := os.ReadFile(filepath.Join(from, rundir.Journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := Create(into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sum.TakeCarried(frames, 0, func([]Row, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sum.Close(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, f := range framesOf(t, into) {
+		for _, m := range f.Marks {
+			told = append(told, m.Name)
+		}
+	}
+	if got := records(t, into); len(got.Chunks) != n || got.Worker != 2 || !slices.Equal(told, []string{LostMark}) {
+		t.Errorf("%d chunks of worker %d, marks %v", len(got.Chunks), got.Worker, told)
 	}
 }
 

@@ -41,6 +41,7 @@ type Journal struct {
 	plan   []Mark        // repeated now and then
 	since  time.Time     // when it was written first
 	pause  time.Duration // until it is written again
+	age    *time.Timer   // of the open batch, since its first record
 
 	interference *InterferenceError // something else deleted or shortened the file
 
@@ -206,6 +207,8 @@ func newJournal(f file, dir string) *Journal {
 		grown:   make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 	}
+	j.age = time.AfterFunc(frameAge, j.wakeFlusher)
+	j.age.Stop()
 	j.ended.Go(j.flusher)
 	j.ended.Go(j.syncer)
 	return j
@@ -328,19 +331,25 @@ func (j *Journal) writePlan() {
 // own is what records of this process are of. The caller holds j.mu.
 func (j *Journal) own(point int32) part { return part{point, j.worker} }
 
+// takes says that records are taken. The caller holds j.mu.
+func (j *Journal) takes() bool {
+	switch {
+	case j.err != nil:
+	case j.closed:
+		j.err = fmt.Errorf("write journal: %w", fs.ErrClosed)
+	case len(j.queue) >= queueLimit:
+		j.err = errors.New("write journal: the disk does not keep up")
+		j.fail()
+	default:
+		return true
+	}
+	return false
+}
+
 // batch gives the open batch for a record of a point and a worker, nil if records are no
 // longer taken. The caller holds j.mu.
 func (j *Journal) batch(of part) *batch {
-	if j.err != nil {
-		return nil
-	}
-	if j.closed {
-		j.err = fmt.Errorf("write journal: %w", fs.ErrClosed)
-		return nil
-	}
-	if len(j.queue) >= queueLimit {
-		j.err = errors.New("write journal: the disk does not keep up")
-		j.fail()
+	if !j.takes() {
 		return nil
 	}
 	if j.open.point != of.point || j.open.worker != of.worker {
@@ -348,6 +357,9 @@ func (j *Journal) batch(of part) *batch {
 			j.seal()
 		}
 		j.open.point, j.open.worker = of.point, of.worker
+	}
+	if j.open.size() == 0 {
+		j.age.Reset(frameAge)
 	}
 	return j.open
 }
@@ -374,20 +386,24 @@ func (j *Journal) seal() {
 		j.open = newBatch()
 	}
 	j.open.reset(of)
+	j.age.Stop()
+	j.wakeFlusher()
+}
+
+// wakeFlusher has what there is written.
+func (j *Journal) wakeFlusher() {
 	select {
 	case j.wake <- struct{}{}:
-	default: // the flusher has been woken already
+	default: // it has been woken already
 	}
 }
 
+// flusher writes what there is when it is woken: where nothing is recorded nothing wakes.
 func (j *Journal) flusher() {
-	tick := time.NewTicker(frameAge)
-	defer tick.Stop()
 	for {
 		select {
 		case <-j.stop:
 			return
-		case <-tick.C:
 		case <-j.wake:
 		}
 		j.Flush()
@@ -402,18 +418,19 @@ const syncAge = 250 * time.Millisecond
 // goroutine of its own: where a disk takes long only it waits, while records go on
 // being taken, and written as far as the system lets them.
 func (j *Journal) syncer() {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+	var last time.Time // when it did
 	for {
 		select {
 		case <-j.stop:
 			return
-		case <-pause.C:
-		}
-		select {
-		case <-j.stop:
-			return
 		case <-j.written:
+		}
+		if wait := syncAge - time.Since(last); wait > 0 {
+			select {
+			case <-j.stop:
+				return
+			case <-time.After(wait):
+			}
 		}
 		j.mu.Lock()
 		file := j.file
@@ -426,7 +443,7 @@ func (j *Journal) syncer() {
 			}
 			j.mu.Unlock()
 		}
-		pause.Reset(syncAge)
+		last = time.Now()
 	}
 }
 
@@ -474,7 +491,11 @@ func (j *Journal) Flush() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	const keep = 4
-	j.free = append(j.free, queue[:min(len(queue), max(0, keep-len(j.free)))]...)
+	for _, b := range queue {
+		if len(j.free) < keep && b.whole == nil {
+			j.free = append(j.free, b)
+		}
+	}
 	return j.problem()
 }
 

@@ -29,8 +29,9 @@ import (
 )
 
 const (
-	// reportEvery is how often a worker tells how its load goes on.
-	reportEvery = 500 * time.Millisecond
+	// reportEvery is how often a worker tells how its load goes on, and sends what it recorded:
+	// each wakes processes, whose processor the load may need.
+	reportEvery = time.Second
 	// leaseTime is how long a worker goes on that does not hear of the coordinator.
 	leaseTime = 10 * time.Second
 	// tellTime is how long a worker waits for the answer to a report.
@@ -38,7 +39,7 @@ const (
 	// lostAfter is when the coordinator takes a worker for lost that it does not hear of:
 	// later than that one stops by itself, so that none sends any more. It may have had the
 	// answer to its last report late, and looks at its lease between two others.
-	lostAfter = leaseTime + 2*tellTime + reportEvery + 1500*time.Millisecond
+	lostAfter = leaseTime + 2*tellTime + reportEvery + time.Second
 	// homeTime is how long a load that has ended, or was told to, may go on without that
 	// anything comes home of it.
 	homeTime = lostAfter
@@ -49,9 +50,8 @@ const (
 	// leadTime is how far ahead a load begins, so that all workers know in time. One that
 	// does not is late with its first requests, and its lag says so.
 	leadTime = 500 * time.Millisecond
-	// lookEvery is how often a load is looked at where there is no news, and a journal where none
-	// was written: each wakes a process, whose processor the load may need.
-	lookEvery = 500 * time.Millisecond
+	// lookEvery is how often a load is looked at where there is no news.
+	lookEvery = time.Second
 	// startTime is how long workers have to say that they know.
 	startTime = 10 * time.Second
 )
@@ -66,6 +66,7 @@ type Coordinator struct {
 	origin int64 // of the present load, on this process's clock
 	size   int
 	host   string
+	beside bool          // see [place]
 	lead   time.Duration // see [leadTime]
 	late   time.Duration // see [lostAfter]
 	dir    string        // of the server's streams, and of the workers' journals where it has started them
@@ -95,6 +96,8 @@ type member struct {
 	asked time.Time // when it asked to join
 	last  time.Time // heard of
 	home  int64     // bytes of its journal that are here
+	file  *os.File  // its journal, where that is read where it is written
+	torn  bool      // that could not be taken
 	ended time.Time // when its process had, zero before
 	said  string    // by a process that has ended
 	cpu   time.Duration
@@ -111,15 +114,22 @@ type member struct {
 // joined another run on the same server.
 const confirmTime = 5 * time.Second
 
+// place is where a coordinator and its workers meet.
+type place struct {
+	bus.Access
+	own    bool // the server is in this process
+	beside bool // the workers are processes of this machine, whose journals are read where they write them
+}
+
 // Listen starts the embedded server, for so many workers of this machine.
 func Listen(v result.Version, size int) (*Coordinator, error) {
-	return listen(v, size, bus.Access{URL: "127.0.0.1:0"}, true, func(string) {})
+	return listen(v, size, place{bus.Access{URL: "127.0.0.1:0"}, true, true}, func(string) {})
 }
 
 // listen makes a coordinator, with a server of its own or at one that is there.
-func listen(v result.Version, size int, at bus.Access, own bool, say func(line string)) (_ *Coordinator, err error) {
+func listen(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
-		build: Build(v), size: size, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
+		build: Build(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
 		members: make([]*member, size), news: make(chan struct{}, 1),
 	}
 	defer func() {
@@ -131,24 +141,32 @@ func listen(v result.Version, size int, at bus.Access, own bool, say func(line s
 	if c.dir, err = os.MkdirTemp("", "pitot-fleet-"); err != nil {
 		return nil, fmt.Errorf("make a place for journals: %w", err)
 	}
-	if own {
-		if c.server, err = bus.Serve(at, c.dir); err != nil {
-			return nil, err
-		}
-		c.conn, err = c.server.Dial()
-	} else {
-		c.conn, err = bus.Dial(at)
+	switch {
+	case at.own && at.beside:
+		c.server, err = bus.Serve(at.Access, "")
+	case at.own:
+		c.server, err = bus.Serve(at.Access, c.dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err = c.conn.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+	if c.server != nil {
+		c.conn, err = c.server.Dial()
+	} else {
+		c.conn, err = bus.Dial(at.Access)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
-		return nil, err
+	if !c.beside {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err = c.conn.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+			return nil, err
+		}
+		if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
+			return nil, err
+		}
 	}
 	if err = c.conn.Answer(c.id.reporting(), c.heard); err != nil {
 		return nil, err
@@ -179,7 +197,7 @@ func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(
 	} else {
 		shown = p.NATS
 	}
-	c, err := listen(v, p.Workers, at, own, tell)
+	c, err := listen(v, p.Workers, place{Access: at, own: own}, tell)
 	if err != nil {
 		return nil, noBus(err)
 	}
@@ -273,6 +291,13 @@ func (c *Coordinator) Close() {
 	if c.server != nil {
 		c.server.Close()
 	}
+	c.mu.Lock()
+	for _, m := range c.members {
+		if m != nil && m.file != nil {
+			_ = m.file.Close()
+		}
+	}
+	c.mu.Unlock()
 	if c.dir != "" {
 		_ = os.RemoveAll(c.dir)
 	}
@@ -310,7 +335,7 @@ func (c *Coordinator) join(question []byte) []byte {
 	}
 	if rank := slices.IndexFunc(c.members, h.is); rank >= 0 { // it did not hear the answer
 		c.members[rank].asked = time.Now()
-		return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != ""})
+		return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != "", Beside: c.beside})
 	}
 	rank := slices.Index(c.members, nil)
 	if rank < 0 {
@@ -328,7 +353,7 @@ func (c *Coordinator) join(question []byte) []byte {
 		return nil
 	}
 	c.members[rank] = &member{rank: rank, hello: h, asked: time.Now()}
-	return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != ""})
+	return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != "", Beside: c.beside})
 }
 
 // free says that a place is: nobody has it, or nobody took it.
@@ -716,6 +741,9 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			continue
 		}
 		r := &m.report
+		if err := c.bring(m, r.Written); err != nil && c.broken == nil {
+			c.broken = fmt.Errorf("take records of worker %d: %w", m.rank, err)
+		}
 		w := r.Asks
 		if r.Ended != nil {
 			w = &window{r.Ended.T0, r.Ended.T1}
@@ -791,14 +819,32 @@ func looksOf(members []*member) (all []look) {
 	}
 }
 
-// collect takes what a process of this machine that has ended had written and not sent: whole
-// frames of its file, which nobody else reads any more. The caller holds c.mu.
+// bring takes what a worker beside this process has written of its journal up to a byte, which
+// is the end of a frame. The caller holds c.mu.
+func (c *Coordinator) bring(m *member, upTo int64) error {
+	if c.with.Home == nil || m.home >= upTo || m.torn {
+		return nil
+	}
+	file, err := m.journal()
+	for err == nil && m.home < upTo {
+		var frames []byte
+		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err == nil {
+			if err = c.with.Home(frames); err == nil {
+				m.home += int64(len(frames))
+			}
+		}
+	}
+	m.torn = err != nil // some of it may be here: it is not taken twice
+	return err
+}
+
+// collect takes what a process of this machine that has ended had written and not told of:
+// whole frames of its file. The caller holds c.mu.
 func (c *Coordinator) collect(m *member) {
-	file, err := os.Open(filepath.Join(m.hello.Dir, rundir.Journal))
-	if err != nil || c.with.Home == nil {
+	file, err := m.journal()
+	if err != nil || c.with.Home == nil || m.torn {
 		return
 	}
-	defer file.Close()
 	is, err := file.Stat()
 	for err == nil && m.home < is.Size() {
 		var frames []byte
@@ -808,6 +854,14 @@ func (c *Coordinator) collect(m *member) {
 			}
 		}
 	}
+}
+
+// journal is the file of a worker of this machine.
+func (m *member) journal() (_ *os.File, err error) {
+	if m.file == nil {
+		m.file, err = os.Open(filepath.Join(m.hello.Dir, rundir.Journal))
+	}
+	return m.file, err
 }
 
 // lose notes that a worker is lost. The caller holds c.mu.

@@ -46,11 +46,23 @@ func bounded(t testing.TB) context.Context {
 
 func muster(t *testing.T, n int, environ ...string) *crew {
 	t.Helper()
-	c := &crew{errs: make([]error, n)}
-	var err error
-	if c.Coordinator, err = Listen(version, n); err != nil {
+	c, err := Listen(version, n)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return musterBy(t, c, environ...)
+}
+
+// listening is a coordinator with a server of its own, whose workers' journals come over the bus.
+func listening(v result.Version, size int) (*Coordinator, error) {
+	return listen(v, size, place{Access: bus.Access{URL: "127.0.0.1:0"}, own: true}, func(string) {})
+}
+
+// musterBy has the workers of a coordinator join.
+func musterBy(t *testing.T, by *Coordinator, environ ...string) *crew {
+	t.Helper()
+	n := by.size
+	c := &crew{Coordinator: by, errs: make([]error, n)}
 	c.lead = 150 * time.Millisecond
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -120,9 +132,23 @@ func sent(t testing.TB, dir string) (rows []record.Row, workers map[int32]int) {
 
 // Three workers carry out one load as one run: the requests are those of one machine's
 // schedule, each recorded once, and every one that was due is accounted for; the point
-// says who carried it out, and how far their clocks are known to be apart.
+// says who carried it out, and how far their clocks are known to be apart. So it is where the
+// workers' journals are read where they are, and where they come over the bus.
 func TestFleet(t *testing.T) {
-	c := muster(t, 3)
+	for name, made := range map[string]func(result.Version, int) (*Coordinator, error){"beside": Listen, "elsewhere": listening} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := made(version, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			carriedOut(t, musterBy(t, c))
+		})
+	}
+}
+
+// carriedOut has a crew of three carry out a load.
+func carriedOut(t *testing.T, c *crew) {
 	r := run.Runner{Version: version, Crew: c}
 	p := planned(t, "--rate", "300", "--duration", "500ms", "--warmup", "100ms", "--seed", "7", "--until", "p50 ttft ±50%", "--budget", "1s")
 	got, dir, err := r.Run(bounded(t), p)
@@ -316,8 +342,8 @@ func TestNoSecretOnBus(t *testing.T) {
 	}
 }
 
-// listening is a coordinator whose workers are made up.
-func listening(t *testing.T, members ...*member) *Coordinator {
+// madeUpOf is a coordinator whose workers are made up.
+func madeUpOf(t *testing.T, members ...*member) *Coordinator {
 	t.Helper()
 	c, err := Listen(version, len(members))
 	if err != nil {
@@ -335,7 +361,7 @@ func listening(t *testing.T, members ...*member) *Coordinator {
 
 // A worker that had ended its load and dies before its last piece is lost all the same.
 func TestLostBehindEnd(t *testing.T) {
-	c := listening(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})
+	c := madeUpOf(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})
 	_, err := c.follow(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("it ends with %v", err)
@@ -345,7 +371,7 @@ func TestLostBehindEnd(t *testing.T) {
 // Where all workers are lost the window ends where the last was heard of, and it says that all were.
 func TestAllLost(t *testing.T) {
 	now := clock.Now()
-	c := listening(t, &member{ended: time.Now(), at: now + 3e9, said: "out of memory"}, &member{ended: time.Now(), at: now + 4e9, said: "killed"})
+	c := madeUpOf(t, &member{ended: time.Now(), at: now + 3e9, said: "out of memory"}, &member{ended: time.Now(), at: now + 4e9, said: "killed"})
 	c.origin = now
 	got, err := c.follow(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return false }})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.All != 2 || !strings.Contains(err.Error(), "all 2 workers were lost") || !strings.Contains(err.Error(), "killed") {
@@ -359,7 +385,7 @@ func TestAllLost(t *testing.T) {
 // The target is asked before workers are waited for: one that is not there costs no wait, and
 // where no worker comes there is no run.
 func TestGathersLate(t *testing.T) {
-	c := listening(t, nil)
+	c := madeUpOf(t, nil)
 	c.wait = 50 * time.Millisecond
 	r := run.Runner{Version: version, Crew: c}
 	p := planned(t, "--rate", "10", "--duration", "100ms")
@@ -400,7 +426,7 @@ func TestLooks(t *testing.T) {
 
 // A place is kept from others while there is one that nobody has, and who lost his is told.
 func TestPlaceTaken(t *testing.T) {
-	c := listening(t, nil, nil)
+	c := madeUpOf(t, nil, nil)
 	ask := func(nonce string) (w welcome) {
 		if answer := c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})); answer != nil {
 			w, _ = decode[welcome](answer)
@@ -436,7 +462,7 @@ func TestNoIndexOfOthers(t *testing.T) {
 
 // A load that has lost a worker ends when the records of the others are home.
 func TestOthersComeHome(t *testing.T) {
-	c := listening(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}}, &member{ended: time.Now()})
+	c := madeUpOf(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}}, &member{ended: time.Now()})
 	var home atomic.Bool
 	time.AfterFunc(50*time.Millisecond, func() {
 		c.mu.Lock()
@@ -452,7 +478,7 @@ func TestOthersComeHome(t *testing.T) {
 
 // Who asks to join again has the rank it has; ranks that are none are not looked up.
 func TestJoinAgain(t *testing.T) {
-	c := listening(t, nil, nil)
+	c := madeUpOf(t, nil, nil)
 	ask := func(nonce string) int {
 		w, err := decode[welcome](c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})))
 		if err != nil || w.Refused != "" {

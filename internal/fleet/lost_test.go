@@ -72,6 +72,9 @@ func TestMain(m *testing.M) {
 func processes(t *testing.T, n int, environ ...string) (*Coordinator, []*exec.Cmd) {
 	t.Helper()
 	c, err := Listen(version, n)
+	if slices.Contains(environ, elsewhere) {
+		c, err = listening(version, n)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +139,7 @@ func TestKilled(t *testing.T) {
 		with  syscall.Signal
 		early bool
 	}{
-		{"late", 3 * time.Second, syscall.SIGKILL, false},
+		{"late", 3500 * time.Millisecond, syscall.SIGKILL, false},
 		{"early", 500 * time.Millisecond, syscall.SIGKILL, true},
 		{"hangs", 500 * time.Millisecond, syscall.SIGSTOP, true},
 	} {
@@ -144,7 +147,7 @@ func TestKilled(t *testing.T) {
 			t.Parallel() // each waits, and little else
 			c, _ := processes(t, 3)
 			if test.with == syscall.SIGSTOP { // the others are not to be late by as much
-				c.late = 2500 * time.Millisecond
+				c.late = 3 * time.Second
 			}
 			r := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "300", "--duration", "4s", "--warmup", "0s", "--seed", "7")
@@ -424,7 +427,7 @@ func TestServerRestarts(t *testing.T) {
 	access := bus.Access{URL: "nats://" + at, Token: token}
 	var c *Coordinator
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if c, err = listen(version, 2, access, false, func(string) {}); err == nil {
+		if c, err = listen(version, 2, place{Access: access}, func(string) {}); err == nil {
 			break
 		}
 		if time.Now().After(end) {

@@ -26,7 +26,7 @@ var many = flag.Int("many", 100, "how many workers TestManyWorkers has")
 //	go test ./internal/fleet -run ManyWorkers -v -many 1000
 func TestManyWorkers(t *testing.T) {
 	const pieces, piece = 4, 4 << 10
-	c, err := Listen(version, *many)
+	c, err := listening(version, *many)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package fleet has a load carried out by several processes, as one run: a coordinator, which
 // is the session, and workers, each of which computes the whole schedule and sends its share.
 // No request crosses the bus between them: what does is the task, the start, a few words a
-// second, and each worker's journal.
+// second, and the journals of workers on other machines.
 package fleet
 
 import (
@@ -51,8 +51,9 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"`
 	Run     runID  `json:"run"`
 	Rank    int    `json:"rank"`
-	Of      int    `json:"of"`   // workers
-	Keep    bool   `json:"keep"` // its journal, for a coordinator that goes on with the run if this one dies
+	Of      int    `json:"of"`     // workers
+	Keep    bool   `json:"keep"`   // its journal, for a coordinator that goes on with the run if this one dies
+	Beside  bool   `json:"beside"` // its journal is read where it writes it
 }
 
 // ending says that the run has ended.
@@ -92,21 +93,22 @@ type start struct {
 	Origin int64 `json:"origin"`
 }
 
-// report is what a worker tells, each half second and when there is news.
+// report is what a worker tells, each second and when there is news.
 type report struct {
-	Rank   int         `json:"rank"`
-	Nonce  string      `json:"nonce"`  // its own, as in hello: two may have been given one place
-	Number int64       `json:"number"` // counts reports: one may overtake another
-	Load   int64       `json:"load"`   // that it is of, see [sharing]
-	Status *run.Status `json:"status,omitempty"`
-	Looks  []look      `json:"looks,omitempty"` // of which it was asked whether to give up
-	Asks   *window     `json:"asks,omitempty"`  // it is through with this window
-	Ended  *run.Ended  `json:"ended,omitempty"`
-	Error  string      `json:"error,omitempty"` // its share could not be carried out
-	Bytes  int64       `json:"bytes"`           // of its journal, that what it tells rests on
-	Ahead  int64       `json:"ahead_ns"`        // of the coordinator's clock
-	Bound  int64       `json:"ahead_bound_ns"`
-	Steps  int         `json:"clock_steps"`
+	Rank    int         `json:"rank"`
+	Nonce   string      `json:"nonce"`  // its own, as in hello: two may have been given one place
+	Number  int64       `json:"number"` // counts reports: one may overtake another
+	Load    int64       `json:"load"`   // that it is of, see [sharing]
+	Status  *run.Status `json:"status,omitempty"`
+	Looks   []look      `json:"looks,omitempty"` // of which it was asked whether to give up
+	Asks    *window     `json:"asks,omitempty"`  // it is through with this window
+	Ended   *run.Ended  `json:"ended,omitempty"`
+	Error   string      `json:"error,omitempty"` // its share could not be carried out
+	Bytes   int64       `json:"bytes"`           // of its journal, that what it tells rests on
+	Written int64       `json:"written"`         // of its journal's file, where that is read there: the end of a frame
+	Ahead   int64       `json:"ahead_ns"`        // of the coordinator's clock
+	Bound   int64       `json:"ahead_bound_ns"`
+	Steps   int         `json:"clock_steps"`
 
 	CPU time.Duration `json:"cpu_ns"` // that it has used
 }

@@ -46,11 +46,15 @@ type Worker struct {
 	hand *run.Hand
 	news chan struct{} // there is something to report
 
+	beside bool          // its journal is read where it is
+	rests  chan struct{} // what is reported rests on what is written of it
+
 	busy sync.Mutex // held while a share is made ready or begins, and while the journal is closed
 
 	mu      sync.Mutex // guards what follows
 	asking  window     // that it is being asked about
 	broken  string     // why the journal cannot be sent
+	written int64      // bytes of it
 	offset  Offset
 	word    word
 	report  report
@@ -74,7 +78,7 @@ const pings = 24
 // did not come home.
 func (w *Worker) Run(user context.Context) (err error) {
 	ctx := user
-	w.news = make(chan struct{}, 1)
+	w.news, w.rests = make(chan struct{}, 1), make(chan struct{}, 1)
 	w.lease = cmp.Or(w.lease, leaseTime)
 	if w.now == nil {
 		w.now = clock.Now
@@ -131,7 +135,13 @@ func (w *Worker) Run(user context.Context) (err error) {
 	}
 	var own sync.WaitGroup
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
-	own.Go(func() { w.sendJournal(sending) })
+	own.Go(func() {
+		if w.beside {
+			w.tellJournal(sending)
+		} else {
+			w.sendJournal(sending)
+		}
+	})
 	w.keepReporting(ctx, leave)
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -221,7 +231,7 @@ func (w *Worker) join(ctx context.Context) error {
 		if err == nil && got.Refused != "" {
 			err = say.Errorf("%s", got.Refused)
 		}
-		if w.id, w.rank, w.keep = got.Run, got.Rank, got.Keep; err != nil {
+		if w.id, w.rank, w.keep, w.beside = got.Run, got.Rank, got.Keep, got.Beside; err != nil {
 			w.conn.Close()
 			return err
 		}
@@ -340,6 +350,9 @@ func (w *Worker) tell(ctx context.Context) {
 	r := w.report
 	w.reports++
 	r.Rank, r.Nonce, r.Number, r.CPU, r.Error = w.rank, w.call, w.reports, run.ProcessorTime(), cmp.Or(r.Error, w.broken)
+	if w.beside {
+		r.Written = w.written
+	}
 	r.Ahead, r.Bound, _ = w.offset.At(w.now())
 	r.Ahead, r.Steps = -r.Ahead, w.offset.Steps
 	w.mu.Unlock()
@@ -446,11 +459,11 @@ func (w *Worker) carry(ctx context.Context, origin int64) {
 	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.extend, GiveUp: w.giveUp, Cutoff: w.cutoff})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.report.Ended, w.report.Bytes = ended, w.hand.Journal().Written(); err != nil {
+	w.report.Ended, w.stop = ended, nil
+	if err != nil {
 		w.report.Error = err.Error()
 	}
-	w.stop = nil
-	w.changed()
+	w.restOn(w.hand.Journal().Written())
 }
 
 // halt stops a load that goes on, and waits for its end.
@@ -505,8 +518,19 @@ func (w *Worker) through(load int64, is window) {
 	if w.report.Load != load || w.asking != is || w.report.Ended != nil {
 		return
 	}
-	w.report.Asks, w.report.Bytes = &is, w.hand.Journal().Written()
+	w.report.Asks = &is
+	w.restOn(w.hand.Journal().Written())
+}
+
+// restOn has it reported, with what rests on it, how much of the journal is written. The caller
+// holds w.mu.
+func (w *Worker) restOn(written int64) {
+	w.report.Bytes, w.written = written, max(w.written, written)
 	w.changed()
+	select {
+	case w.rests <- struct{}{}:
+	default:
+	}
 }
 
 // giveUp reports how many requests are under way, and gives what was decided by then.
@@ -534,9 +558,10 @@ func (w *told) Update(s run.Status) {
 // A piece of a journal is sent when it is as large as that, or nothing more is written.
 const pieceSize = 256 << 10
 
-// sendJournal copies what is written of the journal to the bus until ctx is done. Where the
-// bus stalls only this waits: the file is the truth. What does not pass it reports, and the
-// load is stopped.
+// sendJournal copies what is written of the journal to the bus until ctx is done: a piece as
+// soon as there is one, and what there is at each tick and when what is reported rests on it.
+// Where the bus stalls only this waits: the file is the truth. What does not pass it reports,
+// and the load is stopped.
 func (w *Worker) sendJournal(ctx context.Context) {
 	file, err := os.Open(filepath.Join(w.Dir, rundir.Journal))
 	if err != nil {
@@ -544,36 +569,61 @@ func (w *Worker) sendJournal(ctx context.Context) {
 		return
 	}
 	defer file.Close()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	var at int64
 	sent := time.Now() // or there was nothing to send
 	for {
-		frames, err := record.Sealed(file, at, w.hand.Journal().Written(), pieceSize)
-		if err != nil {
-			w.fail(err)
-			return
-		}
-		if frames != nil {
-			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames)
-			cancel()
-		}
-		if err == nil {
-			sent = time.Now()
-		}
-		if err == nil && frames != nil {
-			at += int64(len(frames))
-			continue
-		}
-		if err != nil && time.Since(sent) > w.lease {
-			w.fail(err) // and go on: it may pass for what was recorded
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.hand.Journal().Grown():
+			if w.hand.Journal().Written()-at < pieceSize {
+				continue
+			}
+		case <-w.rests:
 		case <-tick.C: // what the bus did not take is sent again
+		}
+		for {
+			frames, err := record.Sealed(file, at, w.hand.Journal().Written(), pieceSize)
+			if err != nil {
+				w.fail(err)
+				return
+			}
+			if frames == nil {
+				sent = time.Now()
+				break
+			}
+			within, cancel := context.WithTimeout(ctx, 5*time.Second)
+			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames)
+			cancel()
+			if err != nil {
+				if time.Since(sent) > w.lease {
+					w.fail(err) // and go on: it may pass for what was recorded
+				}
+				break
+			}
+			at, sent = at+int64(len(frames)), time.Now()
+		}
+	}
+}
+
+// tellJournal has it reported how much is written of the journal, which is read where it is:
+// with each report, and at once where that is a piece.
+func (w *Worker) tellJournal(ctx context.Context) {
+	for told := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.hand.Journal().Grown():
+		}
+		at := w.hand.Journal().Written()
+		w.mu.Lock()
+		w.written = max(w.written, at)
+		w.mu.Unlock()
+		if at-told >= pieceSize {
+			told = at
+			w.changed()
 		}
 	}
 }

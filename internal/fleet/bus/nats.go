@@ -35,7 +35,7 @@ type Server struct {
 	token  string
 }
 
-// Serve starts one that keeps its streams in a directory. It listens where a says, at a port of
+// Serve starts one that keeps its streams in a directory, "" for one without streams. It listens where a says, at a port of
 // its own for port 0, and who connects from there needs its token, which is made where a has
 // none; certificate and key are then the server's.
 func Serve(a Access, dir string) (*Server, error) {
@@ -51,7 +51,7 @@ func Serve(a Access, dir string) (*Server, error) {
 	}
 	opts := &server.Options{
 		ServerName: "pitot-" + strings.ToLower(rand.Text()[:8]), Host: host, NoLog: true, NoSigs: true,
-		JetStream: true, JetStreamMaxMemory: 2 * mostInside, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
+		JetStream: dir != "", JetStreamMaxMemory: 2 * mostInside, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
 	}
 	if opts.Port, err = strconv.Atoi(port); err != nil {
 		return nil, fmt.Errorf("start NATS server: %w", err)

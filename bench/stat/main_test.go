@@ -98,3 +98,27 @@ func TestWrongTwinsExist(t *testing.T) {
 		}
 	}
 }
+
+// Curves that are drawn violate as often as they say, in clusters as long as they say.
+func TestDrawnCurves(t *testing.T) {
+	const n = 2_000_000
+	for _, c := range []drawnCurve{
+		{Slope: 5, Allowed: .05, Capacity: 20, LoadCluster: 1},
+		{Slope: 5, Allowed: .05, Capacity: 20, LoadCluster: 40},
+		{Slope: 5, Allowed: .05, Capacity: 20, LoadCluster: 1, Floor: .03, FloorCluster: 10},
+	} {
+		marks := c.measure(search.Probe{Load: c.Capacity, Requests: n, Blocks: 10}, 1).violations
+		bad, runs := 0, 0
+		for i, m := range marks {
+			if bad += int(m); m > 0 && (i == 0 || marks[i-1] == 0) {
+				runs++
+			}
+		}
+		if share := float64(bad) / n; math.Abs(share/c.Allowed-1) > 0.05 {
+			t.Errorf("%+v: a share of %.4f at the capacity", c, share)
+		}
+		if c.Floor == 0 && math.Abs(float64(bad)/float64(runs)/max(c.LoadCluster, 1/(1-c.Allowed))-1) > 0.1 {
+			t.Errorf("%+v: clusters of %.1f", c, float64(bad)/float64(runs))
+		}
+	}
+}

@@ -12,6 +12,9 @@ type Share struct {
 	// Explained is how many of the violations are known to be of other causes than the load:
 	// those are not counted. Below 0 it is how many more the load would have caused.
 	Explained float64
+	// Within is how many times as much as independent ones the violations vary from block to block
+	// of the window; 0 where that is not known.
+	Within float64
 }
 
 // counted is the violations that are.
@@ -56,7 +59,7 @@ type Floor struct {
 type Logistic struct {
 	A, B, Centre    float64
 	Floor           float64
-	Phi             float64    // Pearson's χ²/(m−2), at least 1: how much more the counts vary than binomial ones
+	Phi             float64    // how much more the counts vary than binomial ones: Pearson's χ²/(m−2), or within loads if that is more; at least 1
 	Model           Covariance // of A and B, by Phi
 	Robust          Covariance // of A and B, by the HC3 sandwich
 	Bursts          float64    // about how many independent ones the violations make, their number ÷ Phi
@@ -73,7 +76,9 @@ type Logistic struct {
 // on the logarithm of the load (McCullagh and Nelder, "Generalized Linear
 // Models", 1989, sections 4.4 and 4.5). Violations come in bursts, so the
 // likelihood counts for 1/φ of its binomial weight against the prior on the
-// slope, with φ from the residuals. The centre is the geometric mean of the
+// slope, with φ from the residuals. So few of these as there are loads are often alike by chance
+// where bursts are few, so that φ is no less than violations vary from block to block within the
+// loads, on average over the violations. The centre is the geometric mean of the
 // loads.
 //
 // The sandwich covariance divides each residual by 1 − its leverage (HC3 of
@@ -277,7 +282,7 @@ func (f *Logistic) information(points []Share, slope Prior) Covariance {
 // spread takes φ and the covariances from the residuals.
 func (f *Logistic) spread(points []Share, slope Prior) {
 	bread := f.information(points, slope).inverse()
-	var pearson, weights float64
+	var pearson, weights, within, violations float64
 	var meat Covariance
 	for _, p := range points {
 		x, w, r := f.residualOf(p)
@@ -286,12 +291,14 @@ func (f *Logistic) spread(points []Share, slope Prior) {
 		}
 		pearson += r * r / w
 		weights += 1 - p.Less
+		v := (1 - p.Less) * float64(p.Violations)
+		within, violations = within+v*p.Within, violations+v
 		u := r / max(1-w*bread.varianceAt(x), 1e-9) // a leverage of 1 but for rounding
 		meat.AA += u * u
 		meat.AB += u * u * x
 		meat.BB += u * u * x * x
 	}
-	f.Phi = max(1, pearson/weights*float64(len(points))/float64(f.DF))
+	f.Phi = max(1, pearson/weights*float64(len(points))/float64(f.DF), within/max(violations, 1))
 	f.Model = Covariance{f.Phi * bread.AA, f.Phi * bread.AB, f.Phi * bread.BB}
 	f.Robust = bread.sandwich(meat)
 }

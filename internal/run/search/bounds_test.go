@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,31 @@ func TestBoundAboveTakesFewSteps(t *testing.T) {
 		}
 		if probes != want || !strings.HasPrefix(f.cap.Reason, "the budget ended") {
 			t.Errorf("INVALID %v: %d probes, %q", invalid, probes, f.cap.Reason)
+		}
+	}
+}
+
+// A look that meets no violation says that a load is low, but not where windows above it met bursts
+// as long as themselves or none.
+func TestLongBursts(t *testing.T) {
+	for name, c := range map[string]struct {
+		above  []int // violations of 300 requests at loads from 20 on
+		passes bool
+	}{
+		"a share that rises":          {[]int{10, 30, 90, 200, 290, 300}, true},
+		"all from one load on":        {[]int{300, 300, 300, 300, 300, 300}, true},
+		"bursts as long as windows":   {[]int{250, 0, 300, 0, 280, 0}, false},
+		"a window that has met none":  {[]int{10, 30, 0, 200, 290, 300}, true},
+		"single violations, some not": {[]int{4, 2, 5, 3, 6, 2}, true},
+	} {
+		f := newSearch(t.Context(), search80k(), nil)
+		for i, n := range c.above {
+			load := 20 * math.Pow(1.3, float64(i))
+			f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: load, Stage: Bracket}, Seen: Seen{Load: load, N: 300, Violations: []int{n}}})
+		}
+		v, _ := f.judgeLow(10, &Seen{Load: 10, N: 2000, Violations: []int{0}}, 1)
+		if v.Passed != c.passes {
+			t.Errorf("%s: %+v, φ %.0f", name, v, f.longBursts(0))
 		}
 	}
 }

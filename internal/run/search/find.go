@@ -562,7 +562,9 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(&s, cyclesMain) {
 			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
-			one.Explained = f.explained[claim].ofStep(i)
+			if one.Explained = f.explained[claim].ofStep(i); one.Explained == 0 { // what a twin leaves is not known block by block
+				one.Within = variation(s.Seen.blocks(claim), one.N)
+			}
 			list = append(list, one)
 		}
 	}

@@ -192,11 +192,13 @@ func (f *search) width(centre float64) float64 {
 func (f *search) slope() float64 {
 	least := math.Inf(1)
 	for _, claim := range f.cfg.claims() {
-		floor, _ := f.floorUnder(claim)
+		floor, seen := f.floorUnder(claim)
 		shares := f.shares(claim, Bracket, Centre, Main)
-		fit := stat.FitAboveFloor(shares, Slope(), floor)
-		if fit.Reason != "" {
-			fit = stat.FitLogistic(shares, Slope())
+		fit := stat.FitLogistic(shares, Slope())
+		if seen {
+			if above := stat.FitAboveFloor(f.aboveLight(shares), Slope(), floor); above.Reason == "" {
+				fit = above
+			}
 		}
 		if b := fit.B; b > 0 {
 			least = min(least, b)
@@ -284,7 +286,7 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	}
 	fit := f.locally(claim, shares, stat.Floor{}, local)
 	if floor, seen := f.floorUnder(claim); seen && fit.B > 0 {
-		if above := f.locally(claim, shares, floor, localOddsFloor); above.Reason == "" {
+		if above := f.locally(claim, f.aboveLight(shares), floor, localOddsFloor); above.Reason == "" {
 			fit = above
 			fit.DF = max(1, fit.DF-1) // the floor is fitted too
 		}
@@ -293,6 +295,12 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 		fit.DF = max(1, fit.DF-1) // the weight of the twin is fitted too
 	}
 	return fit
+}
+
+// aboveLight are the shares of loads that have told nothing of a floor: each window counts once.
+func (f *search) aboveLight(shares []stat.Share) []stat.Share {
+	top := f.lightUpTo()
+	return slices.DeleteFunc(slices.Clone(shares), func(s stat.Share) bool { return s.Load <= top })
 }
 
 // locally fits shares with the weights that they have, and again with those by the fit.

@@ -99,3 +99,13 @@ func TestFloorUnder(t *testing.T) {
 		}
 	}
 }
+
+// A window counts once: a light one of the bracket for the floor, and not for the curve above it.
+func TestAboveLight(t *testing.T) {
+	f := newSearch(t.Context(), search80k(), nil)
+	f.hi = 20
+	shares := []stat.Share{{Load: 1}, {Load: 5}, {Load: 5.1}, {Load: 20}}
+	if got := f.aboveLight(shares); len(got) != 2 || got[0].Load != 5.1 || len(shares) != 4 || shares[1].Load != 5 {
+		t.Errorf("%+v of %+v", got, shares)
+	}
+}

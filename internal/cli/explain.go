@@ -27,7 +27,10 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	if measured == nil {
 		return Usage, err
 	}
-	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment})
+	view := newProgress(e.Stderr, p.Format == "json", e.Getenv)
+	told := func(load string, done, of int) { view.Line(fmt.Sprintf("explaining %s: load %d of %d", load, done+1, of)) }
+	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment, Told: told})
+	view.close()
 	if err != nil {
 		return Usage, err
 	}
@@ -40,7 +43,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.WriteExplanation(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteExplanation(e.Stdout, measured, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
 // buildModel is a run's model with what limits it, where an objective is not met. What

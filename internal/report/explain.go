@@ -15,9 +15,13 @@ import (
 
 // What limits a run, in words.
 
-// symptomText is the symptom and how much of it there is.
-func symptomText(d *explain.Diagnosis) string {
-	return say.Plain(d.Symptom.Of + " " + strings.ToUpper(string(d.Symptom.Metric)) + " " + say.Quantity(d.Value) + " ms")
+// symptomText is the symptom and how much of it there is, as the run's report has it.
+func symptomText(d *explain.Diagnosis, of *result.Point) string {
+	value := cell(of.Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of)
+	if value == say.Unknown {
+		return symptomName(d.Symptom) + " (too few samples, or no steady state, for a value)"
+	}
+	return say.Plain(symptomName(d.Symptom) + " " + value + " ms")
 }
 
 // evidenceText is a number with its unit and where it was read.
@@ -48,7 +52,7 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 	if t.Gain > 0 {
 		return s + "; the twins expect " + symptomName(of) + " " + say.Percent(t.Gain) + " lower"
 	}
-	return s + "; no twin was asked"
+	return s + "; what it brings no twin says"
 }
 
 // limitSentence is the sentence that an explanation is read for.
@@ -179,7 +183,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 }
 
 // WriteExplanation writes what limits a run for a terminal.
-func WriteExplanation(w io.Writer, x *inspect.Explanation, s Style) error {
+func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", limitSentence(x))
@@ -201,13 +205,21 @@ func WriteExplanation(w io.Writer, x *inspect.Explanation, s Style) error {
 			p.hanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
 		}
 	}
+	few := false
 	for i := range x.Points {
-		writePoint(p, s, &x.Points[i], len(x.Points) > 1)
+		for _, d := range x.Points[i].Symptoms {
+			few = few || caveatOf(run.Points[x.Points[i].Index].Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of) == fewSamples
+		}
+		writePoint(p, s, &run.Points[x.Points[i].Index], &x.Points[i], len(x.Points) > 1)
+	}
+	if few {
+		p.line("")
+		p.write(s, dim, "", "~ few independent samples")
 	}
 	return p.err
 }
 
-func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
+func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several bool) {
 	p.line("")
 	head := x.Load
 	switch x.Met {
@@ -226,7 +238,7 @@ func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
 		f := &d.Primary
-		p.hanging(s, bold, "  ", "    ", symptomText(d)+": ", say.Plain(f.Claim)+confidenceText(f))
+		p.hanging(s, bold, "  ", "    ", symptomText(d, of)+": ", say.Plain(f.Claim)+confidenceText(f))
 		if several && f.Cause != explain.Unknown {
 			writeRow(p, s, "try", trialOf(f, d.Symptom))
 			continue

@@ -135,7 +135,7 @@ type Case struct {
 // as well.
 type Diagnosis struct {
 	Symptom Symptom   `json:"symptom"`
-	Value   float64   `json:"value_ms"`
+	Value   float64   `json:"value_ms,omitempty"` // 0 where the run's report withholds it
 	Primary Finding   `json:"primary"`
 	Also    []Finding `json:"also,omitempty"`
 }
@@ -331,6 +331,8 @@ func tells(c *Case, open []candidate) string {
 		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
 	case c.Twin == nil:
 		return "say what serves with --deployment MODEL@GPU"
+	case !c.Facts.has(Running) && c.Facts.told():
+		return "measure longer: the server's metrics were read too few times while the load lasted"
 	case !c.Facts.has(Running):
 		return "measure where the server's /metrics can be reached"
 	}

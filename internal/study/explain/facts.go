@@ -99,6 +99,16 @@ func (f Facts) has(all ...Signal) bool {
 	return true
 }
 
+// told says that the server's metrics were read.
+func (f Facts) told() bool {
+	for _, r := range f {
+		if r.From == FromServer {
+			return true
+		}
+	}
+	return false
+}
+
 // evidence are some of them.
 func (f Facts) evidence(of []Signal) (list []Evidence) {
 	for _, s := range of {

@@ -63,6 +63,8 @@ type Options struct {
 	// Quick asks few twins about few requests of few loads: for a report that nobody
 	// asked to explain.
 	Quick bool
+	// Told hears which load is explained next, of how many; nil for nobody.
+	Told func(load string, done, of int)
 }
 
 // How many requests the twins serve again, and of how many tokens.
@@ -105,12 +107,21 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 		x.Notes = append(x.Notes, say.Plural(len(loads)-len(valid), "window")+" of the run that are INVALID tell nothing of the server, and are left out")
 		loads = valid
 	}
+	if measured.Capacity != nil && !o.Quick {
+		if few := apart(measured, loads); len(few) < len(loads) {
+			x.Notes = append(x.Notes, fmt.Sprintf("of windows of the search at loads within %.0f %% of each other the one of the most requests is explained: %d of %d", 100*near, len(few), len(loads)))
+			loads = few
+		}
+	}
 	if len(loads) == 0 {
 		return x, nil
 	}
 	samples := samplesOf(dir)
 	left := mostQuickly
-	for _, i := range loads {
+	for done, i := range loads {
+		if o.Told != nil {
+			o.Told(pointOf(measured, i).Load, done, len(loads))
+		}
 		p, asked := point(dir, measured, i, samples[int32(i)], d, o, &left)
 		if len(x.Points) > 0 && !asked && d != nil && o.Quick {
 			break // the first tells what there is to tell quickly
@@ -119,6 +130,25 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	}
 	x.Over = reigns(x.Points)
 	return x, nil
+}
+
+// near is within which share of each other the loads of a search tell the same.
+const near = 0.1
+
+// apart are the windows of a search, by load, of which no two are near each other: of those
+// that are the one of the most requests.
+func apart(measured *result.Run, byLoad []int) (list []int) {
+	first := 0. // load of those that are near each other
+	for _, i := range byLoad {
+		p := &measured.Points[i]
+		switch last := len(list) - 1; {
+		case last < 0 || p.Load.Value() > (1+near)*first:
+			first, list = p.Load.Value(), append(list, i)
+		case p.Requests.Due > measured.Points[list[last]].Requests.Due:
+			list[last] = i
+		}
+	}
+	return list
 }
 
 // telling are the points of a run that its reader asks about: the first by load that does
@@ -240,7 +270,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 			held = clientsOf(known)
 		}
 		part := r.First(first)
-		if o.Quick && measured.Target.Kind == "sim" && o.Deployment == "" {
+		if measured.Target.Kind == "sim" && o.Deployment == "" {
 			what = part.WhatIf(d, held, predict.AsStated)
 		}
 		if what == nil || !what.Served() { // as where faults were injected
@@ -260,6 +290,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 			c.Twin = what.Of(s)
 		}
 		found := explain.Diagnose(&c)
+		found.Value = reported(p, s)
 		if p.Verdict == result.Invalid && found.Primary.Cause != explain.Client { // it tells nothing of the server
 			out.NoFinding = "the window is INVALID: it tells nothing of the server"
 			continue
@@ -270,6 +301,14 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		out.NoFinding = "no answer was streamed: times of tokens are not known"
 	}
 	return out, what != nil
+}
+
+// reported is the value of a symptom in the run's report, in milliseconds, 0 where that withholds it.
+func reported(p *result.Point, s explain.Symptom) float64 {
+	if x := p.Metrics.SummaryOf(s.Metric).Value(s.Of); x != nil {
+		return *x
+	}
+	return 0
 }
 
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.

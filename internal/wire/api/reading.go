@@ -219,23 +219,6 @@ func (r *reading) count(n *int32) bool {
 	return ok
 }
 
-// list counts the elements of an array of token ids, and notes where they stand.
-func (r *reading) list(n *int32) bool {
-	s := &r.s
-	s.skipSpace()
-	r.numbers[aList] = min(r.numbers[aList]+1, 2)
-	if s.i < len(s.b) && s.b[s.i] == '[' {
-		from := s.i + 1
-		if length, items := plainList(s.b[from:]); length > 0 {
-			s.i = from + length + 1
-			*n = items
-			r.note(hole{from, from + length, aList})
-			return true
-		}
-	}
-	return r.count(n)
-}
-
 // word reads a string that is one of a few, nil for anything else.
 func (r *reading) word() (raw []byte, ok bool) {
 	if r.s.peek() != '"' {

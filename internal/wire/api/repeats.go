@@ -106,6 +106,23 @@ func (t *repeats) noteText(r *reading, raw []byte) {
 	r.note(hole{r.s.i - 1 - len(raw), r.s.i - 1, aText})
 }
 
+// readList counts the elements of an array of token ids, which may go on where the last event's
+// ended, and notes where they stand.
+func (t *repeats) readList(r *reading, n *int32) bool {
+	s := &r.s
+	s.skipSpace()
+	r.numbers[aList] = min(r.numbers[aList]+1, 2)
+	if s.i < len(s.b) && s.b[s.i] == '[' {
+		from := s.i + 1
+		if length := t.listLength(s.b[from:]); length > 0 {
+			s.i, *n = from+length+1, t.items
+			r.note(hole{from, from + length, aList})
+			return true
+		}
+	}
+	return r.count(n)
+}
+
 // wholeEscape is the rest of a raw JSON string from a place on that no escape spans.
 func wholeEscape(raw []byte, at int) []byte {
 	back := max(at-6, 0)

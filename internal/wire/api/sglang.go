@@ -120,15 +120,16 @@ func (x *sglangDecoder) Remembered() []byte { return x.template.event }
 
 // Ahead implements [Decoder].
 func (x *sglangDecoder) Ahead(data []byte, d *Delta) int {
-	in, n := x.ahead(data, x.known())
+	var in filling
+	n := x.ahead(&in, data, x.known())
 	if n > 0 {
-		x.fill(in, d)
+		x.fill(&in, d)
 	}
 	return n
 }
 
 // fill reads an event that is like others but for what is in its holes.
-func (x *sglangDecoder) fill(in filling, d *Delta) {
+func (x *sglangDecoder) fill(in *filling, d *Delta) {
 	d.Usage = in.usage
 	x.take(x.newsOf(in.text, in.known, in.items, d), in.text, true, d)
 	x.withoutChoice(d)
@@ -136,8 +137,9 @@ func (x *sglangDecoder) fill(in filling, d *Delta) {
 
 // Event implements [Decoder].
 func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
-	if in, ok := x.matches(data, x.known()); ok {
-		x.fill(in, d)
+	var in filling
+	if x.matches(&in, data, x.known()) {
+		x.fill(&in, d)
 		return nil
 	}
 	if x.plain(name, data, d) {
@@ -178,7 +180,7 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 			}
 			return ok
 		case "output_ids":
-			return x.list(&ids)
+			return x.readList(&x.reading, &ids)
 		case "meta_info":
 			return x.fields(func(key []byte) bool { return x.meta(key, d) })
 		case "error":

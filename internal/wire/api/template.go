@@ -70,7 +70,7 @@ func (t *template) learn(data []byte, holes []hole, usage Usage) {
 		t.forget()
 		return
 	}
-	t.event, t.holes, t.list, t.items = t.event[:0], t.holes[:0], t.list[:0], 0
+	t.event, t.holes = t.event[:0], t.holes[:0]
 	t.usage, t.plus = usage, 0
 	copied := 0 // of data
 	for _, h := range holes {
@@ -88,36 +88,38 @@ func (t *template) learn(data []byte, holes []hole, usage Usage) {
 	t.event = append(t.event, data[copied:]...)
 }
 
-// matches gives what stands in the holes of an event that differs in these alone. known is
-// text that it may begin with, as it stands between its quotes: of that only the rest is read.
-func (t *template) matches(data, known []byte) (in filling, ok bool) {
-	in, n := t.begins(data, known)
-	return in, n > 0 && n == len(data)
+// matches says whether an event differs from others in its holes alone, and gives what stands in
+// them. known is text that it may begin with, as it stands between its quotes: of that only the
+// rest is read.
+func (t *template) matches(in *filling, data, known []byte) bool {
+	n := t.begins(in, data, known)
+	return n > 0 && n == len(data)
 }
 
-// ahead is [template.matches] of an event that data begins with; n is its length with that of the
-// empty line behind it, 0 where both are not there.
-func (t *template) ahead(data, known []byte) (in filling, n int) {
-	if in, n = t.begins(data, known); n > 0 {
+// ahead is [template.matches] of an event that data begins with. It gives its length with that of
+// the empty line behind it, 0 where both are not there.
+func (t *template) ahead(in *filling, data, known []byte) int {
+	if n := t.begins(in, data, known); n > 0 {
 		if blank := blankLine(data[n:]); blank > 0 {
-			return in, n + blank
+			return n + blank
 		}
 	}
-	return in, 0
+	return 0
 }
 
 // begins gives how long the event is that data begins with, 0 where it is not like that of the
 // template.
-func (t *template) begins(data, known []byte) (in filling, length int) {
+func (t *template) begins(in *filling, data, known []byte) int {
 	if len(t.holes) == 0 {
-		return in, 0
+		return 0
 	}
+	*in = filling{}
 	in.usage = t.usage
 	matched, i := 0, 0 // of the template, in data
 	for _, h := range t.holes {
 		literal := t.event[matched:h.from]
 		if !bytes.HasPrefix(data[i:], literal) {
-			return in, 0
+			return 0
 		}
 		i, matched = i+len(literal), h.from
 		n := 0
@@ -142,26 +144,26 @@ func (t *template) begins(data, known []byte) (in filling, length int) {
 			number, n = plainNumber(data[i:])
 			switch {
 			case n == 0:
-				return in, 0
+				return 0
 			case h.of == countedReasoning:
 				in.usage.Reasoning = number
 			case h.of == countedCompletion:
 				in.usage.Completion = number + t.plus
 				if in.usage.Completion < number { // no 32 bits hold it
-					return in, 0
+					return 0
 				}
 			}
 		}
 		if n < 0 {
-			return in, 0
+			return 0
 		}
 		i += n
 	}
 	last := t.event[matched:]
 	if !bytes.HasPrefix(data[i:], last) {
-		return in, 0
+		return 0
 	}
-	return in, i + len(last)
+	return i + len(last)
 }
 
 // fractionLength is how long a number is that b begins with, -1 where there is none.
@@ -243,16 +245,17 @@ func (f *fast) Remembered() []byte { return f.event }
 
 // Ahead implements [Decoder].
 func (f *fast) Ahead(data []byte, d *Delta) int {
-	in, n := f.ahead(data, nil)
+	var in filling
+	n := f.ahead(&in, data, nil)
 	if n == 0 || len(in.text) == 0 {
 		return 0
 	}
-	f.take(in, d)
+	f.take(&in, d)
 	return n
 }
 
 // take adds what an event says that differs from others in its holes alone.
-func (f *fast) take(in filling, d *Delta) {
+func (f *fast) take(in *filling, d *Delta) {
 	p := f.part
 	p.Bytes = int32(textLen(in.text))
 	if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
@@ -267,8 +270,9 @@ func (f *fast) take(in filling, d *Delta) {
 
 // Event implements [Decoder].
 func (f *fast) Event(name, data []byte, d *Delta) error {
-	if in, ok := f.matches(data, nil); ok && len(in.text) > 0 {
-		f.take(in, d)
+	var in filling
+	if f.matches(&in, data, nil) && len(in.text) > 0 {
+		f.take(&in, d)
 		return nil
 	}
 	err := f.holeReader.Event(name, data, d)

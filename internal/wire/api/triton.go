@@ -96,15 +96,16 @@ func (x *tritonDecoder) Remembered() []byte { return x.template.event }
 
 // Ahead implements [Decoder].
 func (x *tritonDecoder) Ahead(data []byte, d *Delta) int {
-	in, n := x.ahead(data, x.known())
+	var in filling
+	n := x.ahead(&in, data, x.known())
 	if n > 0 {
-		x.fill(in, d)
+		x.fill(&in, d)
 	}
 	return n
 }
 
 // fill reads an event that is like others but for what is in its holes.
-func (x *tritonDecoder) fill(in filling, d *Delta) {
+func (x *tritonDecoder) fill(in *filling, d *Delta) {
 	x.events++
 	x.compare(in.text)
 	x.take(x.news(in.text, in.known), in.text, true, d)
@@ -112,8 +113,9 @@ func (x *tritonDecoder) fill(in filling, d *Delta) {
 
 // Event implements [Decoder].
 func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
-	if in, ok := x.matches(data, x.known()); ok {
-		x.fill(in, d)
+	var in filling
+	if x.matches(&in, data, x.known()) {
+		x.fill(&in, d)
 		return nil
 	}
 	if x.plain(name, data, d) {

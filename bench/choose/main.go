@@ -66,17 +66,18 @@ type outcome struct {
 
 func main() {
 	n := flag.Int("contracts", 40, "how many")
+	from := flag.Int("from", 0, "which is the first")
 	file := flag.String("file", filepath.Join(os.TempDir(), "pitot-choose.jsonl"), "results, which are gone on from")
 	talks := flag.Bool("conversations", false, "contracts of conversations, against long runs, instead")
 	each := flag.Bool("presets", false, "what a choice takes for each workload with a name, instead")
 	flag.Parse()
-	if err := bench(*n, *file, *talks, *each); err != nil {
+	if err := bench(*from, *n, *file, *talks, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "choose:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(n int, file string, talks, each bool) error {
+func bench(from, n int, file string, talks, each bool) error {
 	dir, err := os.MkdirTemp("", "choose")
 	if err != nil {
 		return err
@@ -90,15 +91,15 @@ func bench(n int, file string, talks, each bool) error {
 		return presets(pitot)
 	}
 	if talks {
-		return all(n, file+".talks", dir, drawTalk, func(o *talked) talk { return o.Contract }, printTalk, summaryTalks,
+		return all(from, n, file+".talks", dir, drawTalk, func(o *talked) talk { return o.Contract }, printTalk, summaryTalks,
 			func(_ string, t talk) talked { return tryTalk(pitot, t) })
 	}
-	return all(n, file, dir, draw, func(o *outcome) contract { return o.Contract }, print1, summary,
+	return all(from, n, file, dir, draw, func(o *outcome) contract { return o.Contract }, print1, summary,
 		func(dir string, c contract) outcome { return try(pitot, dir, c) })
 }
 
-// all tries n contracts and keeps what came of each in a file; what is there is not done again.
-func all[C comparable, O any](n int, file, dir string, draw func(int) C, of func(*O) C, show func(int, O), sum func([]O) error, try func(dir string, c C) O) error {
+// all tries n contracts from one on and keeps what came of each in a file; what is there is not done again.
+func all[C comparable, O any](from, n int, file, dir string, draw func(int) C, of func(*O) C, show func(int, O), sum func([]O) error, try func(dir string, c C) O) error {
 	done, err := earlier(file, of)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func all[C comparable, O any](n int, file, dir string, draw func(int) C, of func
 	}
 	defer f.Close()
 	var list []O
-	for i := range n {
+	for i := from; i < from+n; i++ {
 		c := draw(i)
 		o, ok := done[c]
 		if !ok {

@@ -593,8 +593,7 @@ func (r *race) again(ctx context.Context, groups []*group, least float64) error 
 			list = append(list, c)
 		}
 	}
-	other := *r.schedule
-	other.seed = rand.New(rand.NewPCG(r.schedule.seed, 0x616761696e)).Uint64()
+	other := r.schedule.otherwise()
 	e := other.closely(lookedClosely, r.close.within)
 	done := r.tell("the best once more", len(list))
 	errs := make([]error, len(list))

@@ -127,22 +127,22 @@ func (s *schedule) lasts(request float64) float64 {
 }
 
 // hold puts a load of conversations to a deployment, whose requests take so many times as long as
-// is reckoned: those that begin at the rate, and of
-// their requests those are judged that are due in a window, which begins when as many
-// conversations end as begin; closely looked at, when a burst should be over that all who are under
-// way make at the beginning. The load goes on until all of these are answered. What seems more
-// than is served begins with no conversation: the queue is to grow by itself.
+// is reckoned: those that begin at the rate, and of their requests those are judged that are due in
+// a window, which begins when as many conversations end as begin; closely looked at, when a burst
+// should be over that all who are under way make at the beginning. The load goes on until all of
+// these are answered. What seems more than is served begins with as many as are under way at the most
+// that is, for it comes to that, and a load that grows slowly would not within a window.
 func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
 	var arrivals arrival.Process
 	arrivals, err := s.law.Process(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
 	}
-	request, serves := s.request(d, rate)
+	request, _ := s.request(d, rate)
 	request *= slower
 	src, engine, settle := s.talks.src, briefly(d, s.seed), settled
-	if s.talks.endless && serves {
-		u, err := s.underWay(arrivals, rate, request)
+	if s.talks.endless {
+		u, err := s.underWay(arrivals, rate, request, e.close)
 		if err != nil {
 			return nil, err
 		}

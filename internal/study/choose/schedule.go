@@ -112,6 +112,13 @@ func (s *schedule) effort(n int, within float64) effort {
 	return e
 }
 
+// otherwise is the same schedule with other chances.
+func (s *schedule) otherwise() *schedule {
+	other := *s
+	other.seed = rand.New(rand.NewPCG(s.seed, 0x616761696e)).Uint64()
+	return &other
+}
+
 // asking is an effort of so many requests that stand alone.
 func (s *schedule) asking(n int, within float64) effort {
 	return effort{count: n, requests: s.sample(n, 1), before: s.sample(max(n, leastBefore), 2), within: within}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"pitot/internal/load"
 	"pitot/internal/twin"
@@ -38,26 +39,61 @@ type begun struct {
 const firstBegun = 1 << 30
 
 // underWay draws who is under way at a rate where a request takes so many seconds: who
-// came before by the same law and has not ended. A conversation that asks several things at once
-// goes on when it asks one.
-func (s *schedule) underWay(arrivals arrival.Process, rate, request float64) (*underWay, error) {
+// came before by the same law and has not ended. In a close look they are crowded: as many as
+// there are in all but a few of such loads, for a load that is carried gets over that too. A
+// conversation that asks several things at once goes on when it asks one.
+func (s *schedule) underWay(arrivals arrival.Process, rate, request float64, crowded bool) (*underWay, error) {
 	u := &underWay{Sessions: s.talks.src, arrivals: arrivals, next: arrivals.Next()}
-	before, err := s.law.Process(rate, rand.New(rand.NewPCG(s.seed, 0x6265676f7265)).Uint64(), 0)
+	rng := rand.New(rand.NewPCG(s.seed, 0x6265676f7265))
+	before, err := s.law.Process(rate, rng.Uint64(), 0)
 	if err != nil {
 		return nil, err
 	}
+	count := 0
+	if crowded {
+		count = s.crowd(rate, request)
+	}
 	longest := int64((s.talks.most*request + s.talks.mostPauses) * 1e9)
-	for n := int64(firstBegun); ; n++ {
-		age := before.Next()
-		if age > longest {
+	n := int64(firstBegun)
+	for end, at := longest, before.Next(); ; at = before.Next() {
+		for at > end && len(u.begun) < count { // those of a time as long before that are added
+			end += longest
+		}
+		if at > end {
 			break
 		}
-		if b, ok := s.goesOn(n, age, int64(request*1e9)); ok {
+		if b, ok := s.goesOn(n, at-(end-longest), int64(request*1e9)); ok {
 			u.begun = append(u.begun, b)
 		}
+		n++
+	}
+	if crowded { // of all ages
+		rng.Shuffle(len(u.begun), func(i, j int) { u.begun[i], u.begun[j] = u.begun[j], u.begun[i] })
+		u.begun = u.begun[:count]
 	}
 	slices.SortFunc(u.begun, func(a, b begun) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.item, b.item)) })
 	return u, nil
+}
+
+// crowd is how many conversations are about to go on where more are than usual: by two standard
+// deviations of their number, which is that of what begins in the time that one lasts (of Poisson
+// arrivals the number under way is Poisson's, M/G/∞). So many come together once in some twenty
+// times as long as one lasts.
+func (s *schedule) crowd(rate, request float64) int {
+	const deviations = 2
+	lasts := s.lasts(request)
+	of := s.law.Dispersion(rate)
+	spread := of[0]
+	for i, scale := range arrival.Scales {
+		if scale <= lasts {
+			spread = of[i]
+		}
+	}
+	usual := rate * (lasts - request)
+	if s.talks.most <= 1 || usual < 1e-3 { // none ever goes on
+		return 0
+	}
+	return int(math.Ceil(usual + deviations*math.Sqrt(usual*spread)))
 }
 
 // atOnce has all that are under way ask at once, as after a pause of the server. A load that is
@@ -159,11 +195,26 @@ func (u *underWay) remember(e twin.Model) error {
 }
 
 // request is about how long a request of a conversation takes where so many begin in a second,
-// in seconds; serves is false where that is more than is served.
+// in seconds; serves is false where that is more than is served: it is then as long as at the most
+// that is.
 func (s *schedule) request(d *deploy.Deployment, rate float64) (took float64, serves bool) {
-	each := rate * s.talks.turns / float64(max(d.DataParallel, 1))
-	t, serves := d.Steady(each, int(s.input)-s.computed(), s.computed(), int(s.output))
-	return t.Seconds(), serves
+	steady := func(rate float64) (time.Duration, bool) {
+		each := rate * s.talks.turns / float64(max(d.DataParallel, 1))
+		return d.Steady(each, int(s.input)-s.computed(), s.computed(), int(s.output))
+	}
+	t, serves := steady(rate)
+	if serves {
+		return t.Seconds(), true
+	}
+	for lo, hi := 0.0, rate; hi-lo > 0.01*hi && hi > 1e-9; {
+		middle := (lo + hi) / 2
+		if x, ok := steady(middle); ok {
+			lo, t = middle, x
+		} else {
+			hi = middle
+		}
+	}
+	return t.Seconds(), false
 }
 
 // fits says whether the cache of an engine holds what is said by all that are under way where so

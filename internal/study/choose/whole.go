@@ -34,7 +34,9 @@ const (
 	leastAsked = 4000 // requests in all
 	mostAsked  = 32_000
 	mostBefore = 100_000 // requests of conversations
-	leastSpans = 1.5     // times as long as a conversation lasts: a queue of those grows slowly
+	// joinedSpans is how many times as long as a conversation lasts all engines are judged: a router
+	// that keeps conversations where they are evens nothing out sooner.
+	joinedSpans = 3.0
 
 	nearlyCheapest = 1.25 // times the first, and compared with it so
 	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
@@ -210,7 +212,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 // joined is how much is asked of n engines.
 func (r *race) joined(n int) *effort {
 	e := r.schedule.closely(min(max(leastAsked, eachJoined*n), mostAsked), r.close.within)
-	e.spans = max(r.close.spans/float64(n), leastSpans) // the more engines, the more conversations there are at once
+	e.spans = joinedSpans
 	return &e
 }
 
@@ -270,9 +272,34 @@ func (r *race) carry(ctx context.Context, o *Option) error {
 	if c.curve = x; o.Whole.Met { // begun at the wanted rate
 		c.curve = x.with(o.candidate.curve[0])
 	}
+	if err := r.carryAgain(ctx, &c, e); err != nil {
+		return err
+	}
 	o.Whole.Capacity, o.Whole.all = r.rate(&c), &c
 	within := r.interval(&c, o.group, 0.8)
 	o.Whole.Interval = &within
 	r.count(o, o.Engines)
+	return nil
+}
+
+// carryAgain looks at engines together with other chances, where they are asked conversations:
+// which of them a router keeps at which engine goes on for long, and parts of one look say
+// little of that.
+func (r *race) carryAgain(ctx context.Context, c *Candidate, e *effort) error {
+	usual := r.rate(c)
+	if r.schedule.talks == nil || usual == 0 {
+		return nil
+	}
+	once, again := *e, *c
+	once.flanks = false
+	again.curve = curve{c.curve[0]}
+	other := r.schedule.otherwise()
+	x, err := other.climb(ctx, &again, r.claims, usual, math.Inf(1), &once)
+	if err != nil {
+		return err
+	}
+	if again.curve = x; r.rate(&again) > 0 {
+		c.spread = math.Abs(math.Log(r.rate(&again)/usual)) / math.Sqrt2
+	}
 	return nil
 }

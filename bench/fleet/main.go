@@ -2,14 +2,17 @@
 // alone: the distributions of TTFT and E2E of one schedule, by a two-sample test, and the
 // processor time per chunk of all processes of the client together.
 //
-//	go run ./bench/fleet [-workers 1,2,4] [-rate 100] [-duration 20s] [-target MODEL@GPU]
+//	go run ./bench/fleet [-workers 1,2,4] [-rate 100] [-duration 20s] [-target MODEL@GPU] [-rounds 3]
 //	go run ./bench/fleet -bare [-pace 10ms]      against the least server there is
 //	go run ./bench/fleet -full                   as many users as a core reads: chunks per second of a processor
 //	go run ./bench/fleet -stall 2s               what it does to lag that the coordinator stands still
 //	go run ./bench/fleet -merge 100000000        merging workers' journals of so many chunks
 //
-// The server is pitot mock, or a bare one, in a process of its own. On a busy machine the test
-// tells of the machine: the run's own checks say so.
+// Processor time is that of the coordinator and its workers from their start to their end, held
+// against that of one process in the same round; with several rounds the median of these ratios.
+//
+// The server is pitot mock, or a bare one, in a process of its own, whose time does not count. On
+// a busy machine the test tells of the machine: the run's own checks say so.
 package main
 
 import (
@@ -58,6 +61,7 @@ var (
 	pace     = flag.Duration("pace", 10*time.Millisecond, "between its tokens")
 	full     = flag.Bool("full", false, "ask it by as many users as fill a core")
 	users    = flag.Int("users", 64, "of them")
+	rounds   = flag.Int("rounds", 1, "how often all is measured, in turn")
 	stall    = flag.Duration("stall", 0, "stop the coordinator for so long in the middle of the load")
 	merge    = flag.Int64("merge", 0, "merge journals of so many chunks")
 	serve    = flag.Bool("serve", false, "be the bare server")
@@ -167,38 +171,77 @@ func (b *bench) alike() {
 		return ended(b.start(name, append([]string{"--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)"}, more...)...))
 	}
 	run("first") // which leaves the prompts in the server's cache
-	alone := run("alone", "--fleet", "none")
 	fmt.Printf("%-8s %8s %10s %12s %8s %12s %12s  %s\n", "workers", "answers", "chunks", "CPU/chunk µs", "ratio", "TTFT D, p", "E2E D, p", "verdict")
-	show := func(name string, m *measured) {
-		compare := func(x, y []int64) string {
-			d := stat.Distance(x, y)
-			return fmt.Sprintf("%.3f %.2f", d, stat.DistanceP(d, len(x), len(y)))
+	var all ratios
+	for round := range *rounds {
+		alone := run(fmt.Sprint("alone", round), "--fleet", "none")
+		show := func(name string, m *measured) {
+			compare := func(x, y []int64) string {
+				d := stat.Distance(x, y)
+				return fmt.Sprintf("%.3f %.2f", d, stat.DistanceP(d, len(x), len(y)))
+			}
+			ratio := m.each() / alone.each()
+			all.add(name, ratio)
+			fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, m.each(), ratio, compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
 		}
-		fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, m.each(), m.each()/alone.each(), compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
+		show("none", &alone)
+		eachFleet(func(n int) {
+			m := run(fmt.Sprint("fleet", n, "-", round), "--fleet", fmt.Sprint(n))
+			show(fmt.Sprint(n), &m)
+		})
+		again := run(fmt.Sprint("again", round), "--fleet", "none")
+		show("again", &again)
 	}
-	show("none", &alone)
-	again := run("again", "--fleet", "none")
-	show("again", &again)
-	eachFleet(func(n int) {
-		m := run(fmt.Sprint("fleet", n), "--fleet", fmt.Sprint(n))
-		show(fmt.Sprint(n), &m)
-	})
+	all.show()
 }
 
 // filled has users ask as fast as they are answered: what is read in a second of a processor is
 // what the clients cost where nothing waits for the server.
 func (b *bench) filled() {
-	fmt.Printf("%-8s %10s %14s %22s %8s\n", "workers", "chunks", "chunks/s", "chunks/s of processor", "ratio")
-	alone := 0.0
-	show := func(fleet string) {
-		began := time.Now()
-		m := ended(b.start("full"+fleet, "--concurrency", fmt.Sprint(*users), "--output", "500", "--fleet", fleet))
-		speed := float64(m.chunks) / m.cpu.Seconds()
-		alone = cmp.Or(alone, speed)
-		fmt.Printf("%-8s %10d %14.0f %22.0f %8.2f\n", fleet, m.chunks, float64(m.chunks)/time.Since(began).Seconds(), speed, speed/alone)
+	fmt.Printf("%-8s %10s %14s %22s %8s\n", "workers", "chunks", "chunks/s", "chunks/s of processor", "CPU/chunk")
+	var all ratios
+	for round := range *rounds {
+		alone := 0.0
+		show := func(fleet string) {
+			began := time.Now()
+			m := ended(b.start(fmt.Sprint("full", fleet, "-", round), "--concurrency", fmt.Sprint(*users), "--output", "500", "--fleet", fleet))
+			speed := float64(m.chunks) / m.cpu.Seconds()
+			alone = cmp.Or(alone, speed)
+			all.add(fleet, alone/speed)
+			fmt.Printf("%-8s %10d %14.0f %22.0f %8.2f\n", fleet, m.chunks, float64(m.chunks)/time.Since(began).Seconds(), speed, alone/speed)
+		}
+		show("none")
+		eachFleet(func(n int) { show(strconv.Itoa(n)) })
 	}
-	show("none")
-	eachFleet(func(n int) { show(strconv.Itoa(n)) })
+	all.show()
+}
+
+// ratios are processor time per chunk over that of one process in the same round, by workers.
+type ratios struct {
+	names []string
+	of    map[string][]float64
+}
+
+func (r *ratios) add(name string, ratio float64) {
+	if r.of == nil {
+		r.of = map[string][]float64{}
+	}
+	if r.of[name] == nil {
+		r.names = append(r.names, name)
+	}
+	r.of[name] = append(r.of[name], ratio)
+}
+
+// show shows the median of several rounds.
+func (r *ratios) show() {
+	if *rounds == 1 {
+		return
+	}
+	fmt.Printf("processor time per chunk over that of one process, median of %d rounds:\n", *rounds)
+	for _, name := range r.names {
+		x := slices.Sorted(slices.Values(r.of[name]))
+		fmt.Printf("%-8s %.2f (%.2f to %.2f)\n", name, (x[(len(x)-1)/2]+x[len(x)/2])/2, x[0], x[len(x)-1])
+	}
 }
 
 // stalled stops the coordinator in the middle of a load, as a machine does that is starved, and

@@ -102,7 +102,8 @@ type member struct {
 	said  string    // by a process that has ended
 	cpu   time.Duration
 
-	dead bool // it was lost, and takes part in nothing more
+	carried bool // it took part in a load
+	dead    bool // it was lost, and takes part in nothing more
 
 	// Of the present load:
 	report report
@@ -401,7 +402,7 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 			if len(refused) > 0 {
 				return say.Errorf("%s; %s", missing, refused[len(refused)-1]).WithHint(say.Hint(otherBuild("", "")))
 			}
-			return say.Errorf("%s", missing).WithHint("see what they say of it")
+			return say.Errorf("%s", missing).WithHint("each worker says where it was started why it does not join")
 		case <-c.news:
 		case <-tick.C:
 		}
@@ -540,6 +541,9 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	}()
 	c.mu.Lock()
 	c.origin = origin
+	for _, m := range members {
+		m.carried = true
+	}
 	c.mu.Unlock()
 	with.Begun(origin) // what workers send that have begun is of a load that has, whatever others answer
 	for i, err := range <-asked {
@@ -555,15 +559,17 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 // absent says why a worker takes part in no more loads, nil where it does. The caller holds the
 // coordinator's mutex.
 func (m *member) absent() error {
-	why := "was lost in a load before"
+	why, hint := "was lost in a load before", "what was measured is kept; a sweep or find goes on with it by --resume"
 	switch {
 	case m.dead:
 	case m.ended.IsZero():
 		return nil
-	default:
+	case m.carried:
 		why = fmt.Sprintf("ended between two loads (%s)", cmp.Or(m.said, "it said nothing"))
+	default:
+		why, hint = fmt.Sprintf("ended before its first load (%s)", cmp.Or(m.said, "it said nothing")), "nothing of this load was sent: start again"
 	}
-	return say.Errorf("worker %d on %s %s", m.rank, m.hello.Host, why).WithHint("what was measured is kept: start again with --resume")
+	return say.Errorf("worker %d on %s %s", m.rank, m.hello.Host, why).WithHint(hint)
 }
 
 // prepare has workers make their shares ready.

@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"pitot/internal/data/result"
 	"pitot/internal/run"
-	"pitot/internal/say"
 )
 
 // protocol is the version of the messages. Coordinator and workers are of one build, so there
@@ -151,14 +149,4 @@ func decode[M any](b []byte) (m M, err error) {
 		err = fmt.Errorf("read message: %w", err)
 	}
 	return m, err
-}
-
-// Build is what a worker and its coordinator have in common.
-func Build(v result.Version) string {
-	return fmt.Sprintf("%s %s %s", v.Version, v.Commit, v.Go)
-}
-
-// otherBuild refuses a worker.
-func otherBuild(theirs, ours string) error {
-	return say.Errorf("the worker is pitot %s, the coordinator pitot %s", theirs, ours).WithHint("run the same build everywhere: numbers of two programs are not those of one")
 }

@@ -97,8 +97,12 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.fails > 0 {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, queue.Cycle(s.law.Turns),
-		search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals}}
+	cycle := queue.Cycle(s.law.Turns)
+	traffic := search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Cycle: cycle}
+	for _, t := range s.law.Turns {
+		traffic.Gaps += (t.Rate - 1) * (t.Rate - 1) * t.Time / cycle
+	}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, cycle, traffic}
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {

@@ -50,6 +50,17 @@ func (f *search) tooSlow() string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the arrivals take turns about every %s, and no window had the %d such cycles, %s, that a bound rests on; an estimate takes about %s",
-		minutes(f.cfg.Cycle), cyclesLook, minutes(cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
+	short := "no window had"
+	if len(f.cap.Trail) == 0 {
+		short = "the budget has no time for"
+	}
+	return fmt.Sprintf("the arrivals take turns about every %s, and %s the %d such cycles, %s, that a bound rests on; an estimate takes about %s",
+		minutes(f.cfg.Cycle), short, cyclesLook, minutes(cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
+}
+
+// hopeless says that a budget of time has no window for the cycles of the arrivals, whatever the
+// load: then nothing need be measured to know that nothing can be said.
+func (f *search) hopeless() bool {
+	b := f.cfg.Budget.Seconds
+	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < nearlyWhole*cyclesLook*f.cfg.Cycle
 }

@@ -61,6 +61,13 @@ func TestFindWaitsForSlowArrivals(t *testing.T) {
 		if got.AtLeast != 0 || got.AtMost != 0 || got.Estimate != 0 || got.Floor.Lower > 0 || !strings.Contains(got.Reason, "turns about every 30 min") || !strings.Contains(got.Reason, "10.0 h") {
 			t.Errorf("an hour of turns of half an hour: %v to %v, %v, %q", got.AtLeast, got.AtMost, got.Estimate, got.Reason)
 		}
+		if len(got.Trail) > 0 {
+			t.Errorf("%d loads were measured though nothing could be said", len(got.Trail))
+		}
+		got = search(300, 3600, seed) // ten of twenty cycles, but for warm-ups
+		if got.AtLeast != 0 || got.AtMost != 0 || len(got.Trail) == 0 || !strings.Contains(got.Reason, "no window had the 20 such cycles") {
+			t.Errorf("an hour of turns of five minutes: %v to %v, %d loads, %q", got.AtLeast, got.AtMost, len(got.Trail), got.Reason)
+		}
 		got = search(10, 3600, seed)
 		if got.AtLeast > 20 || got.AtMost > 0 && got.AtMost < 20 {
 			t.Errorf("%v to %v of 20", got.AtLeast, got.AtMost)

@@ -297,6 +297,9 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = EnoughRequests
 	}
+	if f.hopeless() {
+		return f.conclude(), nil
+	}
 	bracketed := f.bracketed() || f.bracket()
 	if f.floor() {
 		return f.conclude(), f.err

@@ -533,6 +533,13 @@ func TestForecast(t *testing.T) {
 // Of a server with a request or two under way no number of requests tells the capacity to 4 %:
 // that is not forecast, and with more under way the forecast comes near the usual one by and by.
 func TestForecastNearOfASlowServer(t *testing.T) {
+	// What turns of the arrivals leave open is forecast, by how many of them there are.
+	for _, c := range []struct{ cycle, want float64 }{{1, 0}, {10, 2.2 * math.Sqrt(10./1250)}, {20, 2.2 * math.Sqrt(20./1250)}} {
+		o := ForecastNear(2, 40, Budget{Requests: 50_000}, Traffic{Allowed: 0.01, Gaps: 2, Cycle: c.cycle})
+		if plain := ForecastNear(2, 40, Budget{Requests: 50_000}, Traffic{Allowed: 0.01, Gaps: 2}); math.Abs(o.HalfWidth-max(plain.HalfWidth, c.want)) > 1e-9 {
+			t.Errorf("turns of %v s: ±%.3f, want %.3f or %.3f", c.cycle, o.HalfWidth, plain.HalfWidth, c.want)
+		}
+	}
 	usual := ForecastNear(2, 40, Budget{Requests: 50_000}, Traffic{})
 	last := ForecastNear(2, 0.5, Budget{Requests: 50_000}, Traffic{})
 	if len(usual.Precisions) != 3 || len(last.Precisions) != 2 || last.Precisions[1].HalfWidth != 0.06 {

@@ -435,6 +435,9 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	if c.UnstableFrom != nil {
 		addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
+	if n := c.LeftOut; n > 0 {
+		addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), was(n), them(n)))
+	}
 	if at := mostGoodput(run); at >= 0 {
 		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.Plain(run.Points[at].SLO.Spec))
 	}
@@ -775,11 +778,22 @@ func (o *Overview) passed() string {
 
 // Discarded says how many windows of a search were INVALID and carry nothing, and why.
 func (o *Overview) Discarded() string {
-	was := "were"
-	if o.Invalid == 1 {
-		was = "was"
+	return fmt.Sprintf("%s %s INVALID (%s): nothing rests on that", say.Plural(o.Invalid, "window"), was(o.Invalid), strings.Join(o.Why, ", "))
+}
+
+// was and them are the words for so many.
+func was(n int) string {
+	if n == 1 {
+		return "was"
 	}
-	return fmt.Sprintf("%s %s INVALID (%s): nothing rests on that", say.Plural(o.Invalid, "window"), was, strings.Join(o.Why, ", "))
+	return "were"
+}
+
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 func (f *FailedCheck) sentence() string {

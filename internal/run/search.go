@@ -84,10 +84,13 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 		measure = s.session.Count
 	}
 	m, err := measure(ctx, s.asked(p))
+	if err == nil {
+		err = ctx.Err() // a point that was cut short is no datum
+	}
 	if err != nil {
 		return search.Seen{}, err
 	}
-	return s.seen(p, m), ctx.Err() // a point that was cut short is no datum
+	return s.seen(p, m), nil
 }
 
 // Along counts loads one after the other, as [Session.CountAlong] does.

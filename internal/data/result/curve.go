@@ -15,6 +15,7 @@ type Curve struct {
 	NoKnee       string      `json:"no_knee"`            // why there is no knee, "" if there is one
 	Saturation   *Saturation `json:"saturation"`         // null if no point reached it
 	UnstableFrom *float64    `json:"unstable_from"`      // lowest load at which the backlog grew, null if at none
+	LeftOut      int         `json:"left_out,omitempty"` // INVALID points that would change Knee, Saturation or UnstableFrom, and have no say
 	Crossing     *Crossing   `json:"crossing,omitempty"` // where the loads stop to meet the SLO
 	Pareto       Pareto      `json:"pareto"`
 	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
@@ -248,7 +249,9 @@ type Verified struct {
 
 // Excludes says that a point was INVALID and that nothing rests on it: the search has an
 // answer that others carry, or its load was measured again and that counts. A search that
-// claims nothing, and has no other window at a load, stands and falls with it.
+// claims nothing, and has no other window at a load, stands and falls with it. A window that
+// was under way when the search was interrupted is in no trail, and nothing rests on it where
+// others stand.
 func (c *Capacity) Excludes(point int) bool {
 	claims := c.Load != nil || c.Estimate != nil || c.Bounds != nil || c.Floor != nil
 	for i := range c.Trail {
@@ -256,7 +259,10 @@ func (c *Capacity) Excludes(point int) bool {
 			return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return o.Load == p.Load && !o.Excluded && o.Requests > 0 })
 		}
 	}
-	return false
+	if slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point }) {
+		return false
+	}
+	return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return !o.Excluded && o.Requests > 0 })
 }
 
 // Carries says that what the search found rests on a point.

@@ -27,5 +27,11 @@ func TestExcludes(t *testing.T) {
 				t.Errorf("%s: point %d is excluded: %v", name, point, got)
 			}
 		}
+		if !c.of.Excludes(9) {
+			t.Errorf("%s: a window that was interrupted counts beside others", name)
+		}
+	}
+	if (&Capacity{}).Excludes(0) || (&Capacity{Trail: trail[1:2]}).Excludes(9) {
+		t.Error("a window that was interrupted is left out where none stands")
 	}
 }

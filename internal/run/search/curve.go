@@ -116,25 +116,34 @@ func CurveOf(points []result.Point) *result.Curve {
 			c.Repeats = append(c.Repeats, repeated(points, group))
 		}
 	}
-	sorted := merged(seen)
+	valid := slices.DeleteFunc(slices.Clone(seen), func(p CurvePoint) bool { return p.Invalid })
+	shape(c, valid)
+	if left := len(seen) - len(valid); left > 0 {
+		all := &result.Curve{Over: c.Over}
+		if shape(all, seen); !sameShape(c, all) {
+			c.LeftOut = left
+		}
+	}
+	c.Crossing = CrossingOf(points)
+	return c
+}
+
+// shape says what points show of the knee, of the saturation and of where queues grow.
+func shape(c *result.Curve, points []CurvePoint) {
+	sorted := merged(points)
 	for i := len(sorted) - 1; i >= 0 && sorted[i].Stability != stat.Stable; i-- { // one below a stable load was chance
 		if sorted[i].Unstable() {
 			c.UnstableFrom = &sorted[i].Load
 		}
 	}
 	k := findKnee(sorted)
-	for _, p := range sorted {
-		if k.Reason == "" && p.Invalid && p.Load == k.Power {
-			k.Reason = "the load that it would be at is INVALID"
-		}
-	}
 	if c.NoKnee = k.Reason; k.Reason == "" {
 		c.Knee = &result.Knee{
 			Load: k.Power, Resampled: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted, result.Closed(c.Over)); s != nil && !s.Invalid {
+	if s := saturation(sorted, result.Closed(c.Over)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
 		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 && ci[0] > 0 {
 			// Both the output and what an answer has of it are known only so well.
@@ -143,8 +152,22 @@ func CurveOf(points []result.Point) *result.Curve {
 		}
 	}
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
-	c.Crossing = CrossingOf(points)
-	return c
+}
+
+// sameShape says that two curves have the same knee, saturation and load from which queues grow.
+func sameShape(a, b *result.Curve) bool {
+	at := func(c *result.Curve) (knee, saturated, unstable float64) {
+		if c.Knee != nil {
+			knee = c.Knee.Load
+		}
+		if c.Saturation != nil {
+			saturated = c.Saturation.RequestsPerS
+		}
+		return knee, saturated, value(c.UnstableFrom)
+	}
+	knee, saturated, unstable := at(a)
+	k, s, u := at(b)
+	return knee == k && saturated == s && unstable == u
 }
 
 // distinct says why there is no knee, in the unit of the loads.

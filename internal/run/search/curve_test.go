@@ -129,7 +129,8 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// A knee or a saturation at a load that is INVALID is none.
+// Knee, saturation and where queues grow are those of the loads that are not INVALID, and where
+// these would change them it is said.
 func TestCurveNamesNoInvalidLoad(t *testing.T) {
 	list := points(bent, 1, 2, 4, 8, 9, 10, 11, 12, 14, 16, 32)
 	if c := CurveOf(list); c.Knee == nil || c.Saturation == nil {
@@ -140,7 +141,9 @@ func TestCurveNamesNoInvalidLoad(t *testing.T) {
 			list[i].Verdict = result.Invalid
 		}
 	}
-	if c := CurveOf(list); c.Knee != nil || c.Saturation != nil || !strings.Contains(c.NoKnee, "INVALID") {
-		t.Errorf("knee %+v (%s), saturation %+v", c.Knee, c.NoKnee, c.Saturation)
+	c := CurveOf(list)
+	valid := CurveOf(slices.DeleteFunc(slices.Clone(list), func(p result.Point) bool { return p.Verdict == result.Invalid }))
+	if !sameShape(c, valid) || c.LeftOut != 3 || c.Knee != nil && c.Knee.Load == 10 || c.Saturation != nil && c.Saturation.Load >= 16 {
+		t.Errorf("knee %+v (%s), saturation %+v, %d left out", c.Knee, c.NoKnee, c.Saturation, c.LeftOut)
 	}
 }

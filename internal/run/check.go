@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -40,6 +41,20 @@ func Check(p *plan.Plan) error {
 	}
 	src.close()
 	return nil
+}
+
+// Reach asks a plan's server what a run would ask it before its load: a server that is not
+// there, or does not take what is planned, is known before anything is worked out for it.
+// Embedded targets are always there.
+func Reach(ctx context.Context, p *plan.Plan, showLine func(string)) error {
+	if p.Kind() != plan.KindServer {
+		return nil
+	}
+	t, err := target.Open(ctx, target.WantedBy(p), showLine)
+	if err == nil {
+		t.Close()
+	}
+	return err
 }
 
 // vacant refuses a run directory that has something in it; "" is chosen later,

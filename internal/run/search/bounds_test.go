@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,5 +81,17 @@ func TestLongBursts(t *testing.T) {
 		if v.Passed != c.passes {
 			t.Errorf("%s: %+v, φ %.0f", name, v, f.longBursts(0))
 		}
+	}
+}
+
+// A load that is refuted beyond what loads above it could say is looked at alone.
+func TestVerifyHopeless(t *testing.T) {
+	probes := 0
+	v, err := Verify(t.Context(), search80k(), 50, func(_ context.Context, p Probe) (Seen, error) {
+		probes++
+		return Seen{Load: p.Load, N: p.Requests, Violations: []int{p.Requests / 2}, Blocks: [][]int{slices.Repeat([]int{p.Requests / 2 / Blocks}, Blocks)}}, nil
+	})
+	if err != nil || !v.Verified.Refuted || v.Verified.Passed || probes != 1 {
+		t.Errorf("%d looks: %+v, %v", probes, v.Verified, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"pitot/internal/stat"
 )
@@ -205,6 +206,11 @@ func (f *search) verifyAlone(load float64) {
 		return
 	}
 	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.unseen(counted)}
+	// Loads above one that is refuted even so tell nothing more of it.
+	if phi := unflanked * stat.PooledOverdispersion(phis...); f.refutes(&s, phi) {
+		f.judge(load, &s, phi)
+		return
+	}
 	for _, above := range flanks {
 		at := f.whole(load * above)
 		if f.cfg.Closed && at == load {
@@ -226,6 +232,19 @@ func (f *search) verifyAlone(load float64) {
 	f.judge(load, &s, phi)
 }
 
+// refutes says that a window shows that a claim does not hold at its load.
+func (f *search) refutes(s *Seen, phi float64) bool {
+	return s.Counts() && slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+		return s.due(claim) > 0 && f.lowerLimit(s, claim, phi) > f.cfg.eps(claim)
+	})
+}
+
+// lowerLimit is a one-sided lower limit of a claim's share, each of them at its part of the error.
+func (f *search) lowerLimit(s *Seen, claim int, phi float64) float64 {
+	level := 1 - (1-f.cfg.Level)/float64(len(f.cfg.claims()))
+	return stat.ClopperPearson(s.violations(claim), s.due(claim), phi, stat.OneSided(level)).Lo
+}
+
 // judge says of a load whether every claim holds, or one does not.
 func (f *search) judge(load float64, s *Seen, phi float64) {
 	claims := f.cfg.claims()
@@ -237,7 +256,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		upper, lower := 1., 0. // of none that the claim is about nothing is known
 		if due > 0 {
 			upper = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha)).Hi
-			lower = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha/float64(len(claims)))).Lo
+			lower = f.lowerLimit(s, claim, phi)
 		}
 		v.Passed = v.Passed && upper <= eps
 		if over := lower > eps; over && !v.Refuted || over == v.Refuted && upper/eps > worst {

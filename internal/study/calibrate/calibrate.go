@@ -85,7 +85,11 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		s.dir = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
 	x := &Result{Dir: s.dir, Profile: filepath.Join(s.dir, "profile.yaml")}
-	err := run.Check(s.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)) // before much is worked out
+	first := s.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)
+	err := run.Check(first) // before much is worked out
+	if err == nil {
+		err = run.Reach(ctx, first, s.showLine)
+	}
 	if err == nil {
 		x.Fit, err = s.fit(ctx, slots)
 	}

@@ -181,5 +181,5 @@ func noCapacity(p *compare.Pair) string {
 			without = append(without, say.Plain(s.name))
 		}
 	}
-	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": search again with a larger --budget"
+	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": pitot find --continue RUN goes on with it"
 }

@@ -116,11 +116,11 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 			p.Left = append(p.Left, Left{f.name, why, whyA == ""})
 			switch {
 			case whyA != "" && whyB != "":
-				p.searchMore = "the searches of both gave no capacity: search again with a larger --budget"
+				p.searchMore = "the searches of both gave no capacity: pitot find --continue RUN goes on with each"
 			case whyA != "":
-				p.searchMore = "the search of " + a.name + " gave no capacity: search again with a larger --budget"
+				p.searchMore = "the search of " + a.name + " gave no capacity: pitot find --continue RUN goes on with it"
 			default:
-				p.searchMore = "the search of " + b.name + " gave no capacity: search again with a larger --budget"
+				p.searchMore = "the search of " + b.name + " gave no capacity: pitot find --continue RUN goes on with it"
 			}
 			p.Notes = append(p.Notes, a.brackets(k)...)
 			p.Notes = append(p.Notes, b.brackets(k)...)

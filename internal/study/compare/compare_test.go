@@ -647,7 +647,7 @@ func TestCapacities(t *testing.T) {
 	if n := c.Pairs[0].Notes; len(n) != 1 || n[0] != "b: taken to lie between 7 and 9" {
 		t.Errorf("%q", n)
 	}
-	if v := c.Verdicts[0]; v.Word != NotCompared || v.Why != "the search of b gave no capacity: search again with a larger --budget" {
+	if v := c.Verdicts[0]; v.Word != NotCompared || v.Why != "the search of b gave no capacity: pitot find --continue RUN goes on with it" {
 		t.Errorf("%+v", v)
 	}
 	_, err := Compare([]Side{found("a", 10), side("b", 8, 100)}, Options{Within: 0.05})

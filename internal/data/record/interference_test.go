@@ -88,6 +88,9 @@ func TestDeletedWhileWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			writeRows(t, j, 0, 9)
+			if err := j.Flush(); err != nil { // so that nothing is left that would wake it
+				t.Fatal(err)
+			}
 			j.writing.Lock() // nothing is saved while the harm is half done
 			err = c.harm(t, dir)
 			j.writing.Unlock()

@@ -398,12 +398,19 @@ func (j *Journal) wakeFlusher() {
 	}
 }
 
-// flusher writes what there is when it is woken: where nothing is recorded nothing wakes.
+// inspectEvery is how often the file is looked at where nothing is written: something else may
+// have deleted it, or a disk that was full have room for a [LostMark].
+const inspectEvery = time.Second
+
+// flusher writes what there is when it is woken, and looks at the file now and then.
 func (j *Journal) flusher() {
+	tick := time.NewTicker(inspectEvery)
+	defer tick.Stop()
 	for {
 		select {
 		case <-j.stop:
 			return
+		case <-tick.C:
 		case <-j.wake:
 		}
 		j.Flush()

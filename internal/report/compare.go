@@ -33,6 +33,7 @@ type PairModel struct {
 	Why    string // why nothing is compared
 	Table  Table
 	Legend []string
+	Day    *Table // the times of day at which both were measured, nil where they share none
 	Notes  []string
 }
 
@@ -177,6 +178,9 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	}
 	m.table(p, few == "" && !p.HasOtherInstrument())
 	m.legend(c, p)
+	if p.Day != nil {
+		m.day(p)
+	}
 	return m
 }
 
@@ -570,6 +574,10 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 			narrow.writeTerminal(p, s)
 			p.write(s, dim, "", legend...)
 		}
+		if pair.Day != nil {
+			p.line("")
+			pair.Day.writeTerminal(p, s)
+		}
 		for _, n := range pair.Notes {
 			p.write(s, "", "", n)
 		}
@@ -630,6 +638,11 @@ func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 			Table{Head: head, Rows: pair.Table.Rows}.writeMarkdown(p)
 			p.line("")
 			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
+		}
+		if pair.Day != nil {
+			p.line("")
+			pair.Day.writeMarkdown(p)
+			p.line("")
 		}
 		for _, n := range pair.Notes {
 			p.item(inMarkdown(n))

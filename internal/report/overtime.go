@@ -2,12 +2,10 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 )
@@ -89,34 +87,13 @@ func blockTime(o *result.OverTime, block int) string {
 	return at(from) + "–" + at(to)
 }
 
-// tellRatio is from how many times the quickest block on the slowest is remarked on: what
-// many requests tell from chance need not matter.
-const tellRatio = 1.1
-
 // levels remarks on the times at which the server was slower than chance makes one that is
 // always alike.
 func (m *PointModel) levels(o *result.OverTime) {
 	var parts []string
-	for _, d := range o.Differ {
-		if min(d.Slowest, d.Quickest) < 0 || max(d.Slowest, d.Quickest) >= len(o.Blocks) { // a file that is damaged
-			continue
-		}
-		of := func(k int) float64 {
-			x := o.Blocks[k].P50
-			if d.Metric == string(metric.TPOT) {
-				x = o.Blocks[k].TPOT
-			}
-			if x == nil {
-				return math.NaN()
-			}
-			return *x
-		}
-		slowest, quickest := of(d.Slowest), of(d.Quickest)
-		if !(slowest >= tellRatio*quickest) {
-			continue
-		}
+	for _, d := range o.Slower() {
 		parts = append(parts, fmt.Sprintf("%s p50 %s ms at %s, %s× the %s ms at %s",
-			strings.ToUpper(say.Plain(d.Metric)), say.Quantity(slowest), blockTime(o, d.Slowest), say.Decimal(slowest/quickest, 1), say.Quantity(quickest), blockTime(o, d.Quickest)))
+			strings.ToUpper(say.Plain(d.Metric)), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
 	}
 	if len(parts) > 0 {
 		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (of servers that are always alike "+falseLevels+" runs show as much)")

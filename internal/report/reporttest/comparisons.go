@@ -69,6 +69,22 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 	}
 	addComparison("single", compare.Options{}, Launches("monday", 1, 1, own), Launches("tuesday", 1, 1.3, own))
 	addComparison("three", compare.Options{}, Launches("a", 3, 1, nil), Launches("b", 3, 1.3, nil))
+	day := func(began string, factor float64, slowest int) func(*result.Run, int) {
+		return func(run *result.Run, _ int) {
+			o := &result.OverTime{Began: began, BlockS: 300, Metric: "ttft"}
+			for k := range 12 {
+				x := factor * (1 + .02*float64(k))
+				if k == slowest {
+					x *= 1.5
+					o.Differ = []result.Differ{{Metric: "ttft", Slowest: k, P: 1e-6}}
+				}
+				p50, tpot := 90*x, 8.3*x
+				o.Blocks = append(o.Blocks, result.Block{P50: &p50, TPOT: &tpot})
+			}
+			run.Points[0].OverTime = o
+		}
+	}
+	addComparison("day", compare.Options{}, Launches("a.example", 1, 1, day("2026-11-20T23:30:00+01:00", 1, 7)), Launches("b.example", 1, 1.3, day("2026-11-21T23:42:00+01:00", 1.3, -1)))
 	heavy := func(stability stat.Stability) func(*result.Run, int) { // a second load
 		return func(run *result.Run, i int) {
 			p, rate := run.Points[0], 64.

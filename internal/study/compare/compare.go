@@ -75,6 +75,8 @@ type Pair struct {
 	Notes       []string  `json:"notes"`           // points that were left out; what numbers of other instruments mean
 	Why         string    `json:"why,omitempty"`   // why nothing is compared
 
+	Day *Day `json:"day,omitempty"` // times of day at which both sides were measured, of loads that lasted for long
+
 	Capacity *CapacityPair `json:"capacity,omitempty"` // what searches found, where that is what is compared
 
 	failed     bool   // only B cannot be compared
@@ -299,6 +301,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+	p.Day = dayOf(x, y, [2]string{a.name, b.name}, tokens == "")
 	p.Costs = costsOf(x, y, tokens == "", counter)
 	for i, side := range []*loadOfSide{x, y} {
 		if side.cachedUnknown() {

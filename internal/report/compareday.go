@@ -1,0 +1,44 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
+)
+
+// day puts two sides beside each other by time of day, and says of which a run's own test says that
+// it was slower at some times. Whether one side is faster than the other is not told by it.
+func (m *PairModel) day(p *compare.Pair) {
+	d := p.Day
+	a, b := heads(p.A, p.B)
+	name := strings.ToUpper(say.Plain(d.Metric)) + " p50 "
+	t := &Table{Head: []string{"time of day, ms", name + a, b}}
+	tokens := slices.ContainsFunc(d.Times, func(at compare.DayTime) bool { return at.A.TPOT != nil && at.B.TPOT != nil })
+	if tokens {
+		t.Head = append(t.Head, "TPOT p50 "+a, b)
+	}
+	number := func(x *float64) string {
+		if x == nil {
+			return "–"
+		}
+		return say.Quantity(*x)
+	}
+	for _, at := range d.Times {
+		row := []string{say.Plain(at.From) + "–" + say.Plain(at.To), number(at.A.P50), number(at.B.P50)}
+		if tokens {
+			row = append(row, number(at.A.TPOT), number(at.B.TPOT))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	m.Day = t
+	var parts []string
+	for _, s := range d.Slower {
+		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", say.Plain(s.Side), strings.ToUpper(say.Plain(s.Metric)), say.Decimal(s.Times, 1), say.Plain(s.From), say.Plain(s.To)))
+	}
+	if len(parts) > 0 {
+		m.Notes = append(m.Notes, "slower at some times than at others, by the runs' own test: "+strings.Join(parts, "; "))
+	}
+}

@@ -11,8 +11,10 @@ const (
 	levelBatches, leastLevelBatches = 24, 10
 	perLevelBatch                   = 10
 	// mostLevelMemory is the highest correlation of neighbouring batches that is put down to a
-	// series of one level: where companions are taken out, what remembers for longer are levels.
-	mostLevelMemory = .5
+	// series of one level: what remembers for longer are levels. Companions that remember for longer
+	// raise it as far as their own, up to mostCompanionMemory: what they have not explained of a long
+	// queue remembers as long as the queue.
+	mostLevelMemory, mostCompanionMemory = .5, .95
 	// besideGroups is how many groups of alike companions there are at most.
 	besideGroups = 20
 )
@@ -42,37 +44,60 @@ func LevelsDiffer(stretches, beside [][]float64) (p float64, ok bool) {
 		takeOut(ranks, beside)
 	}
 	batches := min(levelBatches, least/perLevelBatch)
-	k, b := float64(len(stretches)), float64(batches)
-	means := make([]float64, len(stretches))
-	var squares, products float64
-	for i, s := range ranks {
-		list, _ := batchesOf(s, batches).means()
-		means[i], _ = Moments(list)
-		for j, x := range list {
-			squares += (x - means[i]) * (x - means[i])
-			if j > 0 {
-				products += (x - means[i]) * (list[j-1] - means[i])
-			}
-		}
-	}
-	_, sd := Moments(means)
-	if squares == 0 {
+	own := batchesWithin(ranks, batches)
+	_, sd := Moments(own.means)
+	if own.squares == 0 {
 		if sd == 0 {
 			return 1, true
 		}
 		return 0, true
 	}
-	found := products / squares * b / (b - 1)
-	r := (found + 1/b) / (1 - 3/b)
-	r += math.Sqrt(max(1-r*r, 0) / (k * (b - 1))) // and what chance may have hidden of it
-	r = min(max(r, 0), mostLevelMemory)
+	most := mostLevelMemory
+	if beside != nil {
+		most = max(most, min(batchesWithin(ranked(beside), batches).memory(), mostCompanionMemory))
+	}
+	k, b := float64(len(stretches)), float64(batches)
+	r := min(max(own.memory(), 0), most)
 	// The variance of a mean of so many, of that of one.
 	share := 1 / b
 	for j := 1.; j < b; j++ {
 		share += 2 / b * (1 - j/b) * math.Pow(r, j)
 	}
-	one := squares / k / b / (1 - share)
+	one := own.squares / k / b / (1 - share)
 	return FisherBeyond(sd*sd/(one*share), k-1, k*(b-1)*(1-r*r)/(1+r*r)), true
+}
+
+// withinStretches is how means of batches vary about their stretches' own.
+type withinStretches struct {
+	means             []float64 // of the stretches
+	batches           int       // of each
+	squares, products float64   // sums over batches, and over neighbours
+}
+
+func batchesWithin(stretches [][]float64, batches int) withinStretches {
+	w := withinStretches{means: make([]float64, len(stretches)), batches: batches}
+	for i, s := range stretches {
+		list, _ := batchesOf(s, batches).means()
+		w.means[i], _ = Moments(list)
+		for j, x := range list {
+			w.squares += (x - w.means[i]) * (x - w.means[i])
+			if j > 0 {
+				w.products += (x - w.means[i]) * (list[j-1] - w.means[i])
+			}
+		}
+	}
+	return w
+}
+
+// memory is the correlation of neighbouring batches, without the bias that the stretches' own
+// means give it, and with what chance may have hidden of it.
+func (w withinStretches) memory() float64 {
+	if w.squares == 0 {
+		return 0
+	}
+	k, b := float64(len(w.means)), float64(w.batches)
+	r := (w.products/w.squares*b/(b-1) + 1/b) / (1 - 3/b)
+	return r + math.Sqrt(max(1-r*r, 0)/(k*(b-1)))
 }
 
 // ranked are the ranks of values among all of them; those that are equal share theirs.

@@ -41,6 +41,9 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	}
 	best := &x.Options[0]
 	m.Answer = "take " + deployed(best)
+	if x.Rate > 0 && short(x, best) {
+		m.Answer = fmt.Sprintf("nothing that was tried carries %s; the nearest is %s", RateText(x, x.Rate), deployed(best))
+	}
 	if best.PerHour > 0 {
 		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", money(best.PerHour), money(best.PerMillion))
 		if x.Rate == 0 {
@@ -62,8 +65,8 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Options, m.Legend = options(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
-	if x.Turns > 0 && best.Engines > 1 {
-		m.Remarks = append(m.Remarks, "what several engines carry of conversations was too high for its error in 2 of 14 contracts: believe the line that verifies it")
+	if w := best.Whole; w != nil && w.Router == choose.CacheAware && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines) {
+		m.Remarks = append(m.Remarks, "this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
 	}
 	m.Start = []string{say.ShellLine(best.Serve())}
 	if router := best.Router(best.WorkerURLs()...); router != nil {
@@ -90,6 +93,12 @@ func deployed(o *choose.Option) string {
 		return fmt.Sprintf("one engine on %s, %s", on, weights)
 	}
 	return fmt.Sprintf("%d engines on %s each, %s", o.Engines, on, weights)
+}
+
+// short says that an option's engines carry less together than is wanted.
+func short(x *choose.Choice, o *choose.Option) bool {
+	w := o.Whole
+	return w != nil && (!w.Met || w.Interval != nil && w.Capacity < x.Rate*(1-1e-6))
 }
 
 // carriesTogether says how sure it is that an option's engines carry what is wanted.

@@ -10,10 +10,10 @@ import (
 
 // Day is two sides at the times of day at which both were measured, by the clocks of their clients.
 type Day struct {
-	Metric string    `json:"metric"`  // that the medians are of: "ttft", or "e2e" where nothing streams
-	Every  float64   `json:"every_s"` // how long each time is, in seconds
-	Times  []DayTime `json:"times"`
-	Slower []SlowerTime  `json:"slower"` // where a run's own test says that its server was slower at some times
+	Metric string       `json:"metric"`  // that the medians are of: "ttft", or "e2e" where nothing streams
+	Every  float64      `json:"every_s"` // how long each time is, in seconds
+	Times  []DayTime    `json:"times"`
+	Slower []SlowerTime `json:"slower"` // where a run's own test says that its server was slower at some times
 }
 
 // DayTime is a time of day.

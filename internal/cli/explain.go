@@ -28,10 +28,10 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, p.Format == "json", e.Getenv)
-	told := func(load string, done, of int) {
+	progress := func(load string, done, of int) {
 		view.Line(fmt.Sprintf("explaining %s: load %d of %d", load, done+1, of))
 	}
-	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment, Told: told})
+	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment, Progress: progress})
 	view.close()
 	if err != nil {
 		return Usage, err

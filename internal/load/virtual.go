@@ -332,6 +332,7 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 		step := v.step
 		if v.busy {
 			v.busy = false
+			step.Next = 0 // jobs may have been added since
 		} else if quiet > v.now {
 			step = twin.Step{End: quiet, Idle: true}
 		} else if step = v.cfg.Engine.Step(v.now); !step.Idle {

@@ -473,7 +473,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
-		if s.session.plan.Mix == nil && cfg.Sessions.Turns == 0 {
+		if s.session.plan.Mix == nil {
 			cfg.Along = s.Along
 		}
 	}

@@ -13,7 +13,8 @@ type Share struct {
 	// those are not counted. Below 0 it is how many more the load would have caused.
 	Explained float64
 	// Within is how many times as much as independent ones the violations vary from block to block
-	// of the window; 0 where that is not known.
+	// of the window; 0 where that is not known, which counts as not at all: what a fit makes of
+	// it was chosen and is measured so.
 	Within float64
 }
 

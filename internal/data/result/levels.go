@@ -30,7 +30,7 @@ func (o *OverTime) Slower() (list []Slower) {
 			}
 			return *x
 		}
-		if s := (Slower{d.Metric, d.Slowest, d.Quickest, of(d.Slowest), of(d.Quickest)}); s.Most >= SlowerBy*s.Least {
+		if s := (Slower{d.Metric, d.Slowest, d.Quickest, of(d.Slowest), of(d.Quickest)}); s.Least > 0 && s.Most >= SlowerBy*s.Least {
 			list = append(list, s)
 		}
 	}

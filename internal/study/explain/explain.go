@@ -331,7 +331,7 @@ func tells(c *Case, open []candidate) string {
 		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
 	case c.Twin == nil:
 		return "say what serves with --deployment MODEL@GPU"
-	case !c.Facts.has(Running) && c.Facts.told():
+	case !c.Facts.has(Running) && c.Facts.metricsRead():
 		return "measure longer: the server's metrics were read too few times while the load lasted"
 	case !c.Facts.has(Running):
 		return "measure where the server's /metrics can be reached"

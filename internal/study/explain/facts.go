@@ -99,8 +99,8 @@ func (f Facts) has(all ...Signal) bool {
 	return true
 }
 
-// told says that the server's metrics were read.
-func (f Facts) told() bool {
+// metricsRead says that the server's metrics were.
+func (f Facts) metricsRead() bool {
 	for _, r := range f {
 		if r.From == FromServer {
 			return true

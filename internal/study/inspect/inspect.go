@@ -63,8 +63,8 @@ type Options struct {
 	// Quick asks few twins about few requests of few loads: for a report that nobody
 	// asked to explain.
 	Quick bool
-	// Told hears which load is explained next, of how many; nil for nobody.
-	Told func(load string, done, of int)
+	// Progress hears which load is explained next, of how many; nil for nobody.
+	Progress func(load string, done, of int)
 }
 
 // How many requests the twins serve again, and of how many tokens.
@@ -119,8 +119,8 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	samples := samplesOf(dir)
 	left := mostQuickly
 	for done, i := range loads {
-		if o.Told != nil {
-			o.Told(pointOf(measured, i).Load, done, len(loads))
+		if o.Progress != nil {
+			o.Progress(pointOf(measured, i).Load, done, len(loads))
 		}
 		p, asked := point(dir, measured, i, samples[int32(i)], d, o, &left)
 		if len(x.Points) > 0 && !asked && d != nil && o.Quick {

@@ -106,11 +106,16 @@ func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, 
 	return j.Err()
 }
 
-// takeWhole takes a frame as it is.
+// takeWhole takes a frame as it is, behind the plan where that is due: there may be no records
+// but those of other journals.
 func (j *Journal) takeWhole(h *header, worker int32, payload []byte) {
 	j.mu.Lock()
 	if j.takes() {
-		if j.open.size() > 0 {
+		due := j.planDue(h.point)
+		if due && j.open.size() == 0 {
+			j.open.point, j.open.worker = h.point, j.worker
+		}
+		if due || j.open.size() > 0 {
 			j.seal()
 		}
 		j.queue = append(j.queue, &batch{point: h.point, worker: worker, holds: h.holds, span: h.span, whole: payload})

@@ -156,6 +156,58 @@ func TestCarriedAtOnce(t *testing.T) {
 	}
 }
 
+// The plan is written again as often where frames are taken whole as where they are taken apart.
+func TestCarriedPlan(t *testing.T) {
+	from := t.TempDir()
+	worker, err := Create(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker.SetWorker(1)
+	worker.Chunk(Chunk{Tokens: 1})
+	if err := worker.Close(); err != nil {
+		t.Fatal(err)
+	}
+	piece, err := os.ReadFile(filepath.Join(from, rundir.Journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, take := range map[string]func(*Journal) error{
+		"whole": func(j *Journal) error { return j.TakeCarried(piece, 0, func([]Row, int64) {}) },
+		"apart": func(j *Journal) error {
+			for _, f := range framesOf(t, from) {
+				j.Take(&f)
+			}
+			return nil
+		},
+	} {
+		into := t.TempDir()
+		j, err := Create(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Plan(Mark{Name: "point", Data: []byte("{}")})
+		for range 40 {
+			j.mu.Lock()
+			j.since = j.since.Add(-firstPause / 2)
+			j.mu.Unlock()
+			if err := errors.Join(take(j), j.Flush()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		plans, chunks := 0, 0
+		for _, f := range framesOf(t, into) {
+			plans, chunks = plans+len(f.Marks), chunks+len(f.Chunks)
+		}
+		if plans != 5 || chunks != 40 { // at the start, and after 1, 3, 7 and 15 of 20 s
+			t.Errorf("taken %s: the plan is there %d times, with %d chunks", name, plans, chunks)
+		}
+	}
+}
+
 func flipped(b []byte, i int) []byte {
 	b = slices.Clone(b)
 	b[i] ^= 4

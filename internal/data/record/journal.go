@@ -370,9 +370,14 @@ func (j *Journal) sealFull() {
 	}
 }
 
+// planDue says that the plan is to be written again, with records of a point. The caller holds j.mu.
+func (j *Journal) planDue(point int32) bool {
+	return len(j.plan) > 0 && j.point >= 0 && point == j.point && time.Since(j.since) >= j.pause
+}
+
 // seal closes the open batch and opens another. The caller holds j.mu.
 func (j *Journal) seal() {
-	if len(j.plan) > 0 && j.point >= 0 && j.open.point == j.point && time.Since(j.since) >= j.pause {
+	if j.planDue(j.open.point) {
 		j.since, j.pause = j.since.Add(j.pause), 2*j.pause
 		for _, m := range j.plan {
 			j.open.mark(m)

@@ -19,20 +19,16 @@ func (j *Journal) Written() int64 {
 }
 
 // Sealed reads whole frames of a journal's file that lie between two offsets: as many as
-// fit into so many bytes, and one at least. None is left where it gives nothing.
+// fit into so many bytes, and one at least. None is left where it gives nothing. What is no
+// whole frame is an error once it comes first.
 func Sealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
-	var head [headerV2]byte
 	at := from
 	for at < to {
-		if _, err := file.ReadAt(head[:min(headerV2, to-at)], at); err != nil {
-			return nil, fmt.Errorf("read journal at byte %d: %w", at, err)
+		next, err := frameEnd(file, at, to)
+		if err != nil && at == from {
+			return nil, err
 		}
-		h, short := parseHeader(head[:min(headerV2, to-at)])
-		if short || !h.sound || at+h.size()+h.length > to {
-			return nil, fmt.Errorf("read journal at byte %d: no whole frame", at)
-		}
-		next := at + h.size() + h.length
-		if next-from > int64(most) && at > from {
+		if err != nil || next-from > int64(most) && at > from {
 			break
 		}
 		at = next
@@ -45,6 +41,20 @@ func Sealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
 		return nil, fmt.Errorf("read journal at byte %d: %w", from, err)
 	}
 	return frames, nil
+}
+
+// frameEnd is where a frame ends, by its header, that begins at an offset and lies before another.
+func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
+	var buf [headerV2]byte
+	head := buf[:min(headerV2, to-at)]
+	if _, err := file.ReadAt(head, at); err != nil {
+		return 0, fmt.Errorf("read journal at byte %d: %w", at, err)
+	}
+	h, short := parseHeader(head)
+	if short || !h.sound || at+h.size()+h.length > to {
+		return 0, fmt.Errorf("read journal at byte %d: no whole frame", at)
+	}
+	return at + h.size() + h.length, nil
 }
 
 // Carried yields the frames that [Sealed] gave. Bytes that are none are an error, the

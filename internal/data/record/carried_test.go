@@ -104,6 +104,17 @@ func TestCarried(t *testing.T) {
 			t.Errorf("pieces of %d, the worker's (-) and what was taken (+):\n%s", most, d)
 		}
 	}
+	first, err := Sealed(file, 0, end, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := int64(len(first)) + 30
+	if got, err := Sealed(file, 0, torn, 1<<20); err != nil || !bytes.Equal(got, first) {
+		t.Errorf("before a frame that is cut short: %d bytes of %d, %v", len(got), len(first), err)
+	}
+	if _, err := Sealed(file, int64(len(first)), torn, 1); err == nil {
+		t.Error("a frame that is cut short passes")
+	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,7 @@ type member struct {
 	last  time.Time // heard of
 	home  int64     // bytes of its journal that are here
 	file  *os.File  // its journal, where that is read where it is written
+	short time.Time // since when it has less than was told of, zero before
 	torn  bool      // that could not be taken
 	ended time.Time // when its process had, zero before
 	said  string    // by a process that has ended
@@ -747,7 +748,9 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			continue
 		}
 		r := &m.report
-		if err := c.bring(m, r.Written); err != nil && c.broken == nil {
+		if r.Error != "" && c.beside {
+			c.collect(m) // a full disk may have taken back what was told of as written
+		} else if err := c.bring(m, r.Written); err != nil && c.broken == nil {
 			c.broken = fmt.Errorf("take records of worker %d: %w", m.rank, err)
 		}
 		w := r.Asks
@@ -834,18 +837,23 @@ func (c *Coordinator) bring(m *member, upTo int64) error {
 	file, err := m.journal()
 	for err == nil && m.home < upTo {
 		var frames []byte
-		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err == nil {
-			if err = c.with.Home(frames); err == nil {
-				m.home += int64(len(frames))
+		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err != nil {
+			if m.short.IsZero() {
+				m.short = time.Now()
 			}
+			if time.Since(m.short) < homeTime {
+				return nil // the next report may tell of a full disk
+			}
+		} else if err = c.with.Home(frames); err == nil {
+			m.home += int64(len(frames))
 		}
 	}
 	m.torn = err != nil // some of it may be here: it is not taken twice
 	return err
 }
 
-// collect takes what a process of this machine that has ended had written and not told of:
-// whole frames of its file. The caller holds c.mu.
+// collect takes what a process of this machine that writes no more had written, whatever it told
+// of: whole frames of its file. The caller holds c.mu.
 func (c *Coordinator) collect(m *member) {
 	file, err := m.journal()
 	if err != nil || c.with.Home == nil || m.torn {

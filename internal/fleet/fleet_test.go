@@ -19,6 +19,7 @@ import (
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
 	"pitot/internal/run"
@@ -473,6 +474,45 @@ func TestOthersComeHome(t *testing.T) {
 	_, err := c.follow(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.Rank != 1 || !home.Load() || !c.word.Stop {
 		t.Errorf("it ends with %v, home %v, %+v", err, home.Load(), c.word)
+	}
+}
+
+// A worker whose disk is full may have taken back the last frame that it told of, to note that
+// records are missing: it is lost for that reason, and what its file holds whole is taken. The
+// report before may not tell of the disk yet.
+func TestTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []int64
+	for i := range int64(3) {
+		j.Chunk(record.Chunk{Request: i, Tokens: 1})
+		if err := j.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, j.Written())
+	}
+	if err := errors.Join(j.Close(), os.Truncate(filepath.Join(dir, rundir.Journal), ends[2]-1)); err != nil {
+		t.Fatal(err)
+	}
+	c := madeUpOf(t, &member{hello: hello{Dir: dir}, home: ends[0], report: report{Written: ends[2]}})
+	c.with = run.Sums{Home: func([]byte) error { return nil }}
+	c.mu.Lock()
+	c.sum(c.members)
+	m, broken := *c.members[0], c.broken
+	c.members[0].report.Error = "write journal: no space left on device"
+	c.mu.Unlock()
+	if broken != nil || m.lost != nil {
+		t.Errorf("before it tells of its disk: %v, %+v, %d bytes are here", broken, m.lost, m.home)
+	}
+	_, err = c.follow(t.Context(), c.members, c.with)
+	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("it ends with %v", err)
+	}
+	if home := c.members[0].home; home != ends[1] {
+		t.Errorf("%d bytes are here, the whole frames have %d", home, ends[1])
 	}
 }
 

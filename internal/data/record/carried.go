@@ -1,11 +1,9 @@
 package record
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"iter"
 )
 
 // What is carried from one machine to another of a journal are whole frames, byte for
@@ -55,29 +53,6 @@ func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
 		return 0, fmt.Errorf("read journal at byte %d: no whole frame", at)
 	}
 	return at + h.size() + h.length, nil
-}
-
-// Carried yields the frames that [Sealed] gave. Bytes that are none are an error, the
-// last thing that is yielded: unlike a journal on a disk they can be asked for again.
-// A frame's slices are used again for the next one.
-func Carried(frames []byte) iter.Seq2[Frame, error] {
-	return func(yield func(Frame, error) bool) {
-		s := scanner{in: bytes.NewReader(frames), size: int64(len(frames))}
-		for {
-			f, err := s.next()
-			switch {
-			case err == io.EOF && s.offset == s.size:
-				return
-			case err == io.EOF:
-				err = fmt.Errorf("read frames: cut short at byte %d of %d", s.offset, s.size)
-			case err == nil && isDamage(&f):
-				err = fmt.Errorf("read frames: damaged before byte %d of %d", s.offset, s.size)
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // TakeCarried takes the records of a point from frames of another journal, as [Sealed] gave

@@ -38,7 +38,7 @@ func TestRandomKills(t *testing.T) {
 				away = []string{elsewhere}
 			}
 			c, workers := processes(t, 2, away...)
-			c.late = 3 * time.Second
+			c.late = 5 * time.Second
 			runner := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "400", "--duration", "1s", "--warmup", "0s", "--seed", "7")
 			*p.ITL = time.Duration(1+r.IntN(20)) * time.Millisecond

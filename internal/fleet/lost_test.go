@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 			t.Parallel() // each waits, and little else
 			c, _ := processes(t, 3)
 			if test.with == syscall.SIGSTOP { // the others are not to be late by as much
-				c.late = 3 * time.Second
+				c.late = 5 * time.Second
 			}
 			r := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "300", "--duration", "4s", "--warmup", "0s", "--seed", "7")

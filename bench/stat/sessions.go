@@ -55,7 +55,7 @@ func sessioned() []system {
 
 func (s conversed) system(name string, capacity, allowed float64) system {
 	mean, cluster := s.turns()
-	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, nil, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, 0, search.Traffic{}}
+	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, 0, search.Traffic{}}
 }
 
 func sessionBounds() table {
@@ -95,16 +95,7 @@ type conversing struct {
 	begun int
 	next  float64 // session
 	rate  float64
-	burst [2]float64 // what is due in it comes at its end
 	free  []float64
-}
-
-// together is when a request comes that is due at a time.
-func (q *conversing) together(at float64) float64 {
-	if at >= q.burst[0] && at < q.burst[1] {
-		return q.burst[1]
-	}
-	return at
 }
 
 func (s conversed) begin(seed uint64) *conversing {
@@ -122,10 +113,10 @@ func (q *conversing) lognormal(cv float64) float64 {
 
 // step serves the next request.
 func (q *conversing) step() (r due, wait, took float64) {
-	if len(q.later) > 0 && q.later[0].at < q.together(q.next) {
+	if len(q.later) > 0 && q.later[0].at < q.next {
 		r = heap.Pop(&q.later).(due)
 	} else {
-		r = due{at: q.together(q.next), session: q.begun, scale: q.lognormal(q.alike)}
+		r = due{at: q.next, session: q.begun, scale: q.lognormal(q.alike)}
 		if q.most > 0 {
 			r.left = q.least + q.rng.IntN(q.most-q.least+1) - 1
 		} else {
@@ -144,14 +135,14 @@ func (q *conversing) step() (r due, wait, took float64) {
 	end := start + r.scale*q.lognormal(1)
 	q.free[k] = end
 	if r.left > 0 {
-		heap.Push(&q.later, due{q.together(end + q.pause*q.rng.ExpFloat64()), r.session, r.left - 1, r.scale})
+		heap.Push(&q.later, due{end + q.pause*q.rng.ExpFloat64(), r.session, r.left - 1, r.scale})
 	}
 	return r, start - r.at, end - r.at
 }
 
 // window is a warm-up from now on and what comes due behind it.
 func (q *conversing) window(p *search.Probe) (c counted) {
-	q.rate, q.burst = p.Load, p.Burst
+	q.rate = p.Load
 	from := math.Inf(1)
 	for {
 		r, wait, took := q.step()
@@ -173,6 +164,14 @@ func (q *conversing) window(p *search.Probe) (c counted) {
 func (s conversed) measure(p search.Probe, seed uint64) counted {
 	q := s.begin(seed)
 	return q.window(&p)
+}
+
+func (s conversed) along(probes []search.Probe, seed uint64) (list []counted) {
+	q := s.begin(seed)
+	for i := range probes {
+		list = append(list, q.window(&probes[i]))
+	}
+	return list
 }
 
 // bySession puts the requests of a window into blocks of whole sessions, in the order in

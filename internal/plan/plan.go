@@ -541,6 +541,16 @@ func (a *Ask) MeanThink() time.Duration {
 	return a.Think.Mean()
 }
 
+// EvenThink says that the pauses between the requests of a conversation are alike. Those of
+// recorded ones and of generators with tools are not.
+func (a *Ask) EvenThink() bool {
+	c := a.longest()
+	if c == nil {
+		return a.Recorded == nil && a.Think.Even()
+	}
+	return c.EvenThink()
+}
+
 // FurtherInput is how much each further turn of a conversation adds to its prompt.
 func (a *Ask) FurtherInput() workload.Lengths {
 	if a.TurnInput.IsZero() {

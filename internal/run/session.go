@@ -336,7 +336,7 @@ func (s *Session) sessions(closed bool) (search.Sessions, error) {
 		x.Turns = src.meanTurns(a)
 		x.Cluster = max(x.Turns, min(x.Cluster, 2*x.Turns))
 	}
-	x.Pause = max(x.Turns-1, 0) * a.MeanThink().Seconds()
+	x.Pause, x.Even = max(x.Turns-1, 0)*a.MeanThink().Seconds(), a.EvenThink()
 	if closed {
 		x.Pause += a.Think.Mean().Seconds()
 	}

@@ -33,6 +33,23 @@ var pauseNames = [...]string{uniformPause: "uniform", lognormalPause: "lognormal
 
 const pauseHint = "write a time as 5s, or uniform(1s,10s), exponential(10s), lognormal(45s,40s)"
 
+// evenly is from what standard deviation over the mean on pauses are not alike any more.
+const evenly = 0.2
+
+// Even says that pauses are alike, so that who asks together does so again behind them.
+func (p Pause) Even() bool {
+	mean := p.Mean().Seconds()
+	switch p.kind {
+	case uniformPause:
+		return (p.b-p.a).Seconds() < evenly*math.Sqrt(12)*mean
+	case lognormalPause:
+		return p.b.Seconds() < evenly*mean
+	case exponentialPause:
+		return false
+	}
+	return mean > 0
+}
+
 // FixedPause is the same pause each time.
 func FixedPause(d time.Duration) Pause { return Pause{a: d} }
 

@@ -132,7 +132,7 @@ func (f *search) roughWarmup(stage string) float64 {
 		return bracketWarmup
 	case stage == Light:
 		return lightWarmup
-	case f.cfg.Sessions.Turns > 0 && f.cfg.Budget.Seconds > leisurely*f.cfg.lasts(f.residence):
+	case f.cfg.echoes() && f.cfg.Budget.Seconds > leisurely*f.cfg.lasts(f.residence):
 		return bracketWarmup // in which there is a burst
 	}
 	return hastyWarmup

@@ -172,7 +172,7 @@ type FindConfig struct {
 
 // along says that loads may be counted one after the other.
 func (c *FindConfig) along() bool {
-	return c.Count && c.Along != nil && !c.Closed && c.Sessions.Turns == 0 // else each begins with a burst
+	return c.Count && c.Along != nil && !c.Closed && !c.echoes() // else each begins with a burst
 }
 
 // claims are the indices of what is claimed.

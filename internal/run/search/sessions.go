@@ -15,6 +15,7 @@ type Sessions struct {
 	Turns   float64 // requests of one, on average
 	Cluster float64 // requests of the session that a request is of, on average: E[turns²]/E[turns]
 	Pause   float64 // seconds of pauses in one on average; of a user, and behind it
+	Even    bool    // these pauses are alike, so that who asks together does so again
 }
 
 const (
@@ -47,14 +48,19 @@ func (c *FindConfig) lasts(residence float64) float64 {
 	return c.turns()*residence + c.Sessions.Pause
 }
 
+// echoes says that conversations come by themselves and pause alike. Users of a closed loop begin
+// one after the other.
+func (c *FindConfig) echoes() bool { return !c.Closed && c.Sessions.Turns > 0 && c.Sessions.Even }
+
 // burst is the part of a whole warm-up, in seconds, whose requests come all at once at its
 // end, where requests take so long: as many as are under way by then, all of which ask as after
-// a pause of the server. A load that is carried gets over that before its window begins. Where
-// pauses between turns are alike one that is not goes on in waves, each the echo of the one
-// before it; by itself it would come to that too, but only when by chance enough ask at a time,
-// which may take longer than a window lasts. Users of a closed loop begin one after the other.
+// a pause of the server. Where pauses between turns are alike a load that is not carried goes on in
+// waves, each the echo of the one before it; by itself it would come to that too, but only when by
+// chance enough ask at a time, which may take longer than a window lasts. Where pauses differ there is
+// no echo, and so no burst: of conversations of t turns what is left of one is over before the window
+// only where less than 4t/(1+4t) of the server is used.
 func (c *FindConfig) burst(residence float64) [2]float64 {
-	if c.Closed || c.Sessions.Turns == 0 {
+	if !c.echoes() {
 		return [2]float64{}
 	}
 	lasts := c.lasts(residence)

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Loads of conversations begin with a burst of as many requests as conversations are under way,
+// Loads of conversations whose pauses are alike begin with a burst of as many requests as conversations are under way,
 // which is over well before the window; requests that stand alone, users and short looks that
 // record a load that is decided do not.
 func TestBurst(t *testing.T) {
+	even := Sessions{Turns: 4, Pause: 6, Even: true}
 	for name, c := range map[string]struct {
 		sessions Sessions
 		closed   bool
@@ -16,11 +17,12 @@ func TestBurst(t *testing.T) {
 		stage    string
 		want     [2]float64
 	}{
-		"conversations":        {sessions: Sessions{Turns: 4, Pause: 6}, residues: Warmup, stage: Main, want: [2]float64{6, 8}},
-		"a bracket of them":    {sessions: Sessions{Turns: 4, Pause: 6}, residues: bracketWarmup, stage: Bracket, want: [2]float64{6, 8}},
-		"a short warm-up":      {sessions: Sessions{Turns: 4, Pause: 6}, residues: hastyWarmup, stage: Bracket},
-		"what is only shown":   {sessions: Sessions{Turns: 4, Pause: 6}, residues: bracketWarmup, stage: Shown},
-		"users":                {sessions: Sessions{Turns: 4, Pause: 6}, closed: true, residues: Warmup, stage: Main},
+		"pauses that differ":   {sessions: Sessions{Turns: 4, Pause: 6}, residues: Warmup, stage: Main},
+		"conversations":        {sessions: even, residues: Warmup, stage: Main, want: [2]float64{6, 8}},
+		"a bracket of them":    {sessions: even, residues: bracketWarmup, stage: Bracket, want: [2]float64{6, 8}},
+		"a short warm-up":      {sessions: even, residues: hastyWarmup, stage: Bracket},
+		"what is only shown":   {sessions: even, residues: bracketWarmup, stage: Shown},
+		"users":                {sessions: even, closed: true, residues: Warmup, stage: Main},
 		"requests that are it": {residues: Warmup, stage: Main},
 	} {
 		var asked Probe

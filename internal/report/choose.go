@@ -253,7 +253,11 @@ func options(x *choose.Choice) (t Table, legend []string) {
 		if priced && o.PerHour > farDearer*x.Options[0].PerHour && x.Rate > 0 {
 			break
 		}
-		row := []string{EngineName(o), say.Count(o.Engines), say.Quantity(o.Capacity), say.Quantity(o.Interval[0]) + "…" + say.Quantity(o.Interval[1])}
+		engines := say.Count(o.Engines)
+		if x.Rate > 0 && short(x, o) {
+			engines = "> " + engines
+		}
+		row := []string{EngineName(o), engines, say.Quantity(o.Capacity), say.Quantity(o.Interval[0]) + "…" + say.Quantity(o.Interval[1])}
 		if priced {
 			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
 			if o.PerHour > 0 {

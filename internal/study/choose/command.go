@@ -2,6 +2,7 @@ package choose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -97,8 +98,11 @@ func (x *Choice) Verify(o *Option, server string) []string {
 		target = o.Target()
 	}
 	line := append([]string{"pitot", "find", target, "--slo", x.SLO}, x.Asked...)
-	if x.Rate > 0 {
-		line = append(line, "--verify", say.Exact(x.Rate))
+	if rate := x.Rate; rate > 0 {
+		if server == "" && o.Whole == nil { // one engine has its part
+			rate = math.Round(1000*rate/float64(o.Engines)) / 1000
+		}
+		line = append(line, "--verify", say.Exact(rate))
 	}
 	if server != "" && o.PerHour > 0 {
 		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))

@@ -59,6 +59,17 @@ func (r *race) together(ctx context.Context) error {
 		return err
 	}
 	r.sort()
+	// What comes first now, because others take more together than alone, is not taken unseen.
+	for range mostWhole {
+		first := &r.choice.Options[0]
+		if first.joined || first.Engines > mostJoined {
+			break
+		}
+		if err := r.least(ctx, first); err != nil {
+			return err
+		}
+		r.sort()
+	}
 	// Those that may be the cheapest are compared by what their engines carry together.
 	list = r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	var near []*Option
@@ -95,7 +106,7 @@ func (r *race) total(o *Option) float64 { return float64(o.Engines) * r.hourly(o
 // least finds the least number of an option's engines that carries the wanted rate together.
 func (r *race) least(ctx context.Context, o *Option) error {
 	n := o.Engines
-	if n > mostJoined {
+	if o.joined = true; n > mostJoined {
 		return nil
 	}
 	x, err := r.whole(ctx, o, n)

@@ -21,7 +21,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(dirs) != 1 {
-		return Usage, say.Errorf("explain takes one run, and %d are named", len(dirs)).WithHint("for example pitot explain runs/latest")
+		return Usage, say.Errorf("explain takes one run, and %d are named", len(dirs)).WithHint("name its directory, as in pitot explain runs/NAME: the report of a run ends with it")
 	}
 	measured, err := openRun(dirs[0], e.Stderr)
 	if measured == nil {

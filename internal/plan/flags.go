@@ -78,8 +78,8 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 }
 
 func exampleOf(s *Setting) string {
-	if usual := s.Usual(); usual != "" {
-		return usual
+	if s.Default != "" {
+		return s.Default
 	}
 	return s.Arg
 }

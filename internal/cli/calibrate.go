@@ -23,7 +23,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one calibration is of one server")
 	}
-	if err := p.CheckTarget(); err != nil {
+	if err := p.CheckTarget(plan.VerbCalibrate); err != nil {
 		return Usage, err
 	}
 	given := own.Deployment

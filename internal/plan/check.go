@@ -17,7 +17,7 @@ import (
 // Check reports what is wrong with the plan of a verb that measures, apart from
 // conflicts between settings, which are reported when they are decoded.
 func (p *Plan) Check(v Verb) error {
-	checks := []func() error{p.checkTarget, p.readSessions}
+	checks := []func() error{func() error { return p.checkTarget(v) }, p.readSessions}
 	switch v {
 	case VerbFind:
 		checks = append(checks, p.checkFind, p.checkLoads, p.checkSteady)
@@ -36,8 +36,8 @@ func (p *Plan) Check(v Verb) error {
 
 // CheckTarget reports what is wrong with the plan of a verb that measures loads of its
 // own choice.
-func (p *Plan) CheckTarget() error {
-	for _, check := range []func() error{p.checkTarget, p.checkTargets, p.checkFaults} {
+func (p *Plan) CheckTarget(v Verb) error {
+	for _, check := range []func() error{func() error { return p.checkTarget(v) }, p.checkTargets, p.checkFaults} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -88,9 +88,12 @@ const AutoTwin = "auto"
 // named says that the user named a twin to replay the search on.
 func (p *Plan) named() bool { return p.Twin != "" && p.Twin != AutoTwin }
 
-func (p *Plan) checkTarget() error {
-	if p.Spec == "" {
-		return say.Errorf("no target").WithHint("name one: pitot run http://localhost:8000 --rate 4, or try the embedded target: pitot run mock:llama-3.1-8b@h100 --rate 20")
+func (p *Plan) checkTarget(v Verb) error {
+	switch {
+	case p.Spec == "" && p.Resume && p.Out != "": // else it is in the config.yaml there
+		return say.Errorf("%s holds nothing to resume", p.Out).WithHint("name the directory of the run to go on with, or a target to begin with")
+	case p.Spec == "":
+		return noTarget(v)
 	}
 	for _, public := range p.PublicHeaders {
 		if name, _, _ := strings.Cut(public, "="); slices.ContainsFunc(p.Headers, func(h string) bool { return headerName(h) == headerName(public) }) {
@@ -115,6 +118,22 @@ func (p *Plan) checkTarget() error {
 		}
 	}
 	return nil
+}
+
+// noTarget asks for the target of a verb, with what it takes besides at the least.
+func noTarget(v Verb) error {
+	server, embedded := "", ""
+	switch v {
+	case VerbFind:
+		server, embedded = " --slo chat", " --slo chat"
+	case VerbSweep:
+	case VerbCalibrate:
+		server = " --deployment 'llama-3.1-8b@h100?max_num_seqs=256'"
+	default:
+		server, embedded = " --rate 4", " --rate 20"
+	}
+	begin := "pitot " + string(v)
+	return say.Errorf("no target").WithHint("name one: " + begin + " http://localhost:8000" + server + ", or try the embedded target: " + begin + " mock:llama-3.1-8b@h100" + embedded)
 }
 
 func (p *Plan) checkLoad() error {

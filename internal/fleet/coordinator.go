@@ -176,6 +176,15 @@ func listen(v result.Version, size int, at place, say func(line string)) (_ *Coo
 	return c, c.conn.Answer(joining, c.join)
 }
 
+// whoReaches says who can connect to an address that this machine listens at.
+func whoReaches(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return "whoever uses this machine"
+	}
+	return "other machines"
+}
+
 // Meet makes a coordinator of workers that join from elsewhere: at the user's own server, or
 // at one in this process that listens for them. token is what is shown there, or asked for.
 func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
@@ -183,7 +192,7 @@ func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(
 	at := access(p.NATS, token, b)
 	if own {
 		if at.URL = p.Listen; token == "" {
-			return nil, say.Errorf("--fleet-listen is open to other machines, and has no token").WithHint("openssl rand -hex 16 > fleet.token, then --token-file fleet.token here and on the workers' machines")
+			return nil, say.Errorf("--fleet-listen %s is open to %s, and has no token", p.Listen, whoReaches(p.Listen)).WithHint("openssl rand -hex 16 > fleet.token, then --token-file fleet.token here and on the workers' machines")
 		}
 		scheme := "nats"
 		if b.NATSCert != "" {

@@ -495,6 +495,9 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 		}{{dirA, a, i}, {dirB, b, k}} {
 			of[side] = known(x.dir, x.run, x.at)
 		}
+		if !limits(&of[0]) || !limits(&of[1]) {
+			continue
+		}
 		for _, was := range of[0].Symptoms {
 			for _, is := range of[1].Symptoms {
 				from, to := was.Primary.Cause, is.Primary.Cause
@@ -506,6 +509,10 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 	}
 	return list
 }
+
+// limits says whether something limits a load: it does not meet its objective, or has none
+// and is as fast as it is.
+func limits(p *Point) bool { return p.Met == "" || p.Met == result.No }
 
 // known is what limits one load: as the run has it with it, else as it is worked out.
 func known(dir string, run *result.Run, at int) Point {

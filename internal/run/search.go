@@ -512,7 +512,11 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	case err == nil && s.died != nil:
 		err = s.died
 	case err == nil && len(found.Trail) == len(cfg.Earlier):
-		return nil, say.Errorf("nothing can be measured: %s", found.Reason).WithHint("raise --budget or --max-load")
+		hint := "raise --budget"
+		if what.MaxLoad > 0 {
+			hint += " or --max-load"
+		}
+		return nil, say.Errorf("nothing can be measured: %s", found.Reason).WithHint(hint)
 	}
 	r := s.Result(found, what.Objective)
 	if x := what.Continued; x != nil {

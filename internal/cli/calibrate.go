@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
@@ -43,9 +43,9 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, Command: e.Command, Version: versionOf(), Progress: view}
 	x, err := c.Run(ctx)
 	view.close()
-	if err != nil && x != nil && x.Loads > 0 {
-		fmt.Fprintf(e.Stderr, "pitot: %s are in %s: pitot fit '%s' %s --out %s makes a twin of them\n",
-			say.Plural(x.Loads, "load"), x.Dir, given, filepath.Join(x.Dir, "[0-9]*"), x.Profile)
+	if err != nil && x != nil && len(x.Runs) > 0 {
+		command := slices.Concat([]string{"pitot", "fit", given}, x.Runs, []string{"--out", x.Profile})
+		fmt.Fprintf(e.Stderr, "pitot: whole loads measured: %s, and a twin is made of them by %s\n", say.Count(len(x.Runs)), say.ShellLine(command))
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

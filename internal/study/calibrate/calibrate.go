@@ -38,7 +38,7 @@ type Calibration struct {
 type Result struct {
 	Fit     *predict.Fit // nil where it came to none
 	Dir     string       // holds the runs, and is the place for the profile
-	Loads   int          // in Dir that the fit can be made from
+	Runs    []string     // the directories in Dir that a fit can be made from
 	Profile string       // its file in Dir
 }
 
@@ -65,8 +65,9 @@ type series struct {
 	carryOut   Measure
 	measured   int // loads that were carried out
 	recordings []*predict.Recording
-	tooLong    int   // tokens of the shortest prompts that the server takes no request with, 0 for none
-	silent     error // why the last load that tells nothing does not
+	runs       []string // the directories that they are from
+	tooLong    int      // tokens of the shortest prompts that the server takes no request with, 0 for none
+	silent     error    // why the last load that tells nothing does not
 }
 
 // Run measures and fits. The first half of the loads is chosen by the catalogue's
@@ -93,7 +94,7 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	if err == nil {
 		x.Fit, err = s.fit(ctx, slots)
 	}
-	x.Loads = len(s.recordings)
+	x.Runs = s.runs
 	if err != nil {
 		return x, err
 	}
@@ -234,7 +235,9 @@ func (s *series) runLoad(ctx context.Context, l predict.DesignLoad) ([]*predict.
 	recordings, err := predict.ReadRuns(dir)
 	if err != nil {
 		s.leaveOut(err)
+		return nil, nil
 	}
+	s.runs = append(s.runs, dir)
 	return recordings, nil
 }
 

@@ -40,9 +40,12 @@ type PairModel struct {
 // ClauseModel is how a condition of --fail-if came out.
 type ClauseModel struct{ State, Text string }
 
+// noVerdict is the word of an answer that rests on too few launches.
+const noVerdict = "no verdict"
+
 // AnswerModel is the verdict on one side.
 type AnswerModel struct {
-	Word  string
+	Word  string   // of the verdict, "no verdict" where too few launches are compared
 	Claim string   // "b is slower than a"
 	Basis string   // what changed, or why that is not known; "" if the claim says it all
 	Aside bool     // the basis stands in brackets
@@ -388,7 +391,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 			break
 		}
 		// Too few launches are no finding, and what they show is not to be talked away.
-		m.Claim = "no verdict on " + b + " against " + a
+		m.Word, m.Claim = noVerdict, "no verdict on "+b+" against "+a
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
 			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
 		}

@@ -79,7 +79,7 @@ func (m *comparisonView) verdictSentence() (verdict, basis string) {
 		var each []string
 		for i, v := range m.Of.Verdicts {
 			is := " is " + m.Answers[i].Word
-			if v.Word == compare.OtherInstrument {
+			if v.Word == compare.OtherInstrument || v.Word == compare.Undistinguished && v.Why != "" {
 				is = " has no verdict"
 			}
 			each = append(each, say.Plain(v.B)+is)

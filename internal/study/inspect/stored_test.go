@@ -92,6 +92,12 @@ func TestChanged(t *testing.T) {
 		run.Findings = explained(run, causes...).Findings("v1", true)
 		return run
 	}
+	met := func(run *result.Run) *result.Run {
+		for i := range run.Points {
+			run.Points[i].SLO.Met = result.Yes
+		}
+		return run
+	}
 	symptom := explain.Symptom{Metric: metric.TTFT, Of: "p90"}
 	for _, c := range []struct {
 		name string
@@ -103,6 +109,8 @@ func TestChanged(t *testing.T) {
 		{"not known of one", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.Unknown), nil},
 		{"another load", kept([]float64{4}, explain.Seats), kept([]float64{5}, explain.KVCache), nil},
 		{"one of two loads", kept([]float64{1, 4}, explain.Compute, explain.Seats), kept([]float64{1, 4}, explain.Compute, explain.KVCache), []Change{{symptom, "4.00 req/s", string(explain.Seats), string(explain.KVCache)}}},
+		{"an objective that both meet", met(kept([]float64{4}, explain.Seats)), met(kept([]float64{4}, explain.KVCache)), nil},
+		{"an objective that one meets", met(kept([]float64{4}, explain.Seats)), kept([]float64{4}, explain.KVCache), nil},
 		{"records that are gone", measuredAt(4), kept([]float64{4}, explain.KVCache), nil},
 	} {
 		if d := cmp.Diff(c.want, Changed("no such a", c.a, "no such b", c.b)); d != "" {

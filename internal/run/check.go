@@ -83,14 +83,20 @@ func notEmpty(dir string) error {
 	return say.Errorf("%s is not empty", dir).WithHint(hint)
 }
 
-// unfinished is the verb of a run in a directory that has no result yet and can be resumed, ""
-// where there is none.
+// unfinished is the verb of a run in a directory that was killed or interrupted and can be
+// resumed, "" where there is none.
 func unfinished(dir string) plan.Verb {
-	if rundir.Look(dir) != rundir.Measured {
+	v := plan.RecordedBy(filepath.Join(dir, rundir.Config))
+	if v != plan.VerbSweep && v != plan.VerbFind {
 		return ""
 	}
-	if v := plan.RecordedBy(filepath.Join(dir, rundir.Config)); v == plan.VerbSweep || v == plan.VerbFind {
+	switch rundir.Look(dir) {
+	case rundir.Measured:
 		return v
+	case rundir.Finished:
+		if r, err := rundir.ReadResult(dir); err == nil && r.Interrupted {
+			return v
+		}
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/say"
@@ -26,9 +27,17 @@ func TestCheck(t *testing.T) {
 	if err := os.Mkdir(killed, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	stopped := filepath.Join(dir, "stopped")
+	if err := os.Mkdir(stopped, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	sought := planned(t, "http://x", "--rate", "1")
 	write("killed/config.yaml", string(sought.YAML(plan.VerbFind)))
 	write("killed/"+rundir.Journal, "")
+	write("stopped/config.yaml", string(sought.YAML(plan.VerbFind)))
+	if err := Save(stopped, &result.Run{Schema: result.Schema, Interrupted: true}); err != nil {
+		t.Fatal(err)
+	}
 	empty, odd, good := write("empty", ""), write("odd.jsonl", `{"a":1}`), write("good.txt", "a prompt")
 	for _, c := range []struct {
 		args      []string
@@ -38,6 +47,7 @@ func TestCheck(t *testing.T) {
 		{[]string{"http://x", "--workload", good, "--out", filepath.Join(dir, "new"), "--key-file", good}, "", ""},
 		{[]string{"http://x", "--out", dir}, "is not empty", "--out"},
 		{[]string{"http://x", "--out", killed}, "is not empty", "pitot find --resume --out " + killed},
+		{[]string{"http://x", "--out", stopped}, "is not empty", "pitot find --resume --out " + stopped},
 		{[]string{"http://x", "--out", good}, "read --out", "--out"},
 		{[]string{"ftp://x"}, "unknown scheme", "http://localhost:8000"},
 		{[]string{"mock:wibble@wobble"}, "unknown", ""},

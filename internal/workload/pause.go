@@ -41,7 +41,7 @@ func (p Pause) Even() bool {
 	mean := p.Mean().Seconds()
 	switch p.kind {
 	case uniformPause:
-		return (p.b-p.a).Seconds() < evenly*math.Sqrt(12)*mean
+		return (p.b - p.a).Seconds() < evenly*math.Sqrt(12)*mean
 	case lognormalPause:
 		return p.b.Seconds() < evenly*mean
 	case exponentialPause:

@@ -576,14 +576,14 @@ func (o *Overview) loads(run *result.Run) {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
 	if partly {
-		o.Legend = append(o.Legend, fmt.Sprintf("in part: of the %s that verify the load, those that were recorded", say.Plural(run.Capacity.Verified.Requests, "request")))
+		o.Legend = append(o.Legend, fmt.Sprintf("in part: further requests at the verified load, which were recorded; the %s that verify it were counted alone", say.Plural(run.Capacity.Verified.Requests, "request")))
 	}
 	o.costs = costLegend(run)
 	o.Legend = append(o.Legend, "times in ms")
 }
 
-// inPart says that a point has some of the requests that verify its load: most of a simulated
-// target's are counted and not recorded, and what a few of them met need not be what all did.
+// inPart says that a point is of fewer requests than verify its load: those of a simulated target
+// are counted and not recorded, and what a few others met need not be what they did.
 func inPart(run *result.Run, p *result.Point) bool {
 	return run.Capacity != nil && run.Capacity.Verified != nil && p.Load.Value() == run.Capacity.Verified.Load && int(p.Requests.Due) < run.Capacity.Verified.Requests &&
 		countedAlone(run.Capacity) > 0

@@ -2,7 +2,6 @@ package choose
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -82,7 +81,8 @@ func (o *Option) InOneMachine() bool {
 	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.Engine == "vllm" && !o.candidate.converses
 }
 
-// Target is the option on the twin: all its engines, as pitot find takes it.
+// Target is the option on the twin, as pitot find takes it: all its engines, or one where they
+// could not be put together.
 func (o *Option) Target() string {
 	if o.Whole != nil {
 		return "sim:" + o.Whole.Spec
@@ -98,11 +98,12 @@ func (x *Choice) Verify(o *Option, server string) []string {
 		target = o.Target()
 	}
 	line := append([]string{"pitot", "find", target, "--slo", x.SLO}, x.Asked...)
-	if rate := x.Rate; rate > 0 {
-		if server == "" && o.Whole == nil { // one engine has its part
-			rate = math.Round(1000*rate/float64(o.Engines)) / 1000
+	if x.Rate > 0 {
+		rate := say.Exact(x.Rate)
+		if server == "" && o.Whole == nil && o.Engines > 1 { // one engine is asked for its part
+			rate = fmt.Sprintf("%.3g", x.Rate/float64(o.Engines))
 		}
-		line = append(line, "--verify", say.Exact(rate))
+		line = append(line, "--verify", rate)
 	}
 	if server != "" && o.PerHour > 0 {
 		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))

@@ -18,7 +18,8 @@ const (
 	// Where a budget of time is less than hasty times what a request takes, the load is
 	// quadrupled and not doubled: a bound above is an answer, and there is time for no other.
 	hasty, strides = 100, 4
-	hastyWarmup    = 3 // of a budget of time, most of which would go into warm-ups else
+	hastyWarmup    = 3    // of a budget of time, most of which would go into warm-ups else
+	leftFloor      = 0.05 // of a budget of time, for a look at light load before the one far below the limit
 	// With so many times what a session lasts a budget of time pays whole warm-ups of the bracket.
 	leisurely    = 100
 	bisections   = 3 // that narrow the bracket from a factor of 2 to 9 %
@@ -86,7 +87,11 @@ func (f *search) bracket() bool {
 		if middle <= f.lo || middle >= f.hi {
 			break
 		}
-		s, ok := f.tryBracket(Bracket, middle, f.bracketRequests(middle))
+		n := f.bracketRequests(middle)
+		if !f.leavesLook(middle, n) {
+			break
+		}
+		s, ok := f.tryBracket(Bracket, middle, n)
 		if !ok {
 			return false
 		}
@@ -97,6 +102,23 @@ func (f *search) bracket() bool {
 		}
 	}
 	return !f.unviolated()
+}
+
+// leavesLook says whether after a bisection a budget of time still pays the look at a load far below
+// the limit. Without that look there is no lower bound, which tells more than a narrower bracket. Where
+// the look cannot be paid without the bisection either, nothing is lost by it.
+func (f *search) leavesLook(middle float64, n int) bool {
+	b := f.cfg.Budget.Seconds
+	if b == 0 {
+		return true
+	}
+	look := func(below float64) float64 { // the lower the load, the longer it takes
+		low := below * math.Exp(-lowerStep)
+		return f.seconds(low, f.leastLow(low)) + leftFloor*b
+	}
+	takes := f.beside(f.roughWarmup(Bracket), middle) + float64(n)/f.rate(middle)
+	left := b - f.cap.Seconds
+	return left-takes >= look(middle) || left < look(f.hi)
 }
 
 // stride is by how much the load rises while no limit is violated.
@@ -113,6 +135,11 @@ func (f *search) bracketRequests(load float64) int {
 	n := min(bracketRequests, total*bracketShare, bracketWindow*f.rate(load)*f.residenceAt(load))
 	if whole := float64(f.inCycles(cyclesMain, load)); whole > n { // a shorter one may have few of the requests, or many
 		n = max(n, min(whole, total*bracketCycles))
+	}
+	// A window costs a warm-up and a drain, however short it is: where these are long beside it, it has
+	// the requests of a residence time.
+	if r := f.rate(load) * f.residenceAt(load); f.cfg.Budget.Seconds > 0 && n < r {
+		n = min(r, bracketRequests)
 	}
 	return max(f.lightRequests(load), int(n))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"log"
@@ -10,13 +11,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // bareServer is the least that answers what is asked of a completion server: a goroutine for each
 // connection, whose answers' events are the same bytes again and again, one write each, as soon as
-// the one before is out (or every pace). It knows no fault, no queue and no engine.
-func bareServer(pace time.Duration) {
+// the one before is out (or every pace), or batch of them in one write. It knows no fault, no
+// queue and no engine.
+func bareServer(pace time.Duration, batch int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
@@ -26,12 +29,13 @@ func bareServer(pace time.Duration) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // it ends with that
 		os.Exit(0)
 	}()
+	var load asked
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go answer(c, pace)
+		go answer(c, pace, batch, &load)
 	}
 }
 
@@ -46,9 +50,34 @@ func event(data string) []byte {
 	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(data), data)
 }
 
-func answer(c net.Conn, pace time.Duration) {
+// loaded is said when so many requests have come, none a second after the one before, that a load
+// has begun.
+const loaded, loadedBy = "loaded", 32
+
+// asked counts the requests of a load.
+type asked struct {
+	mu   sync.Mutex
+	n    int
+	last time.Time
+}
+
+func (a *asked) count() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if now.Sub(a.last) > time.Second {
+		a.n = 0
+	}
+	if a.n++; a.n == loadedBy {
+		fmt.Println(loaded)
+	}
+	a.last = now
+}
+
+func answer(c net.Conn, pace time.Duration, batch int, load *asked) {
 	defer c.Close()
 	token := event(`{"id":"c","object":"text_completion","created":1,"model":"bare","choices":[{"index":0,"text":" word","logprobs":null,"finish_reason":null}]}`)
+	tokens := bytes.Repeat(token, batch)
 	in := bufio.NewReader(c)
 	for {
 		r, err := http.ReadRequest(in)
@@ -68,16 +97,17 @@ func answer(c net.Conn, pace time.Duration) {
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(text), text)
 			continue
 		}
+		load.count()
 		n := number(string(body), `"max_tokens":`)
 		if _, err := io.WriteString(c, streamHead); err != nil {
 			return
 		}
-		for due := time.Now(); n > 0; n-- {
+		for due := time.Now(); n > 0; n -= batch {
 			if pace > 0 {
 				due = due.Add(pace)
 				time.Sleep(time.Until(due))
 			}
-			if _, err := c.Write(token); err != nil {
+			if _, err := c.Write(tokens[:min(n, batch)*len(token)]); err != nil {
 				return
 			}
 		}

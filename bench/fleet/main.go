@@ -7,6 +7,13 @@
 //	go run ./bench/fleet -full                   as many users as a core reads: chunks per second of a processor
 //	go run ./bench/fleet -stall 2s               what it does to lag that the coordinator stands still
 //	go run ./bench/fleet -merge 100000000        merging workers' journals of so many chunks
+//	go run ./bench/fleet -cores cost,full,paced  all of it with cores of their own for clients and server
+//
+// -cores takes under three minutes as below. Where there is no Go it needs two programs and
+// nothing else:
+//
+//	CGO_ENABLED=0 go build -o fleet-bench ./bench/fleet; CGO_ENABLED=0 go build ./cmd/pitot
+//	./fleet-bench -cores cost,full,paced -rate 200 -duration 5s -warmup 1s -pitot ./pitot -dir DIR
 //
 // Processor time is that of the coordinator and its workers from their start to their end, held
 // against that of one process in the same round; with several rounds the median of these ratios.
@@ -56,6 +63,7 @@ var (
 	workers  = flag.String("workers", "1,2,4", "numbers of workers")
 	rate     = flag.Float64("rate", 100, "requests a second")
 	duration = flag.Duration("duration", 20*time.Second, "of each window")
+	warmup   = flag.Duration("warmup", 2*time.Second, "before it")
 	target   = flag.String("target", "llama-3.1-8b@h100", "of the mock")
 	bare     = flag.Bool("bare", false, "ask a bare server instead")
 	pace     = flag.Duration("pace", 10*time.Millisecond, "between its tokens")
@@ -66,14 +74,22 @@ var (
 	merge    = flag.Int64("merge", 0, "merge journals of so many chunks")
 	serve    = flag.Bool("serve", false, "be the bare server")
 	program  = flag.String("pitot", "", "program to measure; by default this source, built")
+	parts    = flag.String("cores", "", "with cores of their own for clients and server: cost, full, paced, or several")
+	batch    = flag.Int("batch", 1, "with -serve: events in a write")
+	scratch  = flag.String("dir", "", "where files are written for a while; by default a new directory")
 )
 
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
 	if *serve {
-		bareServer(*pace)
+		bareServer(*pace, *batch)
 		return
+	}
+	if *scratch != "" {
+		if err := os.Setenv("TMPDIR", *scratch); err != nil { // the workers' journals go there too
+			log.Fatal(err)
+		}
 	}
 	dir, remove := setup.Dir()
 	defer remove()
@@ -85,32 +101,45 @@ func main() {
 	if b.pitot == "" {
 		b.pitot = setup.Build(dir)
 	}
-	defer b.serve()()
+	if *parts != "" {
+		b.apart(strings.Split(*parts, ","))
+		return
+	}
 	switch {
 	case *stall > 0:
+		defer b.serve(*bare, *pace, 1)()
 		b.stalled()
 	case *full:
+		defer b.serve(true, 0, 1)()
 		b.filled()
 	default:
+		defer b.serve(*bare, *pace, 1)()
 		b.alike()
 	}
 }
 
 // bench is a program and a server.
-type bench struct{ dir, pitot, url string }
+type bench struct {
+	dir, pitot string
+	clients    []int // the cores of what is measured, nil for any
+	servers    []int // and those of the server
 
-// serve starts the server; stop ends it.
-func (b *bench) serve() (stop func()) {
+	url    string
+	bare   bool
+	server *os.Process
+	loaded chan struct{} // a load has begun, as the bare server sees it
+}
+
+// serve starts the server, a bare one that writes so many events at once each pace, or pitot mock;
+// stop ends it.
+func (b *bench) serve(bare bool, pace time.Duration, batch int) (stop func()) {
 	server := exec.Command(b.pitot, "mock", *target, "--port", "0")
-	if *bare || *full {
+	if b.bare = bare; bare {
 		self, err := os.Executable()
 		if err != nil {
 			log.Fatal(err)
 		}
-		if *full {
-			*pace = 0
-		}
-		server = exec.Command(self, "-serve", "-pace", pace.String())
+		server = exec.Command(self, "-serve", "-pace", pace.String(), "-batch", strconv.Itoa(batch))
 		if _, err := server.StdinPipe(); err != nil { // it ends with this process
 			log.Fatal(err)
 		}
@@ -118,38 +147,55 @@ func (b *bench) serve() (stop func()) {
 	out, err := server.StdoutPipe()
 	if err == nil {
 		server.Stderr = server.Stdout
-		err = server.Start()
+		err = startOn(server, b.servers)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	_, url, _ := strings.Cut(line, "http://")
-	b.url = "http://" + strings.Fields(url + " ?")[0]
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	_, url, _ := strings.Cut(lines.Text(), "http://")
+	b.url, b.server, b.loaded = "http://"+strings.Fields(url + " ?")[0], server.Process, make(chan struct{}, 1)
+	began := b.loaded
+	go func() {
+		for lines.Scan() {
+			if lines.Text() != loaded {
+				continue
+			}
+			select {
+			case began <- struct{}{}:
+			default:
+			}
+		}
+	}()
 	return func() { _ = server.Process.Kill(); _ = server.Wait() }
 }
 
 // start starts a run.
 func (b *bench) start(name string, more ...string) (c *exec.Cmd, out string) {
 	out = filepath.Join(b.dir, name)
-	args := append([]string{"run", b.url, "--duration", duration.String(), "--warmup", "2s", "--input", "256", "--seed", "7", "--no-scrape", "--quiet", "--out", out}, more...)
-	if *bare || *full {
+	args := append([]string{"run", b.url, "--duration", duration.String(), "--warmup", warmup.String(), "--input", "256", "--seed", "7", "--no-scrape", "--quiet", "--out", out}, more...)
+	if b.bare {
 		args = append(args, "--api", "openai-completions", "--model", "bare")
 	}
 	c = exec.Command(b.pitot, args...)
-	if err := c.Start(); err != nil {
+	if err := startOn(c, b.clients); err != nil {
 		log.Fatal(err)
 	}
 	return c, out
 }
 
+// notRun is the exit code of pitot where nothing was measured.
+const notRun = 2
+
 // ended waits for a run, and reads it.
 func ended(c *exec.Cmd, out string) measured {
 	err := c.Wait()
-	if _, e := os.Stat(filepath.Join(out, rundir.Result)); e != nil {
+	if _, e := os.Stat(filepath.Join(out, rundir.Result)); e != nil || c.ProcessState.ExitCode() == notRun {
 		log.Fatalf("%v: %v", c.Args, err)
 	}
 	m := read(out)
+	_ = os.RemoveAll(out)
 	m.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime() // with its workers', which it waited for
 	return m
 }
@@ -170,7 +216,9 @@ func (b *bench) alike() {
 	run := func(name string, more ...string) measured {
 		return ended(b.start(name, append([]string{"--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)"}, more...)...))
 	}
-	run("first") // which leaves the prompts in the server's cache
+	if !b.bare {
+		run("first") // which leaves the prompts in the server's cache
+	}
 	fmt.Printf("%-8s %8s %10s %12s %8s %12s %12s  %s\n", "workers", "answers", "chunks", "CPU/chunk µs", "ratio", "TTFT D, p", "E2E D, p", "verdict")
 	var all ratios
 	for round := range *rounds {

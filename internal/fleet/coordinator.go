@@ -9,18 +9,14 @@ import (
 	"math"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"pitot/internal/clock"
 	"pitot/internal/data/marks"
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/load"
 	"pitot/internal/plan"
@@ -74,6 +70,9 @@ type Coordinator struct {
 	wait   time.Duration // for workers to join, 0 for those of this process
 	where  string        // the command by which they do
 
+	home sync.Mutex    // held while records are taken, which a disk may hold up; never waited for with mu held
+	told chan struct{} // workers may have told of records
+
 	mu      sync.Mutex // guards what follows
 	members []*member  // by rank, nil of those that have not joined
 	turned  []string   // why workers were refused
@@ -84,6 +83,7 @@ type Coordinator struct {
 	loads   int64 // that were begun
 	word    word
 	with    run.Sums
+	taking  bool  // records are being taken
 	broken  error // the journals cannot be taken
 }
 
@@ -96,12 +96,12 @@ type member struct {
 	asked time.Time // when it asked to join
 	last  time.Time // heard of
 	home  int64     // bytes of its journal that are here
-	file  *os.File  // its journal, where that is read where it is written
-	short time.Time // since when it has less than was told of, zero before
-	torn  bool      // that could not be taken
 	ended time.Time // when its process had, zero before
 	said  string    // by a process that has ended
 	cpu   time.Duration
+
+	own       ownFile // its journal, where that is read where it is written; guarded by the coordinator's home
+	collected bool    // all that it left there is here
 
 	carried bool // it took part in a load
 	dead    bool // it was lost, and takes part in nothing more
@@ -132,7 +132,7 @@ func Listen(v result.Version, size int) (*Coordinator, error) {
 func listen(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
 		build: Build(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
-		members: make([]*member, size), news: make(chan struct{}, 1),
+		members: make([]*member, size), news: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -304,8 +304,8 @@ func (c *Coordinator) Close() {
 	}
 	c.mu.Lock()
 	for _, m := range c.members {
-		if m != nil && m.file != nil {
-			_ = m.file.Close()
+		if m != nil && m.own.file != nil {
+			_ = m.own.file.Close()
 		}
 	}
 	c.mu.Unlock()
@@ -372,11 +372,17 @@ func free(m *member) bool {
 	return m == nil || m.last.IsZero() && m.ended.IsZero() && time.Since(m.asked) > confirmTime
 }
 
-// tell says that there is news. The caller holds c.mu.
+// tell says that there is news.
 func (c *Coordinator) tell() {
+	wake(c.news)
+	wake(c.told)
+}
+
+// wake wakes who waits for a channel, or will.
+func wake(c chan struct{}) {
 	select {
-	case c.news <- struct{}{}:
-	default:
+	case c <- struct{}{}:
+	default: // it has been woken already
 	}
 }
 
@@ -482,37 +488,6 @@ func (c *Coordinator) others(rank int) (cpu time.Duration) {
 	return cpu
 }
 
-// take takes a piece of a worker's journal. Pieces of one journal come in order, and again
-// where the connection was lost: each is taken once.
-func (c *Coordinator) take(subject, id string, frames []byte) {
-	rank, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
-	_, offset, _ := strings.Cut(id, "-")
-	at, atErr := strconv.ParseInt(offset, 10, 64)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err = errors.Join(err, atErr); err == nil && c.member(rank) == nil {
-		err = fmt.Errorf("there is no worker %d", rank)
-	}
-	if err == nil {
-		switch m := c.members[rank]; {
-		case at < m.home: // again
-			return
-		case at > m.home:
-			err = fmt.Errorf("the journal of worker %d goes on at byte %d, not at %d", rank, at, m.home)
-		case c.with.Home == nil:
-			m.home += int64(len(frames)) // of no point
-		default:
-			if err = c.with.Home(frames); err == nil {
-				m.home += int64(len(frames))
-			}
-		}
-	}
-	if err != nil && c.broken == nil {
-		c.broken = fmt.Errorf("take records of a worker: %w", err)
-	}
-	c.tell()
-}
-
 // unpurged notes that the server does not delete what was taken.
 func (c *Coordinator) unpurged(err error) {
 	c.mu.Lock()
@@ -537,6 +512,8 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	}
 	c.mu.Unlock()
 	defer func() {
+		c.home.Lock() // what is being taken is
+		defer c.home.Unlock()
 		c.mu.Lock()
 		c.with = run.Sums{}
 		c.mu.Unlock()
@@ -627,6 +604,9 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 	var failed error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	if c.beside {
+		defer c.bringHome(members)()
+	}
 	looked, shown := 0, time.Time{}
 	done := ctx.Done()
 	var came arrived // by when
@@ -650,7 +630,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		}
 		broken := c.broken != nil
 		c.mu.Unlock()
-		if s.came != came || !was.Stop && !s.through {
+		if s.came != came || s.taking || !was.Stop && !s.through {
 			came, moved = s.came, time.Now()
 		}
 		next := was
@@ -699,6 +679,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		case <-done:
 		case <-c.news:
 		case <-tick.C:
+			wake(c.told) // a file may be longer by now than it was
 		}
 	}
 }
@@ -731,6 +712,7 @@ type sum struct {
 	ended   bool    // and their records are here
 	missing *member // one of which that is not so, nil for none
 	came    arrived
+	taking  bool // records are being taken, which the disk may hold up
 
 	asks   bool // all are through with the windows they have, or have ended
 	alike  bool // these end at the same time
@@ -748,7 +730,7 @@ type arrived struct {
 
 // sum sums up. The caller holds c.mu.
 func (c *Coordinator) sum(members []*member) (s sum) {
-	s = sum{through: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
+	s = sum{taking: c.taking, through: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
 	first := int64(math.MinInt64)
 	var ttft, tpot []time.Duration
 	for _, m := range members {
@@ -757,11 +739,6 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			continue
 		}
 		r := &m.report
-		if r.Error != "" && c.beside {
-			c.collect(m) // a full disk may have taken back what was told of as written
-		} else if err := c.bring(m, r.Written); err != nil && c.broken == nil {
-			c.broken = fmt.Errorf("take records of worker %d: %w", m.rank, err)
-		}
 		w := r.Asks
 		if r.Ended != nil {
 			w = &window{r.Ended.T0, r.Ended.T1}
@@ -780,8 +757,9 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			add(&s.status, x)
 			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
 		}
-		whole := r.Ended != nil && m.home >= r.Bytes
+		whole := r.Ended != nil && r.Error == "" && m.home >= r.Bytes
 		switch {
+		case m.stopped() && c.beside && !m.collected: // what it left comes first
 		case r.Error != "": // its disk may be full
 			m.lose(c.origin, r.Error)
 		case whole:
@@ -790,7 +768,6 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 			if m.said != "" {
 				why += ": " + m.said
 			}
-			c.collect(m)
 			m.lose(c.origin, why)
 		case time.Since(m.last) > c.late:
 			m.lose(c.origin, fmt.Sprintf("not heard of for %s", say.Span(c.late)))
@@ -835,56 +812,6 @@ func looksOf(members []*member) (all []look) {
 		}
 		all = append(all, l)
 	}
-}
-
-// bring takes what a worker beside this process has written of its journal up to a byte, which
-// is the end of a frame. The caller holds c.mu.
-func (c *Coordinator) bring(m *member, upTo int64) error {
-	if c.with.Home == nil || m.home >= upTo || m.torn {
-		return nil
-	}
-	file, err := m.journal()
-	for err == nil && m.home < upTo {
-		var frames []byte
-		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err != nil {
-			if m.short.IsZero() {
-				m.short = time.Now()
-			}
-			if time.Since(m.short) < homeTime {
-				return nil // the next report may tell of a full disk
-			}
-		} else if err = c.with.Home(frames); err == nil {
-			m.home += int64(len(frames))
-		}
-	}
-	m.torn = err != nil // some of it may be here: it is not taken twice
-	return err
-}
-
-// collect takes what a process of this machine that writes no more had written, whatever it told
-// of: whole frames of its file. The caller holds c.mu.
-func (c *Coordinator) collect(m *member) {
-	file, err := m.journal()
-	if err != nil || c.with.Home == nil || m.torn {
-		return
-	}
-	is, err := file.Stat()
-	for err == nil && m.home < is.Size() {
-		var frames []byte
-		if frames, err = record.Sealed(file, m.home, is.Size(), 1); err == nil { // else it is torn there
-			if err = c.with.Home(frames); err == nil {
-				m.home += int64(len(frames))
-			}
-		}
-	}
-}
-
-// journal is the file of a worker of this machine.
-func (m *member) journal() (_ *os.File, err error) {
-	if m.file == nil {
-		m.file, err = os.Open(filepath.Join(m.hello.Dir, rundir.Journal))
-	}
-	return m.file, err
 }
 
 // lose notes that a worker is lost. The caller holds c.mu.

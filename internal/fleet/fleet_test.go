@@ -499,6 +499,7 @@ func TestTakenBack(t *testing.T) {
 	}
 	c := madeUpOf(t, &member{hello: hello{Dir: dir}, home: ends[0], report: report{Written: ends[2]}})
 	c.with = run.Sums{Home: func([]byte) error { return nil }}
+	c.bringAll(c.members)
 	c.mu.Lock()
 	c.sum(c.members)
 	m, broken := *c.members[0], c.broken

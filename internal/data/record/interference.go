@@ -53,15 +53,16 @@ func (j *Journal) inspect() {
 	if err != nil {
 		return // a disk in trouble: the next write tells
 	}
-	if size := info.Size(); size < j.end {
-		j.disturbed(&InterferenceError{Dir: j.dir, Lost: j.end - size})
+	if size, end := info.Size(), j.end.Load(); size < end {
+		j.disturbed(&InterferenceError{Dir: j.dir, Lost: end - size})
 		// What follows stands behind what is left. The header of the next frame counts
 		// what came before it: so the loss is known exactly.
 		if _, err := j.file.Seek(size, io.SeekStart); err != nil {
 			j.broken = fmt.Errorf("write journal: %w", err)
 			return
 		}
-		j.before, j.end, j.earlier = size, size, j.frames // a frame may be there already
+		j.before, j.earlier = size, j.frames // a frame may be there already
+		j.end.Store(size)
 		j.leaveMark()
 	}
 	if j.dir == "" {
@@ -151,7 +152,7 @@ func (j *Journal) saveIn(dir string) (_ file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.Copy(f, io.NewSectionReader(j.file, 0, j.end))
+	_, err = io.Copy(f, io.NewSectionReader(j.file, 0, j.end.Load()))
 	if err == nil {
 		err = f.Sync()
 	}

@@ -156,7 +156,7 @@ func TestCutWhileWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeRows(t, j, 0, 9)
-	all := j.end
+	all := j.Written()
 	j.Close()
 	step := int64(7)
 	if testing.Short() {

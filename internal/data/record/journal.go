@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pitot/internal/data/rundir"
@@ -49,12 +50,12 @@ type Journal struct {
 	file      file       // changed under mu too, as is dir
 	dir       string     // where it has its name, "" where it has none
 	out       []byte
-	frames    frameWriter // of the end
-	earlier   frameWriter // of where the last whole frame begins
-	broken    error       // the write that failed: its frame is cut short, none may follow
-	before    int64       // where the last whole frame begins
-	end       int64       // and where it ends
-	lossNoted bool        // the journal says that records are missing
+	frames    frameWriter  // of the end
+	earlier   frameWriter  // of where the last whole frame begins
+	broken    error        // the write that failed: its frame is cut short, none may follow
+	before    int64        // where the last whole frame begins
+	end       atomic.Int64 // and where it ends: read without writing too
+	lossNoted bool         // the journal says that records are missing
 
 	wake    chan struct{} // for the flusher
 	written chan struct{} // for the syncer
@@ -157,7 +158,8 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 	j := newJournal(f, dir)
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.before, j.end, j.frames = size, size, frames
+	j.before, j.frames = size, frames
+	j.end.Store(size)
 	return j, nil
 }
 
@@ -465,7 +467,7 @@ func (j *Journal) Offset() (int64, error) {
 	err := j.Flush()
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	return j.end, err
+	return j.end.Load(), err
 }
 
 // Flush writes everything taken before it and returns the journal's error.
@@ -518,7 +520,8 @@ func (j *Journal) write(b *batch) error {
 	if _, err := j.file.Write(j.out); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	j.before, j.end = j.end, j.end+int64(len(j.out))
+	j.before = j.end.Load()
+	j.end.Store(j.before + int64(len(j.out)))
 	j.earlier, j.frames = j.frames, frames
 	for _, woken := range []chan struct{}{j.written, j.grown} {
 		select {
@@ -541,14 +544,15 @@ func (j *Journal) writeLostMark(of part) {
 	for _, from := range [...]struct {
 		at     int64
 		frames frameWriter
-	}{{j.end, j.frames}, {j.before, j.earlier}} {
+	}{{j.end.Load(), j.frames}, {j.before, j.earlier}} {
 		if j.file.Truncate(from.at) != nil {
 			return
 		}
 		if _, err := j.file.Seek(from.at, io.SeekStart); err != nil {
 			return
 		}
-		j.end, j.frames = from.at, from.frames
+		j.end.Store(from.at)
+		j.frames = from.frames
 		if j.write(b) == nil {
 			j.lossNoted = true
 			return

@@ -1,0 +1,196 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
+)
+
+// Records come home over the bus, or from the files of workers beside this process. Both wait
+// where this machine's disk does, for as long as it takes: so neither holds the mutex that reports
+// are answered under. A worker that reports is told that it is heard, and goes on.
+
+// ownFile is the journal of a worker beside this process, which is read where it is written.
+type ownFile struct {
+	file  *os.File
+	short time.Time // since when it has less than was told of, zero before
+	torn  bool      // that could not be taken
+}
+
+// take takes a piece of a worker's journal. Pieces of one journal come in order, and again
+// where the connection was lost: each is taken once.
+func (c *Coordinator) take(subject, id string, frames []byte) {
+	rank, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
+	_, offset, _ := strings.Cut(id, "-")
+	at, atErr := strconv.ParseInt(offset, 10, 64)
+	c.home.Lock()
+	defer c.home.Unlock()
+	defer c.tell()
+	c.mu.Lock()
+	m := c.member(rank)
+	home := int64(0) // of its journal
+	if m != nil {
+		home = m.home
+	}
+	c.mu.Unlock()
+	if err = errors.Join(err, atErr); err == nil {
+		switch {
+		case m == nil:
+			err = fmt.Errorf("there is no worker %d", rank)
+		case at < home: // again
+			return
+		case at > home:
+			err = fmt.Errorf("the journal of worker %d goes on at byte %d, not at %d", rank, at, home)
+		default:
+			err = c.keepRecords(m, frames)
+		}
+	}
+	if err != nil {
+		c.breaks(fmt.Errorf("take records of a worker: %w", err))
+	}
+}
+
+// keepRecords hands over what comes next of a worker's journal. Between two loads it is of no
+// point. The caller holds c.home alone.
+func (c *Coordinator) keepRecords(m *member, frames []byte) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if keep := c.with.Home; keep != nil {
+		c.taking = true
+		c.mu.Unlock()
+		err = keep(frames)
+		c.mu.Lock()
+		c.taking = false
+	}
+	if err == nil {
+		m.home += int64(len(frames))
+	}
+	return err
+}
+
+// breaks notes that records cannot be taken.
+func (c *Coordinator) breaks(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken == nil {
+		c.broken = err
+	}
+}
+
+// bringHome brings what workers beside this process have written of their journals, as they tell
+// of it, until it is stopped; stop waits for what is being taken.
+func (c *Coordinator) bringHome(members []*member) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c.bringAll(members)
+			select {
+			case <-over:
+				return
+			case <-c.told:
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
+}
+
+// bringAll brings once what they have told of by now.
+func (c *Coordinator) bringAll(members []*member) {
+	type piece struct {
+		*member
+		upTo int64
+		all  bool
+	}
+	var due []piece
+	c.mu.Lock()
+	for _, m := range members {
+		if all := m.stopped(); m.lost == nil && !m.collected && (all || m.report.Written > m.home) {
+			due = append(due, piece{m, m.report.Written, all})
+		}
+	}
+	c.mu.Unlock()
+	if len(due) == 0 {
+		return
+	}
+	c.home.Lock()
+	defer c.home.Unlock()
+	defer c.tell()
+	for _, p := range due {
+		if p.all { // a full disk may have taken back what was told of as written
+			c.collect(p.member)
+		} else if err := c.bring(p.member, p.upTo); err != nil {
+			c.breaks(fmt.Errorf("take records of worker %d: %w", p.rank, err))
+		}
+	}
+}
+
+// stopped says that a worker writes no more. The caller holds the coordinator's mutex.
+func (m *member) stopped() bool { return m.report.Error != "" || !m.ended.IsZero() }
+
+// bring takes what a worker has written of its journal up to a byte, which is the end of a frame.
+// The caller holds c.home.
+func (c *Coordinator) bring(m *member, upTo int64) error {
+	if m.own.torn {
+		return nil
+	}
+	file, err := c.journal(m)
+	for err == nil && m.home < upTo {
+		var frames []byte
+		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err != nil {
+			if m.own.short.IsZero() {
+				m.own.short = time.Now()
+			}
+			if time.Since(m.own.short) < homeTime {
+				return nil // the next report may tell of a full disk
+			}
+		} else {
+			err = c.keepRecords(m, frames)
+		}
+	}
+	m.own.torn = err != nil // some of it may be here: it is not taken twice
+	return err
+}
+
+// collect takes what a worker that writes no more had written, whatever it told of: whole frames
+// of its file. The caller holds c.home.
+func (c *Coordinator) collect(m *member) {
+	file, err := c.journal(m)
+	var is os.FileInfo
+	if err == nil {
+		is, err = file.Stat()
+	}
+	for err == nil && !m.own.torn && m.home < is.Size() {
+		var frames []byte
+		if frames, err = record.Sealed(file, m.home, is.Size(), 1); err == nil { // else it is torn there
+			err = c.keepRecords(m, frames)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.collected = true
+}
+
+// journal is the file of a worker of this machine. The caller holds c.home.
+func (c *Coordinator) journal(m *member) (*os.File, error) {
+	if m.own.file == nil {
+		file, err := os.Open(filepath.Join(m.hello.Dir, rundir.Journal))
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		m.own.file = file
+		c.mu.Unlock()
+	}
+	return m.own.file, nil
+}

@@ -1,0 +1,87 @@
+//go:build !nofleet
+
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
+	"pitot/internal/run"
+)
+
+// The coordinator's disk stalls for longer than any lease, while records come home: over the bus,
+// or from files beside it. Workers that report are heard all the while, and nobody is lost; what
+// waited is taken once when the disk goes on.
+func TestStalledDisk(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		t.Run(fmt.Sprint("beside ", beside), func(t *testing.T) {
+			dir := t.TempDir()
+			j, err := record.Create(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.Chunk(record.Chunk{Request: 1, Tokens: 1})
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			frames, err := os.ReadFile(filepath.Join(dir, rundir.Journal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := int64(len(frames))
+			synctest.Test(t, func(t *testing.T) {
+				stalled, taken := make(chan struct{}), 0
+				c := &Coordinator{
+					beside: beside, late: lostAfter, news: make(chan struct{}, 1), told: make(chan struct{}, 1),
+					word: word{Load: 1}, with: run.Sums{Home: func(frames []byte) error {
+						<-stalled
+						taken += len(frames)
+						return nil
+					}},
+				}
+				for rank := range 2 {
+					c.members = append(c.members, &member{rank: rank, hello: hello{Nonce: fmt.Sprint(rank)}, last: time.Now()})
+				}
+				c.members[0].hello.Dir = dir
+				if beside {
+					defer func() { c.members[0].own.file.Close() }()
+					defer c.bringHome(c.members)()
+				} else {
+					go c.take("journal.0", "0-0", frames)
+				}
+				beat := func(number int64) (s sum) {
+					for rank := range c.members {
+						c.heard(encode(report{Rank: rank, Nonce: fmt.Sprint(rank), Number: number, Load: 1, Written: size * int64(1-rank)}))
+					}
+					synctest.Wait() // not for who waits for the disk
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					return c.sum(c.members)
+				}
+				for second := range int64(3 * homeTime / time.Second) {
+					s := beat(second + 1)
+					if !s.taking || s.missing == nil || c.members[0].home != 0 {
+						t.Fatalf("after %d s of a disk that stalls: taking %v, missing %v, home %d", second, s.taking, s.missing, c.members[0].home)
+					}
+					for _, m := range c.members {
+						if m.lost != nil || time.Since(m.last) > 0 {
+							t.Fatalf("after %d s worker %d is lost (%+v), or was not heard", second, m.rank, m.lost)
+						}
+					}
+					time.Sleep(time.Second)
+				}
+				close(stalled)
+				synctest.Wait()
+				if s := beat(1000); s.taking || c.members[0].home != size || taken != int(size) {
+					t.Errorf("when the disk goes on %d and %d of %d bytes are here", c.members[0].home, taken, size)
+				}
+			})
+		})
+	}
+}

@@ -30,11 +30,15 @@ import (
 // every request of the schedule once, and nothing is sent again. Likewise where the run is
 // only finished.
 func TestCoordinatorDies(t *testing.T) {
-	for _, test := range []string{"here", "elsewhere", "finished", "too long"} {
+	for _, test := range []string{"here", "elsewhere", "finished", "too long", "one", "one, too long"} {
 		t.Run(test, func(t *testing.T) {
 			t.Parallel()
-			lease, window := "FLEET_TEST_LEASE=2500ms", time.Second
-			if test == "too long" { // for the lease
+			lease, window, size := "FLEET_TEST_LEASE=2500ms", time.Second, 2
+			if strings.HasPrefix(test, "one") {
+				size = 1
+			}
+			tooLong := strings.HasSuffix(test, "too long") // for the lease
+			if tooLong {
 				window = 10 * time.Second
 			}
 			var access bus.Access
@@ -45,7 +49,7 @@ func TestCoordinatorDies(t *testing.T) {
 				c = meet(t, access, 2)
 				workers = join(t, c, 2, access.URL, access.Token, lease, elsewhere)
 			} else {
-				c, workers = processes(t, 2, lease)
+				c, workers = processes(t, size, lease)
 			}
 			load := run.Load{Rate: 200, Duration: window, Stage: "curve"}
 			at, err := target.Open(bounded(t), target.WantedBy(planned(t, "--rate", "1")), func(string) {}) // as a server that outlives the coordinator
@@ -101,20 +105,22 @@ func TestCoordinatorDies(t *testing.T) {
 				t.Cleanup(to.Close)
 				next.Crew = to
 			}
-			if test == "finished" || test == "too long" {
-				for end := time.Now().Add(20 * time.Second); syscall.Kill(workers[0].Process.Pid, 0) == nil || syscall.Kill(workers[1].Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatal("the workers go on")
+			if test == "finished" || tooLong {
+				for _, w := range workers {
+					for end := time.Now().Add(20 * time.Second); syscall.Kill(w.Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+						if time.Now().After(end) {
+							t.Fatal("a worker goes on")
+						}
 					}
 				}
 				got, err := run.Finish(died)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if whole := got.Points[0].Seconds.Window == 1; whole != (test == "finished") || got.Points[0].Requests.OK < 150 {
+				if whole := got.Points[0].Seconds.Window == 1; whole == tooLong || got.Points[0].Requests.OK < 150 {
 					t.Errorf("%+v in %.4g s", got.Points[0].Requests, got.Points[0].Seconds.Window)
 				}
-				if w := got.Points[0].Workers; len(w) != 2 || w[0].Requests == 0 || w[1].CPUs == 0 || w[1].AheadBound == 0 {
+				if w := got.Points[0].Workers; len(w) != size || w[0].Requests == 0 || w[size-1].CPUs == 0 || w[size-1].AheadBound == 0 {
 					t.Errorf("workers %+v", w)
 				}
 			} else {
@@ -126,7 +132,7 @@ func TestCoordinatorDies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if q := m.Requests; q.OK != q.Due || q.Due != arrivals(t, 200, 7, 1) || len(m.Workers) != 2 || m.Workers[1].Requests == 0 {
+				if q := m.Requests; q.OK != q.Due || q.Due != arrivals(t, 200, 7, 1) || len(m.Workers) != size || m.Workers[size-1].Requests == 0 {
 					t.Errorf("%+v of %+v", q, m.Workers)
 				}
 				if _, err := s.Close(false, nil); err != nil {
@@ -141,7 +147,7 @@ func TestCoordinatorDies(t *testing.T) {
 					t.Fatalf("row %d is of request %d", i, rows[i].ID)
 				}
 			}
-			if len(rows) < arrivals(t, 200, 7, 1) || by[0] == 0 || by[1] == 0 {
+			if len(rows) < arrivals(t, 200, 7, 1) || by[0] == 0 || by[int32(size-1)] == 0 {
 				t.Errorf("%d rows, by worker %v", len(rows), by)
 			}
 			is := map[int64]bool{}

@@ -84,7 +84,7 @@ func (o *outline) leftBehind() (point int32, ok bool) {
 		return 0, false
 	}
 	for i := range o.crews {
-		if _, over := o.ends[i]; !over && o.setups[i].Sharing > 1 && i == o.points()-1 {
+		if _, over := o.ends[i]; !over && i == o.points()-1 {
 			return i, true
 		}
 	}

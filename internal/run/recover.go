@@ -214,6 +214,7 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 			}
 		}
 		all := []int32{everyone}
+		of := max(s.Sharing, len(o.crews[point].Workers)) // one that was alone has a crew, and shared with none
 		switch {
 		case over:
 			s = ended(s, w)
@@ -234,15 +235,15 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 					return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, int(i), len(w.Workers)), w.Workers[i].Lost.At)
 				})
 			}
-		case s.Sharing > 1 && !damaged:
+		case of > 0 && !damaged:
 			var workers []int32
-			for i := range s.Sharing {
+			for i := range of {
 				workers = append(workers, int32(i))
 			}
 			t1 := int64(load.Never)
 			made(workers, func(i int32, m *remains) (rows []record.Row) {
 				var end int64
-				rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, int(i), s.Sharing))
+				rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, int(i), of))
 				t1 = min(t1, end)
 				return rows
 			})

@@ -151,11 +151,14 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 	return err
 }
 
-// fleetText says by how many workers a load is carried out, "" where one process does that or it
-// is not known beforehand.
+// fleetText says by how many workers a load is carried out, and why, "" where nothing is sent and
+// where one process was asked for.
 func fleetText(v plan.Verb, p *plan.Plan) string {
-	if p.Workers > 0 {
+	switch {
+	case p.Workers > 0:
 		return givenNumber(float64(p.Workers))
+	case p.Workers != plan.AutoFleet || p.Kind() == plan.KindSim:
+		return ""
 	}
 	load := p.Load // the largest
 	if v != plan.VerbRun {
@@ -163,15 +166,17 @@ func fleetText(v plan.Verb, p *plan.Plan) string {
 			load.Rate = slices.Max(p.Loads)
 		}
 	}
-	tokens := run.ExpectedTokens(&p.Ask, &load, 0)
-	if !run.AutoFleet(p) || tokens <= run.CoreReads {
-		return ""
+	by := run.SendingOf(p, &load, 0, runtime.GOMAXPROCS(0), func() bool { return target.Here(p.Spec) })
+	if p.Kind() == plan.KindMock && !by.Short {
+		return "" // nobody expects them there
 	}
-	n := run.Needed(tokens, runtime.NumCPU(), target.Here(p.Spec))
-	if n < 2 {
-		return ""
+	if by.Workers == 0 {
+		return "none" + by.Why
 	}
-	return "up to " + run.MusterText(n, tokens)
+	if v == plan.VerbRun {
+		return by.String()
+	}
+	return "up to " + by.String()
 }
 
 // timeText says how long it takes.

@@ -104,7 +104,7 @@ func (l *Local) Gather(ctx context.Context) error {
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	cores := max(1, runtime.NumCPU()/size)
+	cores := max(1, runtime.GOMAXPROCS(0)/size) // those that a container may use, not those of its machine
 	for range size {
 		p := &process{ended: make(chan struct{})}
 		p.Cmd = &exec.Cmd{Path: command[0], Args: []string{command[1], string(plan.VerbWorker), "--join", c.URL()}, Stderr: &p.said}

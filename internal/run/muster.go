@@ -25,31 +25,88 @@ const CoreReads = 100_000
 // is late on a full one is late by the client's doing.
 const workerReads = 0.7 * CoreReads
 
-// Needed is how many workers --fleet auto has on a machine of so many cores for a load that
-// is to bring so many tokens a second, 0 where one process is enough. Without a server on the
-// same machine (here) they may have all cores but one, which the coordinator keeps; else a
-// quarter, since they would take them from what is measured.
-func Needed(tokens float64, cores int, here bool) int {
-	spare := cores - 1
-	if here {
-		spare = cores / 4
+// leastCores are those of a machine that has room for workers, where the server is elsewhere and
+// where it is on the same one.
+const leastCores, leastCoresHere = 3, 8
+
+// room is how many workers there are cores for. Without a server on the same machine (here) they
+// may have all but one, which the coordinator keeps; else a quarter, since they would take them
+// from what is measured.
+func room(cores int, here bool) int {
+	switch {
+	case here && cores >= leastCoresHere:
+		return cores / 4
+	case !here && cores >= leastCores:
+		return cores - 1
 	}
-	if tokens <= CoreReads || spare < 2 {
-		return 0
-	}
-	return min(spare, int(math.Ceil(tokens/workerReads)))
+	return 0
 }
 
-// MusterText says why a load has several workers.
-func MusterText(workers int, tokens float64) string {
-	return fmt.Sprintf("%s, as about %s tokens/s are to be read and one core reads %s; --fleet none keeps one process",
-		say.Plural(workers, "worker"), say.Count(int64(tokens)), say.Count(int64(CoreReads)))
+// Sending is by how many processes --fleet auto has a load sent, and why.
+type Sending struct {
+	Workers int    // 0: one process
+	Why     string // as it follows "2 workers" or "one process sends"
+	Short   bool   // more is to be read than they read well
 }
 
-// AutoFleet says whether --fleet auto may divide the loads of a plan: what the workers of
-// --fleet N cannot keep to together one process does.
-func AutoFleet(p *plan.Plan) bool {
-	return p.Workers == plan.AutoFleet && p.Kind() == plan.KindServer && !p.Respect && p.Verifying().None()
+func (s Sending) String() string {
+	if s.Workers > 0 {
+		return say.Plural(s.Workers, "worker") + s.Why
+	}
+	return "one process sends" + s.Why
+}
+
+// SendingOf decides it for a load on a machine of so many cores. perUser is as in
+// [ExpectedTokens]. here says whether the server is on this machine, and is asked where that
+// matters.
+func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func() bool) Sending {
+	tokens := ExpectedTokens(&p.Ask, l, perUser)
+	much := tokens > CoreReads
+	though := ""
+	if much {
+		though = fmt.Sprintf(", though about %s tokens/s are to be read and one core reads %s", say.Count(int64(tokens)), say.Count(int64(CoreReads)))
+	}
+	noRoom := say.Plural(cores, "core") + " have no room for workers"
+	if cores == 1 {
+		noRoom = "1 core has no room for workers"
+	}
+	by := func(why string) Sending { return Sending{Why: though + why, Short: much} }
+	switch {
+	case p.Kind() == plan.KindMock:
+		return by(": the target is in this process")
+	case p.Respect:
+		return by(": --respect-limits is kept to by one")
+	case !p.Verifying().None():
+		return by(": questions (--verify) are asked and checked by one")
+	case p.NoStream || p.Pooling:
+		return by(": answers come whole, and cost little to read")
+	case tokens == 0 && cores < leastCores:
+		return by(": " + noRoom)
+	case tokens == 0:
+		return by(fmt.Sprintf(": what is to come is not known beforehand; a load that is known to bring over %s tokens/s, which one core reads, has workers", say.Count(int64(CoreReads))))
+	case !much:
+		return by(fmt.Sprintf(": about %s tokens/s are to be read, and one core reads %s", say.Count(int64(tokens)), say.Count(int64(CoreReads))))
+	}
+	beside := here()
+	spare := room(cores, beside)
+	if spare < 2 {
+		why := ": " + noRoom
+		if beside && cores >= leastCores {
+			why = fmt.Sprintf(": the server is on this machine, whose %d cores have no room for workers beside it", cores)
+		}
+		return by(why + "; --fleet N has them all the same, here or on other machines")
+	}
+	wanted := ranks(int(math.Ceil(tokens/workerReads)), l)
+	if wanted < 2 {
+		return by(": the load has no more than one user, or request in flight")
+	}
+	s := Sending{Workers: min(wanted, spare), Why: fmt.Sprintf(", as about %s tokens/s are to be read and one core reads %s", say.Count(int64(tokens)), say.Count(int64(CoreReads)))}
+	if float64(s.Workers)*CoreReads < tokens {
+		s.Short = true
+		s.Why += fmt.Sprintf(": more than these read well, for which %d would be needed and %s have no room", wanted, say.Plural(cores, "core"))
+	}
+	s.Why += "; --fleet none keeps one process"
+	return s
 }
 
 // ExpectedTokens is how many output tokens a second a load is to bring in events of their own if
@@ -73,8 +130,13 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 		s.crew = s.runner.Crew
 		return s.crew.Gather(ctx)
 	}
-	if workers, tokens := s.needed(l); workers > 0 {
-		return s.muster(ctx, workers, tokens)
+	by := s.sending(l)
+	if by.Workers > 0 {
+		return s.muster(ctx, by)
+	}
+	if by.Short && !s.short {
+		s.short = true
+		s.runner.showLine("note: " + by.String())
 	}
 	s.crew = nil
 	return nil
@@ -82,9 +144,9 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 
 // muster has workers carry a load out that nobody asked for: those of the load before, where they
 // are as many and all are there.
-func (s *Session) muster(ctx context.Context, workers int, tokens float64) error {
+func (s *Session) muster(ctx context.Context, by Sending) error {
 	crew, r := s.mustered, s.runner
-	if crew != nil && crew.Size() >= workers {
+	if crew != nil && crew.Size() >= by.Workers {
 		err := crew.Gather(ctx)
 		if err == nil || ctx.Err() != nil {
 			s.crew = crew
@@ -92,10 +154,10 @@ func (s *Session) muster(ctx context.Context, workers int, tokens float64) error
 		}
 		s.replace(err)
 	} else if !s.replaced {
-		r.showLine("note: " + MusterText(workers, tokens))
+		r.showLine("note: " + by.String())
 	}
 	s.replaced = false
-	crew, err := r.Muster(workers)
+	crew, err := r.Muster(by.Workers)
 	if err == nil {
 		err = crew.Gather(ctx)
 	}
@@ -136,28 +198,23 @@ func (s *Session) carry(ctx context.Context, l *plan.Load, what Load, index int3
 			continue
 		}
 		s.replace(err)
-		if err := s.muster(ctx, s.crew.Size(), 0); err != nil {
+		if err := s.muster(ctx, Sending{Workers: s.crew.Size()}); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// needed is how many workers a load has by itself, and for how many tokens a second.
-func (s *Session) needed(l *plan.Load) (workers int, tokens float64) {
+// sending is by how many processes a load is sent that nobody said anything of.
+func (s *Session) sending(l *plan.Load) Sending {
 	r, p, t := s.runner, s.plan, s.Target
-	if r.Muster == nil || !AutoFleet(p) || t.Kind != plan.KindServer {
-		return 0, 0
+	if r.Muster == nil || p.Workers != plan.AutoFleet || t.Kind != plan.KindServer {
+		return Sending{}
 	}
-	tokens = ExpectedTokens(&p.Ask, l, s.perUser)
-	if tokens <= CoreReads {
-		return 0, 0
+	by := SendingOf(p, l, s.perUser, cmp.Or(r.Cores, runtime.GOMAXPROCS(0)), t.Here)
+	if by.Workers > 0 {
+		if _, err := plan.Carried(r.verb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil {
+			return Sending{Why: ", though one core does not read well what is to come: a secret of the plan is sent to no worker", Short: true}
+		}
 	}
-	workers = ranks(Needed(tokens, cmp.Or(r.Cores, runtime.NumCPU()), t.Here()), l)
-	if workers < 2 {
-		return 0, 0
-	}
-	if _, err := plan.Carried(r.verb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil { // a secret that no worker is sent
-		return 0, 0
-	}
-	return workers, tokens
+	return by
 }

@@ -15,32 +15,73 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// One process sends what one core reads, whatever the machine has, and where there are no cores
-// to spare; beyond, each worker has a third of a core to spare as long as there are enough.
-func TestNeeded(t *testing.T) {
+// What --fleet auto decides is a function of the cores, of what is to be read, of where the server
+// is and of how many streams a load has; it says why. One process sends what one core reads,
+// whatever the machine has, and where there are no cores to spare; beyond, each worker has a third
+// of a core to spare as long as there are enough.
+func TestSending(t *testing.T) {
 	for _, test := range []struct {
-		tokens float64
-		cores  int
-		here   bool
-		want   int
+		load  string // of answers of 100 tokens
+		cores int
+		here  bool
+		want  int
+		why   string
 	}{
-		{0, 64, false, 0},
-		{100_000, 64, false, 0},
-		{100_001, 64, false, 2},
-		{700_000, 64, false, 10},
-		{1e7, 64, false, 63},
-		{1e7, 2, false, 0},
-		{1e7, 3, false, 2},
-		{1e7, 2, true, 0},
-		{1e7, 7, true, 0},
-		{1e7, 8, true, 2},
-		{150_000, 64, true, 3},
-		{1e7, 64, true, 16},
+		{"--rate 100", 1, false, 0, "one process sends: about 10,000 tokens/s are to be read, and one core reads 100,000"},
+		{"--rate 100", 64, false, 0, "one process sends: about 10,000 tokens/s are to be read, and one core reads 100,000"},
+		{"--rate 1000", 64, false, 0, "one process sends: about 100,000"},
+		{"--rate 1001", 64, false, 2, "2 workers, as about 100,100 tokens/s are to be read and one core reads 100,000; --fleet none keeps one process"},
+		{"--rate 7000", 64, false, 10, "10 workers, as about 700,000"},
+		{"--rate 100000", 64, false, 63, "which 143 would be needed and 64 cores have no room"},
+		{"--rate 6000", 64, false, 9, "as about 600,000"},
+		{"--rate 2000", 1, false, 0, "one process sends, though about 200,000 tokens/s are to be read and one core reads 100,000: 1 core has no room"},
+		{"--rate 2000", 2, false, 0, ": 2 cores have no room for workers; --fleet N has them all the same"},
+		{"--rate 2000", 2, true, 0, ": 2 cores have no room for workers; --fleet N"},
+		{"--rate 2000", 3, false, 2, "2 workers, as about 200,000"},
+		{"--rate 2000", 8, false, 3, "3 workers, as about 200,000 tokens/s are to be read and one core reads 100,000; --fleet none"},
+		{"--rate 10000", 8, false, 7, "more than these read well, for which 15 would be needed and 8 cores have no room"},
+		{"--rate 2000", 7, true, 0, ": the server is on this machine, whose 7 cores have no room for workers beside it"},
+		{"--rate 2000", 8, true, 2, "2 workers, as about 200,000"},
+		{"--rate 2000", 64, true, 3, "3 workers, as"},
+		{"--rate 100000", 64, true, 16, "16 workers, as"},
+		{"--rate 9000 --max-in-flight 4", 64, false, 4, "4 workers, as about 900,000"},
+		{"--rate 9000 --max-in-flight 1", 64, false, 0, "though about 900,000 tokens/s are to be read and one core reads 100,000: the load has no more than one user, or request in flight"},
+		{"--concurrency 5000", 64, false, 0, "one process sends: what is to come is not known beforehand; a load that is known to bring over 100,000 tokens/s, which one core reads, has workers"},
+		{"--concurrency 5000", 2, false, 0, "one process sends: 2 cores have no room for workers"},
+		{"--rate 9000 --no-stream", 64, false, 0, "one process sends: answers come whole, and cost little to read"},
+		{"--rate 9000 --respect-limits", 64, false, 0, "though about 900,000 tokens/s are to be read and one core reads 100,000: --respect-limits is kept to by one"},
+		{"--rate 9000 --verify 5%", 64, false, 0, ": questions (--verify) are asked and checked by one"},
 	} {
-		if got := Needed(test.tokens, test.cores, test.here); got != test.want {
-			t.Errorf("%v: %d workers", test, got)
+		p := decoded(t, append(strings.Fields(test.load), "--output", "100")...)
+		got := SendingOf(p, &p.Load, 0, test.cores, func() bool { return test.here })
+		if got.Workers != test.want || !strings.Contains(got.String(), test.why) {
+			t.Errorf("%s on %d cores, here %v: %d, %s", test.load, test.cores, test.here, got.Workers, got)
+		}
+		if much := ExpectedTokens(&p.Ask, &p.Load, 0) > CoreReads*float64(max(1, got.Workers)); got.Short != much {
+			t.Errorf("%s on %d cores: short %v", test.load, test.cores, got.Short)
 		}
 	}
+	p := decoded(t, "--concurrency", "5000")
+	for users, want := range map[int]int{1: 0, 2: 0, 2000: 0, 2001: 2, 5000: 4} { // of which each brings 50 tokens/s
+		p.Concurrency = users
+		if got := SendingOf(p, &p.Load, 50, 64, func() bool { return false }); got.Workers != want {
+			t.Errorf("%d users: %s", users, got)
+		}
+	}
+	if p.Spec = "mock:fixed"; SendingOf(p, &p.Load, 50, 64, nil).Workers != 0 {
+		t.Error("a mock is taken for a server")
+	}
+}
+
+// decoded is the plan of a run of a server, which is asked nothing.
+func decoded(t *testing.T, args ...string) *plan.Plan {
+	t.Helper()
+	p, spec, err := plan.Decode(plan.VerbRun, append([]string{"http://192.0.2.1:8000"}, args...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Spec = spec[0]
+	return &p
 }
 
 // someCrew is a crew of so many, which comes unless there is a reason, and loses a worker or not.
@@ -76,7 +117,7 @@ func TestMusterAnew(t *testing.T) {
 		lost     *marks.Lost
 		mustered int // by the end of the load
 	}{{nil, 1}, {&marks.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
-		if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != Crew(crew) {
+		if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) {
 			t.Fatalf("load %d: %v, %v", i, s.crew, err)
 		}
 		crew.lost = test.lost
@@ -85,7 +126,7 @@ func TestMusterAnew(t *testing.T) {
 		}
 	}
 	crew.why = errors.New("gone")
-	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
+	if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
 		t.Errorf("%v, %v, mustered %d times", s.crew, err, mustered)
 	}
 	crew.absent = errors.New("worker 1 does not answer") // only when it is given its share
@@ -93,7 +134,7 @@ func TestMusterAnew(t *testing.T) {
 		t.Errorf("%v, mustered %d times", err, mustered)
 	}
 	crew.why, s.runner.Muster = errors.New("gone"), func(int) (Crew, error) { return nil, errors.New("no room") }
-	if err := s.muster(t.Context(), 2, 2e5); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
+	if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
 		t.Errorf("%v, %v", s.crew, err)
 	}
 }
@@ -102,20 +143,11 @@ func TestMusterAnew(t *testing.T) {
 // were measured. Loads that workers cannot divide stay with one process, and so does one whose
 // workers do not come: nobody asked for them.
 func TestMuster(t *testing.T) {
-	decode := func(args ...string) *plan.Plan {
-		t.Helper()
-		p, spec, err := plan.Decode(plan.VerbRun, append([]string{"http://192.0.2.1:8000"}, args...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Spec = spec[0]
-		return &p
-	}
-	p := decode("--rate", "100", "--output", "200")
+	p := decoded(t, "--rate", "100", "--output", "200")
 	if x := ExpectedTokens(&p.Ask, &p.Load, 0); x != 20_000 {
 		t.Errorf("%v tokens/s", x)
 	}
-	p = decode("--concurrency", "50", "--output", "200")
+	p = decoded(t, "--concurrency", "50", "--output", "200")
 	if x, y := ExpectedTokens(&p.Ask, &p.Load, 0), ExpectedTokens(&p.Ask, &p.Load, 40); x != 0 || y != 2000 {
 		t.Errorf("%v and %v tokens/s", x, y)
 	}
@@ -123,7 +155,7 @@ func TestMuster(t *testing.T) {
 		"": 12_800, "--n 4": 51_200, "--no-stream": 0, "--no-stream --n 4": 0, "--api sglang": 12_800,
 		"--api openai-embeddings --batch-size 8": 0, "--api rerank": 0,
 	} {
-		p := decode(append(strings.Fields(args), "--rate", "100")...)
+		p := decoded(t, append(strings.Fields(args), "--rate", "100")...)
 		if err := SuitsName(p); err != nil {
 			t.Fatal(err)
 		}
@@ -134,31 +166,19 @@ func TestMuster(t *testing.T) {
 			t.Errorf("%q: %v tokens/s of users", args, x)
 		}
 	}
-	for args, want := range map[string]bool{
-		"--rate 9999": true, "--rate 9999 --fleet auto": true, "--rate 9999 --fleet none": false, "--rate 9999 --fleet 4": false,
-		"--rate 9999 --respect-limits": false, "--rate 9999 --verify 5%": false,
-	} {
-		if got := AutoFleet(decode(strings.Fields(args)...)); got != want {
-			t.Errorf("%s: %v", args, got)
-		}
-	}
-	p = decode("--rate", "9999")
-	if p.Spec = "mock:fixed"; AutoFleet(p) {
-		t.Error("a mock is taken for a server")
-	}
 	var asked []int
 	var why error
-	s := &Session{plan: decode("--rate", "9999"), Target: &target.Target{Kind: plan.KindServer}, runner: &Runner{Muster: func(n int) (Crew, error) {
+	s := &Session{plan: decoded(t, "--rate", "9999"), Target: &target.Target{Kind: plan.KindServer}, runner: &Runner{Muster: func(n int) (Crew, error) {
 		asked = append(asked, n)
 		return &someCrew{n: n, why: why}, nil
 	}}}
 	for _, n := range []int{3, 2, 4} { // two need no more than were there
-		if err := s.muster(context.Background(), n, 2e5); err != nil || s.crew == nil || s.crew.Size() < n {
+		if err := s.muster(context.Background(), Sending{Workers: n}); err != nil || s.crew == nil || s.crew.Size() < n {
 			t.Errorf("%d: %v, %v", n, s.crew, err)
 		}
 	}
 	why = errors.New("no room")
-	if err := s.muster(context.Background(), 5, 3e5); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
+	if err := s.muster(context.Background(), Sending{Workers: 5}); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
 		t.Errorf("%v, %v, asked for %v", s.crew, err, asked)
 	}
 	if err := s.gather(context.Background(), &s.plan.Load); err != nil || s.crew != nil {

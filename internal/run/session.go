@@ -63,6 +63,7 @@ type Session struct {
 	plan     *plan.Plan
 	crew     Crew             // that carries out the present load, nil where this process does
 	mustered Crew             // that was started for a load that needed it and has lost no worker, nil for none
+	short    bool             // it was said that one process sends more than it reads well
 	replaced bool             // workers of that kind are to come in the place of others, which was said
 	perUser  float64          // tokens a second, at the last load of users that was measured; 0 before
 	release  func()           // lets go of the directory, nil where it is not held

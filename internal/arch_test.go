@@ -320,6 +320,16 @@ func TestMockIsApartFromWire(t *testing.T) {
 	}
 }
 
+// Templates call methods by name: a program with one keeps every exported method of every
+// type it has, which is 3.4 MB of this one.
+func TestNoTemplates(t *testing.T) {
+	for _, f := range files(t) {
+		if !f.test && (slices.Contains(f.imports, "text/template") || slices.Contains(f.imports, "html/template")) && strings.HasPrefix(f.dir(), "internal/") {
+			t.Errorf("%s imports templates", f.path)
+		}
+	}
+}
+
 // go.mod names the modules of the table, and each is used where it says.
 func TestDependencies(t *testing.T) {
 	byPath := map[string]dependency{}

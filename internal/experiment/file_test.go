@@ -87,10 +87,7 @@ func TestTemplateExpects(t *testing.T) {
 	s.Target = "sim:llama-3.1-8b@l4"
 	s.Expects = map[string][]string{"A": {"p50 ttft of A within 25% of 14.8ms"}, "B": {"p50 ttft of B within 25% of 53.6ms"}}
 	s.Of = map[string]string{"max_num_seqs": "the twin expects of 32: what F carries -12 %"}
-	text, err := s.write()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := s.write()
 	p, err := Parse("x.yaml", text)
 	if err != nil || len(p.Row("A").Hypotheses) != 1 || len(p.Row("B").Hypotheses) != 2 || p.Target != s.Target {
 		t.Errorf("%v\n%s", err, text)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -25,8 +24,8 @@ type start struct {
 	Of      map[string]string   // by knob, the same in words
 }
 
-// Expected are the hypotheses of a row, with the one that its preset has.
-func (s start) Expected(row, usual string) string {
+// expected are the hypotheses of a row, with the one that its preset has.
+func (s start) expected(row, usual string) string {
 	all := s.Expects[row]
 	if usual != "" {
 		all = append([]string{usual}, all...)
@@ -49,8 +48,8 @@ func starts() []start {
 	}
 }
 
-// plan files are written with these words; Template fills in the kind's.
-var planTemplate = template.Must(template.New("plan").Parse(`# An experiment: which settings of the engine carry this traffic within its limits?
+// planText are the words of a new plan; what stands in braces is the kind's.
+const planText = `# An experiment: which settings of the engine carry this traffic within its limits?
 #
 #   pitot experiment check  THIS FILE    what it takes, part by part
 #   pitot experiment run    THIS FILE    measure; Ctrl-C and run again go on
@@ -60,9 +59,9 @@ var planTemplate = template.Must(template.New("plan").Parse(`# An experiment: wh
 
 # What a deployment is accepted for. All of it must hold, with the confidence below.
 contract:
-  kind: {{.Kind}}                # chat, rag, batch or mixed
-  limits: {{.Limits}}
-  capacity: {{.Capacity}}            # requests per second that must be carried within the limits
+  kind: {kind}                # chat, rag, batch or mixed
+  limits: {limits}
+  capacity: {capacity}            # requests per second that must be carried within the limits
   # cost: $0.60             # at most, per million output tokens within the limits
 
 # What all of it may take at most. Without it, all launches are measured.
@@ -72,49 +71,31 @@ contract:
 
 # The baseline. sim: is the twin in virtual time; launch_cv is how far its launches differ,
 # as those of servers do.
-target: {{.Target}}
+target: {target}
 # A server has a URL, alone, or with how it is started; only run executes commands:
 # target:
 #   url: http://localhost:8000
 #   start: vllm serve MODEL --port 8000 {flags}
-#   twin: {{.Target}}
+#   twin: {target}
 
 # Rows are workloads, each with a load and a question. A to E tell one cost from another;
 # F is what is really asked, at the contract's capacity and around the load where its limits
 # are reached. Put your own traffic in its place: pitot workload profile LOG -o profile.yaml
 rows:
-  A:                        # one user, 256 tokens in, 128 out: overheads
-{{- .Expected "A" ""}}
-  B:                        # 2,048 in, 128 out: what a prompt costs
-{{- .Expected "B" "p50 ttft of B > 2 x p50 ttft of A"}}
-  C:                        # 256 in, 1,024 out: what a token costs
-{{- .Expected "C" "p50 tpot of C within 15% of p50 tpot of A"}}
-  D:                        # 2,048 in, 1,024 out, 8 users: prompts in the way of answers
-{{- .Expected "D" ""}}
-  E:                        # a warm prefix of 3,072 tokens, 16 users; its cold twin E-cold comes with it
-{{- .Expected "E" "p50 ttft of E < 0.5 x p50 ttft of E-cold"}}
-{{- if eq .Kind "batch"}}
-  D-full:                   # D with 64 users: what is served at most
-{{- .Expected "D-full" .Hypothesis}}
-{{- end}}
+  A:                        # one user, 256 tokens in, 128 out: overheads{expected A}
+  B:                        # 2,048 in, 128 out: what a prompt costs{expected B}
+  C:                        # 256 in, 1,024 out: what a token costs{expected C}
+  D:                        # 2,048 in, 1,024 out, 8 users: prompts in the way of answers{expected D}
+  E:                        # a warm prefix of 3,072 tokens, 16 users; its cold twin E-cold comes with it{expected E}{full}
   F:
     # workload: profile.yaml
-    requests: 500           # at each load
-{{- if and (ne .Kind "rag") (ne .Kind "batch")}}{{.Expected "F" .Hypothesis}}{{else}}{{.Expected "F" ""}}{{end}}
+    requests: 500           # at each load{expected F}
 
 # Settings of the engine, each value tried alone against the baseline.
-knobs:
-{{- with index .Of "max_num_seqs"}}
-  # {{.}}{{end}}
-  max_num_seqs: [32, 128]
-{{- with index .Of "max_num_batched_tokens"}}
-  # {{.}}{{end}}
-  max_num_batched_tokens: [2048, 16384]
-{{- with index .Of "gpu_memory_utilization"}}
-  # {{.}}{{end}}
-  gpu_memory_utilization: [0.8]
-{{- with index .Of "enable_prefix_caching"}}
-  # {{.}}{{end}}
+knobs:{of max_num_seqs}
+  max_num_seqs: [32, 128]{of max_num_batched_tokens}
+  max_num_batched_tokens: [2048, 16384]{of gpu_memory_utilization}
+  gpu_memory_utilization: [0.8]{of enable_prefix_caching}
   enable_prefix_caching: [false]
 
 launches: 3                 # of each configuration, one in each block, in an order drawn at random
@@ -124,7 +105,7 @@ stop:
   confidence: 95%
   precision: 4%             # how much more another configuration may carry and not be looked for
   early: true               # give up what cannot win, and end, as soon as the launches allow it
-`))
+`
 
 // Template is a plan of a kind of traffic to begin with, with comments.
 func Template(kind string) ([]byte, error) {
@@ -134,13 +115,37 @@ func Template(kind string) ([]byte, error) {
 		return nil, say.Errorf("unknown kind of traffic %q", kind).WithHint(say.Known(kind, Kinds()))
 	}
 	all[at].Target = "sim:llama-3.1-8b@h100?launch_cv=0.03"
-	return all[at].write()
+	return all[at].write(), nil
 }
 
-func (s start) write() ([]byte, error) {
-	var b bytes.Buffer
-	err := planTemplate.Execute(&b, s)
-	return b.Bytes(), err
+func (s start) write() []byte {
+	full, asked := "", s.Hypothesis
+	switch s.Kind {
+	case "batch":
+		full = "\n  D-full:                   # D with 64 users: what is served at most" + s.expected("D-full", s.Hypothesis)
+		asked = ""
+	case "rag": // its hypothesis is that of E
+		asked = ""
+	}
+	of := func(knob string) string {
+		if s.Of[knob] == "" {
+			return ""
+		}
+		return "\n  # " + s.Of[knob]
+	}
+	return []byte(strings.NewReplacer(
+		"{kind}", s.Kind, "{limits}", s.Limits, "{capacity}", s.Capacity, "{target}", s.Target, "{full}", full,
+		"{expected A}", s.expected("A", ""),
+		"{expected B}", s.expected("B", "p50 ttft of B > 2 x p50 ttft of A"),
+		"{expected C}", s.expected("C", "p50 tpot of C within 15% of p50 tpot of A"),
+		"{expected D}", s.expected("D", ""),
+		"{expected E}", s.expected("E", "p50 ttft of E < 0.5 x p50 ttft of E-cold"),
+		"{expected F}", s.expected("F", asked),
+		"{of max_num_seqs}", of("max_num_seqs"),
+		"{of max_num_batched_tokens}", of("max_num_batched_tokens"),
+		"{of gpu_memory_utilization}", of("gpu_memory_utilization"),
+		"{of enable_prefix_caching}", of("enable_prefix_caching"),
+	).Replace(planText))
 }
 
 // usualModel is the one of a new plan that names a GPU alone.
@@ -172,11 +177,7 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 	}
 	s := all[at]
 	s.Target = "sim:" + gpu + "?launch_cv=0.03"
-	text, err := s.write()
-	if err != nil {
-		return nil, err
-	}
-	p, err := Parse("new.yaml", bytes.Replace(text, []byte("requests: 500"), []byte("requests: 150"), 1)) // enough to see what matters
+	p, err := Parse("new.yaml", bytes.Replace(s.write(), []byte("requests: 500"), []byte("requests: 150"), 1)) // enough to see what matters
 	if err != nil {
 		return nil, err
 	}
@@ -219,5 +220,5 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 		}
 		s.Of[name] = text
 	}
-	return s.write()
+	return s.write(), nil
 }

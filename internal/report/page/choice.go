@@ -9,7 +9,7 @@ import (
 	"pitot/internal/study/choose"
 )
 
-// choiceView is what the template of a choice gets.
+// choiceView is what the page of a choice says.
 type choiceView struct {
 	report.ChoiceModel
 	shell
@@ -31,7 +31,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	if v.shell, err = newShell(m.Choice.Model+" · choice", v.Parts); err != nil {
 		return err
 	}
-	return writePage(w, "choice.html", v)
+	return v.write(w, "choice of a deployment", v.Choice.Model+" · "+v.Choice.SLO, v.body)
 }
 
 // mostDrawn is how many options have a line of their own in a chart.
@@ -93,4 +93,23 @@ func choiceSays(x *choose.Choice, o *choose.Option) []string {
 		o.Claim + " is reached first",
 		fmt.Sprintf("%.0f %% likely to be the cheapest", 100*o.Cheapest),
 	}
+}
+
+func (v *choiceView) body(d *document) {
+	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+<h1 id="claim">%s</h1>
+<ul class="facts">`, withoutBreaks(v.Sentence))
+	for _, line := range v.Facts {
+		for _, fact := range line {
+			d.put(`<li>%s</li>`, withoutBreaks(fact))
+		}
+	}
+	d.put("</ul>\n</section>\n")
+	d.contents("", v.Parts, `<li><a href="#start">Start and verify it</a></li>`)
+	d.whole(v.Parts)
+	d.put(`<section id="start" aria-labelledby="start-h"><h2 id="start-h">Start and verify it</h2>`)
+	d.given(`<p>Each engine:</p><pre tabindex="0" aria-label="Start">%s</pre>`, lines(v.Start))
+	d.given(`<p>On the machine, and in virtual time:</p><pre tabindex="0" aria-label="Verify">%s</pre>`, lines(v.Verify))
+	d.put(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
+`, v.Command)
 }

@@ -17,7 +17,7 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// comparisonView is what the template of a comparison gets.
+// comparisonView is what the page of a comparison says.
 type comparisonView struct {
 	report.ComparisonModel
 	shell
@@ -69,7 +69,7 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	if v.shell, err = newShell(m.Title+" · "+strings.Join(words, ", "), v.Sections); err != nil {
 		return err
 	}
-	return writePage(w, "compare.html", v)
+	return v.write(w, "comparison", parted(m.Sides), v.body)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.
@@ -665,4 +665,73 @@ func (m *comparisonView) launchTable() captioned {
 		}
 	}
 	return captioned{"Each start of a server, and the runs that measured it", t}
+}
+
+func (m *comparisonView) body(d *document) {
+	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+<h1 id="claim">%s</h1>
+`, withoutBreaks(m.Sentence))
+	d.given("<p class=\"interval\">%s</p>", withoutBreaks(m.Basis))
+	d.put("\n")
+	for _, a := range m.Answers {
+		more := parted(a.More)
+		if len(m.Answers) > 1 {
+			more = strings.Join(append([]string{a.Sentence()}, a.More...), " · ")
+		}
+		d.put("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), a.Word, more)
+	}
+	if len(m.Clauses) > 0 {
+		d.put(`<ul class="checks">`)
+		for _, c := range m.Clauses {
+			d.put(`<li><strong class="%s">%s</strong> %s</li>`, chipClass(c.State), c.State, withoutBreaks(c.Text))
+		}
+		d.put(`</ul>`)
+	}
+	d.put("\n")
+	if len(m.Warnings) > 0 {
+		d.put(`<p><a href="#warnings">%s</a></p>`, m.Warned)
+	}
+	d.put("\n</section>\n")
+	d.put(`<section id="differs" aria-labelledby="differs-h"><h2 id="differs-h">What differs</h2>`)
+	switch {
+	case m.ByEach != nil:
+		d.table(*m.ByEach)
+	case len(m.Differs) > 0:
+		d.put(`<dl class="conditions">`)
+		for _, of := range m.Differs {
+			d.put(`<div><dt>%s</dt><dd>%s</dd></div>`, of[0], of[1])
+		}
+		d.put(`</dl>`)
+	default:
+		d.put(`<p>%s</p>`, say.Sentence(m.Same))
+	}
+	d.put("</section>\n")
+	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`)
+	if len(m.Warnings) > 0 {
+		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`
+	}
+	d.contents("", m.Sections, rest)
+	d.whole(m.Sections)
+	d.put(`<section id="tables" aria-labelledby="tables-h"><h2 id="tables-h">Tables</h2>`)
+	if m.Folded {
+		d.put("<p>Each load in full: open one.</p>\n")
+	}
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		if !m.Folded {
+			d.section(&t.Section)
+			continue
+		}
+		d.put(`<details class="point" id="%s-all"><summary>%s <span class="v">%s</span></summary><div class="body">`, t.Section.ID, t.Section.Title, t.Summary)
+		d.section(&t.Section)
+		d.put("</div></details>\n")
+	}
+	d.put("</section>\n")
+	d.each(`<section id="warnings" aria-labelledby="warnings-h"><h2 id="warnings-h">Warnings</h2>`, `<p class="warning">%s</p>`, `</section>`, m.Warnings)
+	d.put(`
+<section id="launches" aria-labelledby="launches-h"><h2 id="launches-h">Launches</h2>`)
+	d.table(m.Launches)
+	d.put(`</section>
+<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2><p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
+`, m.Command)
 }

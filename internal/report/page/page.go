@@ -4,14 +4,11 @@
 package page
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"regexp"
@@ -26,7 +23,7 @@ import (
 	"pitot/internal/study/compare"
 )
 
-//go:embed *.css *.html *.js
+//go:embed *.css *.js
 var pageFiles embed.FS
 
 // Extra is what the page of a run shows besides its model.
@@ -72,15 +69,15 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	if view.shell, err = newShell(view.Short+" · "+string(m.Claim.Verdict), slices.Concat(lists...)); err != nil {
 		return err
 	}
-	return writePage(w, "page.html", view)
+	return view.write(w, view.Date, view.Title, view.body)
 }
 
 // shell is what is around every page, whatever it shows.
 type shell struct {
 	Tab      string // what the browser's tab says
 	Policy   string
-	CSS      template.CSS
-	JS, Data template.JS
+	CSS      markup
+	JS, Data markup
 }
 
 // newShell makes one that holds what the charts of some sections draw.
@@ -104,30 +101,17 @@ func newShell(tab string, sections []section) (s shell, err error) {
 		return s, fmt.Errorf("write page: %w", err)
 	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashOf(js), hashOf(css))
-	return shell{tab, policy, template.CSS(css), template.JS(js), template.JS(data)}, nil
+	return shell{tab, policy, markup(css), markup(js), markup(data)}, nil
 }
 
-// writePage fills one of the templates.
-func writePage(w io.Writer, name string, view any) error {
-	t, err := template.New(name).Funcs(template.FuncMap{
-		"join":     func(list []string) string { return strings.Join(list, " · ") },
-		"trim":     strings.TrimSpace,
-		"columns":  columnsOf,
-		"unbroken": withoutBreaks,
-		"tone":     toneClass,
-		"chip":     chipClass,
-		"sentence": say.Sentence,
-	}).ParseFS(pageFiles, "*.html")
-	if err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	var body bytes.Buffer
-	if err := t.Execute(&body, view); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	out := bufio.NewWriter(w)
-	_, _ = body.WriteTo(out) // Flush tells
-	return out.Flush()
+// write writes a page: what it is of, and its body.
+func (s *shell) write(w io.Writer, eyebrow, of string, body func(*document)) error {
+	var d document
+	d.head(s, eyebrow, of)
+	body(&d)
+	d.foot(s)
+	_, err := d.WriteTo(w)
+	return err
 }
 
 // toneClass is the class of a word that stands out where it is written.
@@ -149,7 +133,7 @@ func hashOf(text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pageView is what the template gets.
+// pageView is what the page of a run says.
 type pageView struct {
 	report.Model
 	shell

@@ -1,0 +1,45 @@
+package page
+
+import (
+	"bytes"
+	"html"
+	"strings"
+)
+
+// markup is HTML that stands in the program, with %s where a text belongs. A string is
+// none, so nothing that a user or a server wrote becomes markup.
+type markup string
+
+// A document is HTML as it is written.
+type document struct{ bytes.Buffer }
+
+// put writes markup with a text in the place of each %s. Texts are escaped, as content
+// and as values of attributes in double quotes, which are the only places for them.
+func (d *document) put(form markup, texts ...string) {
+	for _, text := range texts {
+		before, after, _ := strings.Cut(string(form), "%s")
+		d.WriteString(before)
+		d.WriteString(html.EscapeString(strings.ReplaceAll(text, "\x00", "\uFFFD")))
+		form = markup(after)
+	}
+	d.WriteString(string(form))
+}
+
+// each puts the same markup for every text, nothing around none.
+func (d *document) each(before, form, after markup, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	d.put(before)
+	for _, text := range texts {
+		d.put(form, text)
+	}
+	d.put(after)
+}
+
+// given puts markup around a text, nothing where there is none.
+func (d *document) given(form markup, text string) {
+	if text != "" {
+		d.put(form, text)
+	}
+}

@@ -220,9 +220,13 @@ func (s *Searcher) note(seen *search.Seen) {
 // about is a search in one line, while it measures a probe.
 func (s *Searcher) about(p search.Probe) string {
 	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.probed)+1)
+	estimate, interval := 0., stat.Interval{}
+	if p.SoFar != nil {
+		estimate, interval = p.SoFar()
+	}
 	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
-	case p.Estimate > 0:
-		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", p.Estimate, p.Interval.Lo, p.Interval.Hi)
+	case estimate > 0:
+		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", estimate, interval.Lo, interval.Hi)
 	case bracketed && s.top > 0:
 		line += " · met at " + s.named(s.low) + ", over at " + s.named(s.top)
 	case bracketed:

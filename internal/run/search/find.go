@@ -52,10 +52,10 @@ type Probe struct {
 	// each window, and says that those behind it need not be looked at. nil: never.
 	Decided func(violations []int, left int) bool
 
-	// Estimate and Interval are what the search would say by now, 0 while it
-	// could not. They are for whoever watches: no load follows from them.
-	Estimate float64
-	Interval stat.Interval
+	// SoFar is what the search would say by now, an estimate of 0 while it could not. It is for
+	// whoever watches, and while the probe goes on: no load follows from it, and it takes a fit.
+	// nil: nothing yet.
+	SoFar func() (estimate float64, interval stat.Interval)
 }
 
 // Seen is what a probe showed.
@@ -390,15 +390,21 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 		p.Burst = f.cfg.burst(p.Takes)
 	}
 	if p.Stage == Main || p.Stage == Verifying {
-		if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
-			p.Estimate, p.Interval = v.Load, v.Interval
-		}
+		p.SoFar = f.soFar
 	}
 	s, err := f.probe(f.ctx, p)
 	if err != nil {
 		return s, f.stop(err)
 	}
 	return f.take(p, s)
+}
+
+// soFar is what the loads around the limit tell by now of the claim that will probably bind.
+func (f *search) soFar() (estimate float64, interval stat.Interval) {
+	if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
+		return v.Load, v.Interval
+	}
+	return 0, stat.Interval{}
 }
 
 // lookAt measures loads of a stage, in that order where they are counted along.

@@ -371,9 +371,12 @@ func (f *search) crossingNear(claim int) (v stat.Inverse, launches int) {
 // probable is the claim that will bind, by what is known.
 func (f *search) probable() int {
 	claims := f.cfg.claims()
+	if len(claims) == 1 {
+		return claims[0]
+	}
 	best, least := claims[0], math.Inf(1)
 	for _, claim := range claims {
-		if at := f.crossingOf(claim, Centre, Main).Load; len(claims) > 1 && at > 0 && at < least {
+		if at := f.crossingOf(claim, Centre, Main).Load; at > 0 && at < least {
 			best, least = claim, at
 		}
 	}

@@ -250,10 +250,7 @@ func figuresOf(levels []*audit.Level) string {
 		}
 		names = append(names, name)
 	}
-	if last := len(names) - 1; last > 0 {
-		return strings.Join(names[:last], ", ") + " and " + names[last]
-	}
-	return strings.Join(names, "")
+	return say.List(names...)
 }
 
 // CheckedClient writes what was true of another client's run.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -34,7 +33,7 @@ func damage(run *result.Run) (lines []string) {
 		if !d.Exact {
 			bound = "at most "
 		}
-		lines = append(lines, fmt.Sprintf("the journal is damaged: %s%s %s lost, %s", bound, listed(held), verb(d, len(held)), stretch(d, len(run.Points))))
+		lines = append(lines, fmt.Sprintf("the journal is damaged: %s%s %s lost, %s", bound, say.List(held...), verb(d, len(held)), stretch(d, len(run.Points))))
 	}
 	if run.Unplanned > 0 {
 		lines = append(lines, fmt.Sprintf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request")))
@@ -63,14 +62,6 @@ func verb(d *result.Damage, kinds int) string {
 		return "is"
 	}
 	return "are"
-}
-
-// listed joins the parts of an enumeration.
-func listed(parts []string) string {
-	if n := len(parts); n > 1 {
-		return strings.Join(parts[:n-1], ", ") + " and " + parts[n-1]
-	}
-	return strings.Join(parts, "")
 }
 
 // stretch says when it was, and in which of a run's points.

@@ -71,7 +71,41 @@ func limitSentence(x *inspect.Explanation) string {
 	if d.Primary.Cause == explain.Unknown {
 		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.Plain(d.Primary.Claim))
 	}
-	return fmt.Sprintf("%s at %s is limited by %s (%s).", symptomName(d.Symptom), at.Load, at.Name(d.Primary.Cause), d.Primary.Confidence)
+	name := symptomName(d.Symptom)
+	switch {
+	case !d.Light():
+		return fmt.Sprintf("%s at %s is limited by %s%s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary))
+	case at.Met == result.No:
+		return fmt.Sprintf("%s at %s is limited by %s%s, and hardly by the load: %s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary), twiceText(d))
+	}
+	return fmt.Sprintf("Nothing limits %s at %s: %s. It hangs on %s%s.", name, at.Load, twiceText(d), causesOf(at, d), confidenceText(&d.Primary))
+}
+
+// causesOf are the primary cause of a symptom and those that bring as much within chance.
+func causesOf(p *inspect.Point, d *explain.Diagnosis) string {
+	alike := d.Alike()
+	if len(alike) < 2 {
+		return p.Name(d.Primary.Cause)
+	}
+	var names []string
+	for _, c := range alike {
+		names = append(names, p.Name(c))
+	}
+	return say.List(names...) + ", about equally"
+}
+
+// twiceText is what twice the load would make of a symptom.
+func twiceText(d *explain.Diagnosis) string {
+	name := symptomName(d.Symptom)
+	switch x := d.AtTwice; {
+	case x < 1.005:
+		return "twice the load would not lengthen it, the twins say"
+	case x < 2:
+		return "at twice the load the twins expect " + name + " " + say.Percent(x-1) + " higher"
+	case x < 10:
+		return "at twice the load the twins expect " + name + " " + say.Quantity(x) + " times as high"
+	}
+	return "at twice the load the twins expect " + name + " over 10 times as high"
 }
 
 func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
@@ -155,6 +189,9 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	if path := pathOf(p, d); path != "" {
 		s += " The way there: " + path + "."
 	}
+	if d.Light() {
+		s += " The load hardly adds to it: " + twiceText(d) + "."
+	}
 	if f.Cause == explain.Unknown {
 		return s + " What would tell: " + say.Plain(f.Confirm) + "."
 	}
@@ -226,7 +263,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 	case result.Yes:
 		head += ": the SLO is met, nothing has to be done"
 		if len(x.Symptoms) > 0 {
-			head += "; what limits it nevertheless:"
+			head += "; what its times hang on:"
 		}
 	case result.No:
 		head += ": the SLO is not met"
@@ -243,10 +280,21 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 			writeRow(p, s, "try", trialOf(f, d.Symptom))
 			continue
 		}
-		writeFinding(p, s, x, f, d.Symptom)
+		try := "try"
+		if d.Light() && x.Met != result.No { // nothing has to be done
+			try = "to shorten it"
+		}
+		writeFinding(p, s, x, f, d.Symptom, try)
+		if d.AtTwice > 0 {
+			writeRow(p, s, "load", twiceText(d))
+		}
 		for k := range d.Also {
 			a := &d.Also[k]
-			writeRow(p, s, "also", say.Plain(a.Claim), trialOf(a, d.Symptom))
+			name := "also"
+			if a.Alike {
+				name = "as much"
+			}
+			writeRow(p, s, name, say.Plain(a.Claim), otherTrial(a, f, d.Symptom))
 		}
 	}
 }
@@ -266,6 +314,14 @@ func trialOf(f *explain.Finding, of explain.Symptom) string {
 	return "try " + trialText(f.Try, of)
 }
 
+// otherTrial is what another finding says to try, "" where that is what the first says.
+func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
+	if f.Try != nil && first.Try != nil && *f.Try == *first.Try {
+		return ""
+	}
+	return trialOf(f, of)
+}
+
 // writeRow writes what there is under a name.
 func writeRow(p *printer, s Style, name string, items ...string) {
 	if items = present(items...); len(items) > 0 {
@@ -277,7 +333,7 @@ func writeRow(p *printer, s Style, name string, items ...string) {
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
+func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom, try string) {
 	var evidence, excluded []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
@@ -288,5 +344,7 @@ func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of 
 	writeRow(p, s, "because", evidence...)
 	writeRow(p, s, "not", excluded...)
 	writeRow(p, s, "confirm", f.Confirm)
-	writeRow(p, s, "try", trialOf(f, of))
+	if f.Try != nil {
+		writeRow(p, s, try, trialText(f.Try, of))
+	}
 }

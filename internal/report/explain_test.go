@@ -42,7 +42,7 @@ func TestHeadOfALoadThatMet(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	got := head(explain.Diagnosis{Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"}, Primary: explain.Finding{Cause: explain.Host, Claim: "the host"}})
-	if want := "nothing has to be done; what limits it nevertheless:\n"; !strings.Contains(got, want) {
+	if want := "nothing has to be done; what its times hang on:\n"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }

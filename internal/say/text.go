@@ -34,3 +34,11 @@ func Sentence(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[n:] + "."
 }
+
+// List joins the parts of an enumeration: "a, b and c".
+func List(parts ...string) string {
+	if n := len(parts); n > 1 {
+		return strings.Join(parts[:n-1], ", ") + " and " + parts[n-1]
+	}
+	return strings.Join(parts, "")
+}

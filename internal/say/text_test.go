@@ -20,3 +20,14 @@ func TestPlain(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestList(t *testing.T) {
+	for _, c := range []struct {
+		of   []string
+		want string
+	}{{nil, ""}, {[]string{"a"}, "a"}, {[]string{"a", "b"}, "a and b"}, {[]string{"a", "b", "c"}, "a, b and c"}} {
+		if got := List(c.of...); got != c.want {
+			t.Errorf("%q: %q, want %q", c.of, got, c.want)
+		}
+	}
+}

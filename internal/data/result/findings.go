@@ -30,6 +30,7 @@ type Diagnosis struct {
 	Metric  metric.Name `json:"metric"`
 	Of      string      `json:"of"` // "mean", "p50", "p90", "p95", "p99"
 	ValueMS float64     `json:"value_ms"`
+	AtTwice float64     `json:"at_twice_the_load,omitempty"` // factor on the statistic that twins expect of twice the load
 	Primary Finding     `json:"primary"`
 	Also    []Finding   `json:"also,omitempty"` // others that bring at least half as much
 }
@@ -44,6 +45,7 @@ type Finding struct {
 	Excluded   []Excluded `json:"excluded,omitempty"`
 	Confirm    string     `json:"confirm"`
 	Try        *Trial     `json:"try,omitempty"`
+	Alike      bool       `json:"alike,omitempty"` // of one beside the first: it brings as much within chance
 }
 
 // Evidence is a number and where it was read.

@@ -99,8 +99,7 @@ func foremost(sides []Side) []string {
 	case 1:
 		return append([]string{others[0] + " was measured by another instrument: its error is not known, nor whether it asked the same; values stand side by side, and none is tested"}, own...)
 	}
-	last := len(others) - 1
-	return append([]string{strings.Join(others[:last], ", ") + " and " + others[last] + " were measured by other instruments: their error is not known, nor whether they asked the same; values stand side by side, and none is tested"}, own...)
+	return append([]string{say.List(others...) + " were measured by other instruments: their error is not known, nor whether they asked the same; values stand side by side, and none is tested"}, own...)
 }
 
 // offered is a load, as far as files of other tools tell one.

@@ -9,6 +9,7 @@ package explain
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"pitot/internal/data/metric"
@@ -69,6 +70,9 @@ type Finding struct {
 	Excluded []Excluded `json:"excluded,omitempty"`
 	Confirm  string     `json:"confirm"` // a command, or what to look at
 	Try      *Trial     `json:"try,omitempty"`
+	// Alike says of a cause beside the first that it brings as much as that within chance:
+	// another schedule of the same load may name it first.
+	Alike bool `json:"alike,omitempty"`
 }
 
 // Evidence is a number and where it was read.
@@ -103,6 +107,7 @@ type Twin struct {
 	Value   float64           // ms, of the symptom: the median of them; 0 where they were asked for another tail
 	Off     float64           // how far the best of them is from what was measured, the mean of |ln(twin ÷ measured)|
 	Slower  float64           // factor on the steps of the stated deployment that makes twins as slow as the server
+	AtTwice float64           // factor on the symptom at twice the load, the median of the twins; 0 where they were not asked
 	Reliefs map[Cause]Relief  // of the causes that it models
 	Trials  map[Cause][]Trial // the best first
 }
@@ -111,6 +116,9 @@ type Twin struct {
 type Relief struct {
 	Gain  float64 // share of the symptom that goes, the median of the twins
 	Among float64 // share of the twins in which it is among the causes: at least half of the most that any brings, and at least [Least]
+	// Chances are the gains of the nearest twin on requests drawn again, the same ones for
+	// every cause; nil where they are not known.
+	Chances []float64
 }
 
 // Least is the gain from which on something is a cause.
@@ -135,9 +143,34 @@ type Case struct {
 // as well.
 type Diagnosis struct {
 	Symptom Symptom   `json:"symptom"`
-	Value   float64   `json:"value_ms,omitempty"` // 0 where the run's report withholds it
+	Value   float64   `json:"value_ms,omitempty"`          // 0 where the run's report withholds it
+	AtTwice float64   `json:"at_twice_the_load,omitempty"` // factor on it that twins expect of twice the load; 0 where it is not known
 	Primary Finding   `json:"primary"`
 	Also    []Finding `json:"also,omitempty"`
+}
+
+// little is the share by which twice the load may lengthen what the load does not limit.
+const little = 1.0 / 3
+
+// Light says that the load does not limit the symptom: it is made of the work of a
+// request's own steps, and twice the load would hardly lengthen it.
+func (d *Diagnosis) Light() bool {
+	return d.AtTwice > 0 && d.AtTwice < 1+little && (d.Primary.Cause == Unknown || slices.Contains(work, d.Primary.Cause))
+}
+
+// work are the causes that a request's own way through the server has, with others beside
+// it or not. Other than a limit that a setting lifts they always share what it takes.
+var work = []Cause{Frontend, Host, Links, Compute, Bandwidth}
+
+// Alike are the primary cause and those that bring as much within chance, in the order in
+// which causes are asked, which does not hang on chance; nil where it is not known.
+func (d *Diagnosis) Alike() (list []Cause) {
+	for _, c := range causes {
+		if c == d.Primary.Cause || slices.ContainsFunc(d.Also, func(f Finding) bool { return f.Alike && f.Cause == c }) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // candidate is a cause with all that is known for and against it.
@@ -146,13 +179,32 @@ type candidate struct {
 	gain     float64
 	among    float64 // of twins; 1 of what was measured
 	measured bool
+	chances  []float64
 	evidence []Evidence
 	against  string // why it is none
+}
+
+// apart says that one cause brings more than another by more than so many standard errors
+// of the difference, as requests drawn again tell it. Where they tell nothing it is so.
+func (x *candidate) apart(o *candidate, errors float64) bool {
+	if len(x.chances) == 0 || len(x.chances) != len(o.chances) {
+		return true
+	}
+	n, sum, squares := float64(len(x.chances)), 0.0, 0.0
+	for i := range x.chances {
+		d := x.chances[i] - o.chances[i]
+		sum += d
+		squares += d * d
+	}
+	return x.gain-o.gain > errors*math.Sqrt(max(squares-sum*sum/n, 0)/(n-1))
 }
 
 // Diagnose weighs the causes of a case.
 func Diagnose(c *Case) Diagnosis {
 	d := Diagnosis{Symptom: c.Symptom, Value: c.Value}
+	if c.Twin != nil && c.Twin.Off <= farOff {
+		d.AtTwice = c.Twin.AtTwice
+	}
 	all := candidates(c)
 	var excluded []Excluded
 	var open []candidate
@@ -199,7 +251,9 @@ func Diagnose(c *Case) Diagnosis {
 	d.Primary.Excluded = excluded
 	for i := range open[1:] {
 		if x := &open[1+i]; x.gain >= open[0].gain/2 && x.among >= 0.5 {
-			d.Also = append(d.Also, c.finding(x, Possible))
+			f := c.finding(x, Possible)
+			f.Alike = slices.Contains(work, x.cause) && slices.Contains(work, open[0].cause) && !open[0].apart(x, toldApart)
+			d.Also = append(d.Also, f)
 		}
 	}
 	return d
@@ -244,7 +298,7 @@ func candidates(c *Case) (list []candidate) {
 		x := candidate{cause: cause, gain: -1}
 		if c.Twin != nil {
 			if r, ok := c.Twin.Reliefs[cause]; ok {
-				x.gain, x.among = r.Gain, r.Among
+				x.gain, x.among, x.chances = r.Gain, r.Among, r.Chances
 				x.evidence = append(x.evidence, Evidence{"gain without " + Signal(cause), r.Gain, "share", "replays on " + c.Twin.Name})
 			}
 		}

@@ -289,3 +289,37 @@ func TestSGLangsNames(t *testing.T) {
 		}
 	}
 }
+
+// Of two causes that requests drawn again do not tell apart none is sure, and both are
+// named in an order that does not hang on chance. A limit that a setting lifts stands alone.
+func TestAlike(t *testing.T) {
+	diagnose := func(a, b Cause, gainA, gainB, noise float64) Diagnosis {
+		chances := func(gain, by float64) (list []float64) {
+			for i := range 20 {
+				list = append(list, gain+by*float64(i%5-2))
+			}
+			return list
+		}
+		facts := Facts{}
+		facts.Set(Running, 1, "", FromServer)
+		return Diagnose(&Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 100, Facts: facts, Twin: &Twin{AtTwice: 1.1, Reliefs: map[Cause]Relief{
+			a: {gainA, 1, chances(gainA, noise)}, b: {gainB, 1, chances(gainB, -noise)},
+		}}})
+	}
+	for _, c := range []struct {
+		a, b  Cause
+		noise float64
+		alike []Cause
+		sure  Confidence
+		light bool
+	}{
+		{Compute, Host, 0.02, []Cause{Host, Compute}, Likely, true},
+		{Compute, Host, 0.001, []Cause{Compute}, Sure, true},
+		{Seats, Compute, 0.02, []Cause{Seats}, Likely, false},
+	} {
+		d := diagnose(c.a, c.b, 0.2, 0.15, c.noise)
+		if d.Primary.Cause != c.a || d.Primary.Confidence != c.sure || !slices.Equal(d.Alike(), c.alike) || d.Light() != c.light {
+			t.Errorf("%s and %s: %s (%s), alike %v, light %v", c.a, c.b, d.Primary.Cause, d.Primary.Confidence, d.Alike(), d.Light())
+		}
+	}
+}

@@ -288,13 +288,19 @@ func named(open []candidate) (text string) {
 	return text
 }
 
+// Standard errors by which one cause must bring more than another: to be told from it, and
+// so that another schedule of the same load does not name the other first, but once in fifty
+// (of two schedules the error is √2 times that of one).
+const toldApart, surelyApart = 2, 3
+
 // confidence is that of the first candidate. The limits were chosen on the design half of
 // `go run ./bench/why`.
 func confidence(c *Case, open []candidate) Confidence {
 	x := &open[0]
-	second := 0.0
+	second, alone := 0.0, true
 	for i := range open[1:] {
 		second = math.Max(second, open[1+i].gain)
+		alone = alone && x.apart(&open[1+i], surelyApart)
 	}
 	stall := c.Symptom.Metric == metric.Stall // one stall hangs on the step it falls into
 	switch {
@@ -302,7 +308,7 @@ func confidence(c *Case, open []candidate) Confidence {
 		return Likely // a share of the work is no share of the time: batches have room
 	case x.measured && x.gain > 0.3 && x.gain > 2*second:
 		return Sure
-	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && c.Facts.has(Running):
+	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && alone && c.Facts.has(Running):
 		return Sure
 	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
 		return Likely

@@ -461,7 +461,7 @@ func reigns(points []Point) (list []Reign) {
 				continue
 			}
 			cause := p.Symptoms[k].Primary.Cause
-			if last != nil && last.Cause == cause {
+			if last != nil && slices.Contains(p.Symptoms[k].Alike(), last.Cause) { // the same within chance
 				last.To = p.Load
 				continue
 			}
@@ -501,7 +501,7 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 		for _, was := range of[0].Symptoms {
 			for _, is := range of[1].Symptoms {
 				from, to := was.Primary.Cause, is.Primary.Cause
-				if was.Symptom == is.Symptom && from != to && from != explain.Unknown && to != explain.Unknown {
+				if was.Symptom == is.Symptom && !slices.Contains(was.Alike(), to) && !slices.Contains(is.Alike(), from) && from != explain.Unknown && to != explain.Unknown {
 					list = append(list, Change{was.Symptom, of[0].Load, of[0].Name(from), of[1].Name(to)})
 				}
 			}

@@ -22,7 +22,7 @@ func (x *Explanation) Findings(by string, brief bool) *result.Findings {
 		out := result.PointFindings{Point: p.Index, Diagnoses: []result.Diagnosis{}, WhyNone: p.NoFinding}
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
-			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finite(d.Value), Primary: stored(&d.Primary)}
+			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finite(d.Value), AtTwice: finite(d.AtTwice), Primary: stored(&d.Primary)}
 			for j := range d.Also {
 				to.Also = append(to.Also, stored(&d.Also[j]))
 			}
@@ -45,7 +45,7 @@ func finite(x float64) float64 {
 }
 
 func stored(f *explain.Finding) result.Finding {
-	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: []result.Evidence{}, Confirm: f.Confirm}
+	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: []result.Evidence{}, Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Evidence {
 		out.Evidence = append(out.Evidence, result.Evidence{Signal: string(e.Signal), Value: finite(e.Value), Unit: e.Unit, From: e.From})
 	}
@@ -78,7 +78,7 @@ func Stored(dir string, run *result.Run) *Explanation {
 		}
 		for k := range from.Diagnoses {
 			d := &from.Diagnoses[k]
-			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, Primary: found(&d.Primary)}
+			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, AtTwice: d.AtTwice, Primary: found(&d.Primary)}
 			for j := range d.Also {
 				to.Also = append(to.Also, found(&d.Also[j]))
 			}
@@ -93,7 +93,7 @@ func Stored(dir string, run *result.Run) *Explanation {
 }
 
 func found(f *result.Finding) explain.Finding {
-	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Confirm: f.Confirm}
+	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Evidence {
 		out.Evidence = append(out.Evidence, explain.Evidence{Signal: explain.Signal(e.Signal), Value: e.Value, Unit: e.Unit, From: e.From})
 	}

@@ -31,6 +31,7 @@ type member struct {
 	d        *deploy.Deployment
 	off      float64 // the mean of |ln(twin ÷ measured)| over statistics
 	base     Series
+	twice    Series // at twice the load; empty where it cannot be doubled
 	relieved map[explain.Cause]Series
 }
 
@@ -149,12 +150,31 @@ func (w *WhatIf) member(d *deploy.Deployment, seen []feature) member {
 
 // relieve asks it.
 func (m *member) relieve(r *Recording) {
+	if twice, ok := r.twice(); ok {
+		m.twice = twice.with(m.d)
+	}
 	m.relieved = map[explain.Cause]Series{}
 	for _, cause := range modelled {
 		if d, ok := Relieve(m.d, cause); ok {
 			m.relieved[cause] = r.with(d)
 		}
 	}
+}
+
+// twice is the recording at twice the load: the same requests in half of the time, or of
+// twice as many users. ok is false where there are too few for it.
+func (r *Recording) twice() (_ *Recording, ok bool) {
+	c := *r
+	if r.users > 0 {
+		c.users, c.lasts = 2*r.users, 0
+		return &c, 2*c.users <= len(r.Requests)
+	}
+	c.Requests = slices.Clone(r.Requests)
+	for i := range c.Requests {
+		q := &c.Requests[i]
+		q.Arrival, q.stamp = q.Arrival/2, q.stamp/2
+	}
+	return &c, len(c.Requests) > 1
 }
 
 // with replays the recording, gaps and all.
@@ -355,8 +375,9 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 	}
 	t := &explain.Twin{Name: w.Name, Off: math.Inf(1), Reliefs: map[explain.Cause]explain.Relief{}, Trials: map[explain.Cause][]explain.Trial{}}
 	gains := map[explain.Cause][]float64{}
+	again := drawn(w, s)
 	among := map[explain.Cause]float64{}
-	var bases, scales []float64
+	var bases, scales, twice []float64
 	for i := range w.members {
 		m := &w.members[i]
 		scales = append(scales, m.d.Efficiency.Scale/w.stated.Efficiency.Scale)
@@ -366,6 +387,9 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 			return nil
 		}
 		bases = append(bases, base)
+		if x, ok := explain.Statistic(s.Of, m.twice.values(s.Metric)); ok {
+			twice = append(twice, x/base)
+		}
 		most, of := 0.0, map[explain.Cause]float64{}
 		for cause, series := range m.relieved {
 			x, ok := explain.Statistic(s.Of, series.values(s.Metric))
@@ -386,9 +410,10 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 		t.Value, _ = explain.Statistic("p50", bases)
 	}
 	t.Slower, _ = explain.Statistic("p50", scales)
+	t.AtTwice, _ = explain.Statistic("p50", twice)
 	for cause, list := range gains {
 		g, _ := explain.Statistic("p50", list)
-		t.Reliefs[cause] = explain.Relief{Gain: g, Among: among[cause]}
+		t.Reliefs[cause] = explain.Relief{Gain: g, Among: among[cause], Chances: again[cause]}
 	}
 	for _, cause := range modelled {
 		if r := t.Reliefs[cause]; r.Gain >= explain.Least && r.Among >= 0.5 {
@@ -396,6 +421,43 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 		}
 	}
 	return t
+}
+
+// How often requests are drawn again, and in how many parts of the load: what follows each
+// other is not independent.
+const draws, parts = 64, 20
+
+// drawn are the gains of each cause on the nearest twin, of parts of the load drawn again,
+// the same ones for all: a bootstrap of blocks (Künsch, 1989). Requests of which too few have
+// a value, or other ones than without the relief, tell none.
+func drawn(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
+	list := map[explain.Cause][]float64{}
+	if len(w.members) == 0 {
+		return list
+	}
+	m := &w.members[0]
+	base := m.base.values(s.Metric)
+	n := len(base)
+	if n < parts {
+		return list
+	}
+	for k := range uint64(draws) {
+		take := func(v []float64) (list []float64) {
+			for j := range uint64(parts) {
+				p := int(twin.Mix(k<<32|j) % parts)
+				list = append(list, v[p*n/parts:(p+1)*n/parts]...)
+			}
+			return list
+		}
+		was, _ := explain.Statistic(s.Of, take(base))
+		for cause, series := range m.relieved {
+			if v := series.values(s.Metric); len(v) == n && was > 0 {
+				is, _ := explain.Statistic(s.Of, take(v))
+				list[cause] = append(list[cause], 1-is/was)
+			}
+		}
+	}
+	return list
 }
 
 // trials are what the nearest twins expect of the knobs against a cause, the best first.

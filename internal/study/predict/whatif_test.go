@@ -6,6 +6,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/study/explain"
+	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 )
 
@@ -111,5 +112,64 @@ func TestSeen(t *testing.T) {
 		if !ok || math.Abs(is/want-1) > 1e-9 {
 			t.Errorf("mean %s %v, recorded %v", x.of, is, want)
 		}
+	}
+}
+
+// A load far below saturation limits nothing, whatever the schedule was; and of what its
+// times hang on no schedule is sure of what another is not.
+func TestNothingLimitsALightLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred replays")
+	}
+	for _, c := range []struct {
+		rate    float64
+		of      explain.Symptom
+		limited bool
+	}{
+		{0.2, explain.Symptom{Metric: metric.TTFT, Of: "p90"}, false},
+		{1, explain.Symptom{Metric: metric.TTFT, Of: "p90"}, false},
+		{1, explain.Symptom{Metric: metric.TPOT, Of: "mean"}, false},
+		{26, explain.Symptom{Metric: metric.TTFT, Of: "p90"}, true},
+	} {
+		sure := map[explain.Cause]bool{}
+		for seed := range uint64(3) {
+			d := deployment(t, "llama-3.1-8b@h100")
+			load := Load{Rate: c.rate, Input: [2]int{1024, 1024}, Output: [2]int{128, 128}, Requests: 80}
+			r := load.Serve(d.Engine(seed), seed)
+			seen := r.Seen()
+			value, _ := explain.Measure(c.of, seen)
+			facts := explain.Observe(c.of, seen)
+			facts.Set(explain.Running, c.rate, "", explain.FromServer)
+			got := explain.Diagnose(&explain.Case{Symptom: c.of, Value: value, Facts: facts, Twin: r.WhatIf(d, explain.Facts{}, AsStated).Of(c.of)})
+			if got.AtTwice <= 0 || got.Light() == c.limited {
+				t.Errorf("%v at %v/s, seed %d: %v times as much at twice the load, by %s", c.of, c.rate, seed, got.AtTwice, got.Primary.Cause)
+			}
+			if got.Primary.Confidence == explain.Sure {
+				sure[got.Primary.Cause] = true
+			}
+		}
+		if len(sure) > 1 {
+			t.Errorf("%v at %v/s: sure of %v", c.of, c.rate, sure)
+		}
+	}
+}
+
+// Twice the load is the same requests in half of the time, or of twice as many users.
+func TestTwice(t *testing.T) {
+	engine := func() twin.Model { return deployment(t, "llama-3.1-8b@h100").Engine(1) }
+	load := Load{Rate: 2, Input: [2]int{100, 200}, Output: [2]int{5, 9}, Requests: 20}
+	open := load.Serve(engine(), 1)
+	c, ok := open.twice()
+	if last := len(open.Requests) - 1; !ok || math.Abs(c.Requests[last].Arrival*2-open.Requests[last].Arrival) > 1e-9 || c.Requests[last].sent() > open.Requests[last].sent()/2+1 {
+		t.Errorf("%v", ok)
+	}
+	load.Rate, load.Users = 0, 2
+	closed := load.Serve(engine(), 1)
+	if c, ok := closed.twice(); !ok || c.users != 4 || closed.users != 2 {
+		t.Errorf("%v", ok)
+	}
+	closed.users = 8 // each would ask hardly more than once
+	if _, ok := closed.twice(); ok {
+		t.Error("20 requests of 16 users")
 	}
 }

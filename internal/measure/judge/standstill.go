@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 
 	"pitot/internal/data/result"
@@ -63,8 +64,12 @@ type silence struct{ from, to int }
 func (a *Arrivals) silences(bins int) iter.Seq[silence] {
 	return func(yield func(silence) bool) {
 		from := 0
-		for i := range min(bins, mostBins) {
-			if i/64 < len(a.bins) && a.bins[i/64]&(1<<(i%64)) != 0 {
+		for w, word := range a.bins { // most are empty where requests are few
+			for ; word != 0; word &= word - 1 {
+				i := 64*w + bits.TrailingZeros64(word)
+				if i >= bins {
+					return
+				}
 				if i > from && !yield(silence{from, i}) {
 					return
 				}

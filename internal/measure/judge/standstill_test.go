@@ -197,3 +197,31 @@ func BenchmarkPeriodic(b *testing.B) {
 		}
 	}
 }
+
+// Silences are the stretches between bins with a chunk, however far apart these are, and
+// none behind the window.
+func TestSilences(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		var a Arrivals
+		bins, came := dice.IntN(400), map[int]bool{}
+		for range dice.IntN(40) {
+			i := dice.IntN(500)
+			came[i] = true
+			a.Add(int64(i) << quietShift)
+		}
+		var want []silence
+		from := 0
+		for i := range bins {
+			if came[i] {
+				if i > from {
+					want = append(want, silence{from, i})
+				}
+				from = i + 1
+			}
+		}
+		if got := slices.Collect(a.silences(bins)); !slices.Equal(got, want) {
+			t.Fatalf("%d bins: %v, want %v", bins, got, want)
+		}
+	}
+}

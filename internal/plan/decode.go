@@ -89,12 +89,14 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 	return args, d.checkConflicts("")
 }
 
-// Recorded reads the plan of a run from its config.yaml, whichever verb made it.
+// Recorded reads the plan of a run from its config.yaml, whichever verb made it. A name that means
+// one thing to a verb and another to the next, as verify, means what it does to that one.
 func Recorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())
+	by := RecordedBy(path)
 	for _, s := range Settings() {
-		if s.isIn(d.parts) && d.known[s.Name] == nil { // those of verbs that measure come first
+		if s.isIn(d.parts) && (d.known[s.Name] == nil || s.For(by)) { // those of verbs that measure come first
 			d.known[s.Name] = &s
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
+	"pitot/internal/data/parquet"
 )
 
 // A lines reads the rows of a Parquet file in order, a batch at a time.
@@ -50,22 +50,20 @@ func (l *lines[T]) open() error {
 	if err != nil {
 		return err
 	}
-	l.parquet, err = parquet.OpenFile(l.file, info.Size(),
-		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<16))
-	if err != nil {
+	if l.parquet, err = parquet.Open(l.file, info.Size()); err != nil {
 		return err
 	}
 	for i := range l.fields {
 		f := &l.fields[i]
-		c := l.parquet.Root().Column(f.name)
+		c, at := l.parquet.Column(f.name)
 		if c == nil && f.later {
 			l.at = append(l.at, absent)
 			continue
 		}
-		if c == nil || !c.Leaf() || c.Repeated() || c.Type().Kind() != f.kind() {
+		if c == nil || !c.Leaf() || c.Repeated || c.Kind() != f.kind() {
 			return fmt.Errorf("no column %s of type %s", f.name, f.kind())
 		}
-		l.at = append(l.at, c.Index())
+		l.at = append(l.at, at)
 	}
 	l.columns = make([]column, len(l.fields))
 	return nil
@@ -89,20 +87,21 @@ func (l *lines[T]) drop() { l.buf = l.buf[1:] }
 
 // fill reads the next batch of rows, none at the end of the file.
 func (l *lines[T]) fill() error {
-	groups := l.parquet.RowGroups()
 	for l.left == 0 {
-		if l.group == len(groups) {
+		if l.group == l.parquet.Groups() {
 			return nil
 		}
-		group := groups[l.group]
-		chunks := group.ColumnChunks()
 		for i := range l.columns {
-			l.columns[i].close()
+			l.columns[i] = column{}
 			if l.at[i] != absent {
-				l.columns[i] = column{pages: chunks[l.at[i]].Pages()}
+				pages, err := l.parquet.Pages(l.group, l.at[i])
+				if err != nil {
+					return fmt.Errorf("column %s: %w", l.fields[i].name, err)
+				}
+				l.columns[i].pages = pages
 			}
 		}
-		l.left = group.NumRows()
+		l.left = l.parquet.Rows(l.group)
 		l.group++
 	}
 	rows := l.batch[:min(int64(len(l.batch)), l.left)]
@@ -120,145 +119,160 @@ func (l *lines[T]) fill() error {
 	return nil
 }
 
-func (l *lines[T]) close() {
-	for i := range l.columns {
-		l.columns[i].close()
-	}
-	l.file.Close()
-}
+func (l *lines[T]) close() { l.file.Close() }
 
 // A column reads the values of one column of a row group, page by page.
 type column struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader // nil where the page is plain numbers:
-	longs  []int64
-	ints   []int32
-	buf    [256]parquet.Value
-}
-
-// open takes the next page. Numbers without a null among them, which most are,
-// need not become values one by one.
-func (c *column) open(page parquet.Page) {
-	c.page = page
-	if page.Dictionary() == nil && page.NumNulls() == 0 {
-		switch data := page.Data(); data.Kind() {
-		case encoding.Int64:
-			if c.longs = data.Int64(); int64(len(c.longs)) == page.NumValues() {
-				return
-			}
-		case encoding.Int32:
-			if c.ints = data.Int32(); int64(len(c.ints)) == page.NumValues() {
-				return
-			}
-		}
-	}
-	c.longs, c.ints, c.values = nil, nil, page.Values()
-}
-
-// done gives the page back.
-func (c *column) done() {
-	parquet.Release(c.page)
-	c.page, c.values, c.longs, c.ints = nil, nil, nil, nil
-}
-
-// readNumbers sets field f of as many rows as plain numbers are left of the page.
-func readNumbers[T, N any](f *field[T], rows []T, numbers []N) int {
-	n := min(len(rows), len(numbers))
-	for i := range n {
-		*f.at(&rows[i]).(*N) = numbers[i]
-	}
-	return n
+	pages *parquet.Pages
+	page  *parquet.Page // nil where the next is to be read
+	slot  int           // of it
+	value int
 }
 
 // readColumn sets field f of all rows.
 func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 	for len(rows) > 0 {
 		if c.page == nil {
-			page, err := c.pages.ReadPage()
+			page, err := c.pages.Next()
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
 			if err != nil {
 				return err
 			}
-			c.open(page)
+			c.page, c.slot, c.value = page, 0, 0
 		}
-		if c.values == nil {
-			n := readNumbers(f, rows, c.longs)
-			c.longs = c.longs[min(n, len(c.longs)):]
-			if n == 0 {
-				n = readNumbers(f, rows, c.ints)
-				c.ints = c.ints[n:]
-			}
-			if rows = rows[n:]; len(c.longs)+len(c.ints) == 0 {
-				c.done()
-			}
-			continue
-		}
-		n, err := c.values.ReadValues(c.buf[:min(len(c.buf), len(rows))])
-		for i, v := range c.buf[:n] {
-			if !f.decode(&rows[i], v, words) {
-				return fmt.Errorf("unknown word %q", v.String())
-			}
-		}
-		rows = rows[n:]
-		if err == io.EOF {
-			c.done()
-		} else if err != nil {
+		n := min(len(rows), c.page.Slots-c.slot)
+		if err := f.take(c, words, rows[:n]); err != nil {
 			return err
-		} else if n == 0 {
-			return io.ErrNoProgress
+		}
+		if rows = rows[n:]; c.slot == c.page.Slots {
+			c.page = nil
 		}
 	}
 	return nil
 }
 
-func (c *column) close() {
-	if c.page != nil {
-		parquet.Release(c.page)
+// next is the place of the value of the slot that is next, false for a null.
+func (c *column) next() (int, bool) {
+	i := c.slot
+	if c.slot++; c.page.Def != nil && c.page.Def[i] == 0 {
+		return 0, false
 	}
-	if c.pages != nil {
-		c.pages.Close()
+	at := c.value
+	if c.value++; c.page.Index != nil {
+		at = int(c.page.Index[at])
 	}
-	*c = column{}
+	return at, true
 }
 
-// decode puts v into the field of row; false says that it is no word of it.
-func (f *field[T]) decode(row *T, v parquet.Value, words *decoder) bool {
-	switch p := f.at(row).(type) {
-	case *int64:
-		*p = v.Int64()
-		if v.IsNull() && f.null == ifUnset {
-			*p = Unset
-		}
-	case *int32:
-		*p = v.Int32()
-		if v.IsNull() && f.null == ifUnset {
-			*p = Unset
-		}
-	case *float64:
-		*p = v.Double()
-	case *bool:
-		*p = v.Boolean()
-	case *string:
-		*p = words.intern(v.ByteArray())
-	case *uint8:
-		for i, word := range f.words {
-			if bytes.Equal(word, v.ByteArray()) {
-				*p = uint8(i)
-				return true
-			}
-		}
+// numbers sets field f of rows to values as they lie in the page, which most columns have; false
+// where there are nulls among them, or a dictionary.
+func numbers[T, N any](c *column, f *field[T], rows []T, values []N) bool {
+	if c.page.Def != nil || c.page.Index != nil {
 		return false
 	}
+	values = values[c.value:]
+	for i := range rows {
+		*f.at(&rows[i]).(*N) = values[i]
+	}
+	c.slot, c.value = c.slot+len(rows), c.value+len(rows)
 	return true
+}
+
+// take sets field f of as many rows as there are slots for.
+func (f *field[T]) take(c *column, words *decoder, rows []T) error {
+	null := int64(0)
+	if f.null == ifUnset {
+		null = Unset
+	}
+	var zero T
+	switch f.at(&zero).(type) { // once, not for every row
+	case *int64:
+		if numbers(c, f, rows, c.page.Longs) {
+			break
+		}
+		for i := range rows {
+			x := null
+			if at, ok := c.next(); ok {
+				x = c.page.Longs[at]
+			}
+			*f.at(&rows[i]).(*int64) = x
+		}
+	case *int32:
+		if numbers(c, f, rows, c.page.Ints) {
+			break
+		}
+		for i := range rows {
+			x := int32(null)
+			if at, ok := c.next(); ok {
+				x = c.page.Ints[at]
+			}
+			*f.at(&rows[i]).(*int32) = x
+		}
+	case *float64:
+		for i := range rows {
+			x := 0.
+			if at, ok := c.next(); ok {
+				x = c.page.Doubles[at]
+			}
+			*f.at(&rows[i]).(*float64) = x
+		}
+	case *bool:
+		for i := range rows {
+			x := false
+			if at, ok := c.next(); ok {
+				x = c.page.Bools[at]
+			}
+			*f.at(&rows[i]).(*bool) = x
+		}
+	case *string:
+		for i := range rows {
+			x := ""
+			if at, ok := c.next(); ok {
+				x = words.intern(c.page.Texts[at])
+			}
+			*f.at(&rows[i]).(*string) = x
+		}
+	case *uint8:
+		for i := range rows {
+			var text []byte
+			if at, ok := c.next(); ok {
+				text = c.page.Texts[at]
+			}
+			word := slices.IndexFunc(f.words, func(word []byte) bool { return bytes.Equal(word, text) })
+			if word < 0 {
+				return fmt.Errorf("unknown word %q", text)
+			}
+			*f.at(&rows[i]).(*uint8) = uint8(word)
+		}
+	}
+	return nil
 }
 
 // clear makes the field null, or 0, in all rows.
 func (f *field[T]) clear(rows []T) {
 	for i := range rows {
-		f.decode(&rows[i], parquet.NullValue(), nil)
+		switch p := f.at(&rows[i]).(type) {
+		case *int64:
+			*p = 0
+			if f.null == ifUnset {
+				*p = Unset
+			}
+		case *int32:
+			*p = 0
+			if f.null == ifUnset {
+				*p = Unset
+			}
+		case *float64:
+			*p = 0
+		case *bool:
+			*p = false
+		case *string:
+			*p = ""
+		case *uint8:
+			*p = 0
+		}
 	}
 }
 

@@ -96,9 +96,15 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 			return err
 		}
 	}
-	w.requests = newTable(temps[rundir.Requests], "requests", requestFields, requestGroup, requestPage)
-	w.chunks = newTable(temps[rundir.Chunks], "chunks", chunkFields, chunkGroup, chunkPage)
-	w.samples = newTable(temps[rundir.Telemetry], "telemetry", sampleFields, sampleGroup, samplePage)
+	if w.requests, err = newTable(temps[rundir.Requests], "requests", requestFields, requestGroup, requestPage); err != nil {
+		return err
+	}
+	if w.chunks, err = newTable(temps[rundir.Chunks], "chunks", chunkFields, chunkGroup, chunkPage); err != nil {
+		return err
+	}
+	if w.samples, err = newTable(temps[rundir.Telemetry], "telemetry", sampleFields, sampleGroup, samplePage); err != nil {
+		return err
+	}
 	for frame, err := range frames {
 		if err != nil {
 			return err

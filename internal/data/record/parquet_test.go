@@ -245,7 +245,7 @@ func TestRowGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if n := len(l.parquet.RowGroups()); n != 3 {
+	if n := l.parquet.Groups(); n != 3 {
 		t.Errorf("%d row groups", n)
 	}
 	for i := range rows {
@@ -484,7 +484,7 @@ func createTable[T any](dir, file, name string, fields []field[T], group, page i
 	if err != nil {
 		return nil, err
 	}
-	return newTable(f, name, fields, group, page), nil
+	return newTable(f, name, fields, group, page)
 }
 
 // marks.json of version 1 is a bare list; of a version that is not known nothing is read.

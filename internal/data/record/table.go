@@ -3,11 +3,10 @@ package record
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
+	"pitot/internal/data/parquet"
 )
 
 // batchRows is how many rows pass through a table at once: a column of them
@@ -21,47 +20,45 @@ type table[T any] struct {
 	fields []field[T]
 	file   *os.File
 	out    *bufio.Writer
-	writer *parquet.GenericWriter[any]
+	writer *parquet.Writer
 
 	buf  []T        // takes rows
 	full chan []T   // to the goroutine
 	free chan []T   // back from it
 	done chan error // its first error, when full was closed
 
-	group  int // rows of a row group, a multiple of batchRows
-	rows   int // in the row group so far
-	values []parquet.Value
+	group int // rows of a row group, a multiple of batchRows
+	rows  int // in the row group so far
 }
 
 // newTable starts a Parquet file. Page is the size in bytes at which a
 // page of a column is encoded; a column keeps a buffer of about that size.
-func newTable[T any](file *os.File, name string, fields []field[T], group, page int) *table[T] {
+func newTable[T any](file *os.File, name string, fields []field[T], group, page int) (*table[T], error) {
 	out := bufio.NewWriterSize(file, 1<<18)
-	options := []parquet.WriterOption{
-		schemaOf(name, fields),
-		parquet.Compression(newPageCodec(page)),
-		parquet.PageBufferSize(page),
-		parquet.DictionaryMaxBytes(1 << 20),
-		parquet.DataPageStatistics(false), // the column index has the same
-		parquet.CreatedBy("pitot", "1", ""),
+	columns := make([]parquet.Column, len(fields))
+	for i := range fields {
+		columns[i] = parquet.Column{Name: fields[i].name, Kind: fields[i].kind(), Optional: fields[i].null != never}
+	}
+	writer, err := parquet.NewWriter(out, name, "pitot version 1", columns, page)
+	if err != nil {
+		return nil, err
 	}
 	t := &table[T]{
 		fields: fields,
 		file:   file,
 		out:    out,
-		writer: parquet.NewGenericWriter[any](out, options...),
+		writer: writer,
 		buf:    make([]T, 0, batchRows),
 		full:   make(chan []T),
 		free:   make(chan []T, 2),
 		done:   make(chan error, 1),
 		group:  group,
-		values: make([]parquet.Value, batchRows),
 	}
 	for range cap(t.free) {
 		t.free <- make([]T, 0, batchRows)
 	}
 	go t.encode(t.full)
-	return t
+	return t, nil
 }
 
 // appendRow takes a row. Its errors are returned by finish.
@@ -86,14 +83,8 @@ func (t *table[T]) encode(full <-chan []T) {
 
 // write hands rows to the columns.
 func (t *table[T]) write(rows []T) error {
-	columns := t.writer.ColumnWriters()
-	values := t.values[:len(rows)]
 	for i := range t.fields {
-		f := &t.fields[i]
-		f.values(values, rows)
-		if _, err := columns[i].WriteRowValues(values); err != nil {
-			return fmt.Errorf("write column %s: %w", f.name, err)
-		}
+		t.fields[i].put(t.writer.Column(i), rows)
 	}
 	if t.rows += len(rows); t.rows < t.group {
 		return nil
@@ -136,55 +127,48 @@ func (t *table[T]) stop() error {
 	return <-t.done
 }
 
-// values sets values to the field of each of rows, as Parquet has it.
-func (f *field[T]) values(values []parquet.Value, rows []T) {
+// put hands the field of each of rows to its column.
+func (f *field[T]) put(column *parquet.ColumnWriter, rows []T) {
+	null := int64(0)
+	if f.null == ifUnset {
+		null = Unset
+	}
 	var zero T
 	switch f.at(&zero).(type) { // once, not for every row
 	case *int64:
 		for i := range rows {
-			values[i] = parquet.Int64Value(*f.at(&rows[i]).(*int64))
+			if x := *f.at(&rows[i]).(*int64); f.null != never && x == null {
+				column.Null()
+			} else {
+				column.Long(x)
+			}
 		}
 	case *int32:
 		for i := range rows {
-			values[i] = parquet.Int32Value(*f.at(&rows[i]).(*int32))
+			if x := *f.at(&rows[i]).(*int32); f.null != never && int64(x) == null {
+				column.Null()
+			} else {
+				column.Int(x)
+			}
 		}
 	case *float64:
 		for i := range rows {
-			values[i] = parquet.DoubleValue(*f.at(&rows[i]).(*float64))
+			column.Double(*f.at(&rows[i]).(*float64))
 		}
 	case *bool:
 		for i := range rows {
-			values[i] = parquet.BooleanValue(*f.at(&rows[i]).(*bool))
+			column.Bool(*f.at(&rows[i]).(*bool))
 		}
 	case *uint8:
 		for i := range rows {
-			values[i] = parquet.ByteArrayValue(f.words[*f.at(&rows[i]).(*uint8)&3])
+			column.Text(f.words[*f.at(&rows[i]).(*uint8)&3])
 		}
 	case *string:
 		for i := range rows {
 			// A detail is cut at a number of bytes, perhaps inside a letter,
 			// and other readers refuse text that is not UTF-8.
-			text := strings.ToValidUTF8(*f.at(&rows[i]).(*string), "\uFFFD")
-			values[i] = parquet.ByteArrayValue([]byte(text))
+			column.Text([]byte(strings.ToValidUTF8(*f.at(&rows[i]).(*string), "\uFFFD")))
 		}
-	}
-	if f.null == never {
-		return
-	}
-	null := int64(0)
-	if f.null == ifUnset {
-		null = Unset
-	}
-	last, defined := null, parquet.Value{} // most numbers are the one before again
-	for i := range values {
-		n := values[i].Int64()
-		if n != last {
-			last, defined = n, parquet.Value{}
-			if n != null {
-				defined = values[i].Level(0, 1, 0)
-			}
-		}
-		values[i] = defined
 	}
 }
 
@@ -193,56 +177,13 @@ func (f *field[T]) kind() parquet.Kind {
 	var row T
 	switch f.at(&row).(type) {
 	case *int64:
-		return parquet.Int64
+		return parquet.Long
 	case *int32:
-		return parquet.Int32
+		return parquet.Int
 	case *float64:
 		return parquet.Double
 	case *bool:
-		return parquet.Boolean
+		return parquet.Bool
 	}
-	return parquet.ByteArray
+	return parquet.Text
 }
-
-// node gives the field's column: numbers as deltas, which suits stamps in
-// order and constants alike, strings through a dictionary.
-func (f *field[T]) node() parquet.Node {
-	var node parquet.Node
-	switch kind := f.kind(); kind {
-	case parquet.Int64:
-		node = parquet.Encoded(parquet.Leaf(parquet.Int64Type), &parquet.DeltaBinaryPacked)
-	case parquet.Int32:
-		node = parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.DeltaBinaryPacked)
-	case parquet.Double:
-		node = parquet.Leaf(parquet.DoubleType)
-	case parquet.Boolean:
-		node = parquet.Leaf(parquet.BooleanType)
-	default:
-		node = parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
-	}
-	if f.null != never {
-		node = parquet.Optional(node)
-	}
-	return node
-}
-
-func schemaOf[T any](name string, fields []field[T]) *parquet.Schema {
-	columns, at := parquet.Group{}, make(map[string]int)
-	for i := range fields {
-		columns[fields[i].name], at[fields[i].name] = fields[i].node(), i
-	}
-	order := make([]parquet.Field, len(fields))
-	for _, column := range columns.Fields() {
-		order[at[column.Name()]] = column
-	}
-	return parquet.NewSchema(name, orderedGroup{columns, order})
-}
-
-// orderedGroup is a group whose columns keep the order of the fields; the
-// library would sort them by name.
-type orderedGroup struct {
-	parquet.Group
-	fields []parquet.Field
-}
-
-func (g orderedGroup) Fields() []parquet.Field { return g.fields }

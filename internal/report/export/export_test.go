@@ -54,7 +54,7 @@ func TestExportOfDamagedRun(t *testing.T) {
 		do      func() error
 		message string
 	}{
-		{func() error { return os.Truncate(chunks, 20) }, "invalid magic"},
+		{func() error { return os.Truncate(chunks, 20) }, "does not end as a Parquet file does"},
 		{func() error { return os.Remove(chunks) }, "chunks.parquet is not in the run's directory"},
 	} {
 		if err := damage.do(); err != nil {

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	"strings"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/parquet"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
 	"pitot/internal/say"
@@ -163,17 +161,24 @@ func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *requ
 	return n, nil, nil
 }
 
-// schemaOf is the Parquet schema of columns, in their order.
-func schemaOf[T any](list []column[T]) *parquet.Schema {
-	var fields []reflect.StructField
-	for i, c := range list {
-		t, tag := reflect.TypeOf(c.kind), c.name
-		if !c.always {
-			t, tag = reflect.PointerTo(t), tag+",optional"
+// parquetColumns are columns in Parquet, in their order.
+func parquetColumns[T any](list []column[T]) []parquet.Column {
+	var out []parquet.Column
+	for _, c := range list {
+		kind := parquet.Text
+		switch c.kind.(type) {
+		case bool:
+			kind = parquet.Bool
+		case int32:
+			kind = parquet.Int
+		case int64:
+			kind = parquet.Long
+		case float64:
+			kind = parquet.Double
 		}
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("C%d", i), Type: t, Tag: reflect.StructTag(fmt.Sprintf(`parquet:%q`, tag))})
+		out = append(out, parquet.Column{Name: c.name, Kind: kind, Optional: !c.always})
 	}
-	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+	return out
 }
 
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
@@ -185,24 +190,35 @@ func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 }
 
 func (t table[T]) parquet(w io.Writer, run *result.Run, dir string) error {
-	const group = 1 << 16 // rows that are in memory before they are written
+	const group, page = 1 << 16, 1 << 18 // rows that are in memory before they are written, bytes of a column
 	list := t.columns
-	p := parquet.NewGenericWriter[any](w, schemaOf(list), parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("pitot", "1", ""), parquet.MaxRowsPerRowGroup(group))
-	row := make(parquet.Row, len(list))
-	err := t.rows(run, dir, func(c *cohort, one *T) error {
+	p, err := parquet.NewWriter(w, "requests", "pitot version 1", parquetColumns(list), page)
+	if err != nil {
+		return fmt.Errorf("write parquet: %w", err)
+	}
+	rows := 0
+	err = t.rows(run, dir, func(c *cohort, one *T) error {
 		for i := range list {
-			level := 0
-			if x := list[i].of(c, one); x == nil {
-				row[i] = parquet.NullValue().Level(0, 0, i)
-			} else {
-				if !list[i].always {
-					level = 1
-				}
-				row[i] = parquet.ValueOf(x).Level(0, level, i)
+			to := p.Column(i)
+			switch x := list[i].of(c, one).(type) {
+			case bool:
+				to.Bool(x)
+			case int32:
+				to.Int(x)
+			case int64:
+				to.Long(x)
+			case float64:
+				to.Double(x)
+			case string:
+				to.Text([]byte(strings.ToValidUTF8(x, "\uFFFD")))
+			default:
+				to.Null()
 			}
 		}
-		_, err := p.WriteRows([]parquet.Row{row})
-		return err
+		if rows++; rows%group == 0 {
+			return p.Flush()
+		}
+		return nil
 	})
 	if totalFailure(err) != nil {
 		return err

@@ -2,22 +2,18 @@ package plain
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/parquet-go/parquet-go"
+	"pitot/internal/data/parquet"
 )
-
-// parquetRows are read at once.
-const parquetRows = 256
 
 // parquetLines gives the rows of a Parquet file as JSON, a line each. Its index is at the
 // end: what is compressed besides is unpacked first.
 func parquetLines(f *os.File, packed bool, in io.Reader) (lines io.Reader, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library's, at a damaged file
+		if p := recover(); p != nil { // of what reads the footer, at a damaged file
 			err = fmt.Errorf("parquet: a damaged file: %v", p)
 		}
 	}()
@@ -37,16 +33,15 @@ func parquetLines(f *os.File, packed bool, in io.Reader) (lines io.Reader, err e
 		}
 		at, size = whole, info.Size()
 	}
-	file, err := parquet.OpenFile(at, size)
+	file, err := parquet.Open(at, size)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	r := &parquetReader{rows: parquet.NewGenericReader[any](file)}
-	return r, nil
+	return &parquetReader{rows: file.All()}, nil
 }
 
 type parquetReader struct {
-	rows *parquet.GenericReader[any]
+	rows *parquet.Rows
 	out  []byte
 	err  error
 }
@@ -64,30 +59,24 @@ func (r *parquetReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more reads some rows.
+// more reads a row.
 func (r *parquetReader) more() {
 	defer func() {
 		if p := recover(); p != nil {
 			r.err = fmt.Errorf("parquet: a damaged file: %v", p)
 		}
 	}()
-	rows := make([]any, parquetRows)
-	n, err := r.rows.Read(rows)
-	r.out = r.out[:0]
-	for _, row := range rows[:n] {
-		line, err := json.Marshal(row)
-		if err != nil {
-			r.err = fmt.Errorf("parquet: %w", err)
-			return
-		}
-		r.out = append(append(r.out, line...), '\n')
+	row, err := r.rows.Next()
+	var line []byte
+	if err == nil {
+		line, err = json.Marshal(row)
 	}
-	if err != nil {
-		if r.err = err; !errors.Is(err, io.EOF) {
-			r.err = fmt.Errorf("parquet: %w", err)
-		}
-		_ = r.rows.Close()
-	} else if n == 0 {
-		r.err = io.ErrNoProgress
+	switch {
+	case err == io.EOF:
+		r.out, r.err = nil, io.EOF
+	case err != nil:
+		r.out, r.err = nil, fmt.Errorf("parquet: %w", err)
+	default:
+		r.out = append(append(r.out[:0], line...), '\n')
 	}
 }

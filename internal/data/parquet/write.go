@@ -1,0 +1,497 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// largestDictionary is how many bytes of different words a column keeps; further ones are
+// written as they are.
+const largestDictionary = 1 << 20
+
+// Column is one of a file that is written.
+type Column struct {
+	Name     string
+	Kind     Kind
+	Optional bool // it may be null
+}
+
+// Writer writes a file of columns that do not lie in each other, compressed with Zstandard:
+// numbers as differences, which suits stamps in order and constants alike, text through a
+// dictionary. Equal values give equal bytes. A row group is in memory until it is flushed.
+type Writer struct {
+	out     io.Writer
+	at      int64
+	err     error
+	columns []*ColumnWriter
+	meta    format.FileMetaData
+	indexes []chunkIndex // of all columns of all row groups so far
+}
+
+// chunkIndex is what the end of a file says of the pages of a column of a row group.
+type chunkIndex struct{ bounds, places []byte }
+
+// NewWriter begins a file. page is how many bytes of a column, a power of two, are encoded at once: it
+// keeps a buffer of about that size.
+func NewWriter(out io.Writer, name, by string, columns []Column, page int) (*Writer, error) {
+	// An encoder that looks back no further than a page is long takes a tenth of the usual memory.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
+		zstd.WithWindowSize(page), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, fmt.Errorf("pages of %d bytes: %w", page, err)
+	}
+	w, shared := &Writer{out: out}, &scratch{encoder: encoder}
+	w.meta.Version, w.meta.CreatedBy = 2, by
+	w.meta.Schema = append(w.meta.Schema, format.SchemaElement{Name: name, NumChildren: thrift.New(int32(len(columns)))})
+	for _, c := range columns {
+		element := format.SchemaElement{Name: c.Name, Type: thrift.New(c.Kind), RepetitionType: thrift.New(format.Required)}
+		if c.Optional {
+			element.RepetitionType = thrift.New(format.Optional)
+		}
+		if c.Kind == Text {
+			element.ConvertedType, element.LogicalType = thrift.New(deprecated.UTF8), format.LogicalType{Value: &format.StringType{}}
+		}
+		w.meta.Schema = append(w.meta.Schema, element)
+		w.meta.ColumnOrders = append(w.meta.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
+		width := map[Kind]int{Bool: 1, Int: 4, Long: 8, Double: 8, Text: 4}[c.Kind]
+		w.columns = append(w.columns, &ColumnWriter{Column: c, page: page, most: page / width, words: map[string]int32{}, scratch: shared})
+	}
+	w.write([]byte(magic))
+	return w, nil
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.out.Write(b)
+	w.at, w.err = w.at+int64(n), err
+}
+
+// Column takes values of a column, as many of each as there are rows.
+func (w *Writer) Column(i int) *ColumnWriter { return w.columns[i] }
+
+// Flush ends a row group and writes it.
+func (w *Writer) Flush() error {
+	rows := int64(0)
+	for i, c := range w.columns {
+		c.seal()
+		if i == 0 {
+			rows = c.rows
+		}
+		if c.rows != rows {
+			w.err = errors.Join(w.err, fmt.Errorf("column %s has %d values, others %d", c.Name, c.rows, rows))
+		}
+	}
+	if rows == 0 || w.err != nil {
+		return w.err
+	}
+	group := format.RowGroup{NumRows: rows, FileOffset: w.at, Ordinal: int16(len(w.meta.RowGroups))}
+	for _, c := range w.columns {
+		chunk, index := c.chunk(w)
+		group.Columns = append(group.Columns, chunk)
+		group.TotalByteSize += chunk.MetaData.TotalUncompressedSize
+		group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
+		w.indexes = append(w.indexes, index)
+	}
+	w.meta.RowGroups = append(w.meta.RowGroups, group)
+	w.meta.NumRows += rows
+	return w.err
+}
+
+// Close writes what is left and the end of the file.
+func (w *Writer) Close() error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	chunks := func(of func(*format.ColumnChunk, chunkIndex)) {
+		at := 0
+		for g := range w.meta.RowGroups {
+			for c := range w.meta.RowGroups[g].Columns {
+				of(&w.meta.RowGroups[g].Columns[c], w.indexes[at])
+				at++
+			}
+		}
+	}
+	chunks(func(c *format.ColumnChunk, of chunkIndex) {
+		if of.bounds != nil {
+			c.ColumnIndexOffset, c.ColumnIndexLength = w.at, int32(len(of.bounds))
+			w.write(of.bounds)
+		}
+	})
+	chunks(func(c *format.ColumnChunk, of chunkIndex) {
+		c.OffsetIndexOffset, c.OffsetIndexLength = w.at, int32(len(of.places))
+		w.write(of.places)
+	})
+	footer := marshal(&w.meta)
+	w.write(footer)
+	w.write(binary.LittleEndian.AppendUint32(nil, uint32(len(footer))))
+	w.write([]byte(magic))
+	return w.err
+}
+
+// marshal writes a structure of a file's; these always can be.
+func marshal(v any) []byte {
+	b, err := thrift.Marshal(&thrift.CompactProtocol{}, v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// ColumnWriter takes the values of a column one by one.
+type ColumnWriter struct {
+	Column
+	page int // bytes
+	most int // slots
+
+	rows int64 // of the row group, those of sealed pages
+	// of the page that is filled
+	slots   int
+	def     []uint8 // of each slot, of an optional column
+	bools   []bool
+	ints    []int32
+	longs   []int64
+	doubles []float64
+	index   []int32 // of texts in the dictionary
+	texts   []byte  // those that it has no room for, each behind its length
+	low     []byte  // of these
+	high    []byte
+	// of the row group
+	dictionary []byte
+	list       [][]byte
+	words      map[string]int32
+	last       int32 // the word before
+	full       bool  // the dictionary takes no more
+	pages      bytes.Buffer
+	sealed     []sealed
+	plainSize  int64 // of the pages, if they were not compressed
+
+	*scratch
+}
+
+// scratch is memory for the page that is encoded, of one column at a time.
+type scratch struct {
+	encoder             *zstd.Encoder
+	levels, raw, packed []byte
+}
+
+// sealed is what is to be said of a page.
+type sealed struct {
+	at, size  int
+	row       int64
+	nulls     int
+	values    int
+	bounded   bool
+	low, high []byte // as they are written
+	encoding  format.Encoding
+}
+
+// slot counts a row.
+func (c *ColumnWriter) slot(defined uint8) {
+	if c.Optional {
+		c.def = append(c.def, defined)
+	}
+	if c.slots++; c.slots >= c.most || len(c.texts) >= c.page {
+		c.seal()
+	}
+}
+
+// Null takes a row without a value.
+func (c *ColumnWriter) Null() { c.slot(0) }
+
+// Bool takes a value.
+func (c *ColumnWriter) Bool(x bool) { c.bools = append(c.bools, x); c.slot(1) }
+
+// Int takes a value.
+func (c *ColumnWriter) Int(x int32) { c.ints = append(c.ints, x); c.slot(1) }
+
+// Long takes a value.
+func (c *ColumnWriter) Long(x int64) { c.longs = append(c.longs, x); c.slot(1) }
+
+// Double takes a value.
+func (c *ColumnWriter) Double(x float64) { c.doubles = append(c.doubles, x); c.slot(1) }
+
+// Text takes a value, which must be UTF-8.
+func (c *ColumnWriter) Text(x []byte) {
+	if !c.full {
+		if len(c.list) > 0 && bytes.Equal(c.list[c.last], x) { // as most are
+			c.index = append(c.index, c.last)
+			c.slot(1)
+			return
+		}
+		at, known := c.words[string(x)]
+		if !known && len(c.dictionary)+4+len(x) <= largestDictionary {
+			at, known = int32(len(c.list)), true
+			word := string(x)
+			c.words[word] = at
+			c.list = append(c.list, []byte(word))
+			c.dictionary = append(binary.LittleEndian.AppendUint32(c.dictionary, uint32(len(x))), x...)
+		}
+		if known {
+			c.last = at
+			c.index = append(c.index, at)
+			c.slot(1)
+			return
+		}
+		c.seal()
+		c.full = true
+	}
+	c.texts = append(binary.LittleEndian.AppendUint32(c.texts, uint32(len(x))), x...)
+	if c.low == nil || bytes.Compare(x, c.low) < 0 {
+		c.low = append([]byte{}, x...)
+	}
+	if c.high == nil || bytes.Compare(x, c.high) > 0 {
+		c.high = append([]byte{}, x...)
+	}
+	c.slot(1)
+}
+
+// seal encodes the page that is filled.
+func (c *ColumnWriter) seal() {
+	if c.slots == 0 {
+		return
+	}
+	page := sealed{at: c.pages.Len(), row: c.rows}
+	c.levels = c.levels[:0]
+	if c.Optional {
+		c.levels = must((&rle.Encoding{BitWidth: 1}).EncodeLevels(c.levels, c.def))
+	}
+	c.encode(&page)
+	page.nulls = c.slots - page.values
+	c.packed = c.encoder.EncodeAll(c.raw, c.packed[:0])
+	c.put(&page, format.PageHeader{
+		Type: format.DataPageV2, UncompressedPageSize: int32(len(c.levels) + len(c.raw)), CompressedPageSize: int32(len(c.levels) + len(c.packed)),
+		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
+			NumValues: int32(c.slots), NumNulls: int32(page.nulls), NumRows: int32(c.slots), Encoding: page.encoding,
+			DefinitionLevelsByteLength: int32(len(c.levels)), IsCompressed: thrift.New(true),
+		}),
+	})
+	c.sealed = append(c.sealed, page)
+	c.rows += int64(c.slots)
+	c.slots, c.def = 0, c.def[:0]
+	c.bools, c.ints, c.longs, c.doubles, c.index, c.texts = c.bools[:0], c.ints[:0], c.longs[:0], c.doubles[:0], c.index[:0], c.texts[:0]
+	c.low, c.high = nil, nil
+}
+
+// put adds a page to the column's.
+func (c *ColumnWriter) put(page *sealed, head format.PageHeader) {
+	b := marshal(&head)
+	c.pages.Write(b)
+	c.pages.Write(c.levels)
+	c.pages.Write(c.packed)
+	page.size = c.pages.Len() - page.at
+	c.plainSize += int64(len(b)) + int64(head.UncompressedPageSize)
+}
+
+// encode sets raw to the values of the page, and says of it how they lie and within what bounds.
+func (c *ColumnWriter) encode(page *sealed) {
+	page.encoding = format.Plain
+	switch c.Kind {
+	case Bool:
+		page.values = len(c.bools)
+		c.raw = resized(c.raw, (len(c.bools)+7)/8)
+		clear(c.raw)
+		for i, x := range c.bools {
+			if x {
+				c.raw[i/8] |= 1 << (i % 8)
+			}
+		}
+		if page.bounded = page.values > 0; page.bounded {
+			page.low, page.high = []byte{1}, []byte{0}
+			if slices.Contains(c.bools, false) {
+				page.low = []byte{0}
+			}
+			if slices.Contains(c.bools, true) {
+				page.high = []byte{1}
+			}
+		}
+	case Int:
+		page.values, page.encoding = len(c.ints), format.DeltaBinaryPacked
+		c.raw = must((&delta.BinaryPackedEncoding{}).EncodeInt32(c.raw, c.ints))
+		bounds(page, c.ints, func(x int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(x)) })
+	case Long:
+		page.values, page.encoding = len(c.longs), format.DeltaBinaryPacked
+		c.raw = must((&delta.BinaryPackedEncoding{}).EncodeInt64(c.raw, c.longs))
+		bounds(page, c.longs, func(x int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(x)) })
+	case Double:
+		page.values = len(c.doubles)
+		c.raw = c.raw[:0]
+		for _, x := range c.doubles {
+			c.raw = binary.LittleEndian.AppendUint64(c.raw, math.Float64bits(x))
+		}
+		bounds(page, c.doubles, func(x float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)) })
+		for _, x := range c.doubles {
+			if math.IsNaN(x) || x == 0 { // no order has the one, and two are equal to the other
+				page.bounded = page.bounded && x == 0
+				page.low, page.high = signs(page.low, page.high)
+			}
+		}
+	default:
+		if c.full {
+			page.values = c.slots - nulls(c.def)
+			c.raw = append(c.raw[:0], c.texts...)
+			page.bounded, page.low, page.high = c.low != nil, c.low, c.high
+			return
+		}
+		if c.raw = c.raw[:0]; len(c.index) == 0 { // there may be no dictionary
+			return
+		}
+		page.values, page.encoding = len(c.index), format.RLEDictionary
+		c.raw = must((&rle.DictionaryEncoding{}).EncodeInt32(c.raw, c.index))
+		seen := make([]bool, len(c.list))
+		for _, i := range c.index {
+			if !seen[i] {
+				seen[i] = true
+				word := c.list[i]
+				if !page.bounded || bytes.Compare(word, page.low) < 0 {
+					page.low = word
+				}
+				if !page.bounded || bytes.Compare(word, page.high) > 0 {
+					page.high = word
+				}
+				page.bounded = true
+			}
+		}
+	}
+}
+
+// signs makes zeros the lowest and the highest of the two that there are.
+func signs(low, high []byte) ([]byte, []byte) {
+	const negative = 1 << 63
+	if len(low) == 8 && binary.LittleEndian.Uint64(low)&^negative == 0 {
+		low = binary.LittleEndian.AppendUint64(nil, negative)
+	}
+	if len(high) == 8 && binary.LittleEndian.Uint64(high)&^negative == 0 {
+		high = make([]byte, 8)
+	}
+	return low, high
+}
+
+func nulls(def []uint8) (n int) {
+	for _, defined := range def {
+		n += 1 - int(defined)
+	}
+	return n
+}
+
+// bounds finds the least and the largest of some values.
+func bounds[T int32 | int64 | float64](page *sealed, values []T, bytes func(T) []byte) {
+	if len(values) == 0 {
+		return
+	}
+	low, high := values[0], values[0]
+	for _, x := range values[1:] {
+		if x < low {
+			low = x
+		}
+		if x > high {
+			high = x
+		}
+	}
+	page.bounded, page.low, page.high = true, bytes(low), bytes(high)
+}
+
+// must gives what was encoded: what is of a column's type always can be.
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// chunk writes the column's pages, and says of them what the end of the file holds.
+func (c *ColumnWriter) chunk(w *Writer) (format.ColumnChunk, chunkIndex) {
+	begin := w.at
+	m := format.ColumnMetaData{Type: c.Kind, PathInSchema: []string{c.Name}, Codec: format.Zstd, NumValues: c.rows}
+	pages := c.pages.Bytes()
+	stats := map[format.Encoding]int32{}
+	for _, page := range c.sealed {
+		stats[page.encoding]++
+	}
+	if c.Optional {
+		m.Encoding = append(m.Encoding, format.RLE)
+	}
+	for _, encoding := range []format.Encoding{format.Plain, format.DeltaBinaryPacked, format.RLEDictionary} {
+		if stats[encoding] > 0 || encoding == format.Plain && len(c.list) > 0 {
+			m.Encoding = append(m.Encoding, encoding)
+		}
+	}
+	if len(c.list) > 0 {
+		m.DictionaryPageOffset = begin
+		m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
+		var own sealed
+		c.levels, c.packed = c.levels[:0], c.encoder.EncodeAll(c.dictionary, c.packed[:0])
+		from := c.pages.Len()
+		own.at = from
+		c.put(&own, format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(len(c.dictionary)), CompressedPageSize: int32(len(c.packed)),
+			DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: int32(len(c.list)), Encoding: format.Plain})})
+		w.write(c.pages.Bytes()[from:]) // it stands before the pages that need it
+		pages = c.pages.Bytes()[:from]
+	}
+	for _, encoding := range []format.Encoding{format.Plain, format.DeltaBinaryPacked, format.RLEDictionary} {
+		if n := stats[encoding]; n > 0 {
+			m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DataPageV2, Encoding: encoding, Count: n})
+		}
+	}
+	m.DataPageOffset = w.at
+	w.write(pages)
+	m.TotalCompressedSize, m.TotalUncompressedSize = w.at-begin, c.plainSize
+
+	var index format.ColumnIndex
+	var places format.OffsetIndex
+	whole, first := true, true // all pages with values have bounds
+	for _, page := range c.sealed {
+		places.PageLocations = append(places.PageLocations, format.PageLocation{Offset: m.DataPageOffset + int64(page.at), CompressedPageSize: int32(page.size), FirstRowIndex: page.row})
+		index.NullPages = append(index.NullPages, page.values == 0)
+		index.NullCounts = append(index.NullCounts, int64(page.nulls))
+		index.MinValues, index.MaxValues = append(index.MinValues, page.low), append(index.MaxValues, page.high)
+		m.Statistics.NullCount += int64(page.nulls)
+		whole = whole && (page.bounded || page.values == 0)
+		if page.bounded {
+			if first || c.less(page.low, m.Statistics.MinValue) {
+				m.Statistics.MinValue = page.low
+			}
+			if first || c.less(m.Statistics.MaxValue, page.high) {
+				m.Statistics.MaxValue = page.high
+			}
+			first = false
+		}
+	}
+	of := chunkIndex{places: marshal(&places)}
+	if whole {
+		of.bounds = marshal(&index)
+	} else {
+		m.Statistics.MinValue, m.Statistics.MaxValue = nil, nil
+	}
+	c.rows, c.plainSize, c.full, c.last = 0, 0, false, 0
+	c.pages.Reset()
+	c.sealed, c.dictionary, c.list = c.sealed[:0], c.dictionary[:0], nil
+	clear(c.words)
+	return format.ColumnChunk{FileOffset: begin, MetaData: m}, of
+}
+
+// less compares bounds.
+func (c *ColumnWriter) less(a, b []byte) bool {
+	switch c.Kind {
+	case Int:
+		return int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))
+	case Long:
+		return int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
+	case Double:
+		return math.Float64frombits(binary.LittleEndian.Uint64(a)) < math.Float64frombits(binary.LittleEndian.Uint64(b))
+	}
+	return bytes.Compare(a, b) < 0
+}

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,13 +60,9 @@ func coresHere() (cores [][]int) {
 	return cores
 }
 
-// tick is the unit of processor time in /proc: every Linux has it for user space.
-const tick = 10 * time.Millisecond
-
 // spentBy is the processor time of a process and those that it started and that go on.
 func spentBy(pid int) (sum time.Duration) {
-	type process struct{ pid, parent, ticks int }
-	var all []process
+	parents := map[int]int{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -75,26 +70,20 @@ func spentBy(pid int) (sum time.Duration) {
 			continue // it has ended
 		}
 		_, rest, _ := strings.Cut(string(text), ") ") // behind its name
-		f := strings.Fields(rest)
-		if len(f) < 13 {
-			continue
+		if f := strings.Fields(rest); len(f) > 1 {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			parents[child], _ = strconv.Atoi(f[1])
 		}
-		p := process{}
-		p.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		p.parent, _ = strconv.Atoi(f[1])
-		user, _ := strconv.Atoi(f[11])
-		system, _ := strconv.Atoi(f[12])
-		p.ticks = user + system
-		all = append(all, p)
 	}
 	of := []int{pid}
 	for i := 0; i < len(of); i++ {
-		for _, p := range all {
-			if p.pid == of[i] {
-				sum += time.Duration(p.ticks) * tick
-			}
-			if p.parent == of[i] && !slices.Contains(of, p.pid) {
-				of = append(of, p.pid)
+		var spent unix.Timespec // by the clock of a process's processor time, clock_getcpuclockid(3)
+		if unix.ClockGettime(int32(^of[i]<<3|2), &spent) == nil {
+			sum += time.Duration(spent.Nano())
+		}
+		for child, parent := range parents {
+			if parent == of[i] {
+				of = append(of, child)
 			}
 		}
 	}

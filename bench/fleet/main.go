@@ -15,8 +15,9 @@
 //	CGO_ENABLED=0 go build -o fleet-bench ./bench/fleet; CGO_ENABLED=0 go build ./cmd/pitot
 //	./fleet-bench -cores cost,full,paced -rate 200 -duration 5s -warmup 1s -pitot ./pitot -dir DIR
 //
-// Processor time is that of the coordinator and its workers from their start to their end, held
-// against that of one process in the same round; with several rounds the median of these ratios.
+// Processor time is that of the coordinator and its workers, from their start to their end and
+// while the load goes on, held against that of one process in the same round; with several rounds
+// the median of these ratios.
 //
 // The server is pitot mock, or a bare one, in a process of its own, whose time does not count. On
 // a busy machine the test tells of the machine: the run's own checks say so.
@@ -29,6 +30,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +54,7 @@ type measured struct {
 	lag       *result.Summary
 	chunks    int64
 	cpu       time.Duration
+	speed     float64 // tokens a second of the window
 	verdict   result.Verdict
 	failed    []string // checks
 }
@@ -213,34 +216,46 @@ func eachFleet(do func(n int)) {
 
 // alike holds what fleets measure against what one process does.
 func (b *bench) alike() {
-	run := func(name string, more ...string) measured {
-		return ended(b.start(name, append([]string{"--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)"}, more...)...))
+	run := func(name string, more ...string) (m measured, during float64) {
+		c, out := b.start(name, append([]string{"--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)"}, more...)...)
+		during = math.NaN() // µs of a processor for each chunk, while it goes on
+		const begun = 2500 * time.Millisecond
+		if span := *warmup + *duration - begun; span >= time.Second {
+			time.Sleep(begun)
+			began, before := time.Now(), spentBy(c.Process.Pid)
+			time.Sleep(span)
+			during = float64((spentBy(c.Process.Pid) - before).Microseconds()) / time.Since(began).Seconds()
+		}
+		m = ended(c, out)
+		return m, during / m.speed
 	}
 	if !b.bare {
 		run("first") // which leaves the prompts in the server's cache
 	}
-	fmt.Printf("%-8s %8s %10s %12s %8s %12s %12s  %s\n", "workers", "answers", "chunks", "CPU/chunk µs", "ratio", "TTFT D, p", "E2E D, p", "verdict")
-	var all ratios
+	fmt.Printf("%-8s %8s %10s %12s %8s %12s %8s %12s %12s  %s\n", "workers", "answers", "chunks", "CPU/chunk µs", "ratio", "of load µs", "ratio", "TTFT D, p", "E2E D, p", "verdict")
+	var all, loads ratios
 	for round := range *rounds {
-		alone := run(fmt.Sprint("alone", round), "--fleet", "none")
-		show := func(name string, m *measured) {
+		alone, loadAlone := run(fmt.Sprint("alone", round), "--fleet", "none")
+		show := func(name string, m *measured, during float64) {
 			compare := func(x, y []int64) string {
 				d := stat.Distance(x, y)
 				return fmt.Sprintf("%.3f %.2f", d, stat.DistanceP(d, len(x), len(y)))
 			}
 			ratio := m.each() / alone.each()
 			all.add(name, ratio)
-			fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, m.each(), ratio, compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
+			loads.add(name, during/loadAlone)
+			fmt.Printf("%-8s %8d %10d %12.2f %8.2f %12.2f %8.2f %12s %12s  %s %s\n", name, len(m.ttft), m.chunks, m.each(), ratio, during, during/loadAlone, compare(m.ttft, alone.ttft), compare(m.e2e, alone.e2e), m.verdict, strings.Join(m.failed, ", "))
 		}
-		show("none", &alone)
+		show("none", &alone, loadAlone)
 		eachFleet(func(n int) {
-			m := run(fmt.Sprint("fleet", n, "-", round), "--fleet", fmt.Sprint(n))
-			show(fmt.Sprint(n), &m)
+			m, during := run(fmt.Sprint("fleet", n, "-", round), "--fleet", fmt.Sprint(n))
+			show(fmt.Sprint(n), &m, during)
 		})
-		again := run(fmt.Sprint("again", round), "--fleet", "none")
-		show("again", &again)
+		again, during := run(fmt.Sprint("again", round), "--fleet", "none")
+		show("again", &again, during)
 	}
-	all.show()
+	all.show("processor time per chunk")
+	loads.show("processor time per chunk while the load goes on")
 }
 
 // filled has users ask as fast as they are answered: what is read in a second of a processor is
@@ -261,7 +276,7 @@ func (b *bench) filled() {
 		show("none")
 		eachFleet(func(n int) { show(strconv.Itoa(n)) })
 	}
-	all.show()
+	all.show("processor time per chunk")
 }
 
 // ratios are processor time per chunk over that of one process in the same round, by workers.
@@ -281,11 +296,11 @@ func (r *ratios) add(name string, ratio float64) {
 }
 
 // show shows the median of several rounds.
-func (r *ratios) show() {
+func (r *ratios) show(what string) {
 	if *rounds == 1 {
 		return
 	}
-	fmt.Printf("processor time per chunk over that of one process, median of %d rounds:\n", *rounds)
+	fmt.Printf("%s over that of one process, median of %d rounds:\n", what, *rounds)
 	for _, name := range r.names {
 		x := slices.Sorted(slices.Values(r.of[name]))
 		fmt.Printf("%-8s %.2f (%.2f to %.2f)\n", name, (x[(len(x)-1)/2]+x[len(x)/2])/2, x[0], x[len(x)-1])
@@ -327,6 +342,9 @@ func read(dir string) (m measured) {
 	}
 	if err != nil || len(r.Points) != 1 {
 		log.Fatal("read run: ", err)
+	}
+	if x := r.Points[0].Throughput.OutputTokensPerS; x != nil {
+		m.speed = *x
 	}
 	m.verdict, m.lag = r.Points[0].Verdict, r.Points[0].Metrics.SummaryOf(metric.Lag)
 	for _, c := range r.Points[0].Checks {

@@ -88,7 +88,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 	}
 	defer w.conn.Close()
 	w.Runner.Progress = (*told)(w)
-	w.hand = &run.Hand{Runner: &w.Runner, Rank: w.rank, Dir: w.Dir, Others: func() time.Duration {
+	w.hand = &run.Hand{Runner: &w.Runner, Rank: w.rank, Dir: w.Dir, Copied: w.beside, Others: func() time.Duration {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.others

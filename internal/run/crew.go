@@ -319,6 +319,7 @@ type Hand struct {
 	Runner *Runner
 	Rank   int
 	Dir    string // of its journal
+	Copied bool   // that is read where it is, and comes to the disk with the run's
 	// Others is the processor time of the run's other processes on this machine, nil where
 	// there are none.
 	Others func() time.Duration
@@ -345,6 +346,9 @@ func (h *Hand) Open() error {
 		return err
 	}
 	j.SetWorker(int32(h.Rank))
+	if h.Copied {
+		j.SyncAtEnd()
+	}
 	h.session = &Session{runner: h.Runner, Dir: h.Dir, journal: j}
 	return nil
 }

@@ -133,9 +133,11 @@ func TestDeletedAndNowhereToSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeRows(t, j, 0, 9)
+	j.writing.Lock() // or it saves itself in between
 	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	j.writing.Unlock()
 	<-j.Failed()
 	writeRows(t, j, 9, 20)
 	var interference *InterferenceError

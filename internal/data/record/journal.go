@@ -55,6 +55,7 @@ type Journal struct {
 	broken    error        // the write that failed: its frame is cut short, none may follow
 	before    int64        // where the last whole frame begins
 	end       atomic.Int64 // and where it ends: read without writing too
+	lazy      bool         // see [Journal.SyncAtEnd]
 	lossNoted bool         // the journal says that records are missing
 
 	wake    chan struct{} // for the flusher
@@ -398,12 +399,7 @@ func (j *Journal) seal() {
 }
 
 // wakeFlusher has what there is written.
-func (j *Journal) wakeFlusher() {
-	select {
-	case j.wake <- struct{}{}:
-	default: // it has been woken already
-	}
-}
+func (j *Journal) wakeFlusher() { wake(j.wake) }
 
 // inspectEvery is how often the file is looked at where nothing is written: something else may
 // have deleted it, or a disk that was full have room for a [LostMark].
@@ -426,6 +422,14 @@ func (j *Journal) flusher() {
 
 // syncAge is how often at most what was written is brought to the disk.
 const syncAge = 250 * time.Millisecond
+
+// SyncAtEnd leaves it to the system when what is written comes to the disk, until the journal is
+// closed: of one whose frames are copied, as they are written, to another that is synced.
+func (j *Journal) SyncAtEnd() {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.lazy = true
+}
 
 // syncer brings what was written to the disk, so that a machine that loses its
 // power loses no more than a kill does and what the disk was busy with. It has a
@@ -523,13 +527,19 @@ func (j *Journal) write(b *batch) error {
 	j.before = j.end.Load()
 	j.end.Store(j.before + int64(len(j.out)))
 	j.earlier, j.frames = j.frames, frames
-	for _, woken := range []chan struct{}{j.written, j.grown} {
-		select {
-		case woken <- struct{}{}:
-		default: // it has been woken already
-		}
+	wake(j.grown)
+	if !j.lazy {
+		wake(j.written)
 	}
 	return nil
+}
+
+// wake wakes who waits for a channel, or will.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has been woken already
+	}
 }
 
 // Grown tells one who copies the journal that it was written to, once for however often.

@@ -76,6 +76,28 @@ func TestSyncs(t *testing.T) {
 	})
 }
 
+// A journal that is copied elsewhere leaves the disk alone until it is closed.
+func TestSyncsAtEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &cached{disk: disk{room: 1 << 20}}
+		j := newJournal(d, "")
+		j.SyncAtEnd()
+		for i := range 10 {
+			j.Done(&Row{ID: int64(i)})
+			time.Sleep(frameAge + 2*syncAge)
+		}
+		if _, n := d.safe(); n != 0 || d.len() == 0 {
+			t.Errorf("%d syncs of %d bytes", n, d.len())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n, syncs := d.safe(); syncs != 1 || n != d.len() {
+			t.Errorf("%d of %d bytes are safe after %d syncs", n, d.len(), syncs)
+		}
+	})
+}
+
 // A disk that takes for ever to sync delays neither records nor their writing.
 func TestSlowSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -136,7 +136,7 @@ func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	return Done, err
 }
 
-func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func checkExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
 	p, _, dir, err := planned("check", o, args)
 	if err != nil {
 		return Usage, err
@@ -145,6 +145,14 @@ func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []st
 		return Usage, err
 	}
 	x, err := experiment.Load(p, dir)
+	if err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	err = x.Reckon(ctx, versionOf(), quiet{view})
+	view.close()
 	if err != nil {
 		return Usage, err
 	}
@@ -281,6 +289,17 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		defer disband()
 		by.crew = crew
 	}
+	if !strings.HasPrefix(p.Target, "sim:") { // in virtual time nobody waits
+		begun, err := experiment.Load(p, dir)
+		if err == nil {
+			err = begun.Reckon(ctx, versionOf(), quiet{view})
+		}
+		if err != nil {
+			view.close()
+			return Usage, err
+		}
+		view.ShowLine(report.ToGo(begun.Forecast()))
+	}
 	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), by)
 	view.close()
 	if x == nil {
@@ -329,7 +348,7 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 	}
 	x.Version = versionOf()
 	if action == "status" {
-		return Done, report.WriteStatus(e.Stdout, x.Status(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+		return Done, report.WriteStatus(e.Stdout, x.Status(), x.Forecast(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	}
 	code, err := showRecord(e, x, o)
 	if err == nil && code != Fired { // what the contract came to is run's to say

@@ -1,10 +1,17 @@
 package experiment
 
 import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/cost"
+	"pitot/internal/data/result"
+	"pitot/internal/experiment/decide"
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/twin/deploy"
 )
 
@@ -22,7 +29,120 @@ type Forecast struct {
 	Start          float64  // seconds that a start and a stop of a server take
 	StartKnown     bool     // by those that were made; else it is a guess
 	Unknown        []string // rows whose time is not known
+	Left           float64  // seconds of what is still to be measured, where no more is given up
 	Notes          []string
+}
+
+// Reckon carries the baseline's first launch out on the twin, where one is known, so that
+// [Experiment.Forecast] knows what each row takes: its warm-up, the loads that a launch
+// climbs, and the queue that is answered behind a load which is more than is served. It
+// takes a second or two of a processor for a plan of the usual size.
+func (x *Experiment) Reckon(ctx context.Context, version result.Version, view View) error {
+	p := x.Plan
+	if p.rehearsed || p.deployment() == nil && !strings.HasPrefix(p.Target, "sim:") {
+		return nil
+	}
+	q := *p
+	q.Knobs, q.Cross = nil, nil
+	alone := &Rehearsal{Plan: &q, Twin: p.TwinSpec()}
+	rehearsed, err := alone.quiet(0)
+	if err != nil {
+		return err
+	}
+	x.twin, err = rehearsal(ctx, rehearsed, version, view)
+	return err
+}
+
+// seconds are those of a part that was measured, ok false of one that was not.
+func (x *Experiment) seconds(part *Part) (sum float64, ok bool) {
+	measured := x.finished(part)
+	if measured == nil {
+		return 0, false
+	}
+	for i := range measured.Points {
+		sum += lasted(&measured.Points[i])
+	}
+	return sum, true
+}
+
+// rowTook is how long a row of a configuration took in its first launch and in later ones,
+// the mean of those that were measured; known is false where none was.
+func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64, known bool) {
+	var took []float64
+	for block := 1; block <= x.Plan.Launches; block++ {
+		if s, ok := x.seconds(&Part{c, row, block}); ok {
+			took = append(took, s)
+		}
+	}
+	if len(took) == 0 {
+		return 0, 0, false
+	}
+	if row.Name != x.Plan.Contract.Row {
+		first, _ = stat.Moments(took)
+		return first, first, true
+	}
+	if first = took[0]; len(took) > 1 {
+		later, _ = stat.Moments(took[1:])
+	} else if measured := x.finished(&Part{c, row, 1}); measured != nil {
+		later = x.again(measured)
+	}
+	return first, cmp.Or(later, first), true
+}
+
+// climbed is how many loads a first launch of the baseline climbed, 0 where none is known.
+func (x *Experiment) climbed(row *Row) int {
+	for _, from := range []*Experiment{x, x.twin} {
+		if from == nil {
+			continue
+		}
+		if measured := from.finished(&Part{from.Plan.planned()[0], from.Plan.Row(row.Name), 1}); measured != nil {
+			return len(measured.Points)
+		}
+	}
+	return 0
+}
+
+// again is how long the next launch climbs that is like a first one, which tells where the
+// limits are reached: the loads that it would be measured at are among the first's.
+func (x *Experiment) again(first *result.Run) (seconds float64) {
+	contract := &x.Plan.Contract
+	climbed, ok := climb(first, contract.Capacity, contract.Limits)
+	if !ok {
+		return 0
+	}
+	var rungs []decide.Rung
+	for range first.Points {
+		load, more := decide.Next(contract.Capacity, climbed.Load, rungs)
+		if !more {
+			break
+		}
+		at := slices.IndexFunc(climbed.rungs, func(r decide.Rung) bool { return math.Abs(r.Load/load-1) < 1e-6 })
+		if at < 0 {
+			break
+		}
+		rungs = append(rungs, climbed.rungs[at])
+		seconds += lasted(&first.Points[at])
+	}
+	return seconds
+}
+
+// takes is how long a row of a configuration is on the server in its first launch and in a
+// later one: as it was measured, of this configuration or of the baseline, else as the twin
+// has it. known is false where neither tells.
+func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, known bool) {
+	base := x.Plan.planned()[0]
+	for _, from := range []*Experiment{x, x.twin} {
+		if from == nil {
+			continue
+		}
+		of := from.Plan.Row(row.Name)
+		for _, like := range []Configuration{c, base} {
+			if first, later, known = from.rowTook(like, of); known {
+				return first, later, true
+			}
+		}
+	}
+	return 0, 0, false
 }
 
 // usualStart is what a start and a stop of a server are taken for before there was one, in
@@ -66,13 +186,16 @@ const (
 	leadIn = 8
 )
 
-// Forecast works it out. What a closed loop takes is the twin's expectation.
+// Forecast works it out: by what was measured of each row, else by what the twin takes
+// (see [Experiment.Reckon]), else by its settings.
 func (x *Experiment) Forecast() *Forecast {
 	p := x.Plan
 	f := &Forecast{Plan: p, Configurations: len(p.Configurations())}
 	f.Launches = f.Configurations * p.Launches
-	d, _ := deploy.Parse(p.TwinSpec())
+	known, _ := deploy.Parse(p.TwinSpec())
 	each := make([]float64, f.Configurations) // seconds of a configuration
+	left := make([]float64, f.Configurations) // of them still to be measured
+	guessed := false                          // the contract's row is as long as its settings say
 	for _, row := range p.Rows {
 		one := &row.Plan
 		in, out := one.Input.Mean()+one.PrefixMean(), one.Ask.Output.Mean()
@@ -86,7 +209,7 @@ func (x *Experiment) Forecast() *Forecast {
 				r.Requests = one.Rate * seconds
 			}
 			r.Load = "around " + say.Exact(one.Rate) + "/s"
-			seconds, r.Requests = climbs*(seconds+leadIn), climbs*r.Requests
+			seconds, r.Requests = climbs*(seconds+leadIn), cmp.Or(float64(x.climbed(row)), climbs)*r.Requests
 		case one.Rate > 0:
 			if one.Requests > 0 {
 				seconds = float64(one.Requests) / one.Rate
@@ -98,10 +221,10 @@ func (x *Experiment) Forecast() *Forecast {
 		default:
 			r.Load = say.Plural(one.Concurrency, "user")
 			switch {
-			case d == nil && one.Requests > 0: // how long answers take is not known
+			case known == nil && one.Requests > 0: // how long answers take is not known
 				f.Unknown, seconds = append(f.Unknown, row.Name), 0
-			case d != nil:
-				each := d.Residence(int(in), int(out), one.Concurrency).Seconds()
+			case known != nil:
+				each := known.Residence(int(in), int(out), one.Concurrency).Seconds()
 				if one.Requests > 0 {
 					seconds = each * r.Requests / float64(one.Concurrency)
 				} else if each > 0 {
@@ -111,10 +234,31 @@ func (x *Experiment) Forecast() *Forecast {
 			}
 			seconds += leadIn
 		}
+		if first, _, took := x.takes(p.planned()[0], row); took {
+			f.Unknown = slices.DeleteFunc(f.Unknown, func(name string) bool { return name == row.Name })
+			seconds = first
+		} else if row.Name == p.Contract.Row {
+			guessed = true
+		}
 		r.Seconds, r.Input, r.Output = seconds, r.Requests*in, r.Requests*out
 		f.Rows = append(f.Rows, r)
 		for i, c := range p.Configurations() {
-			each[i] += seconds * p.measured(c, row)
+			first, later, took := x.takes(c, row)
+			if !took {
+				first, later = seconds, seconds
+			}
+			for block := 1; block <= int(p.measured(c, row)); block++ {
+				took := later
+				if block == 1 {
+					took = first
+				}
+				if is, measured := x.seconds(&Part{c, row, block}); measured {
+					took = is
+				} else {
+					left[i] += took
+				}
+				each[i] += took
+			}
 		}
 		f.Requests += r.Requests * p.measures(row)
 	}
@@ -128,6 +272,9 @@ func (x *Experiment) Forecast() *Forecast {
 			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU tells it")
 		}
 	}
+	if guessed {
+		f.Notes = append(f.Notes, "row "+p.Contract.Row+" takes longer at loads that are more than is served, whose queue is answered before the next: target: twin: sim:MODEL@GPU tells by how much")
+	}
 	for i, c := range p.Configurations() {
 		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourly(c)*each[i]/3600
 		for block := 1; block <= p.Launches; block++ {
@@ -140,6 +287,21 @@ func (x *Experiment) Forecast() *Forecast {
 				}
 			}
 		}
+	}
+	var d decide.Decision
+	if f.Done > 0 {
+		d = x.decision()
+	}
+	for i, c := range p.Configurations() {
+		if d.Enough || f.Done > 0 && d.Of[i].Left > 0 {
+			continue
+		}
+		for block := 1; block <= p.Launches; block++ {
+			if slices.ContainsFunc(p.parts(c, block), func(part Part) bool { return x.finished(&part) == nil }) {
+				left[i] += f.Start
+			}
+		}
+		f.Left += left[i]
 	}
 	if b := p.Budget; b.Time > 0 && f.Seconds > b.Time.Seconds() {
 		f.Over = append(f.Over, "time: "+say.Seconds(f.Seconds)+" of "+say.Span(b.Time))

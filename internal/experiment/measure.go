@@ -35,6 +35,7 @@ type Experiment struct {
 
 	state *state
 	runs  map[string]*result.Run // of finished parts, by directory; nil of others
+	twin  *Experiment            // the same on the twin, whose runs tell how long rows take; nil where that is not known
 }
 
 // Load reads what was measured of a plan.
@@ -420,7 +421,7 @@ func (x *Experiment) took() (seconds, usd float64) {
 				}
 				for i := range measured.Points {
 					p := &measured.Points[i]
-					s := p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+					s := lasted(p)
 					seconds += s
 					if p.Cost != nil && p.Cost.USDPerHour != nil {
 						usd += *p.Cost.USDPerHour * s / 3600
@@ -435,6 +436,9 @@ func (x *Experiment) took() (seconds, usd float64) {
 	}
 	return seconds, usd
 }
+
+// lasted is how long a load was on its server, in seconds.
+func lasted(p *result.Point) float64 { return p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain }
 
 // spent says that the budget is.
 func (x *Experiment) spent() bool {

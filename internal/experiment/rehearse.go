@@ -127,24 +127,15 @@ func Rehearse(ctx context.Context, p *Plan, version result.Version, view View) (
 	if d.LaunchCV > 0 {
 		r.Spread, r.Stated = d.LaunchCV, true
 	}
-	q, err := r.quiet(d)
+	q, err := r.quiet(d.Efficiency.Scale)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "pitot-rehearsal-")
-	if err != nil {
-		return nil, fmt.Errorf("rehearse: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	os.Remove(dir) // an experiment makes its own
-	x, err := Measure(ctx, q, nil, dir, version, view)
+	x, err := rehearsal(ctx, q, version, view)
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	r.Forecast = (&Experiment{Plan: p, Dir: dir, runs: map[string]*result.Run{}}).Forecast()
+	r.Forecast = (&Experiment{Plan: p, Dir: x.Dir, runs: map[string]*result.Run{}, twin: x}).Forecast()
 	r.Seconds, r.USD = r.Forecast.Seconds, r.Forecast.USD
 	for _, row := range r.Forecast.Rows {
 		r.Tokens[0] += row.Input * float64(r.Forecast.Launches)
@@ -157,8 +148,31 @@ func Rehearse(ctx context.Context, p *Plan, version result.Version, view View) (
 	return r, nil
 }
 
-// quiet is the plan as it is rehearsed.
-func (r *Rehearsal) quiet(d *deploy.Deployment) (*Plan, error) {
+// rehearsal carries a quiet plan out, in a directory that is removed. What its runs say is
+// kept.
+func rehearsal(ctx context.Context, q *Plan, version result.Version, view View) (*Experiment, error) {
+	dir, err := os.MkdirTemp("", "pitot-rehearsal-")
+	if err != nil {
+		return nil, fmt.Errorf("rehearse: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	os.Remove(dir) // an experiment makes its own
+	x, err := Measure(ctx, q, nil, dir, version, view)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range q.planned() {
+		for _, part := range q.parts(c, 1) {
+			x.finished(&part) // is read
+		}
+	}
+	return x, ctx.Err()
+}
+
+// quiet is the plan as it is rehearsed: one launch, without the chance by which launches
+// differ, and where the deployment's factor on the duration of steps is given, two more of
+// the baseline, a slower and a faster one.
+func (r *Rehearsal) quiet(scaled float64) (*Plan, error) {
 	p := r.Plan
 	q := *p
 	q.Server, q.Budget, q.left = nil, Budget{}, nil
@@ -184,8 +198,10 @@ func (r *Rehearsal) quiet(d *deploy.Deployment) (*Plan, error) {
 			q.Knobs = append(q.Knobs, kept)
 		}
 	}
-	scale := func(x float64) string { return say.Exact(math.Round(d.Efficiency.Scale*x*1e6) / 1e6) }
-	q.Knobs = append(q.Knobs, Knob{Name: scaleKnob, Values: []string{scale(1 - r.Spread), scale(1 + r.Spread)}})
+	if scaled > 0 {
+		scale := func(x float64) string { return say.Exact(math.Round(scaled*x*1e6) / 1e6) }
+		q.Knobs = append(q.Knobs, Knob{Name: scaleKnob, Values: []string{scale(1 - r.Spread), scale(1 + r.Spread)}})
+	}
 	reading := &reader{plan: &q, path: p.Path}
 	rows := q.Rows
 	q.Rows = nil

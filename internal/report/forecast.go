@@ -45,6 +45,9 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		}
 	}
 	for _, r := range f.Rows {
+		for _, h := range r.Row.Hypotheses {
+			p.hanging(s, "", "", "  ", "hypothesis: "+say.Plain(h.Text))
+		}
 		expected, note := f.Plan.Expected(r.Row)
 		for _, h := range expected {
 			p.hanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
@@ -93,12 +96,30 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	return p.err
 }
 
+// ToGo is how long what is still to be measured takes, in a line.
+func ToGo(f *experiment.Forecast) string {
+	roughly, kind, less := "about", "", ""
+	if len(f.Unknown) > 0 {
+		roughly = "at least"
+	}
+	if strings.HasPrefix(f.Plan.Target, "sim:") {
+		kind = " of virtual time"
+	}
+	if f.Plan.Stop.Early {
+		less = ", less where the answer is clear before"
+	}
+	return roughly + " " + say.Seconds(f.Left) + kind + " to go" + less
+}
+
 // WriteStatus says how far an experiment came, and what is known by now.
-func WriteStatus(w io.Writer, x experiment.Status, m DecisionModel, s Style) error {
+func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m DecisionModel, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, answerColor(m.Word), "", m.Claim)
 	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), say.Plain(m.Of.Stopped))
+	if x.Left > 0 {
+		p.write(s, "", "", ToGo(f))
+	}
 	p.line("")
 	t := Table{Head: []string{"", "runs", "of", "carries", "contract"}}
 	for i, c := range x.Configurations {

@@ -115,7 +115,7 @@ func (c *Coordinator) bringAll(members []*member) {
 	var due []piece
 	c.mu.Lock()
 	for _, m := range members {
-		if all := m.stopped(); m.lost == nil && !m.collected && (all || m.report.Written > m.home) {
+		if all := m.stopped(); m.lost == nil && !m.collected && (all || !m.own.torn && m.report.Written > m.home) {
 			due = append(due, piece{m, m.report.Written, all})
 		}
 	}
@@ -125,13 +125,19 @@ func (c *Coordinator) bringAll(members []*member) {
 	}
 	c.home.Lock()
 	defer c.home.Unlock()
-	defer c.tell()
+	news := false // a file that has less than was told of is none, and is looked at with the next report
 	for _, p := range due {
+		before := p.home
+		var err error
 		if p.all { // a full disk may have taken back what was told of as written
 			c.collect(p.member)
-		} else if err := c.bring(p.member, p.upTo); err != nil {
+		} else if err = c.bring(p.member, p.upTo); err != nil {
 			c.breaks(fmt.Errorf("take records of worker %d: %w", p.rank, err))
 		}
+		news = news || p.all || err != nil || p.home > before
+	}
+	if news {
+		c.tell()
 	}
 }
 

@@ -85,3 +85,40 @@ func TestStalledDisk(t *testing.T) {
 		})
 	}
 }
+
+// A piece that the bus may have, without that it said so, is sent again as it was: it is known by
+// its place alone, and a longer one would be taken for it.
+func TestUnsent(t *testing.T) {
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	var ends []int64
+	for i := range int64(3) {
+		j.Chunk(record.Chunk{Request: i, Tokens: 1})
+		if err := j.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, j.Written())
+	}
+	file, err := os.Open(filepath.Join(dir, rundir.Journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	u := unsent{file: file}
+	for _, step := range []struct {
+		written, piece int64
+		taken          bool
+	}{{ends[0], ends[0], false}, {ends[1], ends[0], false}, {ends[2], ends[0], true}, {ends[2], ends[2] - ends[0], true}, {ends[2], 0, false}} {
+		got, err := u.read(step.written)
+		if err != nil || int64(len(got)) != step.piece {
+			t.Errorf("with %d bytes written it sends %d, not %d (%v)", step.written, len(got), step.piece, err)
+		}
+		if step.taken {
+			u.taken()
+		}
+	}
+}

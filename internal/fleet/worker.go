@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -571,21 +572,21 @@ func (w *Worker) sendJournal(ctx context.Context) {
 	defer file.Close()
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
-	var at int64
+	next := unsent{file: file}
 	sent := time.Now() // or there was nothing to send
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.hand.Journal().Grown():
-			if w.hand.Journal().Written()-at < pieceSize {
+			if w.hand.Journal().Written()-next.at < pieceSize {
 				continue
 			}
 		case <-w.rests:
 		case <-tick.C: // what the bus did not take is sent again
 		}
 		for {
-			frames, err := record.Sealed(file, at, w.hand.Journal().Written(), pieceSize)
+			frames, err := next.read(w.hand.Journal().Written())
 			if err != nil {
 				w.fail(err)
 				return
@@ -595,7 +596,7 @@ func (w *Worker) sendJournal(ctx context.Context) {
 				break
 			}
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, at), frames)
+			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, next.at), frames)
 			cancel()
 			if err != nil {
 				if time.Since(sent) > w.lease {
@@ -603,10 +604,31 @@ func (w *Worker) sendJournal(ctx context.Context) {
 				}
 				break
 			}
-			at, sent = at+int64(len(frames)), time.Now()
+			next.taken()
+			sent = time.Now()
 		}
 	}
 }
+
+// unsent is what of a journal the bus is not known to have.
+type unsent struct {
+	file  io.ReaderAt
+	at    int64
+	piece []byte // from there on, nil before it is read
+}
+
+// read gives the next piece of what is written, nil where there is none. Until it is known to be
+// taken it is the same, however much is written by then: the bus may have it, and knows it by its
+// place alone, so that a longer one would be taken for it.
+func (u *unsent) read(written int64) (frames []byte, err error) {
+	if u.piece == nil {
+		u.piece, err = record.Sealed(u.file, u.at, written, pieceSize)
+	}
+	return u.piece, err
+}
+
+// taken says that the bus has it.
+func (u *unsent) taken() { u.at, u.piece = u.at+int64(len(u.piece)), nil }
 
 // tellJournal has it reported how much is written of the journal, which is read where it is:
 // with each report, and at once where that is a piece.

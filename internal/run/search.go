@@ -334,7 +334,9 @@ func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 	}
 	if law, err := p.Law(); err == nil && !p.Closed() {
 		e := law.Expect(1)
-		t.Gaps, t.Cycle = e.CV*e.CV, e.Cycle
+		if t.Gaps, t.Cycle = e.CV*e.CV, e.Cycle; t.Cycle > 0 { // gaps vary by as much more as the rate asked for is higher
+			t.Gaps = 1 + e.Swing
+		}
 	}
 	return t
 }
@@ -499,7 +501,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		centred, near = true, p
 		o := s.outlook(&cfg, near)
-		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
+		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth), AtMost: o.AtMost && o.HalfWidth > 0}
 		s.view.ShowLine("budget: " + o.String())
 	}
 	if along := cfg.Along; along != nil {

@@ -478,8 +478,8 @@ func (f *search) boundAbove() {
 		load = f.whole(f.stride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
 	}
 	for step := 0; step < stepsAbove && f.refuted() == 0; step++ {
-		p := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}
-		if p.Requests = min(mostAbove, f.affordableIn(&p, 0)); p.Requests < fewestLight {
+		p, whole := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}, f.inCycles(cyclesLook, load)
+		if p.Requests = min(max(mostAbove, whole), f.affordableIn(&p, 0)); p.Requests < max(fewestLight, whole) {
 			return
 		}
 		if s, ok := f.look(p); !ok || !s.Counts() {

@@ -17,6 +17,9 @@ const (
 	cyclesMain = 2
 	// estimateCycles is of about how many all windows are together that give an estimate.
 	estimateCycles = cyclesLook + cyclesMain*(fewestMain+stairs)
+	// leastTime is how many times the cycles that a bound rests on a budget has at least, so that
+	// there is time for the bracket too.
+	leastTime = 1.75
 	// nearlyWhole is the share of the requests of so many cycles that stands for all: a
 	// window that lasts a time has fewer now and then, and those of a leg have the requests
 	// of the load in their middle.
@@ -54,13 +57,23 @@ func (f *search) tooSlow() string {
 	if len(f.cap.Trail) == 0 {
 		short = "the budget has no time for"
 	}
-	return fmt.Sprintf("the arrivals take turns about every %s, and %s the %d such cycles, %s, that a bound rests on; an estimate takes about %s",
-		minutes(f.cfg.Cycle), short, cyclesLook, minutes(cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
+	return fmt.Sprintf("the arrivals take turns about every %s, and %s the %d such cycles that a bound rests on: it takes about %s in all, an estimate %s",
+		minutes(f.cfg.Cycle), short, cyclesLook, minutes(leastTime*cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
 }
 
 // hopeless says that a budget of time has no window for the cycles of the arrivals, whatever the
 // load: then nothing need be measured to know that nothing can be said.
 func (f *search) hopeless() bool {
 	b := f.cfg.Budget.Seconds
-	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < nearlyWhole*cyclesLook*f.cfg.Cycle
+	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < leastTime*cyclesLook*f.cfg.Cycle
+}
+
+// paysFit says that a budget of time pays as many windows of a few cycles as a fit takes. Where
+// it does not, what is left is for the look.
+func (f *search) paysFit() bool {
+	if f.cfg.Budget.Seconds == 0 || f.inCycles(1, 1) == 0 || f.begun > 0 {
+		return true
+	}
+	windows := (fewestMain + stairs) * (cyclesMain*f.cfg.Cycle + f.beside(Warmup, f.lo))
+	return f.cap.Seconds+windows <= f.cfg.Budget.Seconds
 }

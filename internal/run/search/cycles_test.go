@@ -55,18 +55,32 @@ func TestFindWaitsForSlowArrivals(t *testing.T) {
 		}
 		return got
 	}
-	bounded := 0
+	bounded, looked := 0, 0
 	for seed := range uint64(8) {
 		got := search(1800, 3600, seed)
-		if got.AtLeast != 0 || got.AtMost != 0 || got.Estimate != 0 || got.Floor.Lower > 0 || !strings.Contains(got.Reason, "turns about every 30 min") || !strings.Contains(got.Reason, "10.0 h") {
+		if got.AtLeast != 0 || got.AtMost != 0 || got.Estimate != 0 || got.Floor.Lower > 0 || !strings.Contains(got.Reason, "turns about every 30 min") || !strings.Contains(got.Reason, "17.5 h in all, an estimate 23.0 h") {
 			t.Errorf("an hour of turns of half an hour: %v to %v, %v, %q", got.AtLeast, got.AtMost, got.Estimate, got.Reason)
 		}
 		if len(got.Trail) > 0 {
 			t.Errorf("%d loads were measured though nothing could be said", len(got.Trail))
 		}
-		got = search(300, 3600, seed) // ten of twenty cycles, but for warm-ups
-		if got.AtLeast != 0 || got.AtMost != 0 || len(got.Trail) == 0 || !strings.Contains(got.Reason, "no window had the 20 such cycles") {
-			t.Errorf("an hour of turns of five minutes: %v to %v, %d loads, %q", got.AtLeast, got.AtMost, len(got.Trail), got.Reason)
+		got = search(180, 3600, seed) // twenty cycles take all of it
+		if got.AtLeast != 0 || got.AtMost != 0 || len(got.Trail) > 0 || !strings.Contains(got.Reason, "it takes about 105 min in all, an estimate 2.3 h") {
+			t.Errorf("an hour of turns of three minutes: %v to %v, %d loads, %q", got.AtLeast, got.AtMost, len(got.Trail), got.Reason)
+		}
+		// With little more than the cycles of a look they are kept for it, and no load far beyond
+		// the limit is measured that nothing can rest on.
+		got = search(90, 3600, seed)
+		if got.AtLeast > 20 || got.AtMost > 0 && got.AtMost < 20 {
+			t.Errorf("an hour of turns of 90 s: %v to %v of 20", got.AtLeast, got.AtMost)
+		}
+		if got.AtLeast > 0 || got.Estimate > 0 {
+			looked++
+		}
+		for _, s := range got.Trail {
+			if s.Load > 100 {
+				t.Errorf("turns of 90 s: %v/s is measured", s.Load)
+			}
 		}
 		got = search(10, 3600, seed)
 		if got.AtLeast > 20 || got.AtMost > 0 && got.AtMost < 20 {
@@ -75,6 +89,9 @@ func TestFindWaitsForSlowArrivals(t *testing.T) {
 		if got.AtLeast > 0 && got.AtMost > 0 {
 			bounded++
 		}
+	}
+	if looked < 7 {
+		t.Errorf("%d of 8 searches with time for a look have an answer", looked)
 	}
 	if bounded < 6 {
 		t.Errorf("%d of 8 searches of an hour have both bounds", bounded)

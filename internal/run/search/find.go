@@ -306,7 +306,11 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	}
 	// Where the slope is a guess the fit's lower limit may lie far below the loads that
 	// were measured, and say less than a look at half of where violations begin.
-	if bracketed && f.centre() && f.measure() && f.cap.Lower >= f.low() {
+	switch {
+	case !bracketed:
+	case !f.paysFit():
+		f.cap.Reason = tooSmall
+	case f.centre() && f.measure() && f.cap.Lower >= f.low():
 		f.verify()
 	}
 	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.held() {

@@ -39,6 +39,16 @@ func (c *curve) mean() float64 {
 	return sum / c.length()
 }
 
+// square is the mean of the rate's square.
+func (c *curve) square() float64 {
+	sum := 0.0
+	for i, a := range c.begin {
+		b := c.end[i]
+		sum += float64((c.at[i+1] - c.at[i]) * (a*a + a*b + b*b) / 3)
+	}
+	return sum / c.length()
+}
+
 // toMean makes the mean 1, so that the law has the rate that is asked for.
 func (c *curve) toMean() {
 	m := c.mean()
@@ -154,6 +164,7 @@ func (c *curve) shape() Expected {
 	}
 	if c.again {
 		e.Cycle, e.Period, e.Peak = c.length(), c.length(), top/c.mean()
+		e.Swing = c.square()/(c.mean()*c.mean()) - 1
 		if c.begin[0] != last {
 			e.Changes = append([]float64{0}, e.Changes...)
 		}

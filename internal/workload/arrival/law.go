@@ -45,6 +45,7 @@ type Expected struct {
 	Varies bool
 	Peak   float64 // highest rate over the mean one, of a rate that varies
 	Cycle  float64 // seconds from burst to burst, or of a period; 0 where there is none
+	Swing  float64 // squared coefficient of variation of the rate over such cycles
 	Period float64 // seconds after which a rate that varies begins again, 0 if it does not
 	// Changes are the times, in seconds, at which the rate jumps.
 	Changes []float64

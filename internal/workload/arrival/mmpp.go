@@ -127,7 +127,14 @@ func (p *modulated) Next() int64 {
 	}
 }
 
-func (l mmpp) shape() Expected         { return Expected{Cycle: l.cycle()} }
+func (l mmpp) shape() Expected {
+	e := Expected{Cycle: l.cycle()}
+	for i, r := range l.rates {
+		e.Swing += float64((r-1)*(r-1)) * l.times[i] / e.Cycle
+	}
+	return e
+}
+
 func (l mmpp) cv(rate float64) float64 { return cvOf(l, rate) }
 
 // generator is Q and the rates, of states that take turns.

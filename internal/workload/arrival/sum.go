@@ -129,9 +129,10 @@ func (m *merged) NextOf() (due int64, part int) {
 }
 
 func (s sum) shape() (e Expected) {
-	for _, l := range s.parts {
+	for i, l := range s.parts {
 		of := l.shape()
 		e.Varies, e.Cycle = e.Varies || of.Varies, max(e.Cycle, of.Cycle)
+		e.Swing += float64(s.shares[i]*s.shares[i]) * of.Swing // rates of their own: variances add
 		for _, t := range of.Changes {
 			if !slices.Contains(e.Changes, t) {
 				e.Changes = append(e.Changes, t)

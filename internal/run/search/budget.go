@@ -391,10 +391,10 @@ const (
 	// timeTelling is the share of a budget of time, but for warm-ups, in which windows tell of
 	// the limit: the bracket and the look at a lower load have theirs. With it and halfKnown
 	// four of five forecasts are kept on the systems that constants are chosen on (`-only timed`).
-	timeTelling = 0.6
+	timeTelling = 0.45
 	// fewestInTime is how many such requests an interval takes mostly: the shorter windows are,
 	// the fewer of them are fitted.
-	fewestInTime = 4_500
+	fewestInTime = 7_500
 	// mostForecast is of how many requests an interval is forecast at most.
 	mostForecast = 3_000_000
 	// Where about one request is under way at the capacity there is a queue for a single
@@ -441,7 +441,7 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 		if !(rate > 0) {
 			return o
 		}
-		n, least = min(n, max(1, (b.Seconds-overhead)*rate*timeTelling)), fewestInTime
+		n, least = min(n, max(1, (b.Seconds-overhead)*rate*timeTelling)), fewestInTime*wider*wider*wider
 	}
 	if !math.IsInf(n, 1) {
 		o.Requests = int(n)

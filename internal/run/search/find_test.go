@@ -517,8 +517,8 @@ func TestForecast(t *testing.T) {
 		traffic         Traffic
 		want            string
 	}{
-		{2, 40, Budget{Seconds: 1200}, Traffic{}, "±9 % in about 62 min, ±6 % in 100 min, ±4 % in 3.5 h; 20 min: bounds only"},
-		{2, 40, Budget{Seconds: 3600}, Traffic{}, "±9 % in about 62 min, ±6 % in 100 min, ±4 % in 3.5 h; 60 min: ±9 %"},
+		{2, 40, Budget{Seconds: 1200}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 20 min: bounds only"},
+		{2, 40, Budget{Seconds: 3600}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 60 min: ±10 %"},
 		{2, 0, Budget{Seconds: 1200}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000"},
 		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "±9 % with 115,000 requests, ±6 % with 250,000, ±4 % with 640,000; 20000 requests: ±25 %"},
 		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "±9 % with 15,000 requests, ±6 % with 20,000, ±4 % with 40,000; 20000 requests: ±6 %"},

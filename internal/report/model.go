@@ -88,7 +88,7 @@ func Build(run *result.Run, dir string) Model {
 	}
 	m.Facts = facts(run)
 	if run.Interrupted {
-		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")
+		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then"+resume(run, dir))
 	}
 	if run.Recovered {
 		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way count as cut off")
@@ -111,6 +111,18 @@ func Build(run *result.Run, dir string) Model {
 	}
 	m.conclude(run)
 	return m
+}
+
+// resume says how a search or a sweep in a directory goes on, "" of another run.
+func resume(run *result.Run, dir string) string {
+	if run.Capacity == nil && run.Curve == nil || dir == "" {
+		return ""
+	}
+	verb := "find"
+	if run.Curve != nil {
+		verb = "sweep"
+	}
+	return "; to go on: " + say.Plain(say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir}))
 }
 
 // facts are what was asked of whom.

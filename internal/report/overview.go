@@ -157,6 +157,9 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		addFact(parts...)
 	}
 	measured := say.Plural(c.Requests, "request") + " measured"
+	if c.Requests == 0 && run.Interrupted {
+		measured = "no window had come to its end"
+	}
 	if n := countedAlone(c); n > 0 {
 		measured += ", " + say.Count(n) + " of them counted and not recorded"
 	}
@@ -719,6 +722,10 @@ func (o *Overview) checks(run *result.Run) {
 	}
 	at := map[check]int{}
 	for i := range run.Points {
+		if i == run.UnderWay() {
+			o.Points--
+			continue
+		}
 		// Of a search that is INVALID each such window is told of among its checks: one count.
 		invalid := run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.Excludes(i)
 		if invalid && run.Verdict != result.Invalid {

@@ -140,7 +140,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
-		if o.found != nil && o.found.Excludes(k) {
+		if o.found != nil && o.found.Excludes(k) || o.found == nil && k == run.UnderWay() {
 			continue
 		}
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c, o.found.Carries(k)) })

@@ -1,6 +1,34 @@
 package result
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
+
+// A window of a search or a sweep that was under way when it was interrupted tells nothing of
+// its load; one that had ended does, and so does the only one that there is.
+func TestUnderWay(t *testing.T) {
+	ended := Point{Stage: StageCurve, Requests: Requests{Due: 10}}
+	cut := Point{Stage: StageCurve, Requests: Requests{Due: 10, Errors: map[string]int{interrupted: 2}}}
+	found := &Capacity{Trail: []CapacityProbe{{Point: 0}}}
+	for name, c := range map[string]struct {
+		run  Run
+		want int
+	}{
+		"sweep":             {Run{Interrupted: true, Points: []Point{ended, cut}}, 1},
+		"in the warm-up":    {Run{Interrupted: true, Points: []Point{ended, {Stage: StageCurve}}}, 1},
+		"between loads":     {Run{Interrupted: true, Points: []Point{ended, ended}}, -1},
+		"only one":          {Run{Interrupted: true, Points: []Point{cut}}, -1},
+		"went to its end":   {Run{Points: []Point{ended, cut}}, -1},
+		"search":            {Run{Interrupted: true, Points: []Point{ended, ended}, Capacity: found}, 1},
+		"search, behind it": {Run{Interrupted: true, Points: []Point{ended}, Capacity: found}, -1},
+		"repeated runs":     {Run{Interrupted: true, Points: slices.Repeat([]Point{{Requests: cut.Requests}}, 2)}, -1},
+	} {
+		if got := c.run.UnderWay(); got != c.want {
+			t.Errorf("%s: point %d, want %d", name, got, c.want)
+		}
+	}
+}
 
 // A window that was INVALID is left out of the verdict of a search where what it claims
 // rests on others, or its load was measured again; where nothing else was measured, it is

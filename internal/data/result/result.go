@@ -459,6 +459,30 @@ func (r *Run) ByLoad() []int {
 	return order
 }
 
+// UnderWay is the point of a search or a sweep that was under way when it was interrupted, and
+// so tells nothing of its load; −1 where none was, or it is the only one.
+func (r *Run) UnderWay() int {
+	last := len(r.Points) - 1
+	if !r.Interrupted || last < 1 {
+		return -1
+	}
+	p := &r.Points[last]
+	cut := p.Requests.Due == 0 || p.Requests.Errors[interrupted] > 0
+	if c := r.Capacity; c != nil {
+		cut = !slices.ContainsFunc(c.Trail, func(t CapacityProbe) bool { return t.Point == last })
+	} else if p.Stage != StageCurve {
+		return -1
+	}
+	if !cut {
+		return -1
+	}
+	return last
+}
+
+// interrupted is the class of the errors of requests that were under way then, as records
+// have it.
+const interrupted = "interrupted"
+
 // Seconds are the lengths of a point's parts.
 type Seconds struct {
 	Warmup float64 `json:"warmup"`

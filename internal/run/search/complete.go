@@ -19,7 +19,11 @@ func Complete(measured *result.Run) bool {
 		return false
 	}
 	if measured.Points[0].Stage == CurveStage {
-		measured.Curve = CurveOf(measured.Points)
+		points := measured.Points
+		if last := measured.UnderWay(); last >= 0 {
+			points = points[:last]
+		}
+		measured.Curve = CurveOf(points)
 		return true
 	}
 	c := &result.Capacity{Over: measured.Points[0].Load.Over(), Covers: ThisLaunch,

@@ -101,6 +101,9 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 		x.Notes = append(x.Notes, note)
 	}
 	loads := measured.ByLoad()
+	if last := measured.UnderWay(); last >= 0 {
+		loads = slices.DeleteFunc(loads, func(i int) bool { return i == last })
+	}
 	if o.Quick {
 		loads = telling(measured)
 	} else if valid := slices.DeleteFunc(slices.Clone(loads), func(i int) bool { return measured.Points[i].Verdict == result.Invalid }); len(valid) > 0 && len(valid) < len(loads) {
@@ -108,6 +111,10 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 		loads = valid
 	}
 	if measured.Capacity != nil && !o.Quick {
+		if at := upToLimit(measured, loads); len(at) < len(loads) {
+			x.Notes = append(x.Notes, say.Plural(len(loads)-len(at), "window")+" of the search far beyond the limit only showed the way, and "+areLeftOut(len(loads)-len(at)))
+			loads = at
+		}
 		if few := apart(measured, loads); len(few) < len(loads) {
 			x.Notes = append(x.Notes, fmt.Sprintf("of windows of the search at loads within %.0f %% of each other the one of the most requests is explained: %d of %d", 100*near, len(few), len(loads)))
 			loads = few
@@ -154,10 +161,65 @@ func apart(measured *result.Run, byLoad []int) (list []int) {
 // telling are the points of a run that its reader asks about: the first by load that does
 // not meet its objective, or is more than what is served. Of a load that is served within
 // its objective nothing has to be explained.
+//
+// Of a search they are those at the limit: a window below it violates by chance.
 func telling(measured *result.Run) (list []int) {
-	for _, i := range measured.ByLoad() {
+	loads := measured.ByLoad()
+	if measured.Capacity != nil {
+		loads = upToLimit(measured, loads)
+		if list = violating(measured, slices.DeleteFunc(slices.Clone(loads), func(i int) bool {
+			lo, _ := mayBe(measured.Capacity)
+			return measured.Points[i].Load.Value() < lo
+		})); len(list) > 0 {
+			return list
+		}
+	}
+	return violating(measured, loads)
+}
+
+// beyondLimit is how many times the most that the capacity may be a load is that still tells
+// what limits it.
+const beyondLimit = 1.3
+
+// mayBe is the least and the most that a capacity may be, 0 where that is not known.
+func mayBe(c *result.Capacity) (lo, hi float64) {
+	if c.Bracket != nil {
+		for i, x := range c.Bracket {
+			if x != nil {
+				*[]*float64{&lo, &hi}[i] = *x
+			}
+		}
+	}
+	if c.CI95 != nil {
+		lo, hi = c.CI95[0], c.CI95[1]
+	}
+	return lo, hi
+}
+
+// upToLimit are the windows of a search but those far beyond the limit, where others do not
+// meet the objective either.
+func upToLimit(measured *result.Run, byLoad []int) []int {
+	_, hi := mayBe(measured.Capacity)
+	some := slices.DeleteFunc(slices.Clone(byLoad), func(i int) bool { return hi > 0 && measured.Points[i].Load.Value() > beyondLimit*hi })
+	if len(violating(measured, some)) == 0 {
+		return byLoad
+	}
+	return some
+}
+
+func areLeftOut(n int) string {
+	if n == 1 {
+		return "is left out"
+	}
+	return "are left out"
+}
+
+// violating are the first of some points that do not meet their objective, or are more than
+// what is served.
+func violating(measured *result.Run, loads []int) (list []int) {
+	for _, i := range loads {
 		p := &measured.Points[i]
-		if p.Verdict == result.Invalid || p.Requests.OK == 0 {
+		if p.Verdict == result.Invalid || p.Requests.OK == 0 || i == measured.UnderWay() {
 			continue
 		}
 		if p.SLO != nil && p.SLO.Met == result.No || p.SLO == nil && p.Outcome == result.Unstable {

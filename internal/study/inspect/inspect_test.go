@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,5 +64,30 @@ func TestDeployment(t *testing.T) {
 	}
 	if _, _, err := deployment(&result.Run{}, "nonsense"); err == nil {
 		t.Error("nonsense is taken")
+	}
+}
+
+// What limits a search is told by loads at the limit: not by one below it that violates by
+// chance, nor by one far beyond it, unless no other does.
+func TestTellingOfASearch(t *testing.T) {
+	point := func(rate float64, met result.Met, verdict result.Verdict) result.Point {
+		return result.Point{Load: result.Load{Rate: &rate}, SLO: &result.SLO{Met: met}, Verdict: verdict, Requests: result.Requests{Due: 100, OK: 100}}
+	}
+	run := &result.Run{
+		Capacity: &result.Capacity{CI95: &[2]float64{9, 11}},
+		Points: []result.Point{point(40, result.No, result.Valid), point(5, result.No, result.Valid), point(10, result.No, result.Invalid),
+			point(12, result.No, result.Valid), point(13, result.No, result.Valid), point(9.5, result.Yes, result.Valid)},
+	}
+	for _, c := range []struct {
+		points int
+		want   []int
+	}{{6, []int{3, 4}}, {3, []int{1}}} {
+		run.Points = run.Points[:c.points]
+		if got := telling(run); !slices.Equal(got, c.want) {
+			t.Errorf("of %d windows %v tell, want %v", c.points, got, c.want)
+		}
+	}
+	if run.Points[1] = point(5, result.Yes, result.Valid); !slices.Equal(telling(run), []int{0}) {
+		t.Errorf("%v tell where only a load far beyond does", telling(run))
 	}
 }

@@ -116,7 +116,11 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		if v.Refuted && v.Lower > 0 {
 			limit, at = "lower", v.Lower
 		}
-		s := fmt.Sprintf("%s of %s violate, %s limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), limit, say.PercentNear(at, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
+		failed := ""
+		if v.Errors > 0 {
+			failed = fmt.Sprintf(" (%s of them failed)", say.Count(v.Errors))
+		}
+		s := fmt.Sprintf("%s of %s violate%s, %s limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
 		word := "not verified at " // which way is not known
 		switch {
 		case v.Passed:

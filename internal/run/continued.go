@@ -79,7 +79,7 @@ func (c *Continued) into(cfg *search.FindConfig) {
 		return
 	}
 	if v := c.run.Capacity.Verified; v != nil && v.Passed && c.run.Capacity.Load != nil && *c.run.Capacity.Load == v.Load {
-		cfg.Held = search.Verification{Load: v.Load, N: v.Requests, Violations: v.Violations, Upper: v.Upper, Passed: true, Attempts: v.Attempts}
+		cfg.Held = search.Verification{Load: v.Load, N: v.Requests, Violations: v.Violations, Errors: v.Errors, Upper: v.Upper, Passed: true, Attempts: v.Attempts}
 	}
 }
 

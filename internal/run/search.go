@@ -373,7 +373,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		if v.Refuted {
 			lower = v.Lower
 		}
-		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Upper: v.Upper, Lower: lower,
+		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Errors: v.Errors, Upper: v.Upper, Lower: lower,
 			Allowed: s.claims[max(c.Binding, 0)].Share, Passed: v.Passed, Refuted: v.Refuted, Attempts: v.Attempts}
 	}
 	for _, l := range c.Claims {

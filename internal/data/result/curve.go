@@ -240,8 +240,9 @@ type Verified struct {
 	Load       float64 `json:"load"`
 	Requests   int     `json:"requests"`
 	Violations int     `json:"violations"`
-	Upper      float64 `json:"upper"`           // one-sided upper limit of the violating share
-	Lower      float64 `json:"lower,omitempty"` // one-sided lower limit, of a load that was refuted
+	Errors     int     `json:"errors,omitempty"` // of its requests that did not end well: they violate every limit
+	Upper      float64 `json:"upper"`            // one-sided upper limit of the violating share
+	Lower      float64 `json:"lower,omitempty"`  // one-sided lower limit, of a load that was refuted
 	Allowed    float64 `json:"allowed"`
 	Passed     bool    `json:"passed"`
 	Refuted    bool    `json:"refuted"` // neither: undecided

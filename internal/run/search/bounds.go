@@ -393,7 +393,7 @@ func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, b
 		}
 		v.Passed = v.Passed && upper <= f.cfg.eps(claim)
 		if x := upper / f.cfg.eps(claim); x > worst {
-			worst, binding, v.N, v.Violations, v.Upper = x, claim, due, s.violations(claim), upper
+			worst, binding, v.N, v.Violations, v.Upper, v.Errors = x, claim, due, s.violations(claim), upper, s.errorsOf(claim)
 		}
 	}
 	return v, binding
@@ -661,9 +661,7 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 			}
 			c.Load = max(c.Load, s.Load)
 			c.N, c.Violations = c.N+s.due(claim), c.Violations+s.violations(claim)
-			if s.due(claim) == s.N { // how many of a class failed is not known
-				c.Errors += s.Errors
-			}
+			c.Errors += s.errorsOf(claim)
 			phi = max(phi, blocksPhi(s.blocks(claim), s.due(claim)))
 		}
 		if c.N == 0 {

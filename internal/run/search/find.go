@@ -111,6 +111,15 @@ func (s *Seen) due(claim int) int {
 	return s.Due[claim]
 }
 
+// errorsOf is how many of a claim's violations are requests that did not end well, 0 where it is
+// about some of the requests: how many of a class failed is not known.
+func (s *Seen) errorsOf(claim int) int {
+	if s.due(claim) != s.N {
+		return 0
+	}
+	return s.Errors
+}
+
 // share of a claim's violations. A window that ended early was decided by the requests that were
 // asked for, however many would have come.
 func (s *Seen) share(claim int) float64 {

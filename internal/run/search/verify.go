@@ -39,6 +39,7 @@ type Verification struct {
 	Load       float64
 	N          int
 	Violations int     // of the claim that binds
+	Errors     int     // requests that did not end well: they violate every limit
 	Upper      float64 // one-sided upper limit of their share
 	Lower      float64 // one-sided lower limit of it, where Refuted
 	Passed     bool    // Upper is not above what is allowed
@@ -82,7 +83,7 @@ func (f *search) verify() {
 			f.cap.Reason = fmt.Sprintf("all windows at %.4g, the lower limit, were INVALID", load)
 			continue
 		}
-		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Attempts: attempt + 1}
+		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
@@ -262,6 +263,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		if over := lower > eps; over && !v.Refuted || over == v.Refuted && upper/eps > worst {
 			worst, v.Refuted = upper/eps, over
 			v.N, v.Violations, v.Upper, v.Lower, f.cap.Binding = due, n, upper, lower, claim
+			v.Errors = s.errorsOf(claim)
 		}
 	}
 	grows := s.Stability == stat.Unstable

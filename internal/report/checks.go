@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pitot/internal/data/metric"
@@ -44,8 +45,22 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 			m.Advice = "Nothing was served: a longer run tells no more."
 		}
 	}
+	if notKeptUp(p) {
+		switch c.Name {
+		case result.CheckWindow, result.CheckWarmup, result.CheckResidences: // of a queue that grows a longer look sees more of the same
+			m.Advice = ""
+		}
+	}
 	blameRateLimits(p, &m)
 	return m
+}
+
+// notKeptUp says that fewer requests ended than came due, beyond chance: the server does
+// less than the load asks for.
+func notKeptUp(p *result.Point) bool {
+	return slices.ContainsFunc(p.Checks, func(c result.Check) bool {
+		return c.Name == result.CheckAchieved && c.Status == result.Flag && c.Case == ""
+	})
 }
 
 // BuildCheck puts a check into words.

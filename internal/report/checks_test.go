@@ -70,3 +70,20 @@ func TestAdviceWhereNothingWasServed(t *testing.T) {
 		}
 	}
 }
+
+// Where the server does not keep up no check asks for more of the same load.
+func TestAdviceWhereTheServerDoesNotKeepUp(t *testing.T) {
+	behind, window := result.NewCheck(result.CheckAchieved, 9, 40), result.NewCheck(result.CheckWindow, 9, 0)
+	behind.Status, window.Status = result.Flag, result.Flag
+	p := &result.Point{Requests: result.Requests{Due: 60, OK: 60}, Checks: []result.Check{behind, window}}
+	if m := BuildCheckOf(p, &behind); !strings.Contains(m.Advice, "Lower the rate") {
+		t.Errorf("%+v", m)
+	}
+	if m := BuildCheckOf(p, &window); m.Advice != "" {
+		t.Errorf("%+v", m)
+	}
+	p.Checks = p.Checks[1:]
+	if m := BuildCheckOf(p, &window); m.Advice == "" {
+		t.Errorf("%+v", m)
+	}
+}

@@ -345,10 +345,21 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
-	if f.Try == nil && w.knob != "" {
+	if f.Try == nil && w.knob != "" && !c.asked(x.cause) {
 		f.Try = &Trial{Knob: w.knob, To: w.to}
 	}
 	return f
+}
+
+// asked says that twins were relieved of a cause: a setting that would bring anything is
+// among what they tried, and of others, as of a GPU that does not compute in 8 bits, or of
+// half as many GPUs than the model fits on, nothing follows.
+func (c *Case) asked(cause Cause) bool {
+	if c.Twin == nil {
+		return false
+	}
+	_, asked := c.Twin.Reliefs[cause]
+	return asked
 }
 
 // once leaves out what stands there already: several rules may rest on one fact.

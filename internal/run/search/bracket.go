@@ -3,6 +3,8 @@ package search
 import (
 	"fmt"
 	"math"
+
+	"pitot/internal/stat"
 )
 
 const (
@@ -32,8 +34,8 @@ const (
 
 // bracket finds a load that seems to hold and one, 9 % above, that does not:
 // the load doubles from one request at a time until a limit is violated by
-// five times the odds it may, or the queue grows; then three geometric
-// bisections follow. A probe at the limit itself counts as holding or not by
+// five times the odds it may, again where a single cluster of violations may have done that, or
+// the queue grows; then three geometric bisections follow. A probe at the limit itself counts as holding or not by
 // chance, so the bracket is only where the staircases begin.
 func (f *search) bracket() bool {
 	load := f.whole(f.cfg.light())
@@ -45,7 +47,7 @@ func (f *search) bracket() bool {
 		if i == 0 {
 			stage, n = Light, f.lightRequests(load)
 		}
-		s, ok := f.tryBracket(stage, load, n)
+		s, ok := f.tryAgain(stage, load, n)
 		if !ok {
 			return false
 		}
@@ -177,6 +179,66 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		return Seen{}, false
 	}
 	return f.look(p)
+}
+
+// tryAgain measures a load, and again where it is too high by no more than a cluster of violations
+// may make of it, such as come without any load now and then: it is too high if one of so many
+// further windows shows it too. Believed at once, one of 10 to 30 failures in a window of 50 requests left a
+// search at a tenth of the capacity, where the next ones passed for a rise.
+func (f *search) tryAgain(stage string, load float64, n int) (s Seen, ok bool) {
+	if s, ok = f.tryBracket(stage, load, n); !ok || !f.hot(&s) || f.throughout(&s) {
+		return s, ok
+	}
+	for range furtherWindows {
+		next, ok := f.tryBracket(stage, load, n)
+		if !ok && f.err == nil && !f.died { // the budget ends: what is known is believed
+			return s, true
+		}
+		if !ok || f.hot(&next) {
+			return next, ok
+		}
+		s = next
+	}
+	return s, true
+}
+
+const furtherWindows = 2
+
+// oneCluster is how many requests in a row may violate a limit together for another cause than the
+// load: twice the mean of the longest clusters of a floor that are simulated.
+const oneCluster = 60
+
+// slower is how many times as long as alone requests take where it is the load that makes them
+// violate a limit: those of a single server do so at the very first load, and not in each short window of it.
+const slower = 1.5
+
+// throughout says that a window is far beyond a limit without its worst oneCluster requests in a
+// row too, or that the load makes all requests slower.
+func (f *search) throughout(s *Seen) bool {
+	if s.Stability == stat.Unstable || s.Residence > slower*f.residence {
+		return true
+	}
+	for _, claim := range f.cfg.claims() {
+		blocks, due := s.blocks(claim), float64(s.due(claim))
+		if len(blocks) == 0 || due == 0 {
+			continue
+		}
+		size := due / float64(len(blocks))
+		cluster := min(len(blocks), int(math.Ceil(oneCluster/size)))
+		worst := 0
+		for i := range len(blocks) - cluster + 1 {
+			together := 0
+			for _, v := range blocks[i : i+cluster] {
+				together += v
+			}
+			worst = max(worst, together)
+		}
+		rest := s.violations(claim) - worst
+		if rest > 1 && float64(rest) > odds(f.cfg.eps(claim), beyond)*(due-float64(cluster)*size) {
+			return true
+		}
+	}
+	return false
 }
 
 // decided says that it is known whether a window of about n requests is far beyond a limit:

@@ -109,3 +109,39 @@ func TestAboveLight(t *testing.T) {
 		t.Errorf("%+v of %+v", got, shares)
 	}
 }
+
+// Violations that come in clusters below the limit and alone above it are a floor that light loads
+// need not have shown; those that cluster everywhere are the load's.
+func TestClustersBelow(t *testing.T) {
+	alone, clustered := []int{4, 6, 5, 5, 4, 5, 6, 5, 5, 5}, []int{0, 0, 0, 48, 2, 0, 0, 0, 0, 0}
+	few := []int{0, 0, 0, 0, 0, 12, 0, 0, 0, 0}
+	for name, c := range map[string]struct {
+		below, above []int
+		seen         bool
+	}{
+		"alone":     {below: []int{1, 1, 2, 1, 1, 1, 2, 1, 1, 1}, above: alone},
+		"clustered": {below: few, above: clustered},
+		"a floor":   {below: few, above: alone, seen: true},
+	} {
+		f := newSearch(t.Context(), search80k(), nil)
+		f.hi = 20
+		step := func(load float64, n int, blocks []int) {
+			bad := 0
+			for _, v := range blocks {
+				bad += v
+			}
+			f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: load, Stage: Main}, Seen: Seen{Load: load, N: n, Violations: []int{bad}, Blocks: [][]int{blocks}}})
+		}
+		step(1, 800, make([]int, 10))
+		for _, load := range []float64{14, 15, 16} {
+			step(load, 3000, c.below)
+		}
+		for _, load := range []float64{20, 21, 22} {
+			step(load, 1000, c.above)
+		}
+		floor, seen := f.floorUnder(0)
+		if seen != c.seen || seen != (floor.Most > 0) || seen && floor.Phi < 5 {
+			t.Errorf("%s: %+v, clusters below %v", name, floor, f.clustersBelow(0))
+		}
+	}
+}

@@ -301,7 +301,7 @@ func readAll(b []byte) (n int, err error) {
 // A damaged file gives an error or other values; a cut one an error.
 func TestDamaged(t *testing.T) {
 	for name, file := range testFiles(t) {
-		for i := 0; i < len(file); i += len(file)/200 + 1 {
+		for i := 0; i < len(file); i += len(file)/50 + 1 {
 			if _, err := readAll(file[:i]); err == nil || errors.Is(err, io.EOF) {
 				t.Errorf("%s, cut at %d: %v", name, i, err)
 			}

@@ -51,9 +51,16 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 			m.Advice = ""
 		}
 	}
+	if p.Stage != "" && (strings.Contains(m.Advice, "--duration") || strings.Contains(m.Advice, "--requests")) {
+		m.Advice = longerWindows
+	}
 	blameRateLimits(p, &m)
 	return m
 }
+
+// longerWindows is what takes the place of an advice to measure longer in a search, which has no
+// setting of how long.
+const longerWindows = "The search decides how long a window is: with more --budget they are longer."
 
 // notKeptUp says that fewer requests ended than came due, beyond chance: the server does
 // less than the load asks for.

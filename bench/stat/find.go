@@ -68,7 +68,7 @@ func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 	found := make([]search.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Cycle: s.cycle, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Traffic: s.traffic, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
 		if budget == ofWork { // that of sim:, where recording a request takes 1
 			cfg.Budget, cfg.Count = search.Budget{Requests: search.EnoughRequests, Work: workRequests}, true
 		}

@@ -349,10 +349,15 @@ func (r *rival) twinBy(by twinned) *rivalTwin {
 	return &rivalTwin{rival: r, seats: &q, kept: r.kept.of(by)}
 }
 
+// traffic is what is known of it beforehand.
+func (r *rival) traffic() search.Traffic {
+	return search.Traffic{Allowed: r.Share, Lengths: r.Spread * r.Spread, Gaps: 1 / r.Shape, Plain: true}
+}
+
 // find searches for its capacity, with a twin or none.
 func (r *rival) find(by twinned, budget int, seed uint64, had measuredWindows[*servedLoad]) (c search.Capacity, sent int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Traffic: r.traffic(), Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
 	twin := r.twinBy(by)
 	if twin != nil {
 		cfg.Twin = twin

@@ -55,7 +55,7 @@ func sessioned() []system {
 
 func (s conversed) system(name string, capacity, allowed float64) system {
 	mean, cluster := s.turns()
-	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, 0, search.Traffic{}}
+	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, search.Traffic{}}
 }
 
 func sessionBounds() table {

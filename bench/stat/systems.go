@@ -21,7 +21,6 @@ type system struct {
 	measure   func(p search.Probe, seed uint64) counted
 	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
 	sessions  search.Sessions
-	cycle     float64        // seconds in which arrivals whose rate takes turns have all of them
 	traffic   search.Traffic // the zero one is the usual
 }
 
@@ -68,7 +67,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, nil, search.Sessions{}, 0, search.Traffic{}}
+	}, nil, search.Sessions{}, search.Traffic{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -98,11 +97,11 @@ func (s queued) system(name string, capacity, allowed float64) system {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
 	cycle := queue.Cycle(s.law.Turns)
-	traffic := search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Cycle: cycle}
+	traffic := search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Cycle: cycle, Plain: true}
 	for _, t := range s.law.Turns {
 		traffic.Gaps += (t.Rate - 1) * (t.Rate - 1) * t.Time / cycle
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, cycle, traffic}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, traffic}
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {

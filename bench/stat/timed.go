@@ -80,7 +80,7 @@ func searchTimed(s system, budget time.Duration, reps int, seed uint64) *timedCo
 	list := make([]outcome, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
+		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
 		o, said := &list[r], false
 		var err error
 		o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {

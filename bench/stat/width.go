@@ -25,6 +25,19 @@ func flooredWidths() table {
 	return t
 }
 
+// mildWidths is the same of those servers alone whose lengths and arrivals vary little.
+func mildWidths() table {
+	t := widths()
+	t.name, t.about = "width-mild", "Of the servers whose arrivals are those of a Poisson process and whose lengths have a coefficient of variation of 0.5 at the most. "+t.about
+	t.rows = func(reps int, seed uint64) [][]string {
+		return widthRows(drawnHalves(seed), (*rival).mild, reps, seed)
+	}
+	return t
+}
+
+// mild says that little varies from request to request.
+func (r *rival) mild() bool { return r.Shape == 1 && r.Spread <= 0.5 }
+
 // floorsChosenOn are the servers that what a search does above a floor was chosen on, of the first
 // drawnFloors.
 var floorsChosenOn = []uint64{19, 23, 24, 35, 50, 52, 59, 86, 106, 114}
@@ -42,11 +55,7 @@ func widths() table {
 			"Half: constants were chosen on the design half.",
 		header: []string{"system", "half", "budget", "slope", "φ", "yardstick", "error", "95 % of errors", "half-width", "nine of ten", "interval", "holds", "at least"},
 		rows: func(reps int, seed uint64) [][]string {
-			drawn := append(drawnServers(0, drawnEach), drawnServers(seed*1000, drawnEach)...)
-			for i := drawnEach; i < len(drawn); i++ {
-				drawn[i].half = "reported"
-			}
-			return widthRows(drawn, func(*rival) bool { return true }, reps, seed)
+			return widthRows(drawnHalves(seed), func(*rival) bool { return true }, reps, seed)
 		},
 	}
 }
@@ -65,6 +74,15 @@ func drawnServers(from uint64, n int) (list []drawnServer) {
 		list = append(list, drawnServer{from + i, "design"})
 	}
 	return list
+}
+
+// drawnHalves are those that constants were chosen on, and as many others by a seed.
+func drawnHalves(seed uint64) []drawnServer {
+	drawn := append(drawnServers(0, drawnEach), drawnServers(seed*1000, drawnEach)...)
+	for i := drawnEach; i < len(drawn); i++ {
+		drawn[i].half = "reported"
+	}
+	return drawn
 }
 
 func widthRows(drawn []drawnServer, which func(*rival) bool, reps int, seed uint64) (rows [][]string) {

@@ -322,13 +322,14 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 // not known, such as how long the prompts of a file are, is taken for the usual.
 func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 	t := search.Traffic{Allowed: 1, Gaps: 1}
+	t.Plain = p.Mix == nil && p.Ask.PrefixMean() == 0 && (p.Cache == "" || p.Cache == plan.CacheCold) && !p.Conversing()
 	for _, c := range claims {
 		t.Allowed = min(t.Allowed, c.Share)
 	}
 	for _, l := range []workload.Lengths{p.Input, p.Ask.Output} {
 		v := l.Variation()
 		if math.IsNaN(v) {
-			v = 1
+			v, t.Plain = 1, false
 		}
 		t.Lengths = max(t.Lengths, v)
 	}
@@ -337,6 +338,9 @@ func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 		if t.Gaps, t.Cycle = e.CV*e.CV, e.Cycle; t.Cycle > 0 { // gaps vary by as much more as the rate asked for is higher
 			t.Gaps = 1 + e.Swing
 		}
+		t.Plain = t.Plain && !e.Varies
+	} else {
+		t.Plain = false
 	}
 	return t
 }
@@ -467,7 +471,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
 	}
-	cfg.Cycle = TrafficOf(s.session.plan, s.claims).Cycle
+	cfg.Traffic = TrafficOf(s.session.plan, s.claims)
 	var err error
 	if cfg.Sessions, err = s.session.sessions(s.closed); err != nil {
 		return nil, err

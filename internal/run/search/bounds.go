@@ -533,7 +533,7 @@ func (f *search) floor() bool {
 	}
 	reason, above := f.cap.Reason, FloorOf{}
 	for look := range floorLooks + 1 {
-		if f.cfg.Cycle > 0 { // by a look of whole cycles more may violate than the bracket showed
+		if f.cfg.Traffic.Cycle > 0 { // by a look of whole cycles more may violate than the bracket showed
 			top = min(top, f.lightUpTo())
 		}
 		at, worst := f.floorBelow(top)
@@ -627,7 +627,7 @@ func (f *search) lightUpTo() float64 {
 			top = max(top, light*s.Load)
 		}
 	}
-	if f.cfg.Cycle > 0 && !f.cfg.Closed { // a short window of the bracket may have had few of the requests
+	if f.cfg.Traffic.Cycle > 0 && !f.cfg.Closed { // a short window of the bracket may have had few of the requests
 		return f.whole(max(top, light*min(f.hi, f.firstOver())))
 	}
 	return f.whole(max(top, light*f.hi))

@@ -316,8 +316,18 @@ type Traffic struct {
 	Allowed float64 // least share of the requests that may violate a limit
 	Lengths float64 // squared coefficient of variation of what requests ask for
 	Gaps    float64 // that of the gaps between arrivals
-	Cycle   float64 // seconds in which arrivals take turns, see [FindConfig.Cycle]
+	Plain   bool    // nothing else is known to vary from request to request or with time: they share no prefixes, and are all alike
+	Cycle   float64 // seconds in which arrivals whose rate takes turns have all of them, 0 where it does not
 }
+
+// mild says that little varies: answers and prompts by half of their mean at the most, and gaps no
+// more than those of a Poisson process do.
+func (t Traffic) mild() bool {
+	return t.Plain && t.Gaps <= mildGaps && t.Lengths <= mildLengths && t.Cycle == 0
+}
+
+// mildGaps and mildLengths are how much that is, squared; to rounding, and lengths are whole tokens.
+const mildGaps, mildLengths = 1.01, 0.26
 
 // spread is by how much wider than usual an interval is: bursts grow with what varies, as
 // waits do (Kingman, Mathematical Proceedings of the Cambridge Philosophical Society 57,
@@ -357,7 +367,7 @@ const perCycle, mostSwing = 2.2, 4
 // -only find` shows of M/G/32, whose violations rise as steeply as those of most, by as
 // much wider as the traffic makes it. Of few requests c is up to 2: half of them show the way,
 // and what they leave open of the curve enters. With fewer than fewRequests it is what `-only
-// bounds` shows of nearly all systems, however little varies: a third of the capacity at 3,000.
+// bounds` shows of nearly all systems: a third of the capacity at 3,000, and less where little varies.
 func (t Traffic) halfWidth(requests float64) float64 {
 	half := t.spread() * perRequest / math.Sqrt(requests) * (1 + halfKnown/(halfKnown+requests))
 	if requests < fewRequests {

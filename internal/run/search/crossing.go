@@ -67,7 +67,7 @@ func searched(points []result.Point) (f *search, specs []string) {
 			}
 			cfg.Closed = points[i].Load.Concurrency != nil
 			if e := points[i].Load.Expected; e != nil && !cfg.Closed {
-				cfg.Cycle = e.CycleS
+				cfg.Traffic.Cycle = e.CycleS
 			}
 		}
 	}

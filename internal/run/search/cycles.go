@@ -28,10 +28,10 @@ const (
 
 // inCycles is how many requests come in so many cycles of the arrivals, 0 where they have none.
 func (f *search) inCycles(cycles, load float64) int {
-	if f.cfg.Closed || f.cfg.Cycle == 0 || !(load > 0) {
+	if f.cfg.Closed || f.cfg.Traffic.Cycle == 0 || !(load > 0) {
 		return 0
 	}
-	return int(math.Ceil(cycles * f.cfg.Cycle * f.rate(load)))
+	return int(math.Ceil(cycles * f.cfg.Traffic.Cycle * f.rate(load)))
 }
 
 // spans says that a window of a step is of so many cycles.
@@ -58,14 +58,14 @@ func (f *search) tooSlow() string {
 		short = "the budget has no time for"
 	}
 	return fmt.Sprintf("the arrivals take turns about every %s, and %s the %d such cycles that a bound rests on: it takes about %s in all, an estimate %s",
-		minutes(f.cfg.Cycle), short, cyclesLook, minutes(leastTime*cyclesLook*f.cfg.Cycle), minutes(estimateCycles*f.cfg.Cycle))
+		minutes(f.cfg.Traffic.Cycle), short, cyclesLook, minutes(leastTime*cyclesLook*f.cfg.Traffic.Cycle), minutes(estimateCycles*f.cfg.Traffic.Cycle))
 }
 
 // hopeless says that a budget of time has no window for the cycles of the arrivals, whatever the
 // load: then nothing need be measured to know that nothing can be said.
 func (f *search) hopeless() bool {
 	b := f.cfg.Budget.Seconds
-	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < leastTime*cyclesLook*f.cfg.Cycle
+	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < leastTime*cyclesLook*f.cfg.Traffic.Cycle
 }
 
 // paysFit says that a budget of time pays as many windows of a few cycles as a fit takes. Where
@@ -74,6 +74,6 @@ func (f *search) paysFit() bool {
 	if f.cfg.Budget.Seconds == 0 || f.inCycles(1, 1) == 0 || f.begun > 0 {
 		return true
 	}
-	windows := (fewestMain + stairs) * (cyclesMain*f.cfg.Cycle + f.beside(Warmup, f.lo))
+	windows := (fewestMain + stairs) * (cyclesMain*f.cfg.Traffic.Cycle + f.beside(Warmup, f.lo))
 	return f.cap.Seconds+windows <= f.cfg.Budget.Seconds
 }

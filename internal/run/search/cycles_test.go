@@ -48,7 +48,7 @@ func (t *slowly) turn(many bool) float64 {
 func TestFindWaitsForSlowArrivals(t *testing.T) {
 	search := func(cycle, seconds float64, seed uint64) Capacity {
 		of := &slowly{cycle, 20, rand.New(rand.NewPCG(4, seed))}
-		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Cycle: cycle, Budget: Budget{Seconds: seconds}, Seed: seed}
+		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Traffic: Traffic{Cycle: cycle}, Budget: Budget{Seconds: seconds}, Seed: seed}
 		got, err := Find(t.Context(), c, of.probe)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestFindWaitsForSlowArrivals(t *testing.T) {
 
 // A sweep claims nothing either of windows that are shorter than the turns.
 func TestInCycles(t *testing.T) {
-	f := newSearch(t.Context(), FindConfig{Eps: []float64{0.01}, Residence: 1, Cycle: 30}, nil)
+	f := newSearch(t.Context(), FindConfig{Eps: []float64{0.01}, Residence: 1, Traffic: Traffic{Cycle: 30}}, nil)
 	if n := f.inCycles(2, 10); n != 600 {
 		t.Errorf("%d requests in two cycles, want 600", n)
 	}

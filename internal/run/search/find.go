@@ -161,7 +161,7 @@ type FindConfig struct {
 	// Residence is about how long one request alone takes, in seconds.
 	Residence float64
 	Sessions  Sessions // where requests follow one another
-	Cycle     float64  // seconds in which arrivals whose rate takes turns have all of them, 0 where it does not
+	Traffic   Traffic  // what is known beforehand of how violations cluster
 	Budget    Budget
 	Seed      uint64 // of the random orders
 	Twin      Twin   // that the search is replayed on, nil for none
@@ -231,7 +231,7 @@ func (c *FindConfig) check() error {
 	switch {
 	case !(c.Residence > 0):
 		return fmt.Errorf("find capacity: a residence time of %v s", c.Residence)
-	case c.MaxLoad < 0 || !(c.Cycle >= 0) || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0 || c.Budget.Work < 0:
+	case c.MaxLoad < 0 || !(c.Traffic.Cycle >= 0) || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0 || c.Budget.Work < 0:
 		return fmt.Errorf("find capacity: a setting is out of range")
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// An interval reaches mostDown times as far down as up at the most, but where light loads show
+// An interval reaches mostDown times as far down as up at the most, mildDown where little varies, but where light loads show
 // violations or too few requests, and of short windows and conversations.
 func TestReachingDown(t *testing.T) {
 	light := func(n, violations int) Step {
@@ -23,29 +23,41 @@ func TestReachingDown(t *testing.T) {
 		sessions Sessions
 		reason   string
 		of       stat.Inverse
-		bounded  bool
+		traffic  Traffic
+		centred  bool
+		most     float64 // times as far down as up, 0 for as far as it was
 	}{
-		"a slope that is open":         {light: light(300, 0), of: wide, bounded: true},
+		"a slope that is open":         {light: light(300, 0), of: wide, most: mostDown},
+		"little varies":                {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 1, Lengths: 0.09}, of: wide, most: mildDown},
+		"lengths vary much":            {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 1, Lengths: 1}, of: wide, most: mostDown},
+		"more than lengths varies":     {light: light(300, 0), traffic: Traffic{Gaps: 1, Lengths: 0.09}, of: wide, most: mostDown},
+		"arrivals vary much":           {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 4, Lengths: 0.09}, of: wide, most: mostDown},
 		"one that is known":            {light: light(300, 0), of: stat.Inverse{Load: 10, Interval: stat.Interval{Lo: 9, Hi: 11}}},
 		"a floor":                      {light: light(300, 1), of: wide},
 		"a floor that was not asked":   {light: light(90, 0), of: wide},
 		"short windows":                {light: light(300, 0), brief: true, of: wide},
-		"a budget of time":             {light: light(300, 0), seconds: 600, of: wide},
+		"too little time for stairs":   {light: light(300, 0), seconds: 600, of: wide},
+		"a budget of time":             {light: light(300, 0), seconds: 600, centred: true, of: wide, most: mostDown},
 		"a bracket alone":              {light: light(300, 0), bracket: true, of: wide},
 		"windows that are counted":     {light: light(300, 0), counted: true, of: wide},
 		"conversations":                {light: light(300, 0), sessions: Sessions{Turns: 3}, of: wide},
 		"no interval, for some reason": {light: light(300, 0), of: stat.Inverse{Load: 10, Reason: "few bursts"}},
 	} {
 		config := search80k()
-		config.Sessions, config.Count, config.Budget.Seconds = c.sessions, c.counted, c.seconds
+		config.Sessions, config.Count, config.Budget.Seconds, config.Traffic = c.sessions, c.counted, c.seconds, c.traffic
 		f := newSearch(t.Context(), config, nil)
 		main := Step{Probe: Probe{Load: 10, Stage: Main}, Seen: Seen{Load: 10, N: 300, Violations: []int{3}}}
 		if f.hi, f.brief, f.cap.Trail = 20, c.brief, []Step{c.light}; !c.bracket {
 			f.cap.Trail = append(f.cap.Trail, main)
 		}
+		if c.centred {
+			stair := main
+			stair.Stage = Centre
+			f.cap.Trail = append(f.cap.Trail, stair)
+		}
 		got, want := f.reachingDown(c.of), c.of
-		if c.bounded {
-			want.Lo = 10 * math.Pow(10./12, mostDown)
+		if c.most > 0 {
+			want.Lo = 10 * math.Pow(10./12, c.most)
 		}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

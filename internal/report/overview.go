@@ -234,9 +234,7 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 func forecastText(f *result.Forecast) string {
 	what := "bounds, perhaps an estimate"
 	if f.HalfWidth != nil {
-		if what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100); f.AtMost {
-			what = "at most " + what
-		}
+		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100)
 	}
 	if f.HalfWidth == nil {
 		return "forecast: " + what

@@ -505,7 +505,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		centred, near = true, p
 		o := s.outlook(&cfg, near)
-		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth), AtMost: o.AtMost && o.HalfWidth > 0}
+		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
 		s.view.ShowLine("budget: " + o.String())
 	}
 	if along := cfg.Along; along != nil {

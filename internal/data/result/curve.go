@@ -159,9 +159,8 @@ type Capacity struct {
 // Forecast is what a search said that it would come to, when the capacity was roughly
 // known and before the loads that are fitted were measured.
 type Forecast struct {
-	Requests  int      `json:"requests"`          // that the budget was to pay
-	HalfWidth *float64 `json:"half_width"`        // of the 95 % interval, relative to the estimate; null: bounds alone
-	AtMost    bool     `json:"at_most,omitempty"` // it may come out much narrower, as where the arrivals take turns
+	Requests  int      `json:"requests"`   // that the budget was to pay
+	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
 }
 
 // Replay is what the schedule of a search, sent to a twin that is slowed until as many

@@ -25,7 +25,10 @@ func Claim(path string) (release func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("claim %s: %w", path, ErrLive)
 	}
-	return func() { f.Close() }, nil
+	return func() {
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // a process that is being started has a copy of the file until it runs
+		f.Close()
+	}, nil
 }
 
 // AppendOnly lets a file be written to at its end alone, wherever that is: if

@@ -300,7 +300,6 @@ type Outlook struct {
 	Budget     Budget
 	Requests   int     // that the budget pays, 0 if that is not known
 	HalfWidth  float64 // of the interval, relative; 0: bounds only, or not known
-	AtMost     bool    // it may come out much narrower: what arrivals in turns leave open hangs on the server too
 }
 
 // Precision is what it takes to know the capacity to ± HalfWidth.
@@ -430,7 +429,7 @@ func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
 // forecast is for so many seconds that are no windows, and intervals so much wider than the
 // traffic makes them.
 func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
-	o := Outlook{Budget: b, AtMost: t.Cycle > 0 && t.swing() > 0}
+	o := Outlook{Budget: b}
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
 		takes, ok := t.requestsForWidth(goal / wider)
 		if !ok {
@@ -474,7 +473,7 @@ func (o Outlook) String() string {
 		if p.Seconds > 0 {
 			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, minutes(p.Seconds))
 			if i == 0 {
-				s = strings.Replace(s, " in ", " in "+o.about(), 1)
+				s = strings.Replace(s, " in ", " in about ", 1)
 			}
 		}
 		parts = append(parts, s)
@@ -495,22 +494,12 @@ func (o Outlook) String() string {
 	}
 	gives := "bounds only"
 	if o.HalfWidth > 0 {
-		if gives = fmt.Sprintf("±%.0f %%", 100*o.HalfWidth); o.AtMost {
-			gives = o.about() + gives
-		}
+		gives = fmt.Sprintf("±%.0f %%", 100*o.HalfWidth)
 	}
 	if s != "" {
 		s += "; "
 	}
 	return s + strings.Join(within, " and ") + ": " + gives
-}
-
-// about is how sure a forecast is.
-func (o Outlook) about() string {
-	if o.AtMost {
-		return "at most about "
-	}
-	return "about "
 }
 
 // minutes rounds a time as people say it.

@@ -1,6 +1,7 @@
 package stamp
 
 import (
+	"encoding/binary"
 	"io"
 	"net"
 	"os"
@@ -104,7 +105,7 @@ func (rs *Readers) Add(c net.Conn) *Socket {
 // reader is one goroutine and its epoll.
 type reader struct {
 	epoll  int
-	wake   int // an eventfd that is always readable: asking about it again reports it
+	wake   int // an eventfd that is never read: each write to it is reported
 	poller *os.File
 
 	// Of the goroutine alone.
@@ -138,7 +139,7 @@ func newReader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	wake, err := unix.Eventfd(1, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		_ = unix.Close(epoll)
 		return nil, err
@@ -189,10 +190,14 @@ func (r *reader) postLetter(l letter) bool {
 	return true
 }
 
-// wakePoller makes epoll_wait return at once.
+// wakePoller has the epoll report the eventfd, which is always readable but reported once
+// for each write. Asking about it again by epoll_ctl would report it too, but not where it
+// is to be reported already, behind a full batch: then the runtime's poller, which is told
+// of what is new alone, would hear of nothing, and no letter could wake it any more.
 func (r *reader) wakePoller() {
-	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeSlot}
-	_ = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_MOD, r.wake, &e)
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	_, _ = unix.Write(r.wake, one[:])
 }
 
 func (r *reader) run() {
@@ -214,7 +219,7 @@ func (r *reader) readReady() bool {
 	if n == 0 {
 		return false
 	}
-	if n == len(r.ready) { // there is more, and nothing new need come to report it
+	if n == len(r.ready) { // there may be more, and nothing new need come to report it
 		r.wakePoller()
 	}
 	var mail []letter

@@ -158,9 +158,7 @@ func (e *Evidence) Checks() []result.Check {
 	case b.cachedKnown && b.prompt > 0:
 		out = append(out, checkShare(result.CheckPrefixCache, b.cached, b.prompt, .01))
 	case c.Seeded && p.Requests.OK > 0:
-		cache := result.NewCheck(result.CheckPrefixCache, 0, .01)
-		cache.Status, cache.Value, cache.Case = result.Flag, nil, result.CaseUnknown
-		out = append(out, cache)
+		out = append(out, e.checkAskedBefore())
 	}
 	if b.hidden > 0 {
 		out = append(out, checkShare(result.CheckHidden, int64(b.hidden), int64(due), 0))
@@ -179,6 +177,21 @@ func (e *Evidence) Checks() []result.Check {
 	}
 	return out
 }
+
+// checkAskedBefore is whether prompts that a seed makes again were cached, where the answers do not
+// tell: by the server's counters, if these are of this run's requests alone.
+func (e *Evidence) checkAskedBefore() result.Check {
+	cache := result.NewCheck(result.CheckPrefixCache, 0, .01)
+	if hits, known := e.Point.Server[hitShare]; known && e.Foreign != nil && *e.Foreign <= .01 {
+		cache.Value, cache.Status = &hits, status(hits, .01, math.Inf(1))
+		return cache
+	}
+	cache.Status, cache.Value, cache.Case = result.Flag, nil, result.CaseUnknown
+	return cache
+}
+
+// hitShare is the server's own count of it.
+const hitShare = "prefix_hit_share"
 
 // Lost counts the requests that were not answered, of all but those that the
 // user's interruption or the client itself took from the server.

@@ -135,6 +135,7 @@ type Case struct {
 	Facts   Facts
 	Twin    *Twin // nil where the server's model or accelerator is not known, or no twin was asked
 	Unasked bool  // twins could be asked, and were not: it takes longer
+	Queued  bool  // requests waited for others to end, or came faster than they were served
 	Command string
 	Engine  string // [SGLang], else the names are vLLM's
 }
@@ -202,7 +203,9 @@ func (x *candidate) apart(o *candidate, errors float64) bool {
 // Diagnose weighs the causes of a case.
 func Diagnose(c *Case) Diagnosis {
 	d := Diagnosis{Symptom: c.Symptom, Value: c.Value}
-	if c.Twin != nil && c.Twin.Off <= farOff {
+	// Behind a queue twice the load says nothing of less: on the plateau of a full batch it changes
+	// no step, and of requests that all came too early the wait is nearly the same.
+	if c.Twin != nil && c.Twin.Off <= farOff && !c.Queued {
 		d.AtTwice = c.Twin.AtTwice
 	}
 	all := candidates(c)

@@ -306,6 +306,11 @@ func TestAlike(t *testing.T) {
 			a: {gainA, 1, chances(gainA, noise)}, b: {gainB, 1, chances(gainB, -noise)},
 		}}})
 	}
+	if d := Diagnose(&Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 100, Queued: true, Twin: &Twin{AtTwice: 1.1, Reliefs: map[Cause]Relief{
+		Compute: {0.2, 1, nil},
+	}}}); d.Light() || d.AtTwice != 0 {
+		t.Errorf("behind a queue: at twice the load %v, light %v", d.AtTwice, d.Light())
+	}
 	for _, c := range []struct {
 		a, b  Cause
 		noise float64

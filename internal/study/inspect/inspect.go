@@ -16,6 +16,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/study/explain"
 	"pitot/internal/study/predict"
 	"pitot/internal/telemetry"
@@ -340,7 +341,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		}
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Engine: out.Engine}
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: queued(p), Engine: out.Engine}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue
@@ -372,6 +373,18 @@ func reported(p *result.Point, s explain.Symptom) float64 {
 	}
 	return 0
 }
+
+// queued says that requests of a point waited for others to end, by its growth, by what was served or
+// by the server's own counts.
+func queued(p *result.Point) bool {
+	slow := slices.ContainsFunc(p.Checks, func(c result.Check) bool {
+		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog
+	})
+	return slow || p.Stability == stat.Unstable || p.Server["waiting"] >= oneWaits || p.Server["queue_ms"] > waitShare*p.Server["client_ttft_ms"]
+}
+
+// From oneWaits requests on that wait on average, or waitShare of TTFT in the queue, there is one.
+const oneWaits, waitShare = 1, 0.2
 
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
 func engineOf(run *result.Run) string {

@@ -35,11 +35,16 @@ func (u *unpacker) unpack(codec format.CompressionCodec, dst, src []byte, size i
 		out, err = snappy.Decode(sized(dst, size), src)
 	case format.Zstd:
 		if u.zstd == nil {
-			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestPage)); err != nil {
+			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestPage), zstd.WithDecodeAllCapLimit(true)); err != nil {
 				return nil, err
 			}
 		}
-		out, err = u.zstd.DecodeAll(src, dst[:0])
+		if size > len(src)/4*(128<<10) { // a block takes 4 bytes at least, and becomes 128 KiB at most
+			return nil, errSize
+		}
+		if out, err = u.zstd.DecodeAll(src, sized(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+			return nil, errSize
+		}
 	case format.Lz4Raw:
 		if size > 256*len(src) {
 			return nil, errSize

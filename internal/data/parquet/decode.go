@@ -29,8 +29,8 @@ type Values struct {
 // decode sets v to n values.
 func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) (err error) {
 	kind := of.Kind()
+	v.Bools, v.Ints, v.Longs, v.Floats, v.Doubles, v.Texts = v.Bools[:0], v.Ints[:0], v.Longs[:0], v.Floats[:0], v.Doubles[:0], v.Texts[:0]
 	if n == 0 { // there may be no bytes at all
-		v.Bools, v.Ints, v.Longs, v.Floats, v.Doubles, v.Texts = v.Bools[:0], v.Ints[:0], v.Longs[:0], v.Floats[:0], v.Doubles[:0], v.Texts[:0]
 		return nil
 	}
 	width := of.width()
@@ -82,6 +82,9 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 			return err
 		}
 	case format.DeltaLengthByteArray:
+		if kind != format.ByteArray {
+			break
+		}
 		lengths, data, err := deltas[int32](nil, data, n)
 		if err != nil {
 			return err
@@ -95,7 +98,20 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 		}
 		return nil
 	case format.DeltaByteArray:
-		return v.sharedTexts(data, n)
+		switch kind {
+		case format.ByteArray:
+			return v.sharedTexts(data, n)
+		case format.FixedLenByteArray:
+			if err := v.sharedTexts(data, n); err != nil {
+				return err
+			}
+			for _, text := range v.Texts {
+				if len(text) != width {
+					return fmt.Errorf("a value of %d bytes has %d", width, len(text))
+				}
+			}
+			return nil
+		}
 	}
 	return fmt.Errorf("encoding %s of %s is not known", encoding, kind)
 }

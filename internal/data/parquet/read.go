@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -17,8 +18,8 @@ import (
 // magic begins and ends a file.
 const magic = "PAR1"
 
-// mostSlots bounds how many values a page may have, nulls included: a few bytes can stand for
-// any number of nulls.
+// mostSlots bounds how many values the largest pages of all columns may have together, nulls
+// included: a few bytes can stand for any number of nulls.
 const mostSlots = 1 << 26
 
 // File is one that can be read.
@@ -30,6 +31,8 @@ type File struct {
 	meta     format.FileMetaData
 	leaves   []*Node
 	unpacker unpacker
+	slots    int   // what the columns have memory for together
+	most     []int // each of them: that of the largest page yet
 }
 
 // Open reads the footer of a file. Pages are read when they are asked for.
@@ -61,10 +64,15 @@ func Open(at io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	for i := range f.meta.RowGroups {
-		if len(f.meta.RowGroups[i].Columns) != len(f.leaves) {
+		group := &f.meta.RowGroups[i]
+		if len(group.Columns) != len(f.leaves) {
 			return nil, errors.New("a row group has not the columns of the schema")
 		}
+		if group.NumRows < 0 || group.NumRows > 0 && len(f.leaves) == 0 {
+			return nil, fmt.Errorf("a row group of %d columns has %d rows", len(f.leaves), group.NumRows)
+		}
 	}
+	f.most = make([]int, len(f.leaves))
 	return f, nil
 }
 
@@ -97,11 +105,12 @@ type Page struct {
 
 // Pages reads a column of a row group, page after page.
 type Pages struct {
-	of       *Node
-	codec    format.CompressionCodec
-	left     int64 // slots
-	in       *bufio.Reader
-	unpacker *unpacker
+	file   *File
+	column int
+	of     *Node
+	codec  format.CompressionCodec
+	left   int64 // slots
+	in     *bufio.Reader
 
 	packed, plain []byte // of the page that was read last
 	dictionary    Values
@@ -124,7 +133,7 @@ func (f *File) Pages(group, column int) (*Pages, error) {
 	if chunk.FilePath != "" || m.Type != of.Kind() || begin < 0 || m.TotalCompressedSize < 0 || m.TotalCompressedSize > f.end-begin {
 		return nil, errors.New("its pages are not in the file")
 	}
-	p := &Pages{of: of, codec: m.Codec, left: m.NumValues, unpacker: &f.unpacker, words: -1}
+	p := &Pages{file: f, column: column, of: of, codec: m.Codec, left: m.NumValues, words: -1}
 	p.in = bufio.NewReaderSize(io.NewSectionReader(f.at, begin, m.TotalCompressedSize), headBytes)
 	return p, nil
 }
@@ -142,6 +151,9 @@ func (p *Pages) Next() (*Page, error) {
 		}
 		if p.packed, err = readExactly(p.packed, p.in, packed); err != nil {
 			return nil, err
+		}
+		if head.CRC != 0 && uint32(head.CRC) != crc32.ChecksumIEEE(p.packed) { // many writers have none, which reads as 0
+			return nil, errors.New("a page is damaged: it has not the checksum that was written with it")
 		}
 		switch {
 		case head.Type == format.DictionaryPage && head.DictionaryPageHeader.Valid:
@@ -166,15 +178,15 @@ func (p *Pages) Next() (*Page, error) {
 
 // Most heads of pages are far shorter; those that have the least and the largest of its texts may
 // be longer.
-const headBytes, longHeadBytes = 1 << 16, 1 << 24
+const headBytes, longHeadBytes = 1 << 12, 1 << 24
 
 // head reads that of the next page.
 func (p *Pages) head() (head format.PageHeader, err error) {
-	b, end := p.in.Peek(headBytes)
+	b, end := p.in.Peek(p.in.Size())
 	n, err := unmarshal(b, &head)
-	if err == errShort && end == nil {
-		p.in = bufio.NewReaderSize(p.in, longHeadBytes)
-		b, _ = p.in.Peek(longHeadBytes)
+	for err == errShort && end == nil && p.in.Size() < longHeadBytes {
+		p.in = bufio.NewReaderSize(p.in, 16*p.in.Size())
+		b, end = p.in.Peek(p.in.Size())
 		n, err = unmarshal(b, &head)
 	}
 	if err == errShort {
@@ -212,7 +224,7 @@ func noEnd(err error) error {
 }
 
 func (p *Pages) readDictionary(head *format.DictionaryPageHeader, size int) error {
-	data, err := p.unpacker.unpack(p.codec, nil, p.packed, size)
+	data, err := p.file.unpacker.unpack(p.codec, nil, p.packed, size)
 	if err != nil {
 		return err
 	}
@@ -288,12 +300,18 @@ func (p *Pages) unpackPage(packed []byte, size int) ([]byte, error) {
 	if p.codec == format.Uncompressed { // no memory is shared with what is read next
 		return append(p.plain[:0], packed...), nil
 	}
-	return p.unpacker.unpack(p.codec, p.plain, packed, size)
+	return p.file.unpacker.unpack(p.codec, p.plain, packed, size)
 }
 
 func (p *Pages) begin(n int) error {
 	if n < 0 || n > mostSlots || int64(n) > p.left {
 		return errShort
+	}
+	if most := &p.file.most[p.column]; n > *most {
+		if p.file.slots += n - *most; p.file.slots > mostSlots {
+			return fmt.Errorf("pages of over %d values at once", mostSlots)
+		}
+		*most = n
 	}
 	p.page.Slots = n
 	return nil

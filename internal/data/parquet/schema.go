@@ -66,6 +66,9 @@ func schemaOf(list []format.SchemaElement) (root *Node, leaves []*Node, err erro
 			if of == nil || n.element.NumChildren.V > 0 {
 				return nil, errors.New("the schema has a column with columns")
 			}
+			if n.element.TypeLength.V < 0 {
+				return nil, errors.New("the schema has values of a negative length")
+			}
 			leaves = append(leaves, n)
 		} else {
 			for range n.element.NumChildren.V {

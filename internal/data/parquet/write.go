@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -288,6 +289,7 @@ func (c *ColumnWriter) seal() {
 
 // put adds a page to the column's.
 func (c *ColumnWriter) put(page *sealed, head format.PageHeader) {
+	head.CRC = int32(crc32.Update(crc32.ChecksumIEEE(c.levels), crc32.IEEETable, c.packed))
 	b := marshal(&head)
 	c.pages.Write(b)
 	c.pages.Write(c.levels)

@@ -45,3 +45,5 @@ pq.write_table(t.select(['id','n','fix']),f'{out}/streams.parquet',use_dictionar
 duckdb.register('t',t)
 duckdb.sql(f"copy (select * exclude fix from t) to '{out}/duckdb.parquet' (format parquet, row_group_size 2048)")
 duckdb.sql(f"copy (select * exclude fix from t) to '{out}/duckdb2.parquet' (format parquet, parquet_version v2, compression zstd)")
+pq.write_table(t.select(['id','prompt','b']).slice(0,40),f'{out}/checksums.parquet',compression='none',data_page_size=200,write_page_checksum=True)
+pq.write_table(t.select(['id','n','turns']).slice(0,40),f'{out}/checksums2.parquet',compression='snappy',data_page_size=200,data_page_version='2.0',write_page_checksum=True)

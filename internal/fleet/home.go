@@ -20,7 +20,7 @@ import (
 // ownFile is the journal of a worker beside this process, which is read where it is written.
 type ownFile struct {
 	file  *os.File
-	short time.Time // since when it has less than was told of, zero before
+	short time.Time // since when it has less than was told of, zero while it has not
 	torn  bool      // that could not be taken
 }
 
@@ -161,6 +161,7 @@ func (c *Coordinator) bring(m *member, upTo int64) error {
 				return nil // the next report may tell of a full disk
 			}
 		} else {
+			m.own.short = time.Time{}
 			err = c.keepRecords(m, frames)
 		}
 	}

@@ -86,6 +86,43 @@ func TestStalledDisk(t *testing.T) {
 	}
 }
 
+// A file beside the coordinator that now and then has less than was told of is given up only
+// where it goes on having less for as long as a load waits for its records.
+func TestShortNowAndThen(t *testing.T) {
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Coordinator{with: run.Sums{Home: func([]byte) error { return nil }}}
+		m := &member{hello: hello{Dir: dir}}
+		defer func() { m.own.file.Close() }()
+		for n := range int64(4) {
+			told := j.Written() + 1000 // what a full disk then takes back
+			if err := c.bring(m, told); err != nil || m.own.torn {
+				t.Fatalf("short for the %d. time, long after the last: torn %v, %v", n+1, m.own.torn, err)
+			}
+			j.Chunk(record.Chunk{Request: n, Tokens: 1})
+			if err := j.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.bring(m, j.Written()); err != nil || m.home != j.Written() {
+				t.Fatalf("%d of %d bytes are here: %v", m.home, j.Written(), err)
+			}
+			time.Sleep(2 * homeTime)
+		}
+		for range 2 {
+			err = c.bring(m, j.Written()+1000)
+			time.Sleep(homeTime)
+		}
+		if err == nil || !m.own.torn {
+			t.Errorf("short all the time: torn %v, %v", m.own.torn, err)
+		}
+	})
+}
+
 // A piece that the bus may have, without that it said so, is sent again as it was: it is known by
 // its place alone, and a longer one would be taken for it.
 func TestUnsent(t *testing.T) {

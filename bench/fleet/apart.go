@@ -106,11 +106,7 @@ func (b *bench) read(own []int, pace time.Duration, batch int, levels []int) {
 			if fleet == "none" {
 				alone[each] = w.speed
 			}
-			times := "?"
-			if x := alone[each]; x > 0 {
-				times = fmt.Sprintf("%.2f", w.speed/x)
-			}
-			fmt.Printf("%-10s %6d %8d %12.0f %7s %14.0f %12.0f%% %11.0f%% %11s  %-26s %s\n", name, len(cores), each*len(cores), w.speed, times,
+			fmt.Printf("%-10s %6d %8d %12.0f %7s %14.0f %12.0f%% %11.0f%% %11s  %-26s %s\n", name, len(cores), each*len(cores), w.speed, times(w.speed, alone[each]),
 				w.speed/(w.client*float64(len(cores))), 100*w.client, 100*w.server, w.lag, w.by(pace), cmp.Or(strings.Join(w.flagged, ", "), "nothing"))
 			best = max(best, w.speed)
 			if w.sound {
@@ -120,9 +116,11 @@ func (b *bench) read(own []int, pace time.Duration, batch int, levels []int) {
 				break
 			}
 		}
-		first, firstSound = cmp.Or(first, best), cmp.Or(firstSound, bestSound)
-		most = append(most, fmt.Sprintf("%s %.0f (%.2f times)", name, best, best/first))
-		sound = append(sound, fmt.Sprintf("%s %.0f (%.2f times)", name, bestSound, bestSound/firstSound))
+		if len(most) == 0 {
+			first, firstSound = best, bestSound
+		}
+		most = append(most, fmt.Sprintf("%s %.0f (%s times)", name, best, times(best, first)))
+		sound = append(sound, fmt.Sprintf("%s %.0f (%s times)", name, bestSound, times(bestSound, firstSound)))
 	}
 	show("1 process", "none", own[:1])
 	eachFleet(func(n int) {
@@ -137,6 +135,14 @@ func (b *bench) read(own []int, pace time.Duration, batch int, levels []int) {
 	if pace > 0 {
 		fmt.Printf("most at loads where the instrument was not invalid: %s\n", strings.Join(sound, ", "))
 	}
+}
+
+// times is how many times as much one speed is as another, "?" where there is no other.
+func times(speed, of float64) string {
+	if !(of > 0) {
+		return "?"
+	}
+	return fmt.Sprintf("%.2f", speed/of)
 }
 
 // watch is what a load came to while it went on.

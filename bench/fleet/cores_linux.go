@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,8 +70,8 @@ func spentBy(pid int) (sum time.Duration) {
 		if err != nil {
 			continue // it has ended
 		}
-		_, rest, _ := strings.Cut(string(text), ") ") // behind its name
-		if f := strings.Fields(rest); len(f) > 1 {
+		behind := bytes.LastIndexByte(text, ')') + 1 // its name, which may have parentheses of its own
+		if f := strings.Fields(string(text[behind:])); len(f) > 1 {
 			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			parents[child], _ = strconv.Atoi(f[1])
 		}

@@ -153,7 +153,10 @@ func checkExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []
 	defer stop()
 	err = x.Reckon(ctx, versionOf(), quiet{view})
 	view.close()
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Interrupted, err
+	case err != nil:
 		return Usage, err
 	}
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
@@ -296,9 +299,16 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		}
 		if err != nil {
 			view.close()
+			if ctx.Err() != nil {
+				return Interrupted, err
+			}
 			return Usage, err
 		}
-		view.ShowLine(report.ToGo(begun.Forecast()))
+		forecast := begun.Forecast()
+		if forecast.Untold != "" {
+			view.ShowLine("note: " + say.Plain(forecast.Untold))
+		}
+		view.ShowLine(report.ToGo(forecast))
 	}
 	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), by)
 	view.close()

@@ -30,13 +30,16 @@ type Forecast struct {
 	StartKnown     bool     // by those that were made; else it is a guess
 	Unknown        []string // rows whose time is not known
 	Left           float64  // seconds of what is still to be measured, where no more is given up
+	Untold         string   // why the twin tells no times, also among the notes; empty where it does, or there is none
 	Notes          []string
 }
 
 // Reckon carries the baseline's first launch out on the twin, where one is known, so that
 // [Experiment.Forecast] knows what each row takes: its warm-up, the loads that a launch
 // climbs, and the queue that is answered behind a load which is more than is served. It
-// takes a second or two of a processor for a plan of the usual size.
+// takes a second or two of a processor for a plan of the usual size. A twin of a server that does
+// not carry the plan out is no error: the forecast says so, and reckons by the settings. That of
+// a simulated target is one, as it is when the plan is measured.
 func (x *Experiment) Reckon(ctx context.Context, version result.Version, view View) error {
 	p := x.Plan
 	if p.rehearsed || p.deployment() == nil && !strings.HasPrefix(p.Target, "sim:") {
@@ -46,10 +49,12 @@ func (x *Experiment) Reckon(ctx context.Context, version result.Version, view Vi
 	q.Knobs, q.Cross = nil, nil
 	alone := &Rehearsal{Plan: &q, Twin: p.TwinSpec()}
 	rehearsed, err := alone.quiet(0)
-	if err != nil {
-		return err
+	if err == nil {
+		x.twin, err = rehearsal(ctx, rehearsed, version, view)
 	}
-	x.twin, err = rehearsal(ctx, rehearsed, version, view)
+	if !strings.HasPrefix(p.Target, "sim:") && ctx.Err() == nil {
+		x.untold, err = err, nil
+	}
 	return err
 }
 
@@ -66,27 +71,33 @@ func (x *Experiment) seconds(part *Part) (sum float64, ok bool) {
 }
 
 // rowTook is how long a row of a configuration took in its first launch and in later ones,
-// the mean of those that were measured; known is false where none was.
-func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64, known bool) {
-	var took []float64
+// the mean of those that were measured, 0 where that is not known. In launches of the
+// contract's row the first climbs further than later ones.
+func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
+	var all, behind []float64
 	for block := 1; block <= x.Plan.Launches; block++ {
-		if s, ok := x.seconds(&Part{c, row, block}); ok {
-			took = append(took, s)
+		s, ok := x.seconds(&Part{c, row, block})
+		if !ok {
+			continue
+		}
+		if all = append(all, s); block > 1 {
+			behind = append(behind, s)
+		} else {
+			first = s
 		}
 	}
-	if len(took) == 0 {
-		return 0, 0, false
+	switch measured := x.finished(&Part{c, row, 1}); {
+	case len(all) == 0:
+		return 0, 0
+	case row.Name != x.Plan.Contract.Row:
+		each, _ := stat.Moments(all)
+		return each, each
+	case len(behind) > 0:
+		later, _ = stat.Moments(behind)
+	case measured != nil:
+		later = cmp.Or(x.again(measured), first)
 	}
-	if row.Name != x.Plan.Contract.Row {
-		first, _ = stat.Moments(took)
-		return first, first, true
-	}
-	if first = took[0]; len(took) > 1 {
-		later, _ = stat.Moments(took[1:])
-	} else if measured := x.finished(&Part{c, row, 1}); measured != nil {
-		later = x.again(measured)
-	}
-	return first, cmp.Or(later, first), true
+	return first, later
 }
 
 // climbed is how many loads a first launch of the baseline climbed, 0 where none is known.
@@ -137,12 +148,13 @@ func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, kno
 		}
 		of := from.Plan.Row(row.Name)
 		for _, like := range []Configuration{c, base} {
-			if first, later, known = from.rowTook(like, of); known {
+			f, l := from.rowTook(like, of)
+			if first, later = cmp.Or(first, f), cmp.Or(later, l); first > 0 && later > 0 {
 				return first, later, true
 			}
 		}
 	}
-	return 0, 0, false
+	return cmp.Or(first, later), cmp.Or(later, first), first > 0 || later > 0
 }
 
 // usualStart is what a start and a stop of a server are taken for before there was one, in
@@ -272,8 +284,16 @@ func (x *Experiment) Forecast() *Forecast {
 			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU tells it")
 		}
 	}
+	if x.untold != nil {
+		f.Untold = "the twin does not tell how long rows take, and their settings do: " + x.untold.Error()
+		f.Notes = append(f.Notes, f.Untold)
+	}
 	if guessed {
-		f.Notes = append(f.Notes, "row "+p.Contract.Row+" takes longer at loads that are more than is served, whose queue is answered before the next: target: twin: sim:MODEL@GPU tells by how much")
+		longer := "row " + p.Contract.Row + " takes longer at loads that are more than is served, whose queue is answered before the next"
+		if x.untold == nil {
+			longer += ": target: twin: sim:MODEL@GPU tells by how much"
+		}
+		f.Notes = append(f.Notes, longer)
 	}
 	for i, c := range p.Configurations() {
 		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourly(c)*each[i]/3600

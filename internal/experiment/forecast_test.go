@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"testing"
@@ -49,5 +51,80 @@ stop: {early: false}
 	}
 	if f := x.Forecast(); math.Abs(f.Seconds-took) > 1e-6 || f.Left != 0 {
 		t.Errorf("measured, %.3f s of %.3f s, and %.3f s are left", f.Seconds, took, f.Left)
+	}
+}
+
+// Only an interruption ends the reckoning of a server's plan: a twin that does not carry it out
+// is said, and the settings tell what it takes.
+func TestForecastWithoutItsTwin(t *testing.T) {
+	p, err := Parse("plan.yaml", []byte(`contract: {limits: "p95 ttft<500ms", capacity: 10/s}
+target: {url: "http://127.0.0.1:1", start: "serve {flags}", engine: vllm, twin: "sim:llama-3.1-8b@h100?max_model_len=128"}
+rows:
+  F: {requests: 60, workload: random, input: 1024, output: 64}
+knobs: {max_num_seqs: [8]}
+launches: 2
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Load(p, filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := x.Reckon(over, result.Version{Version: "test"}, &lines{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted, it says %v", err)
+	}
+	if err := x.Reckon(t.Context(), result.Version{Version: "test"}, &lines{}); err != nil {
+		t.Fatal(err)
+	}
+	if f := x.Forecast(); f.Untold == "" || f.Seconds < 4*climbs*6 {
+		t.Errorf("%.0f s, and %q of the twin", f.Seconds, f.Untold)
+	}
+}
+
+// The first launch of the contract's row is what its first block took: a later one that was
+// measured while the first is to be measured anew says nothing of it.
+func TestFirstLaunchIsOfTheFirstBlock(t *testing.T) {
+	p, err := Parse("plan.yaml", []byte(`contract: {limits: "p95 ttft<500ms", capacity: 10/s}
+target: sim:llama-3.1-8b@h100
+rows: {A: {requests: 6}, F: {requests: 60}}
+knobs: {max_num_seqs: [8]}
+launches: 3
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, other := p.planned()[0], p.planned()[1]
+	measured := func(c Configuration, row string, seconds ...float64) *Experiment {
+		x := &Experiment{Plan: p, Dir: t.TempDir(), runs: map[string]*result.Run{}}
+		for i, s := range seconds {
+			if s > 0 {
+				x.runs[(&Part{c, p.Row(row), i + 1}).dir(x.Dir)] = &result.Run{Points: []result.Point{{Seconds: result.Seconds{Window: s}}}}
+			}
+		}
+		return x
+	}
+	for _, of := range []struct {
+		x            *Experiment
+		row          string
+		twin         *Experiment
+		first, later float64
+	}{
+		{measured(base, "F", 90, 40, 60), "F", nil, 90, 50},
+		{measured(base, "F", 0, 40, 60), "F", nil, 50, 50},                     // nothing tells of a first one
+		{measured(base, "F", 0, 40, 60), "F", measured(base, "F", 80), 80, 50}, // the twin does
+		{measured(base, "F", 90), "F", nil, 90, 90},                            // its limits were not reached
+		{measured(base, "A", 0, 10, 20), "A", measured(base, "A", 80), 15, 15}, // every launch is alike
+		{measured(base, "F", 0, 0, 0), "F", nil, 0, 0},
+	} {
+		of.x.twin = of.twin
+		for _, c := range []Configuration{base, other} {
+			first, later, known := of.x.takes(c, p.Row(of.row))
+			if first != of.first || later != of.later || known != (first > 0) {
+				t.Errorf("row %s of %s: %v s first, %v s later (%v), not %v and %v", of.row, c.Name, first, later, known, of.first, of.later)
+			}
+		}
 	}
 }

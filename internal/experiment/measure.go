@@ -33,9 +33,10 @@ type Experiment struct {
 	Version result.Version
 	Void    []string // parts that a changed plan has no use for: why
 
-	state *state
-	runs  map[string]*result.Run // of finished parts, by directory; nil of others
-	twin  *Experiment            // the same on the twin, whose runs tell how long rows take; nil where that is not known
+	state  *state
+	runs   map[string]*result.Run // of finished parts, by directory; nil of others
+	twin   *Experiment            // the same on the twin, whose runs tell how long rows take; nil where that is not known
+	untold error                  // why the twin tells nothing; nil where it does, or there is none
 }
 
 // Load reads what was measured of a plan.

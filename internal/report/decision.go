@@ -72,8 +72,9 @@ func branchOf(c explain.Cause, of metric.Name) string {
 func decide(run *result.Run, x *inspect.Explanation) *Decision {
 	at := -1
 	for _, i := range run.ByLoad() {
-		// What an INVALID window shows may be the client's doing.
-		if s := run.Points[i].SLO; s != nil && run.Points[i].Verdict != result.Invalid {
+		// What an INVALID window shows may be the client's doing; requests of one that was
+		// interrupted violate nothing.
+		if s := run.Points[i].SLO; s != nil && run.Points[i].Verdict != result.Invalid && i != run.UnderWay() {
 			if at = i; s.Met == result.No {
 				break
 			}

@@ -71,6 +71,10 @@ func TestDecision(t *testing.T) {
 			t.Errorf("%s: at %s %s, taken %q; want at %s %s, %q", c.name, d.Load, got, taken, c.at, c.states, c.taken)
 		}
 	}
+	cut := with(point(2, result.No, result.No, stat.Undecided), func(p *result.Point) { p.Stage = result.StageCurve }) // due nothing yet
+	if d := decide(&result.Run{Interrupted: true, Points: []result.Point{point(1, result.Yes, result.Yes, stat.Stable), cut}}, nil); d.Load != "1.00 req/s" {
+		t.Errorf("it is decided at %s, which was interrupted", d.Load)
+	}
 	if decide(&result.Run{Points: []result.Point{{}}}, nil) != nil {
 		t.Error("a run without an objective has a way to decide")
 	}

@@ -532,17 +532,20 @@ func (o *Overview) loads(run *result.Run) {
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		within, good := "", ""
+		cut := i == run.UnderWay()
 		if p.SLO != nil {
 			within, good = say.Unknown, say.Unknown
-			if p.SLO.Attained != nil {
+			if p.SLO.Attained != nil && !cut {
 				within = attained(p.SLO)
 			}
-			if g := p.Goodput; g != nil {
+			if g := p.Goodput; g != nil && !cut {
 				good = say.Quantity(g.RequestsPerS)
 			}
 		}
 		mark := ""
 		switch {
+		case cut:
+			mark = "interrupted"
 		case p.Verdict == result.Invalid:
 			mark = "INVALID"
 		case p.OverByLimits():

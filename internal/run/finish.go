@@ -183,6 +183,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 			run.Capacity.Cost = quoted(run.Capacity.Cost, &run.Points[i], o.setups[points[i]].Price)
 		}
 	}
+	run.WithholdUnderWay()
 	var file *fs.PathError
 	var name *os.LinkError
 	switch {

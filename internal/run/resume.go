@@ -47,6 +47,10 @@ func (s *Session) recall() error {
 		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
 	points := o.points()
+	if first, ok := o.setups[0]; ok {
+		p.SeedSet = first.Seeded // config.yaml has the seed, whoever chose it
+	}
+	s.asked = points
 	why := ""
 	for i := int32(0); i < points; i++ {
 		if why = o.unfit(i, points); why != "" {

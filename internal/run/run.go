@@ -452,6 +452,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		return nil, err
 	}
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
+	setup.Seeded = setup.Seeded || index < s.asked && t.Kind == "http" // it is measured again
 	if s.answers != nil {
 		c := s.answers.among(src.Source, seed.Point(p.Seed, index))
 		src.Source, src.check, setup.Alone = c, c, s.answers.alone

@@ -84,6 +84,7 @@ type Session struct {
 	made      made               // what of the directory is this session's own making
 	loaded    bool               // some load has begun
 	probed    int64              // requests that an earlier session sent besides the load
+	asked     int32              // points that an earlier session had begun: some of their prompts were asked
 	store     *spill.Store       // of the points, see [Session.memory]
 	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
 	primed    []workload.Request // that were asked and that it has not had yet

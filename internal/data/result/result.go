@@ -479,6 +479,35 @@ func (r *Run) UnderWay() int {
 	return last
 }
 
+// WithholdUnderWay takes from the point that was under way what the requests decide that were cut
+// with it: they violated nothing, so that its share within the SLO and its goodput are not known.
+func (r *Run) WithholdUnderWay() {
+	i := r.UnderWay()
+	if i < 0 {
+		return
+	}
+	const why = "it was interrupted before its window had ended"
+	p := &r.Points[i]
+	p.Goodput = nil
+	if s := p.SLO; s != nil {
+		p.SLO = &SLO{Spec: s.Spec, Met: Undecided, Why: why, Limits: slices.Clone(s.Limits)}
+		for k := range p.SLO.Limits {
+			l := &p.SLO.Limits[k]
+			l.Attained, l.Met, l.Why = nil, Undecided, why
+		}
+	}
+	if c := p.Cost; c != nil {
+		withheld := *c
+		withheld.USDPerMGoodOutput, withheld.USDPerGoodRequest = nil, nil
+		p.Cost = &withheld
+	}
+	if e := p.Energy; e != nil {
+		withheld := *e
+		withheld.JoulesPerGoodToken = nil
+		p.Energy = &withheld
+	}
+}
+
 // interrupted is the class of the errors of requests that were under way then, as records
 // have it.
 const interrupted = "interrupted"

@@ -180,9 +180,10 @@ func limitMarks(axis string, limits ...result.Limit) (marks []mark) {
 	return marks
 }
 
-// loadsOf are the points of a run by load, and the loads.
+// loadsOf are the points of a run by load, and the loads, without one that was cut short.
 func loadsOf(run *result.Run) (order []int, at numbers) {
-	order = run.ByLoad()
+	cut := run.UnderWay()
+	order = slices.DeleteFunc(run.ByLoad(), func(i int) bool { return i == cut })
 	for _, i := range order {
 		at = append(at, run.Points[i].Load.Value())
 	}
@@ -439,7 +440,7 @@ func paretoCharts(run *result.Run) []*chart {
 			}
 		}
 		for i := range run.Points {
-			if !slices.Contains(on, i) {
+			if !slices.Contains(on, i) && i != run.UnderWay() {
 				addPoint(&rest, i)
 			}
 		}

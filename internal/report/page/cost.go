@@ -68,7 +68,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 		p := &run.Points[i]
 		s := p.Metrics.SummaryOf(name)
 		x := s.Value(key)
-		if x == nil || p.Cost == nil || p.Cost.USDPerMOutput == nil || p.Stability == stat.Unstable {
+		if x == nil || i == run.UnderWay() || p.Cost == nil || p.Cost.USDPerMOutput == nil || p.Stability == stat.Unstable {
 			continue
 		}
 		one := place{x: *x, y: *p.Cost.USDPerMOutput, load: say.Decimal(p.Load.Value(), 3) + report.LoadSuffix(overLoad), few: slices.Contains(s.Few, key)}

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"strings"
+
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -24,6 +26,9 @@ func Complete(measured *result.Run) bool {
 			points = points[:last]
 		}
 		measured.Curve = CurveOf(points)
+		if x := measured.Curve.Crossing; measured.Interrupted && x != nil && strings.HasPrefix(x.Why, noneMissed) {
+			x.Why = noneMissed + "--resume goes on to higher ones"
+		}
 		return true
 	}
 	c := &result.Capacity{Over: measured.Points[0].Load.Over(), Covers: ThisLaunch,

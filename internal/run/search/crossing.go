@@ -38,7 +38,7 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	met, next := f.neighbours()
 	switch {
 	case next == 0:
-		c.Why = "no load missed it: measure higher ones"
+		c.Why = noneMissed + "measure higher ones"
 	case most == 0:
 		c.Why = fmt.Sprintf("no load is surely above the capacity: at %.4g there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", next)
 	case met == 0:
@@ -55,6 +55,9 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	}
 	return c
 }
+
+// noneMissed begins why a sweep has no capacity that met its SLO at every load.
+const noneMissed = "no load missed it: "
 
 // searched is a sweep as a search sees it; nil where its points do not count the same
 // claims.

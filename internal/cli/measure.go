@@ -61,6 +61,11 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 	if err := run.SuitsName(&p); err != nil { // of which it depends what is expected
 		return nil, nil, err
 	}
+	if v.verb == plan.VerbFind && !p.Resume {
+		if err := run.CanVerify(&p, p.Verify.Load, p.SearchTime()); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p)); err != nil {
 		return nil, nil, err
 	}

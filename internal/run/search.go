@@ -490,7 +490,12 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	if what.Verify > 0 {
 		v, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
 		if err == nil && len(v.Trail) == 0 {
-			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), v.Reason).WithHint("raise --budget")
+			hint := "raise --budget"
+			if !s.closed && s.budget > 0 {
+				_, takes := search.LeastToVerify(cfg, what.Verify)
+				hint += " to " + givenBudget(takes)
+			}
+			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), v.Reason).WithHint(hint)
 		}
 		if err == nil {
 			err = s.died
@@ -551,6 +556,41 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 	}
 	return r, err
+}
+
+// CanVerify refuses to verify a load in a time that cannot pay the requests that it takes, as far
+// as that is known before anything is sent.
+func CanVerify(p *plan.Plan, load float64, budget time.Duration) error {
+	if load == 0 || budget == 0 || p.Closed() || p.Conversing() && !p.Generated() {
+		return nil
+	}
+	claims, err := p.SLO.Claims()
+	if err != nil || len(claims) == 0 {
+		return err
+	}
+	cfg := search.FindConfig{Eps: shares(claims), Residence: unknownResidence.Seconds(), MaxLoad: p.MaxLoad, Traffic: TrafficOf(p, claims)}
+	if p.Conversing() {
+		cfg.Sessions.Turns = p.Ask.MeanTurns()
+	}
+	requests, takes := search.LeastToVerify(cfg, load)
+	rate := cfg.Rate(load, cfg.Residence)
+	if float64(requests)/rate <= budget.Seconds() {
+		return nil
+	}
+	return say.Errorf("%.4g/s cannot be verified in %s: it takes %s at least, which come in %s", load, say.Span(budget), say.Plural(requests, "request"),
+		say.Seconds(float64(requests)/rate)).WithHint("raise --budget to " + givenBudget(takes))
+}
+
+// givenBudget is a budget of so many seconds at least, as it is given, in steps of 10 s.
+func givenBudget(seconds float64) string {
+	text := (time.Duration(math.Ceil(seconds/10)) * 10 * time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // Sweep measures loads until there are no more, each with the window that is given;

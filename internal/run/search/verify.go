@@ -194,7 +194,7 @@ func (f *search) verifyAlone(load float64) {
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}
-	if least := max(f.leastVerify(load), f.inCycles(1.5*cyclesLook, load)); total < least { // two thirds of them are of the load itself
+	if least := f.leastAlone(load); total < least {
 		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
 		return
 	}
@@ -231,6 +231,22 @@ func (f *search) verifyAlone(load float64) {
 		phi *= unflanked
 	}
 	f.judge(load, &s, phi)
+}
+
+// leastAlone is how many requests it takes to verify a load: two thirds of them are of the load
+// itself.
+func (f *search) leastAlone(load float64) int {
+	return max(f.leastVerify(load), f.inCycles(1.5*cyclesLook, load))
+}
+
+// LeastToVerify is the least that verifying a load takes in an open loop: requests, and seconds
+// with a warm-up and a drain at the load and at each above it, where a request takes
+// [FindConfig.Residence].
+func LeastToVerify(c FindConfig, load float64) (requests int, seconds float64) {
+	f := newSearch(context.Background(), c, nil)
+	load = f.allowed(load)
+	requests = f.leastAlone(load)
+	return requests, f.seconds(load, requests) + float64(len(flanks))*f.seconds(load, 0)
 }
 
 // refutes says that a window shows that a claim does not hold at its load.

@@ -67,7 +67,7 @@ func branchOf(c explain.Cause, of metric.Name) string {
 	return branchFar
 }
 
-// decide draws the way at the first load that does not meet its objective, else at the
+// decide draws the way at the first load that tells what limits the run, else at the
 // highest; nil where there is no objective. x may be nil: nothing was found out then.
 func decide(run *result.Run, x *inspect.Explanation) *Decision {
 	at := -1
@@ -78,6 +78,12 @@ func decide(run *result.Run, x *inspect.Explanation) *Decision {
 			if at = i; s.Met == result.No {
 				break
 			}
+		}
+	}
+	for _, i := range run.ByLoad() { // of a search a load below its limit misses by chance
+		if run.Points[i].SLO != nil && inspect.Telling(run, i) {
+			at = i
+			break
 		}
 	}
 	if at < 0 {

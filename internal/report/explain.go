@@ -56,11 +56,11 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 }
 
 // limitSentence is the sentence that an explanation is read for.
-func limitSentence(x *inspect.Explanation) string {
+func limitSentence(run *result.Run, x *inspect.Explanation) string {
 	if len(x.Points) == 0 {
 		return "Nothing was measured."
 	}
-	at := worst(x)
+	at := worst(run, x)
 	if at == nil {
 		return "What limits it is " + notKnown + "."
 	}
@@ -110,15 +110,18 @@ func twiceText(d *explain.Diagnosis) string {
 
 func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
 
-// worst is the first load that does not meet its objective, else the highest.
-func worst(x *inspect.Explanation) (at *inspect.Point) {
+// worst is the first load that its reader asks about ([inspect.Telling]), else the first
+// that does not meet its objective, else the highest.
+func worst(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
+	missed := false
 	for i := range x.Points {
 		p := &x.Points[i]
-		if len(p.Symptoms) == 0 && p.Limited == "" {
-			continue
-		}
-		if at = p; p.Met == result.No {
-			return at
+		switch {
+		case len(p.Symptoms) == 0 && p.Limited == "":
+		case inspect.Telling(run, p.Index):
+			return p
+		case !missed:
+			at, missed = p, p.Met == result.No
 		}
 	}
 	return at
@@ -138,11 +141,20 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	}
 	var list []string
 	open := ""
-	if at := worst(x); at != nil && at.Apart() != "" {
+	at := worst(m.Run, x)
+	if at != nil && at.Apart() != "" {
 		m.Why = at.Apart() + "."
 	}
+	var points []*inspect.Point // that first by which explain's first line goes
+	if at != nil {
+		points = append(points, at)
+	}
 	for i := range x.Points {
-		p := &x.Points[i]
+		if p := &x.Points[i]; p != at {
+			points = append(points, p)
+		}
+	}
+	for _, p := range points {
 		if p.Apart() != "" {
 			list = append(list, say.Sentence(p.Apart()))
 			continue
@@ -223,7 +235,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", limitSentence(x))
+	p.write(s, bold, "", limitSentence(run, x))
 	asked := "no twin was asked"
 	if x.Deployment != "" {
 		asked = "held against twins of " + x.Deployment

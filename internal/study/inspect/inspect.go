@@ -117,7 +117,7 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 			loads = at
 		}
 		if few := apart(measured, loads); len(few) < len(loads) {
-			x.Notes = append(x.Notes, fmt.Sprintf("of windows of the search at loads within %.0f %% of each other the one of the most requests is explained: %d of %d", 100*near, len(few), len(loads)))
+			x.Notes = append(x.Notes, fmt.Sprintf("of windows of the search at loads within %.0f %% of each other those at the limit, else the one of the most requests, are explained: %d of %d", 100*near, len(few), len(loads)))
 			loads = few
 		}
 	}
@@ -143,21 +143,33 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 // near is within which share of each other the loads of a search tell the same.
 const near = 0.1
 
-// apart are the windows of a search, by load, of which no two are near each other: of those
-// that are the one of the most requests.
+// apart are the windows of a search, by load: those at the limit, of which the run's report
+// tells, and of the others none that is near them or near another; of those that are near
+// each other it is the one of the most requests.
 func apart(measured *result.Run, byLoad []int) (list []int) {
-	first := 0. // load of those that are near each other
+	told := telling(measured)
+	load := func(i int) float64 { return measured.Points[i].Load.Value() }
+	nearTold := func(i int) bool {
+		return slices.ContainsFunc(told, func(t int) bool { return max(load(i), load(t)) <= (1+near)*min(load(i), load(t)) })
+	}
+	first, last := 0., -1 // load of those that are near each other, and where the one of them is in the list
 	for _, i := range byLoad {
-		p := &measured.Points[i]
-		switch last := len(list) - 1; {
-		case last < 0 || p.Load.Value() > (1+near)*first:
-			first, list = p.Load.Value(), append(list, i)
-		case p.Requests.Due > measured.Points[list[last]].Requests.Due:
+		switch {
+		case slices.Contains(told, i):
+			list = append(list, i)
+		case nearTold(i):
+		case last < 0 || load(i) > (1+near)*first:
+			first, last, list = load(i), len(list), append(list, i)
+		case measured.Points[i].Requests.Due > measured.Points[list[last]].Requests.Due:
 			list[last] = i
 		}
 	}
 	return list
 }
+
+// Telling says whether a point of a run is one of those that its reader asks about: what
+// limits the run is told by them.
+func Telling(measured *result.Run, point int) bool { return slices.Contains(telling(measured), point) }
 
 // telling are the points of a run that its reader asks about: the first by load that does
 // not meet its objective, or is more than what is served. Of a load that is served within

@@ -91,3 +91,22 @@ func TestTellingOfASearch(t *testing.T) {
 		t.Errorf("%v tell where only a load far beyond does", telling(run))
 	}
 }
+
+// Of windows of a search that are near each other those at its limit are never left out for
+// one of more requests: explain tells of the load that the report tells of.
+func TestApartKeepsTheLimit(t *testing.T) {
+	point := func(rate float64, met result.Met, due int) result.Point {
+		return result.Point{Load: result.Load{Rate: &rate}, SLO: &result.SLO{Met: met}, Verdict: result.Valid, Requests: result.Requests{Due: due, OK: due}}
+	}
+	run := &result.Run{
+		Capacity: &result.Capacity{CI95: &[2]float64{191, 209}},
+		Points: []result.Point{point(192, result.Yes, 900), point(195, result.No, 300), point(209, result.No, 300), point(229, result.No, 2000),
+			point(100, result.Yes, 300), point(105, result.Yes, 400), point(240, result.No, 100)},
+	}
+	if got := apart(run, run.ByLoad()); !slices.Equal(got, []int{5, 1, 2, 6}) {
+		t.Errorf("windows %v are explained", got)
+	}
+	if !Telling(run, 1) || Telling(run, 3) {
+		t.Error("other windows tell what limits it than the first two at the limit")
+	}
+}

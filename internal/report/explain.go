@@ -204,6 +204,9 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	if d.Light() {
 		s += " The load hardly adds to it: " + twiceText(d) + "."
 	}
+	if also := heldDown(d); also != "" {
+		s += " Also: " + say.Plain(also) + "."
+	}
 	if f.Cause == explain.Unknown {
 		return s + " What would tell: " + say.Plain(f.Confirm) + "."
 	}
@@ -290,6 +293,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 		p.hanging(s, bold, "  ", "    ", symptomText(d, of)+": ", say.Plain(f.Claim)+confidenceText(f))
 		if several && f.Cause != explain.Unknown {
 			writeRow(p, s, "try", trialOf(f, d.Symptom))
+			writeRow(p, s, "also", say.Plain(heldDown(d)))
 			continue
 		}
 		try := "try"
@@ -309,6 +313,14 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 			writeRow(p, s, name, say.Plain(a.Claim), otherTrial(a, f, d.Symptom))
 		}
 	}
+}
+
+// heldDown is that the GPU's clock was held down, beside what limits most; "" where it was not.
+func heldDown(d *explain.Diagnosis) string {
+	if i := slices.IndexFunc(d.Also, func(f explain.Finding) bool { return f.Cause == explain.Throttling }); i >= 0 {
+		return d.Also[i].Claim
+	}
+	return ""
 }
 
 func confidenceText(f *explain.Finding) string {

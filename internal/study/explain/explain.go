@@ -241,13 +241,13 @@ func Diagnose(c *Case) Diagnosis {
 	limitFirst(open)
 	if why := doubt(c, open); why != "" {
 		d.Primary = notKnown(c, why, open)
-		d.Primary.Excluded = excluded
+		d.Primary.Excluded, d.Also = excluded, c.heldBeside(nil, nil)
 		return d
 	}
 	sure := confidence(c, open)
 	if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
 		d.Primary = notKnown(c, "what the client saw fits several causes, and no twin was asked", open)
-		d.Primary.Excluded = excluded
+		d.Primary.Excluded, d.Also = excluded, c.heldBeside(nil, nil)
 		return d
 	}
 	d.Primary = c.finding(&open[0], sure)
@@ -259,7 +259,22 @@ func Diagnose(c *Case) Diagnosis {
 			d.Also = append(d.Also, f)
 		}
 	}
+	d.Also = append(d.Also, c.heldBeside(open[:1], d.Also)...)
 	return d
+}
+
+// heldBeside is the finding that the GPU's clock was held down, where it was, and neither what
+// is claimed nor what stands beside it says so: whatever else limits, the GPU is slower
+// than it could be.
+func (c *Case) heldBeside(claimed []candidate, also []Finding) []Finding {
+	if !held(c.Facts) || len(claimed) > 0 && claimed[0].cause == Throttling || slices.ContainsFunc(also, func(f Finding) bool { return f.Cause == Throttling }) {
+		return nil
+	}
+	x := candidate{cause: Throttling, evidence: c.Facts.evidence([]Signal{ClockShare})}
+	if c.Facts.has(ClockShare) {
+		x.gain = slowed(c.Facts)
+	}
+	return []Finding{c.finding(&x, Possible)}
 }
 
 // limitFirst puts a limit that a setting lifts before the host's costs, where both are
@@ -339,6 +354,9 @@ func candidates(c *Case) (list []candidate) {
 // finding puts a candidate into words.
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	w := wordingFor(c.Engine, x.cause, c.Symptom.Metric, c.Facts)
+	if x.cause == Throttling {
+		x.evidence = append(x.evidence, c.Facts.evidence([]Signal{ByPower, ByHeat, PowerLimit})...)
+	}
 	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.once(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {
 		for _, t := range c.Twin.Trials[x.cause] {

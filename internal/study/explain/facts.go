@@ -46,7 +46,10 @@ const (
 	HitShare     Signal = "prefix cache hits"          // share of the tokens looked up
 	PlannedHits  Signal = "prompts begin alike"        // share of the prompts that an unlimited prefix cache would have
 	ClockShare   Signal = "GPU clock"                  // share of the highest
-	Throttled    Signal = "time throttled"             // share
+	Throttled    Signal = "time throttled"             // share, by power or by heat
+	ByPower      Signal = "time throttled by power"    // share
+	ByHeat       Signal = "time throttled by heat"     // share
+	PowerLimit   Signal = "power limit"                // W, of a GPU
 	MemoryBusy   Signal = "memory busy"                // share
 	TensorBusy   Signal = "tensor cores busy"          // share
 	FrontBusy    Signal = "API server busy"            // cores that a process that listens took
@@ -57,6 +60,7 @@ const (
 const (
 	MaxSeats  Signal = "max_num_seqs"
 	MaxTokens Signal = "max_num_batched_tokens"
+	PowerMost Signal = "power limit at most" // W, of a GPU by its datasheet
 )
 
 // OnTwins is the symptom's value on twins, which have nothing around them.

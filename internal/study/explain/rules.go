@@ -84,6 +84,24 @@ func if0(is func(f Facts) bool) func(Facts, float64) float64 {
 	}
 }
 
+// heldShare is the share of the time from which on a clock that is held down counts.
+const heldShare = 0.02
+
+// held says that the GPU's clock was held down for long enough to matter, by how fast it
+// ran, or, where that is not known, by the time in which something held it.
+func held(f Facts) bool {
+	if f.has(Throttled) && f.Get(Throttled) < heldShare {
+		return false
+	}
+	if f.has(ClockShare) {
+		return slowed(f) >= Least
+	}
+	return f.has(Throttled)
+}
+
+// slowed is the share of the time that a clock below its highest takes.
+func slowed(f Facts) float64 { return max(1-f.Get(ClockShare)-0.03, 0) }
+
 var rules = []rule{
 	// Who measures.
 	{Client, measured, first, []Signal{LagInTail}, share(LagInTail), "requests were sent in time",
@@ -116,9 +134,9 @@ var rules = []rule{
 		}
 		return x
 	}, "the server's counters grew by what was sent", "as above; at a load in the steady state a share of the work is about that share of the time"},
-	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ float64) float64 { return max(1-f.Get(ClockShare)-0.03, 0) },
+	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ float64) float64 { return slowed(f) },
 		"the GPU's clock was near its highest", "DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
-	{Throttling, atMost, every, []Signal{Throttled}, if0(func(f Facts) bool { return f.Get(Throttled) < 0.02 }),
+	{Throttling, atMost, every, []Signal{Throttled}, if0(func(f Facts) bool { return f.Get(Throttled) < heldShare }),
 		"nothing held the GPU's clock down", "DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
 	{Freezes, measured, stalls, []Signal{FrozenInTail}, frozen, "nothing stood still by the clock",
 		"times at which nothing came from any stream, again and again after the same time (measure/judge/standstill.go)"},
@@ -302,11 +320,14 @@ func confidence(c *Case, open []candidate) Confidence {
 		second = math.Max(second, open[1+i].gain)
 		alone = alone && x.apart(&open[1+i], surelyApart)
 	}
+	if x.cause != Throttling && held(c.Facts) { // a slower GPU looks like each cause of its own work
+		alone = false
+	}
 	stall := c.Symptom.Metric == metric.Stall // one stall hangs on the step it falls into
 	switch {
 	case x.cause == Foreign && (stall || c.Twin != nil && c.Twin.Slower < muchSlower):
 		return Likely // a share of the work is no share of the time: batches have room
-	case x.measured && x.gain > 0.3 && x.gain > 2*second:
+	case x.measured && x.gain > 0.3 && x.gain > 2*second && (x.cause == Throttling || !held(c.Facts)):
 		return Sure
 	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && alone && c.Facts.has(Running):
 		return Sure

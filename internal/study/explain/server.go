@@ -51,8 +51,17 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	}
 	power, byPower := w.Rate(telemetry.GPUThrottledPower)
 	heat, byHeat := w.Rate(telemetry.GPUThrottledHeat)
-	if gpus, ok := w.Fact(telemetry.GPUs); ok && gpus > 0 && (byPower || byHeat) {
-		f.Set(Throttled, min((power+heat)/gpus, 1), "share", FromGPU)
+	if gpus, ok := w.Fact(telemetry.GPUs); ok && gpus > 0 {
+		if byPower || byHeat {
+			f.Set(Throttled, min((power+heat)/gpus, 1), "share", FromGPU)
+		}
+		if byPower {
+			f.Set(ByPower, min(power/gpus, 1), "share", FromGPU)
+		}
+		if byHeat {
+			f.Set(ByHeat, min(heat/gpus, 1), "share", FromGPU)
+		}
+		gauge(telemetry.GPUPowerLimit, func(d telemetry.Distribution) { f.Set(PowerLimit, d.Mean/gpus, "W", FromGPU) })
 	}
 	gauge(telemetry.GPUMemoryActive, func(d telemetry.Distribution) { f.Set(MemoryBusy, d.Mean, "share", FromGPU) })
 	gauge(telemetry.GPUTensorActive, func(d telemetry.Distribution) { f.Set(TensorBusy, d.Mean, "share", FromGPU) })

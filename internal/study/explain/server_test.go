@@ -2,6 +2,7 @@ package explain
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"pitot/internal/telemetry"
@@ -44,5 +45,43 @@ func TestAddServer(t *testing.T) {
 		if f.has(signal) {
 			t.Errorf("%s is known, and nothing told it", signal)
 		}
+	}
+}
+
+// A clock that is held down is said to be so by what the GPU names, and no setting is
+// advised that its board does not have. Beside another cause it does not vanish, and
+// none is sure then.
+func TestThrottled(t *testing.T) {
+	for _, c := range []struct {
+		power, heat, limit, most float64
+		claim, knob, to          string
+	}{
+		{.9, 0, 700, 700, "its power limit of 700 W, the most that the board has, and not by heat", "quantization", "fp8"},
+		{.9, 0, 500, 700, "its power limit of 500 W and not by heat", "power limit", "700 W"},
+		{.9, 0, 700, 0, "its power limit of 700 W and not by heat", "power limit", "higher, where the board allows it"},
+		{.9, .5, 700, 700, "by its heat and by its power limit of 700 W", "quantization", "fp8"},
+		{0, .5, 700, 700, "by its heat, not by its power limit", "cooling", "better"},
+	} {
+		f := facts(ClockShare, .72, Throttled, c.power+c.heat, ByPower, c.power, ByHeat, c.heat, PowerLimit, c.limit)
+		if c.most > 0 {
+			f.Set(PowerMost, c.most, "W", FromStated)
+		}
+		p := Diagnose(&Case{Symptom: token, Value: 20, Facts: f}).Primary
+		if p.Cause != Throttling || !strings.Contains(p.Claim, c.claim) || p.Confirm != "" || p.Try == nil || p.Try.Knob != c.knob || p.Try.To != c.to {
+			t.Errorf("%+v: %+v, try %+v", c, p, p.Try)
+		}
+	}
+	for name, f := range map[string]Facts{
+		"a slow clock":                   facts(ClockShare, .856, Running, 1.),
+		"time, and the clock is unknown": facts(Throttled, .9, ByPower, .9, ByHeat, 0., Running, 1.),
+	} {
+		d := Diagnose(&Case{Symptom: token, Value: 20, Facts: f, Twin: twin(map[Cause]float64{Host: .6})})
+		if d.Primary.Cause != Host || d.Primary.Confidence == Sure || len(d.Also) != 1 || d.Also[0].Cause != Throttling {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	f := facts(ClockShare, .99, Throttled, .9, Running, 1.)
+	if d := Diagnose(&Case{Symptom: token, Value: 20, Facts: f, Twin: twin(map[Cause]float64{Host: .6})}); d.Primary.Confidence != Sure || len(d.Also) != 0 {
+		t.Errorf("a clock near its highest: %+v", d)
 	}
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 
 	"pitot/internal/data/metric"
@@ -60,6 +61,8 @@ func wordingFor(engine string, cause Cause, of metric.Name, f Facts) words {
 func wording(cause Cause, of metric.Name, f Facts) words {
 	w := wordings[cause]
 	switch {
+	case cause == Throttling:
+		return throttled(w, f)
 	case cause == PrefixCache && f.Get(HitShare) > 0.01: // it is on
 		w.claim = "prompts that were computed before are computed again: the prefix cache does not hold all that they have in common"
 		w.confirm = "half as many different prefixes at this load: hits ÷ queries of vllm:prefix_cache grow"
@@ -71,6 +74,40 @@ func wording(cause Cause, of metric.Name, f Facts) words {
 		w.knob, w.to = "max_num_batched_tokens", "half"
 	case cause == Bandwidth && of == metric.TTFT:
 		w.claim = "requests wait for steps that are bound by reading weights and KV cache"
+	}
+	return w
+}
+
+// throttled is the wording of a clock that is held down, as far as is known by what. A
+// power limit that is as high as the board has it is not advised to be raised: fewer bits
+// move and multiply for less energy.
+func throttled(w words, f Facts) words {
+	power, heat := f.Get(ByPower) >= heldShare, f.Get(ByHeat) >= heldShare
+	if !f.has(ByPower, ByHeat) || !power && !heat {
+		return w
+	}
+	w.confirm = "" // the GPU has said so
+	limit := "its power limit"
+	if f.has(PowerLimit) {
+		limit += fmt.Sprintf(" of %.0f W", f.Get(PowerLimit))
+	}
+	switch most := f.Get(PowerMost); {
+	case !f.has(PowerLimit, PowerMost):
+		w.to = "higher, where the board allows it"
+	case f.Get(PowerLimit) < 0.99*most:
+		w.to = fmt.Sprintf("%.0f W", most)
+	default:
+		limit += ", the most that the board has,"
+		w.knob, w.to = "quantization", "fp8"
+	}
+	switch {
+	case power && heat:
+		w.claim = "the GPU's clock is held down by its heat and by " + strings.TrimSuffix(limit, ",")
+	case power:
+		w.claim = "the GPU's clock is held down by " + limit + " and not by heat"
+	default:
+		w.claim = "the GPU's clock is held down by its heat, not by its power limit"
+		w.knob, w.to = "cooling", "better"
 	}
 	return w
 }

@@ -517,6 +517,9 @@ func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Depl
 	if d != nil {
 		seats, tokens = float64(d.DataParallel*d.Settings.MaxNumSeqs), float64(d.Settings.MaxNumBatchedTokens)
 	}
+	if d != nil && d.Accelerator.PowerW > 0 {
+		f.Set(explain.PowerMost, d.Accelerator.PowerW, "W", explain.FromStated)
+	}
 	if !math.IsNaN(seats) {
 		f.Set(explain.MaxSeats, seats, "", explain.FromStated)
 	}

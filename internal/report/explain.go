@@ -168,7 +168,7 @@ func (m *Model) Explain(x *inspect.Explanation) {
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
 				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
 				if f.Try != nil {
-					m.Why += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
+					m.Why += " Try " + say.Plain(findingTrial(f, d.Symptom)) + "."
 				}
 			}
 		}
@@ -218,7 +218,7 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 		s += " Because: " + say.Plain(strings.Join(evidence, "; ")) + "."
 	}
 	if f.Try != nil {
-		s += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
+		s += " Try " + say.Plain(findingTrial(f, d.Symptom)) + "."
 	}
 	return s
 }
@@ -335,12 +335,26 @@ func trialOf(f *explain.Finding, of explain.Symptom) string {
 	if f.Try == nil {
 		return ""
 	}
-	return "try " + trialText(f.Try, of)
+	return "try " + findingTrial(f, of)
 }
 
-// otherTrial is what another finding says to try, "" where that is what the first says.
+// findingTrial is what to try of a finding that has it, and, where that is known to work
+// on something else than the cause, on what.
+func findingTrial(f *explain.Finding, of explain.Symptom) string {
+	text := trialText(f.Try, of)
+	if on := f.Elsewhere(); len(on) > 0 {
+		var names []string
+		for _, c := range on {
+			names = append(names, string(c))
+		}
+		text += "; it relieves " + say.List(names...) + ", and not " + string(f.Cause)
+	}
+	return text
+}
+
+// otherTrial is what another finding says to try, "" where the first says it as well.
 func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
-	if f.Try != nil && first.Try != nil && *f.Try == *first.Try {
+	if f.Try != nil && first.Try != nil && f.Try.Knob == first.Try.Knob && f.Try.To == first.Try.To {
 		return ""
 	}
 	return trialOf(f, of)
@@ -369,6 +383,6 @@ func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of 
 	writeRow(p, s, "not", excluded...)
 	writeRow(p, s, "confirm", f.Confirm)
 	if f.Try != nil {
-		writeRow(p, s, try, trialText(f.Try, of))
+		writeRow(p, s, try, findingTrial(f, of))
 	}
 }

@@ -100,6 +100,17 @@ type Trial struct {
 	ChangesAnswers bool `json:"changes_answers,omitempty"`
 }
 
+// Elsewhere are the causes that the setting to try relieves, where the finding's is none of
+// them: what it brings then is no sign of this cause. Weights of fewer bits are read and
+// multiplied faster, and launched, sent and waited for as before.
+func (f *Finding) Elsewhere() []Cause {
+	relieves := []Cause{Bandwidth, Compute}
+	if f.Try == nil || f.Try.Knob != "quantization" || slices.Contains(relieves, f.Cause) || f.Cause == Throttling {
+		return nil
+	}
+	return relieves
+}
+
 // Twin is what twins of the server, each as good a guess as the others, do with the
 // requests that were measured.
 type Twin struct {
@@ -366,8 +377,11 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
+	if f.Confidence == Sure && len(f.Elsewhere()) > 0 {
+		f.Confidence = Likely // what helps most helps against something else
+	}
 	if f.Try == nil && w.knob != "" && !c.asked(x.cause) {
-		f.Try = &Trial{Knob: w.knob, To: w.to}
+		f.Try = &Trial{Knob: w.knob, To: w.to, ChangesAnswers: w.knob == "quantization"}
 	}
 	return f
 }

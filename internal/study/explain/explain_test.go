@@ -328,3 +328,16 @@ func TestAlike(t *testing.T) {
 		}
 	}
 }
+
+// A setting that helps against another cause than the one named is no proof of it, and says
+// what it helps against.
+func TestElsewhere(t *testing.T) {
+	for knob, sure := range map[string]Confidence{"quantization": Likely, "max_cudagraph_capture_size": Sure} {
+		x := twin(map[Cause]float64{Host: .35})
+		x.Trials = map[Cause][]Trial{Host: {{Knob: knob, From: "bf16", To: "fp8", Gain: .4}}}
+		p := Diagnose(&Case{Symptom: token, Value: 15, Facts: facts(Running, 1.), Twin: x}).Primary
+		if p.Cause != Host || p.Confidence != sure || (len(p.Elsewhere()) > 0) != (knob == "quantization") {
+			t.Errorf("%s: %+v, relieves %v", knob, p, p.Elsewhere())
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"pitot/internal/data/metric"
 )
@@ -147,8 +148,12 @@ type Case struct {
 	Twin    *Twin // nil where the server's model or accelerator is not known, or no twin was asked
 	Unasked bool  // twins could be asked, and were not: it takes longer
 	Queued  bool  // requests waited for others to end, or came faster than they were served
-	Command string
-	Engine  string // [SGLang], else the names are vLLM's
+	// Longer is the command that measures the load for longer, "" where none is known; Less
+	// are those of what was not measured yet, half the load and one request at a time, each
+	// with what it is.
+	Longer string
+	Less   []string
+	Engine string // [SGLang], else the names are vLLM's
 }
 
 // Diagnosis is what limits one symptom: the finding to act on, and others that matter
@@ -432,9 +437,16 @@ func tells(c *Case, open []candidate) string {
 	case c.Twin == nil:
 		return "say what serves with --deployment MODEL@GPU"
 	case !c.Facts.has(Running) && c.Facts.metricsRead():
-		return "measure longer: the server's metrics were read too few times while the load lasted"
+		const why = "measure this load for longer: the server's metrics were read too few times while it lasted"
+		if c.Longer == "" {
+			return why
+		}
+		return why + "; " + c.Longer
 	case !c.Facts.has(Running):
 		return "measure where the server's /metrics can be reached"
 	}
-	return "measure it at half the load and at one request at a time: pitot sweep"
+	if len(c.Less) == 0 {
+		return "say in --deployment all that the server was started with: twins know of nothing else"
+	}
+	return "measure " + strings.Join(c.Less, ", and ")
 }

@@ -353,7 +353,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		}
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: queued(p), Engine: out.Engine}
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: queued(p), Engine: out.Engine, Longer: longer(measured, i), Less: less(measured, i)}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue

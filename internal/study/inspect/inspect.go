@@ -392,11 +392,8 @@ func queued(p *result.Point) bool {
 	slow := slices.ContainsFunc(p.Checks, func(c result.Check) bool {
 		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog
 	})
-	return slow || p.Stability == stat.Unstable || p.Server["waiting"] >= oneWaits || p.Server["queue_ms"] > waitShare*p.Server["client_ttft_ms"]
+	return slow || p.Stability == stat.Unstable || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
 }
-
-// From oneWaits requests on that wait on average, or waitShare of TTFT in the queue, there is one.
-const oneWaits, waitShare = 1, 0.2
 
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
 func engineOf(run *result.Run) string {

@@ -16,7 +16,6 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
 	"pitot/internal/study/explain"
 	"pitot/internal/study/predict"
 	"pitot/internal/telemetry"
@@ -392,7 +391,7 @@ func queued(p *result.Point) bool {
 	slow := slices.ContainsFunc(p.Checks, func(c result.Check) bool {
 		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog
 	})
-	return slow || p.Stability == stat.Unstable || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
+	return slow || p.Outcome == result.Unstable || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
 }
 
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.

@@ -43,8 +43,9 @@ type progress struct {
 	now   func() time.Time
 
 	mu    sync.Mutex
-	about string // what is being measured, of several; "" for nothing to say
-	lines int    // of the view on the screen
+	about string        // what is being measured, of several; "" for nothing to say
+	left  time.Duration // of the budget as its load begins, 0 for none
+	lines int           // of the view on the screen
 	next  time.Time
 	last  run.Status
 	rate  float64 // chunks per second, lately
@@ -81,7 +82,22 @@ func (p *progress) ShowLine(line string) {
 func (p *progress) About(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.about = line
+	p.about, p.left = line, 0
+}
+
+// Left implements [run.View].
+func (p *progress) Left(budget float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = time.Duration(budget * float64(time.Second))
+}
+
+// aboutText is what is being measured, and what is left of the budget so far into its load.
+func (p *progress) aboutText(s run.Status) string {
+	if p.left == 0 {
+		return p.about
+	}
+	return p.about + " · " + max(0, p.left-s.At).Round(time.Second).String() + " left"
 }
 
 // Write puts whole lines above the view, quiet or not.
@@ -136,7 +152,7 @@ func (p *progress) Update(s run.Status) {
 		p.next = now.Add(plainEvery)
 		head := s.Phase + phaseText(s)
 		if p.about != "" {
-			head = p.about + " · " + head
+			head = p.aboutText(s) + " · " + head
 		}
 		fmt.Fprintln(p.w, strings.Join(append([]string{head}, append(countsText(s), mediansText(s)...)...), ", "))
 	}
@@ -230,7 +246,7 @@ func (p *progress) draw(s run.Status) {
 	}
 	var view []string
 	if p.about != "" {
-		view = append(view, p.about)
+		view = append(view, p.aboutText(s))
 	}
 	view = append(view, head+phaseText(s))
 	if s.Phase != "priming" {

@@ -65,6 +65,30 @@ finishing for 5 s, 700 sent, 693 answered, 3 failed, 7 in flight, 4 held back, T
 	}
 }
 
+// What is left of a search's budget gets less within a window, and never less than nothing.
+func TestProgressLeft(t *testing.T) {
+	p, out, now := watched(false, 0)
+	p.About("verifying 20/s · load 1")
+	p.Left(40)
+	for _, at := range []time.Duration{10 * second, 30 * second, 50 * second} {
+		*now = now.Add(at)
+		p.Update(run.Status{Phase: "measuring", At: at, T1: 60 * second})
+	}
+	p.About("load 2 · 3/s") // of a sweep, which has none
+	*now = now.Add(10 * second)
+	p.Update(run.Status{Phase: "measuring", At: 10 * second, T1: 60 * second})
+	p.close()
+	var heads []string
+	for line := range strings.Lines(out.String()) {
+		head, _, _ := strings.Cut(line, " · measuring")
+		heads = append(heads, head)
+	}
+	want := []string{"verifying 20/s · load 1 · 30s left", "verifying 20/s · load 1 · 10s left", "verifying 20/s · load 1 · 0s left", "load 2 · 3/s"}
+	if d := cmp.Diff(want, heads); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestQuiet(t *testing.T) {
 	p, out, now := watched(true, 80)
 	p.quiet = true

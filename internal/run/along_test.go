@@ -150,3 +150,4 @@ type unseen struct{}
 
 func (unseen) ShowLine(string) {}
 func (unseen) About(string)    {}
+func (unseen) Left(float64)    {}

@@ -26,6 +26,7 @@ import (
 type View interface {
 	ShowLine(line string) // of a load that was measured
 	About(line string)    // of the one that is being measured now
+	Left(budget float64)  // seconds of the budget as its load begins; 0 where there is none
 }
 
 // Searcher measures what a search or a sweep asks for, in a run directory.
@@ -79,6 +80,7 @@ const leastWarmup = time.Second
 // Probe measures one load of a search.
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.About(s.about(p))
+	s.view.Left(max(0, s.budget-s.spent))
 	measure := s.session.Measure
 	if p.Counted {
 		measure = s.session.Count
@@ -233,10 +235,6 @@ func (s *Searcher) about(p search.Probe) string {
 		line += " · met at " + s.named(s.low)
 	case s.top > 0:
 		line += " · over at " + s.named(s.top)
-	}
-	if s.budget > 0 {
-		left := max(0, s.budget-s.spent) * float64(time.Second)
-		line += fmt.Sprintf(" · %s left", time.Duration(left).Round(time.Second))
 	}
 	return line
 }

@@ -316,7 +316,8 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	if k == nil || len(k.Trail) == 0 {
 		return nil
 	}
-	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log"}, Marks: slices.Clone(marks),
+	all := 100.0
+	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: &all}, Marks: slices.Clone(marks),
 		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis, and windows that do not count are left out."}
 	trail := slices.Clone(k.Trail)
 	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })

@@ -66,6 +66,7 @@
     } else if (axis.scale === 'log') {
       if (!narrowed && hi / lo < 1.5) [lo, hi] = [lo / 1.3, hi * 1.3];
       else if (!narrowed) [lo, hi] = [lo / 1.06, hi * 1.06];
+      if (!narrowed && known(axis.max)) hi = Math.min(hi, axis.max);
     } else if (axis.scale === 'change' || axis.scale === 'points') {
       if (known(axis.min)) lo = axis.min;
       if (known(axis.max)) hi = axis.max;

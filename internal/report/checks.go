@@ -54,6 +54,9 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 	if p.Stage != "" && (strings.Contains(m.Advice, "--duration") || strings.Contains(m.Advice, "--requests")) {
 		m.Advice = longerWindows
 	}
+	if ofSearch(p) && strings.HasPrefix(m.Advice, "Lower the rate") {
+		m.Advice = decidedBeyond
+	}
 	blameRateLimits(p, &m)
 	return m
 }
@@ -61,6 +64,14 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 // longerWindows is what takes the place of an advice to measure longer in a search, which has no
 // setting of how long.
 const longerWindows = "The search decides how long a window is: with more --budget they are longer."
+
+// decidedBeyond is what takes the place of an advice to ask for less in a search, which has no rate to set.
+const decidedBeyond = "The search decides on the loads: this one is more than the server keeps up with."
+
+// ofSearch says that a search decided on the load of a point.
+func ofSearch(p *result.Point) bool {
+	return !slices.Contains([]string{"", result.StageCurve, result.StageCold, result.StageWarm}, p.Stage)
+}
 
 // notKeptUp says that fewer requests ended than came due, beyond chance: the server does
 // less than the load asks for.

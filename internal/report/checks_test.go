@@ -82,7 +82,11 @@ func TestAdviceWhereTheServerDoesNotKeepUp(t *testing.T) {
 	if m := BuildCheckOf(p, &window); m.Advice != "" {
 		t.Errorf("%+v", m)
 	}
-	p.Checks = p.Checks[1:]
+	p.Stage = "bracket" // nobody asked a search for this load
+	if m := BuildCheckOf(p, &behind); m.Advice != decidedBeyond {
+		t.Errorf("%+v", m)
+	}
+	p.Stage, p.Checks = "", p.Checks[1:]
 	if m := BuildCheckOf(p, &window); m.Advice == "" {
 		t.Errorf("%+v", m)
 	}

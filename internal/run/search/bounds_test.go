@@ -84,14 +84,29 @@ func TestLongBursts(t *testing.T) {
 	}
 }
 
-// A load that is refuted beyond what loads above it could say is looked at alone.
+// A load that is far beyond the limit is refuted by two short looks, and one of them alone
+// refutes none: it may lie in a burst.
 func TestVerifyHopeless(t *testing.T) {
-	probes := 0
-	v, err := Verify(t.Context(), search80k(), 50, func(_ context.Context, p Probe) (Seen, error) {
-		probes++
-		return Seen{Load: p.Load, N: p.Requests, Violations: []int{p.Requests / 2}, Blocks: [][]int{slices.Repeat([]int{p.Requests / 2 / Blocks}, Blocks)}}, nil
-	})
-	if err != nil || !v.Verified.Refuted || v.Verified.Passed || probes != 1 {
-		t.Errorf("%d looks: %+v, %v", probes, v.Verified, err)
+	for _, c := range []struct {
+		name  string
+		share []int // of the requests of each look that violate, one in so many, 0 none
+		looks int
+	}{
+		{"hopeless", []int{2, 2}, 2},
+		{"a burst first", []int{2, 0, 0, 0, 0}, 5},
+		{"refuted by a long look, without loads above", []int{0, 2}, 2},
+	} {
+		var asked []int
+		v, err := Verify(t.Context(), search80k(), 50, func(_ context.Context, p Probe) (Seen, error) {
+			n := 0
+			if one := c.share[len(asked)]; one > 0 {
+				n = p.Requests / one / Blocks
+			}
+			asked = append(asked, p.Requests)
+			return Seen{Load: p.Load, N: p.Requests, Violations: []int{n * Blocks}, Blocks: [][]int{slices.Repeat([]int{n}, Blocks)}}, nil
+		})
+		if err != nil || v.Verified.Refuted != (c.share[len(c.share)-1] > 0) || len(asked) != c.looks || asked[0] != leastLook {
+			t.Errorf("%s: looks of %d requests: %+v, %v", c.name, asked, v.Verified, err)
+		}
 	}
 }

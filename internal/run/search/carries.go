@@ -14,9 +14,10 @@ func (f *search) carry() {
 	near := []string{Centre, Main, Verifying}
 	wide := c.Estimate > 0 && c.Launches <= 1 && f.crossingOf(c.Binding, near...).Reason != "" // the bracket was fitted too
 	refuted := c.AtMost > 0 && (c.Estimate == 0 || c.AtMost == f.refuted())
+	byLook := c.Verified.Refuted && slices.ContainsFunc(c.Trail, func(s Step) bool { return s.Stage == Verifying }) // and by no short look before it
 	for i := range c.Trail {
 		s := &c.Trail[i]
-		if !s.Seen.Counts() {
+		if !s.Seen.Counts() || byLook && s.Stage == Bracket {
 			continue
 		}
 		below := math.Log(c.AtMost / s.Load)

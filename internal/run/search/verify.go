@@ -179,8 +179,12 @@ func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.
 	return f.conclude(), f.err
 }
 
-// leastLook is how many requests show how long one takes.
-const leastLook = 200
+const (
+	// leastLook is how many requests show how long one takes, or that a load is hopeless.
+	leastLook = 200
+	// shortLooks is how many times as many a budget has beyond the least where those come first.
+	shortLooks = 4
+)
 
 func (f *search) verifyAlone(load float64) {
 	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
@@ -190,6 +194,13 @@ func (f *search) verifyAlone(load float64) {
 			return
 		}
 	}
+	counted := f.cfg.claims()[0]
+	if len(f.cfg.claims()) > 1 {
+		counted = Joint
+	}
+	if known, ok := f.hopelessAt(load, counted); known || !ok {
+		return
+	}
 	total := f.affordableAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
@@ -197,10 +208,6 @@ func (f *search) verifyAlone(load float64) {
 	if least := f.leastAlone(load); total < least {
 		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
 		return
-	}
-	counted := f.cfg.claims()[0]
-	if len(f.cfg.claims()) > 1 {
-		counted = Joint
 	}
 	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
 	if !ok {
@@ -231,6 +238,37 @@ func (f *search) verifyAlone(load float64) {
 		phi *= unflanked
 	}
 	f.judge(load, &s, phi)
+}
+
+// hopelessAt says that a load is refuted by two short looks at it, so that a long one need not
+// wait for the queue that grows there. One alone may lie in a burst of violations that is longer
+// than itself, and then shows nothing but violations at a load that holds; two that follow one
+// another lie in two of them in the square of the share that may violate. Loads whose budget is
+// short are not asked first, nor are arrivals that take turns, of which a short look shows one
+// rate.
+func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
+	if !f.looksFirst(load) {
+		return false, true
+	}
+	for look := range 2 {
+		s, ok := f.look(Probe{Load: load, Requests: leastLook, Stage: Bracket})
+		if !ok {
+			return false, false
+		}
+		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.unseen(counted))
+		if !f.refutes(&s, phi) {
+			return false, true
+		}
+		if look == 1 {
+			f.judge(load, &s, phi)
+		}
+	}
+	return true, true
+}
+
+// looksFirst says that a budget to verify a load has room for short looks at it.
+func (f *search) looksFirst(load float64) bool {
+	return f.inCycles(1, load) == 0 && f.affordableAt([]float64{load}, 0) >= f.leastAlone(load)+shortLooks*leastLook
 }
 
 // leastAlone is how many requests it takes to verify a load: two thirds of them are of the load

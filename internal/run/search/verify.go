@@ -187,13 +187,6 @@ const (
 )
 
 func (f *search) verifyAlone(load float64) {
-	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
-		// How many requests users make in a time follows from how long one takes
-		// among as many, which is not known yet.
-		if _, ok := f.look(Probe{Load: load, Requests: max(leastLook, 4*int(load)), Stage: Bracket}); !ok {
-			return
-		}
-	}
 	counted := f.cfg.claims()[0]
 	if len(f.cfg.claims()) > 1 {
 		counted = Joint
@@ -243,20 +236,22 @@ func (f *search) verifyAlone(load float64) {
 // hopelessAt says that a load is refuted by two short looks at it, so that a long one need not
 // wait for the queue that grows there. One alone may lie in a burst of violations that is longer
 // than itself, and then shows nothing but violations at a load that holds; two that follow one
-// another lie in two of them in the square of the share that may violate. Loads whose budget is
-// short are not asked first, nor are arrivals that take turns, of which a short look shows one
-// rate.
+// another lie in two of them in the square of the share that may violate.
 func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 	if !f.looksFirst(load) {
 		return false, true
 	}
+	p := Probe{Load: load, Requests: leastLook, Stage: Bracket}
+	if f.cfg.Closed {
+		p.Requests = max(leastLook, 4*int(load))
+	}
 	for look := range 2 {
-		s, ok := f.look(Probe{Load: load, Requests: leastLook, Stage: Bracket})
+		s, ok := f.look(p)
 		if !ok {
 			return false, false
 		}
 		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.unseen(counted))
-		if !f.refutes(&s, phi) {
+		if f.inCycles(1, load) > 0 || !f.refutes(&s, phi) { // a short look at arrivals that take turns is of one rate
 			return false, true
 		}
 		if look == 1 {
@@ -266,8 +261,12 @@ func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 	return true, true
 }
 
-// looksFirst says that a budget to verify a load has room for short looks at it.
+// looksFirst says that a budget to verify a load has room for short looks at it, or needs one: how many requests
+// users make in a time follows from how long one takes among as many, which is not known before.
 func (f *search) looksFirst(load float64) bool {
+	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
+		return true
+	}
 	return f.inCycles(1, load) == 0 && f.affordableAt([]float64{load}, 0) >= f.leastAlone(load)+shortLooks*leastLook
 }
 

@@ -175,10 +175,23 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		p.Decided = func(violations []int, left int) bool { return f.decided(violations, left, n) }
 	}
 	if f.affordableIn(&p, 0) < n {
-		f.cap.Reason = "the budget ended while the limit was being bracketed"
+		if f.lo > 0 { // as far as is known, the next one is beyond the limit
+			load = f.lo
+		}
+		f.cap.Reason = "the budget ended while the limit was being bracketed: " + f.takesABound(load)
 		return Seen{}, false
 	}
 	return f.look(p)
+}
+
+// takesABound says how many requests one bound takes, and how long that is at a load.
+func (f *search) takesABound(load float64) string {
+	n := f.leastLow(load)
+	said := fmt.Sprintf("a bound takes %d requests at one load", n)
+	if f.cfg.Budget.Seconds > 0 {
+		said += fmt.Sprintf(", at %.4g about %s", load, minutes(f.seconds(load, n)))
+	}
+	return said
 }
 
 // tryAgain measures a load, and again where it is too high by no more than a cluster of violations

@@ -266,7 +266,12 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 		wrong *= briefly
 	}
 	alpha := wrong / 2 / float64(len(f.cfg.claims()))
-	return f.reachingDown(f.withTwinError(claim, f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha), 1-wrong, alpha))
+	v := f.reachingDown(f.withTwinError(claim, f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha), 1-wrong, alpha))
+	if e := f.explained[claim]; v.Reason == "" && (e == nil || e.Reason != "") { // a twin begins empty too, and says what the long run has
+		settled := f.settledUpTo(v.Load)
+		v.Lo, v.Lower = min(v.Lo, settled), min(v.Lower, settled)
+	}
+	return v
 }
 
 // mostDown is how many times as far down as up, in ln, an interval reaches at the most. Where

@@ -39,6 +39,8 @@ const (
 	mostWeight    = 1.5
 )
 
+const noNarrower = "the interval would be no narrower: windows differ in how much the twin explains of them"
+
 // explanation is how much of a claim's violations the twin explains.
 type explanation struct {
 	Replayed
@@ -116,7 +118,7 @@ func (f *search) explanationOf(claim int) *explanation {
 	alone, _ := f.crossingNear(claim)
 	with := f.given(claim, e.violations, e.TwinError)
 	if !(e.TwinError < stat.MaxInverseSE) || alone.Reason == "" && !(with.Reason == "" && with.Hi/with.Lo < alone.Hi/alone.Lo) {
-		e.Reason = "the interval would be no narrower: windows differ in how much the twin explains of them"
+		e.Reason, e.violations = noNarrower, nil
 	}
 	return e
 }

@@ -241,3 +241,22 @@ func TestReplayOfATwinThatAlwaysViolates(t *testing.T) {
 		t.Errorf("a capacity of %v: %q", s.capacity, s.Reason)
 	}
 }
+
+// Where a twin has no say, whatever the reason, the interval is that of the counts alone.
+func TestReplayWithoutASayChangesNothing(t *testing.T) {
+	reasons := map[string]int{}
+	for i := range uint64(12) {
+		e := &lognormals{k: 1.3, unlike: 0.5}
+		c := e.find(t, 0.05, 4_000, i)
+		r := c.Replayed
+		if r == nil || r.Reason == "" || c.Estimate == 0 {
+			continue
+		}
+		if reasons[r.Reason]++; r.Alone.Load != c.Estimate || r.Alone.Interval != c.Interval {
+			t.Errorf("search %d: %.4g, %v, by the counts alone %.4g, %v: %s", i, c.Estimate, c.Interval, r.Alone.Load, r.Alone.Interval, r.Reason)
+		}
+	}
+	if reasons[noNarrower] == 0 {
+		t.Errorf("no interval would be no narrower: %v", reasons)
+	}
+}

@@ -51,8 +51,10 @@ type explanation struct {
 // the twin violates there beyond what it does in the long run at that load. That is a control
 // variate (Lavenberg and Welch, Management Science 27, 1981): on average it is nothing,
 // whatever the twin, so that a poor one takes little off. And short windows that begin with an
-// empty system have too few violations on both. The twin's slope says nothing of the server's:
-// where it was taken for a guess of it, intervals of servers with another one were too narrow.
+// empty system have too few violations on both. The twin's slope says nothing of the server's,
+// not even slowed until it violates as often at the server's capacity: one that is not named is no nearer than a
+// guess without any (`go run ./bench/stat -only replay-slopes`), and where it was taken for one, intervals of servers
+// with another slope were too narrow.
 func (f *search) explain() {
 	if f.cfg.Twin == nil || f.cfg.Closed || f.err != nil || f.died {
 		return

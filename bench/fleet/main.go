@@ -37,7 +37,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pitot/bench/setup"
@@ -317,9 +316,7 @@ func (b *bench) stalled() {
 			c, out := b.start(fmt.Sprint("stall", round, stop), "--rate", fmt.Sprint(*rate), "--output", "uniform(16,128)", "--fleet", "2")
 			if stop {
 				time.Sleep(3*time.Second + *duration/2 - *stall/2)
-				_ = c.Process.Signal(syscall.SIGSTOP)
-				time.Sleep(*stall)
-				_ = c.Process.Signal(syscall.SIGCONT)
+				standStill(c.Process, *stall)
 			}
 			m := ended(c, out)
 			lag := func(x *float64) string {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"pitot/internal/data/record"
@@ -104,15 +103,6 @@ func makeJournal(dir string, rank int32, answers, length int64) {
 	if err := j.Close(); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// spent is the processor time of this process.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // highWater is the most memory that this process had, in bytes; making the journals had less.

@@ -40,6 +40,9 @@ func piece[T any](key string, make func() T) (out T) {
 	if keep.dir != "" {
 		data, err := json.Marshal(out)
 		if err == nil {
+			err = os.MkdirAll(keep.dir, 0o755)
+		}
+		if err == nil {
 			err = os.WriteFile(file, data, 0o644)
 		}
 		if err != nil {

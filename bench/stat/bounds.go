@@ -52,11 +52,11 @@ func boundsOf(name string, systems []system, budgets ...int) table {
 	return table{
 		name: name, slow: true, reps: 100,
 		about: "Every bound that `pitot find` prints, over systems of many kinds, a budget of requests in windows; of sim: is that of a simulated target, whose main loads are counted and not recorded. All searches that were started count. " +
-			"At least, at most: the share that has the bound, and of all searches the share whose bound holds or that have none. Both: neither is wrong, and no floor is named where there is none, nor an estimate given where there is one. " +
+			"At least, at most: the share that has the bound, and of all searches the share whose bound holds or that have none. Of truth: median of at least ÷ the capacity. Both: neither is wrong, and no floor is named where there is none, nor an estimate given where there is one. " +
 			"Interval: the share with an estimate, and of these the share whose interval holds the truth. Too high: of all, a verified load over 2 % above the truth. " +
 			"Wide: median of at most ÷ at least where there are both. Floor: the share of searches that say that no load meets the limit. " +
 			"Half: whether constants were chosen on it.",
-		header: []string{"system", "half", "budget", "at least", "holds", "at most", "holds", "both", "interval", "holds", "too high", "wide", "floor"},
+		header: []string{"system", "half", "budget", "at least", "holds", "of truth", "at most", "holds", "both", "interval", "holds", "too high", "wide", "floor"},
 		rows: func(reps int, seed uint64) [][]string {
 			return boundRows(systems, budgets, name == "bounds" || name == "bounds-sim", reps, seed)
 		},
@@ -111,7 +111,7 @@ func budgetName(budget int) string {
 // boundCount is how the searches of a system came out.
 type boundCount struct {
 	Least, LeastHolds, Most, MostHolds, Both, Answered, Holds, TooHigh, Floor tally
-	Wide                                                                      []float64
+	Wide, Quotes                                                              []float64
 }
 
 func (b *boundCount) search(s system, budget, reps int, seed uint64) {
@@ -127,6 +127,9 @@ func (b *boundCount) count(s system, c *search.Capacity) {
 	most := c.AtMost == 0 || c.AtMost >= s.capacity
 	b.Least.count(c.AtLeast > 0)
 	b.LeastHolds.count(least)
+	if c.AtLeast > 0 && !none {
+		b.Quotes = append(b.Quotes, c.AtLeast/s.capacity)
+	}
 	b.Most.count(c.AtMost > 0)
 	b.MostHolds.count(most)
 	b.Both.count(least && most && (c.Floor.Lower == 0 || none) && !(none && c.Estimate > 0))
@@ -146,7 +149,7 @@ func (b *boundCount) merge(o *boundCount) {
 	} {
 		t[0].Held, t[0].Of = t[0].Held+t[1].Held, t[0].Of+t[1].Of
 	}
-	b.Wide = append(b.Wide, o.Wide...)
+	b.Wide, b.Quotes = append(b.Wide, o.Wide...), append(b.Quotes, o.Quotes...)
 }
 
 func (b *boundCount) row() []string {
@@ -154,6 +157,6 @@ func (b *boundCount) row() []string {
 	if len(b.Wide) > 0 {
 		wide = fmt.Sprintf("%.2f", math.Max(1, median(b.Wide)))
 	}
-	return []string{b.Least.String(), b.LeastHolds.String(), b.Most.String(), b.MostHolds.String(), b.Both.String(),
+	return []string{b.Least.String(), b.LeastHolds.String(), percent(b.Quotes), b.Most.String(), b.MostHolds.String(), b.Both.String(),
 		b.Answered.String(), b.Holds.String(), b.TooHigh.String(), wide, b.Floor.String()}
 }

@@ -28,6 +28,10 @@ const (
 	// for no staircase: with lowStep bounds of 30 minutes at a request a second were too high in
 	// 2 % of the searches of the systems that constants are chosen on, which is 16 % of the bounds.
 	lowerStep = 1.1
+	// mostLow is how many times the least such a look takes at the most, and mostLowFloor where light
+	// loads show violations: of requests of which half as many as may violate a limit do so at any
+	// load, that many tell that they are few enough.
+	mostLow, mostLowFloor = 3, 12
 	// leastLowLook is how many requests a look there takes whatever the limit allows.
 	leastLowLook = 300
 )
@@ -357,7 +361,11 @@ func (f *search) lookLow() {
 		return
 	}
 	reason := f.cap.Reason
-	p.Requests = min(p.Requests, 3*f.leastLow(load))
+	most := mostLow
+	if f.floorSeen() { // some violate there too: it takes more requests to tell that they are few enough
+		most = mostLowFloor
+	}
+	p.Requests = min(p.Requests, most*f.leastLow(load))
 	s, ok := f.look(p)
 	if !ok {
 		return
@@ -382,13 +390,19 @@ func (f *search) lookLow() {
 
 // judgeLow says whether all claims hold at a load below the limit, by a look at it; violations
 // are taken to cluster by phi at least. binding is the claim that is nearest to be violated.
+// How long bursts are at the limit matters where the look is all that speaks for the load. At the
+// lower end of the fit and below it the fit does, with their length in its width, and the look
+// confirms it.
 func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, binding int) {
 	v = Verification{Load: load, N: s.N, Passed: s.Counts() && s.Stability != stat.Unstable, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range f.cfg.claims() {
 		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
 		if due > 0 {
-			phi := max(phi, lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()), f.longBursts(claim))
+			phi := max(phi, lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()))
+			if f.cap.Estimate == 0 || load > f.cap.Lower {
+				phi = max(phi, f.longBursts(claim))
+			}
 			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.half())).Hi
 		}
 		v.Passed = v.Passed && upper <= f.cfg.eps(claim)

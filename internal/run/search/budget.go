@@ -165,6 +165,18 @@ func (f *search) spareLow() (share float64) {
 	return share
 }
 
+// spareConfirm is the share of the budget that confirming a load near the limit takes.
+func (f *search) spareConfirm() (share float64) {
+	n := f.leastConfirm(f.centred) + lowPhi
+	if b := f.cfg.Budget.Requests; b > 0 {
+		share = float64(n) / float64(b)
+	}
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		share = max(share, f.seconds(f.centred, n)/b)
+	}
+	return share
+}
+
 // costly says that recording a probe would take more than its share of a budget of work,
 // where it may be counted instead.
 func (f *search) costly(load float64, requests int, residences float64) bool {

@@ -102,7 +102,7 @@ func (f *search) measure() bool {
 		middle := f.middle(width)
 		these, spare := f.spread(middle, f.width(middle), legLoads), spareLooks
 		if !f.cfg.Count {
-			spare = f.spareLow()
+			spare = f.spareLow() + f.spareConfirm()
 		}
 		if n = min(n, f.affordable(f.counting(), these, spare)); n < f.leastMain() {
 			break
@@ -286,8 +286,8 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 // narrower, and two of eight servers that nothing was chosen on had 22 of 25 and 33 of 38 that held.
 const mostDown, mildDown = 2.5, 1.5
 
-// reachingDown is an inverse whose interval reaches no further down than that. The one-sided
-// limit stays: it is where the long look begins.
+// reachingDown is an inverse whose interval reaches no further down than that, nor does its
+// one-sided limit, where the long look begins.
 func (f *search) reachingDown(v stat.Inverse) stat.Inverse {
 	if v.Reason == "" && f.rises() {
 		most := mostDown
@@ -295,6 +295,7 @@ func (f *search) reachingDown(v stat.Inverse) stat.Inverse {
 			most = mildDown
 		}
 		v.Lo = max(v.Lo, v.Load*math.Pow(v.Load/v.Hi, most))
+		v.Lower = max(v.Lower, v.Lo)
 	}
 	return v
 }

@@ -25,14 +25,14 @@ func TestReachingDown(t *testing.T) {
 		of       stat.Inverse
 		traffic  Traffic
 		centred  bool
-		most     float64 // times as far down as up, 0 for as far as it was
+		most     float64 // times as far down as up, the one-sided limit too; 0 for as far as it was
 	}{
 		"a slope that is open":         {light: light(300, 0), of: wide, most: mostDown},
 		"little varies":                {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 1, Lengths: 0.09}, of: wide, most: mildDown},
 		"lengths vary much":            {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 1, Lengths: 1}, of: wide, most: mostDown},
 		"more than lengths varies":     {light: light(300, 0), traffic: Traffic{Gaps: 1, Lengths: 0.09}, of: wide, most: mostDown},
 		"arrivals vary much":           {light: light(300, 0), traffic: Traffic{Plain: true, Gaps: 4, Lengths: 0.09}, of: wide, most: mostDown},
-		"one that is known":            {light: light(300, 0), of: stat.Inverse{Load: 10, Interval: stat.Interval{Lo: 9, Hi: 11}}},
+		"one that is known":            {light: light(300, 0), of: stat.Inverse{Load: 10, Interval: stat.Interval{Lo: 9, Hi: 11}, Lower: 9}},
 		"a floor":                      {light: light(300, 1), of: wide},
 		"a floor that was not asked":   {light: light(90, 0), of: wide},
 		"short windows":                {light: light(300, 0), brief: true, of: wide},
@@ -58,6 +58,7 @@ func TestReachingDown(t *testing.T) {
 		got, want := f.reachingDown(c.of), c.of
 		if c.most > 0 {
 			want.Lo = 10 * math.Pow(10./12, c.most)
+			want.Lower = want.Lo
 		}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -34,6 +34,22 @@ func (f *search) leastVerify(load float64) int {
 	return least
 }
 
+// leastConfirm is how many requests confirm a load that the fit says is below the limit, where
+// they cost what a budget is of: so many that one of them may violate it.
+func (f *search) leastConfirm(load float64) int {
+	if f.cfg.Count {
+		return f.leastVerify(load)
+	}
+	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
+	for _, claim := range f.cfg.claims() {
+		least = max(least, int(f.cfg.dueFor(confirming*f.unseen()/f.cfg.eps(claim), claim)))
+	}
+	return least
+}
+
+// confirming is how many requests that takes, times the share that may violate.
+const confirming = 7
+
 // Verification is a long look at one load.
 type Verification struct {
 	Load       float64
@@ -65,7 +81,7 @@ func (f *search) verify() {
 		if attempt < attempts-1 && firstLook*float64(p.Requests) >= float64(f.leastVerify(load)) {
 			p.Requests = int(firstLook * float64(p.Requests))
 		}
-		if p.Requests < f.leastVerify(load) {
+		if p.Requests < f.leastConfirm(load) {
 			f.cap.Reason = "the budget ended before a look at the lower limit passed"
 			return
 		}

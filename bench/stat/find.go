@@ -183,7 +183,13 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 		}
 		passed.count(c.Verified.Passed)
 		refuted.count(c.Verified.Refuted)
-		first := c.Trail[slices.IndexFunc(c.Trail, func(s search.Step) bool { return s.Stage == search.Verifying })].Seen
+		long := slices.IndexFunc(c.Trail, func(s search.Step) bool { return s.Stage == search.Verifying })
+		if long < 0 { // refuted by short looks
+			blocks.count(false)
+			p99.count(false)
+			continue
+		}
+		first := c.Trail[long].Seen
 		means := make([]float64, len(first.Blocks[0]))
 		for i, b := range first.Blocks[0] {
 			means[i] = float64(b) * float64(len(means)) / float64(first.N)

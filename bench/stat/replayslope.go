@@ -33,23 +33,22 @@ func replaySlopes(name string, half group) table {
 					}
 				}
 			}
-			least, most := math.Inf(1), math.Inf(-1)
-			for _, x := range own {
-				least, most = min(least, x), max(most, x)
-			}
 			_, spread := stat.Moments(own)
 			var rows [][]string
 			for _, by := range replayBy[1:] {
-				var mean, square float64
+				if len(off[by]) == 0 {
+					continue
+				}
+				mean, _ := stat.Moments(off[by])
+				var square float64
 				var size []float64
-				low, high := math.Inf(1), math.Inf(-1)
 				for _, x := range off[by] {
-					mean, square = mean+x/float64(len(off[by])), square+x*x/float64(len(off[by]))
-					size, low, high = append(size, math.Abs(x)), min(low, x), max(high, x)
+					square += x * x / float64(len(off[by]))
+					size = append(size, math.Abs(x))
 				}
 				slices.Sort(size)
 				rows = append(rows, []string{string(by), fmt.Sprint(len(size)), two(mean), two(math.Sqrt(square)), two(median(size)), two(size[len(size)*9/10]),
-					two(low), two(high), two(spread), number(math.Exp(least)), number(math.Exp(most))})
+					two(slices.Min(off[by])), two(slices.Max(off[by])), two(spread), number(math.Exp(slices.Min(own))), number(math.Exp(slices.Max(own)))})
 			}
 			return rows
 		},

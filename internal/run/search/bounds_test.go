@@ -110,3 +110,17 @@ func TestVerifyHopeless(t *testing.T) {
 		}
 	}
 }
+
+// Where requests may violate more often than a verdict may be wrong, a burst could outlast both short
+// looks as often: the long look decides.
+func TestVerifyHopelessOfManyAllowed(t *testing.T) {
+	cfg, first := search80k(), 0
+	cfg.Eps = []float64{0.1}
+	v, err := Verify(t.Context(), cfg, 50, func(_ context.Context, p Probe) (Seen, error) {
+		first = max(first, p.Requests)
+		return Seen{Load: p.Load, N: p.Requests, Violations: []int{p.Requests / 2}, Blocks: [][]int{slices.Repeat([]int{p.Requests / 2 / Blocks}, Blocks)}}, nil
+	})
+	if err != nil || !v.Verified.Refuted || len(v.Trail) != 1 || first <= leastLook {
+		t.Errorf("looks of up to %d requests: %+v, %v", first, v.Verified, err)
+	}
+}

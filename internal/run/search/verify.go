@@ -250,9 +250,10 @@ func (f *search) verifyAlone(load float64) {
 }
 
 // hopelessAt says that a load is refuted by two short looks at it, so that a long one need not
-// wait for the queue that grows there. One alone may lie in a burst of violations that is longer
-// than itself, and then shows nothing but violations at a load that holds; two that follow one
-// another lie in two of them in the square of the share that may violate.
+// wait for the queue that grows there. One may lie in a burst of violations that is longer than
+// itself, and then shows nothing but violations at a load that holds. Two that follow one another
+// lie in two bursts in the square of the share that may violate, and in one that outlasts both in no more
+// than that share: where this is more than the error that is allowed, the long look decides.
 func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 	if !f.looksFirst(load) {
 		return false, true
@@ -267,7 +268,7 @@ func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 			return false, false
 		}
 		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.unseen(counted))
-		if f.inCycles(1, load) > 0 || !f.refutes(&s, phi) { // a short look at arrivals that take turns is of one rate
+		if !f.mayRefute(load) || !f.refutes(&s, phi) {
 			return false, true
 		}
 		if look == 1 {
@@ -283,7 +284,13 @@ func (f *search) looksFirst(load float64) bool {
 	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
 		return true
 	}
-	return f.inCycles(1, load) == 0 && f.affordableAt([]float64{load}, 0) >= f.leastAlone(load)+shortLooks*leastLook
+	return f.mayRefute(load) && f.affordableAt([]float64{load}, 0) >= f.leastAlone(load)+shortLooks*leastLook
+}
+
+// mayRefute says that short looks may refute a load: one at arrivals that take turns is of one rate, and
+// a burst that outlasts them is met as often as requests may violate.
+func (f *search) mayRefute(load float64) bool {
+	return f.inCycles(1, load) == 0 && slices.Max(f.cfg.Eps) <= 1-f.cfg.Level+1e-9
 }
 
 // leastAlone is how many requests it takes to verify a load: two thirds of them are of the load

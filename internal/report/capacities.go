@@ -142,7 +142,7 @@ func (m *AnswerModel) capacities(p *compare.Pair, v compare.Verdict) {
 		if change != "" {
 			m.Claim += ": " + change
 		}
-		m.More = append(m.More, "no verdict on the systems ("+say.Plain(v.Why)+")")
+		m.More = append(m.More, "no verdict on the systems ("+say.Plain(v.Why)+")", moreLaunches())
 	} else {
 		m.More = append(m.More, said)
 	}

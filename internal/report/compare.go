@@ -40,8 +40,8 @@ type PairModel struct {
 // ClauseModel is how a condition of --fail-if came out.
 type ClauseModel struct{ State, Text string }
 
-// noVerdict is the word of an answer that rests on too few launches.
-const noVerdict = "no verdict"
+// NoVerdict is the word of an answer that rests on too few launches.
+const NoVerdict = "no verdict"
 
 // AnswerModel is the verdict on one side.
 type AnswerModel struct {
@@ -391,10 +391,11 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 			break
 		}
 		// Too few launches are no finding, and what they show is not to be talked away.
-		m.Word, m.Claim = noVerdict, "no verdict on "+b+" against "+a
+		m.Word, m.Claim = NoVerdict, "no verdict on "+b+" against "+a
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
 			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
 		}
+		m.More = append(m.More, moreLaunches())
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
 	case compare.OtherInstrument:
@@ -424,6 +425,11 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 	}
 	return m
+}
+
+// moreLaunches says how a comparison without a verdict comes to one.
+func moreLaunches() string {
+	return fmt.Sprintf("a verdict takes %d launches a side, starts of the server: pitot run … --launch NAME", compare.Enough)
 }
 
 // primary puts the metric first that the comparison was made for, and what else

@@ -518,7 +518,11 @@ func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	row := func(is func(compare.Row) bool) bool {
 		return anyPair(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
 	}
-	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot is not distinguishable. Bars are 95 % intervals of each row alone"
+	hollow := "is not distinguishable"
+	if row(func(r compare.Row) bool { return wordOf(&r) == report.NoVerdict }) {
+		hollow = "has no verdict"
+	}
+	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot " + hollow + ". Bars are 95 % intervals of each row alone"
 	switch {
 	case anyPair((*compare.Pair).HasOtherInstrument):
 		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
@@ -579,7 +583,7 @@ func valueOr(x *float64, at float64) float64 {
 func changeRow(r *compare.Row, name string) row {
 	const far = 1e9 // beyond every axis
 	percent := func(x float64) float64 { return roundTo(max(-far, min(100*x, far)), 6) }
-	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookClass(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: r.Verdict}
+	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookClass(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: wordOf(r)}
 	out.Name += report.NameMark(r)
 	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
 	if v := r.CI95; v != nil {
@@ -593,6 +597,15 @@ func changeRow(r *compare.Row, name string) row {
 		out.Say = append(out.Say, say.Plain(r.Why))
 	}
 	return out
+}
+
+// wordOf is the verdict on a row. That of too few launches is none, as in the answer: to call
+// what they show not distinguishable would talk it away.
+func wordOf(r *compare.Row) string {
+	if r.Verdict == compare.Undistinguished && r.TooFewLaunches() {
+		return report.NoVerdict
+	}
+	return r.Verdict
 }
 
 func lookClass(verdict string) string {
@@ -632,10 +645,10 @@ func (m *comparisonView) pairSection(at int) pairView {
 	}
 	rows := map[string]int{}
 	for _, r := range of.Rows {
-		rows[r.Verdict]++
+		rows[wordOf(&r)]++
 	}
 	var parts []string
-	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished} {
+	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished, report.NoVerdict} {
 		if rows[word] > 0 {
 			parts = append(parts, say.Count(rows[word])+" "+word)
 		}

@@ -112,7 +112,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					seen++
 					if !slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool {
 						return slices.ContainsFunc(p.Rows, func(x compare.Row) bool {
-							return math.Abs(100*x.Change-r.At) < 1e-6 && x.Verdict == r.Word && say.Change(x.Change, x.OfShare()) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
+							return math.Abs(100*x.Change-r.At) < 1e-6 && wordOf(&x) == r.Word && say.Change(x.Change, x.OfShare()) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
 						})
 					}) {
 						t.Errorf("%s draws %+v, which no row says", id, r)

@@ -12,10 +12,10 @@ const (
 	level = 0.95
 	alpha = 1 - level
 	power = 0.8
-	// enough launches a side for a verdict. Corrected tests keep their level from
+	// Enough launches a side for a verdict. Corrected tests keep their level from
 	// here on, near the limit of a simulated system too (bench/stat, compare); two
 	// launches say next to nothing of their own spread.
-	enough = 3
+	Enough = 3
 	// shareMargin is what shares of the requests may differ by and be
 	// equivalent: a share of 99 % is no share of 95 %.
 	shareMargin = 0.01
@@ -238,12 +238,16 @@ func (r *Row) needed(asked float64) {
 	if asked < 0 || asked == 0 && r.Change < 0 && delta > r.scale.margin {
 		delta = -delta
 	}
-	k = max(k, enough)
+	k = max(k, Enough)
 	r.Needed, r.ToTell = &k, r.scale.change(delta)
 }
 
 // worse says whether a change is for the worse.
 func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
+
+// TooFewLaunches says whether too few starts of the servers were measured for a verdict on
+// the row, however large its change.
+func (r *Row) TooFewLaunches() bool { return r.fewLaunches() != "" }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
 func (r *Row) fewLaunches() string { return fewLaunches(r.launches[0], r.launches[1]) }
@@ -252,11 +256,11 @@ func fewLaunches(a, b int) string {
 	switch {
 	case a == 1 && b == 1:
 		return "one launch each"
-	case min(a, b) >= enough:
+	case min(a, b) >= Enough:
 		return ""
 	case a == b:
-		return fmt.Sprintf("%d launches a side, verdicts from %d on", a, enough)
+		return fmt.Sprintf("%d launches a side, verdicts from %d on", a, Enough)
 	default:
-		return fmt.Sprintf("%d against %d launches, verdicts from %d a side on", a, b, enough)
+		return fmt.Sprintf("%d against %d launches, verdicts from %d a side on", a, b, Enough)
 	}
 }

@@ -45,13 +45,16 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 			m.Advice = "Nothing was served: a longer run tells no more."
 		}
 	}
+	if c.Case == result.CaseEmpty && p.Load.Concurrency == nil { // of a rate the run ended before its window
+		m.Advice = ""
+	}
 	if notKeptUp(p) {
 		switch c.Name {
 		case result.CheckWindow, result.CheckWarmup, result.CheckResidences: // of a queue that grows a longer look sees more of the same
 			m.Advice = ""
 		}
 	}
-	if p.Stage != "" && (strings.Contains(m.Advice, "--duration") || strings.Contains(m.Advice, "--requests")) {
+	if ofSearch(p) && (strings.Contains(m.Advice, "--duration") || strings.Contains(m.Advice, "--requests")) {
 		m.Advice = longerWindows
 	}
 	if ofSearch(p) && strings.HasPrefix(m.Advice, "Lower the rate") {
@@ -115,9 +118,9 @@ func valueOf(c *result.Check) string {
 	case c.Value == nil:
 		return notKnown
 	case c.Unit != string(metric.Share):
-		return fmt.Sprintf("%.4g %s", *c.Value, c.Unit)
+		return fmt.Sprintf("%s %s", say.Significant(*c.Value, 4), c.Unit)
 	}
-	text := fmt.Sprintf("%.3g %%", 100**c.Value)
+	text := say.Significant(100**c.Value, 3) + " %"
 	if of, counted := c.Detail["of"]; counted {
 		text += fmt.Sprintf(" (%.0f of %.0f)", c.Detail["n"], of)
 	}
@@ -143,6 +146,14 @@ func number(x *float64) float64 {
 		return 0
 	}
 	return *x
+}
+
+// signed is a number with its sign, also in front of what is added.
+func signed(x float64) string {
+	if x < 0 {
+		return say.Significant(x, 4)
+	}
+	return "+" + say.Significant(x, 4)
 }
 
 func checkWords() map[string]sayings {
@@ -212,7 +223,9 @@ func checkWords() map[string]sayings {
 		}, advice: "Measure from a machine that does nothing else and does not serve the model.",
 			or: map[string]string{result.CaseThrottled: "Raise the container's limit on processors, or take it away."}},
 		result.CheckPauses: {
-			value:  func(c *result.Check) string { return fmt.Sprintf("at most %.2g ms in a second", number(c.Value)) },
+			value: func(c *result.Check) string {
+				return "at most " + say.Significant(number(c.Value), 2) + " ms in a second"
+			},
 			advice: "Give the client more memory, or measure with fewer requests at once.", or: host,
 		},
 		result.CheckClockSteps: {value: counted, advice: "Stop the clock's stepping (chrony, ntpd) while measuring."},
@@ -234,9 +247,9 @@ func checkWords() map[string]sayings {
 		result.CheckMerged: {advice: "Give the client more cores, or quote the bounds; a server that sends in bursts looks the same.", or: host},
 		result.CheckArrivals: {
 			value: func(c *result.Check) string {
-				text := fmt.Sprintf("distance of sent from due %.2g %%", 100*number(c.Value))
+				text := "distance of sent from due " + say.Significant(100*number(c.Value), 2) + " %"
 				if a2, ok := c.Detail["a2"]; ok {
-					text += fmt.Sprintf(", A² of the gaps %.2g", a2)
+					text += ", A² of the gaps " + say.Significant(a2, 2)
 				}
 				return text
 			},
@@ -247,14 +260,14 @@ func checkWords() map[string]sayings {
 		result.CheckMaxInFlight: {limit: with("held back"), advice: "Raise --max-in-flight, or read the latencies as those of a queue before the server."},
 		result.CheckOffered: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%.4g of %.4g requests a second came due", number(c.Value), number(c.Limit))
+				return say.Significant(number(c.Value), 4) + " of " + say.Significant(number(c.Limit), 4) + " requests a second came due"
 			},
 			limit: always("within 5 %, or chance"), advice: "Measure longer: this window is of another load.",
 			or: map[string]string{result.CaseWorkers: worker},
 		},
 		result.CheckAchieved: {
 			value: func(c *result.Check) string {
-				text := fmt.Sprintf("%.4g of %.4g requests a second ended", number(c.Value), number(c.Limit))
+				text := say.Significant(number(c.Value), 4) + " of " + say.Significant(number(c.Limit), 4) + " requests a second ended"
 				if c.Case == result.CaseChance {
 					text += ": a difference within chance"
 				}
@@ -272,7 +285,7 @@ func checkWords() map[string]sayings {
 				if c.Value == nil {
 					return "the users bound what is in flight"
 				}
-				text := fmt.Sprintf("%.2g %% of the arrivals left over", 100**c.Value)
+				text := say.Significant(100**c.Value, 2) + " % of the arrivals left over"
 				if c.Case == result.CaseChance {
 					text += ": within chance"
 				}
@@ -290,7 +303,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckLittle: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%.4g in flight, %.4g by rate × E2E and %+.4g at the edges", number(c.Value), c.Detail["by_rate"], c.Detail["edges"])
+				return fmt.Sprintf("%s in flight, %s by rate × E2E and %s at the edges", say.Significant(number(c.Value), 4), say.Significant(c.Detail["by_rate"], 4), signed(c.Detail["edges"]))
 			},
 			limit:  always("within 2 % or 1 ms a request"),
 			advice: "Connections are held longer than answers take: look for what the server sends after the last token.",
@@ -298,14 +311,14 @@ func checkWords() map[string]sayings {
 		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins"), advice: "Measure longer with --duration, or look at what the server does meanwhile."},
 		result.CheckWindow: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%.3g s, slowest request %.3g s", number(c.Value), c.Detail["slowest"])
+				return say.Significant(number(c.Value), 3) + " s, slowest request " + say.Significant(c.Detail["slowest"], 3) + " s"
 			},
 			limit: always("≥ 2 × the slowest request"), advice: longer,
 			or: map[string]string{result.CaseEmpty: "Ask for more --requests than --concurrency, or leave the warm-up on."},
 		},
 		result.CheckResidences: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%.3g in the window, one takes %.3g s", number(c.Value), c.Detail["one"])
+				return say.Significant(number(c.Value), 3) + " in the window, one takes " + say.Significant(c.Detail["one"], 3) + " s"
 			},
 			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
 		},
@@ -324,14 +337,14 @@ func checkWords() map[string]sayings {
 				case result.CaseProcess:
 					return "its process was restarted"
 				case result.CaseConnections:
-					return fmt.Sprintf("all %.0f connections in use broke at once, %.3g s into the window", number(c.Value), c.Detail["at"])
+					return fmt.Sprintf("all %.0f connections in use broke at once, %s s into the window", number(c.Value), say.Significant(c.Detail["at"], 3))
 				}
 				return "none seen"
 			},
 			advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold.",
 		},
 		result.CheckGone: {
-			value:  func(c *result.Check) string { return fmt.Sprintf("%.3g s after the load began", number(c.Value)) },
+			value:  func(c *result.Check) string { return say.Significant(number(c.Value), 3) + " s after the load began" },
 			advice: "Look at the server's log, restart it and measure again: nothing was served from then on.",
 		},
 		result.CheckServed: {
@@ -400,7 +413,7 @@ func checkWords() map[string]sayings {
 				if c.Value == nil {
 					return "one kind of request"
 				}
-				return fmt.Sprintf("medians of the classes differ by a factor of %.3g", *c.Value)
+				return "medians of the classes differ by a factor of " + say.Significant(*c.Value, 3)
 			},
 			limit: func(c *result.Check) string { return fmt.Sprintf("medians within a factor of %g", number(c.Limit)) }, advice: "Read the classes, not the total.",
 		},
@@ -441,27 +454,27 @@ func sendLag(c *result.Check) string {
 			open = append(open, p)
 		}
 	}
-	text := fmt.Sprintf("p99 %.3g ms", d["lag_p99"])
+	text := "p99 " + say.Significant(d["lag_p99"], 3) + " ms"
 	switch {
 	case len(open) == 0:
-		text += fmt.Sprintf(", shift %.3g ms", number(c.Value))
+		text += ", shift " + say.Significant(number(c.Value), 3) + " ms"
 	case len(judged) > 0:
-		text += fmt.Sprintf(", shift of %s %.3g ms", strings.Join(judged, " and "), number(c.Value))
+		text += fmt.Sprintf(", shift of %s %s ms", strings.Join(judged, " and "), say.Significant(number(c.Value), 3))
 	}
 	if len(open) > 0 {
-		text += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %.3g ms",
-			strings.Join(open, " and "), d["lag_max"])
+		text += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %s ms",
+			strings.Join(open, " and "), say.Significant(d["lag_max"], 3))
 	}
 	return text
 }
 
 // warmedUp says when the load had settled and when the window began.
 func warmedUp(c *result.Check) string {
-	seconds := func(s float64) string { return fmt.Sprintf("%.3g s", s) }
+	seconds := func(s float64) string { return say.Significant(s, 3) + " s" }
 	begin, planned := number(c.Limit), c.Detail["planned"]
 	switch {
 	case c.Case == result.CaseDrift:
-		return fmt.Sprintf("not settled: %.3g in flight in the first half of the window, %.3g in the second", c.Detail["first_half"], c.Detail["second_half"])
+		return fmt.Sprintf("not settled: %s in flight in the first half of the window, %s in the second", say.Significant(c.Detail["first_half"], 3), say.Significant(c.Detail["second_half"], 3))
 	case c.Value == nil:
 		return "not settled: the load settled too late, or not at all"
 	}

@@ -91,3 +91,19 @@ func TestAdviceWhereTheServerDoesNotKeepUp(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// Only a search decides how long its windows are: of a sweep that is the user's, who has no --budget there.
+func TestAdviceToMeasureLongerIsOfTheVerb(t *testing.T) {
+	short := result.NewCheck(result.CheckWindow, 9, 0)
+	short.Status = result.Flag
+	for stage, want := range map[string]string{"": "--duration", result.StageCurve: "--duration", "bracket": "--budget"} {
+		p := &result.Point{Stage: stage, Requests: result.Requests{Due: 60, OK: 60}}
+		if m := BuildCheckOf(p, &short); !strings.Contains(m.Advice, want) {
+			t.Errorf("%q: %q", stage, m.Advice)
+		}
+	}
+	short.Case = result.CaseEmpty // of a rate: the run ended in its warm-up
+	if m := BuildCheckOf(&result.Point{}, &short); m.Advice != "" {
+		t.Errorf("%q", m.Advice)
+	}
+}

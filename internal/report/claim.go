@@ -87,6 +87,8 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 	m.Figures = pointFigures(p)
 	c.Because = shown.Because
 	switch s := p.SLO; {
+	case p.Requests.Due == 0 && p.Seconds.Window == 0 && (run.Interrupted || run.Recovered):
+		c.Sentence = atLoad(p) + ", nothing was measured: the run ended before its warm-up did."
 	case p.Requests.Due == 0:
 		c.Sentence = atLoad(p) + ", no request came due in the window."
 	case p.Requests.OK == 0:
@@ -108,6 +110,9 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 			c.Sentence += ": " + attained(s) + " of all requests due were good"
 		}
 		c.Sentence += "."
+		if x := p.Throughput.RequestsPerS; x != nil && p.Outcome == result.Unstable && s.Met == result.No {
+			c.Sentence += " More comes than the server serves: it answered " + say.Quantity(*x) + " a second."
+		}
 		switch {
 		case s.CI95 != nil:
 			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
@@ -206,8 +211,8 @@ func pointFigures(p *result.Point) (list []Figure) {
 		if d.Summary == nil || d.Summary.NoSteadyState() != "" {
 			continue
 		}
-		unit := string(d.Unit)
-		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: "p99 " + cell(d.Summary, "p99") + " " + unit})
+		unit, tail := string(d.Unit), shownOf([]result.Point{*p}, d.Name)[1]
+		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cell(d.Summary, tail) + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: priceText(c)}

@@ -95,3 +95,23 @@ func TestSweepThatIsMostlyInvalid(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A run that ended before its window was measured nothing, and says why.
+func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
+	run := reporttest.Serving(2000)
+	run.Interrupted = true
+	run.Points[0].Requests, run.Points[0].Seconds = result.Requests{}, result.Seconds{Warmup: 4}
+	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, ", nothing was measured: the run ended before its warm-up did.") {
+		t.Error(got)
+	}
+}
+
+// An objective that is missed because more comes than is served says so in the first line.
+func TestClaimOfAnOverload(t *testing.T) {
+	run, served := reporttest.Serving(2000), 23.94
+	p := &run.Points[0]
+	p.Outcome, p.SLO, p.Throughput.RequestsPerS = result.Unstable, &result.SLO{Spec: "p99 ttft<200ms", Met: result.No}, &served
+	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
+		t.Error(got)
+	}
+}

@@ -82,6 +82,32 @@ func headlines(m *result.Metrics) (list []result.Distribution) {
 // usual are the percentiles that stand there.
 func usual() []string { return []string{"p50", "p99"} }
 
+// shownOf are the percentiles of a metric that stand in a table of loads: its median, and the one
+// that the objective limits, by which one sees how near a load is to it.
+func shownOf(points []result.Point, name metric.Name) []string {
+	shown := usual()
+	for i := range points {
+		if points[i].SLO == nil {
+			continue
+		}
+		for _, l := range points[i].SLO.Limits {
+			if p, ok := metric.PercentileOf(fmt.Sprintf("p%g", l.Percentile)); ok && l.Metric == name && l.Class == "" && p.Key != shown[0] {
+				return []string{shown[0], p.Key}
+			}
+		}
+		break
+	}
+	return shown
+}
+
+// percentileName is a percentile as users write it.
+func percentileName(key string) string {
+	if p, ok := metric.PercentileOf(key); ok {
+		return p.Name
+	}
+	return key
+}
+
 // line is a metric in a table of latencies.
 type line struct {
 	name    string
@@ -230,7 +256,7 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	})
 	heads := headlines(&p.Metrics)
 	for _, d := range heads {
-		t.Head = append(t.Head, headsOf(d.Metric)...)
+		t.Head = append(t.Head, headsOf(d.Metric, usual())...)
 	}
 	for _, n := range names {
 		c := p.Classes[n]
@@ -245,13 +271,14 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	m.Classes = t
 }
 
-// headsOf are the heads of a metric's usual percentiles: the first has its name.
-func headsOf(m *metric.Metric) (heads []string) {
-	for i, key := range usual() {
+// headsOf are the heads of a metric's percentiles: the first has its name.
+func headsOf(m *metric.Metric, keys []string) (heads []string) {
+	for i, key := range keys {
+		head := percentileName(key)
 		if i == 0 {
-			key = m.Label + " " + key
+			head = m.Label + " " + head
 		}
-		heads = append(heads, key)
+		heads = append(heads, head)
 	}
 	return heads
 }

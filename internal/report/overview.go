@@ -511,7 +511,7 @@ func (o *Overview) loads(run *result.Run) {
 	var spare []int // of metrics behind the first two
 	for i, m := range heads {
 		at := len(o.Loads.Head)
-		if o.Loads.Head = append(o.Loads.Head, headsOf(m)...); i > 1 {
+		if o.Loads.Head = append(o.Loads.Head, headsOf(m, shownOf(run.Points, m.Name))...); i > 1 {
 			spare = append(spare, at+1, at)
 		}
 	}
@@ -561,7 +561,7 @@ func (o *Overview) loads(run *result.Run) {
 		}
 		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p), inputs(p)}
 		for _, m := range heads {
-			for _, key := range usual() {
+			for _, key := range shownOf(run.Points, m.Name) {
 				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}

@@ -228,7 +228,7 @@ func (s *Searcher) about(p search.Probe) string {
 	}
 	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
 	case estimate > 0:
-		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", estimate, interval.Lo, interval.Hi)
+		line += fmt.Sprintf(" · estimate %s, %s to %s", say.Significant(estimate, 4), say.Significant(interval.Lo, 4), say.Significant(interval.Hi, 4))
 	case bracketed && s.top > 0:
 		line += " · met at " + s.named(s.low) + ", over at " + s.named(s.top)
 	case bracketed:
@@ -618,7 +618,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) 
 		}
 		p := search.PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
-		line := fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
+		line := fmt.Sprintf("%-14s %7s req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), say.Significant(p.RequestsPerS, 4), shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
 		if p.Stability != stat.Stable {
 			line += ", stability " + string(p.Stability)
 		}
@@ -637,7 +637,7 @@ func shown(x float64) string {
 	if x == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.4g", x)
+	return say.Significant(x, 4)
 }
 
 // over is what loads are.
@@ -658,5 +658,5 @@ func (s *Searcher) named(x float64) string {
 	if s.closed {
 		return fmt.Sprintf("%.0f %s", x, result.LoadUnit(s.over()))
 	}
-	return fmt.Sprintf("%.4g/s", x)
+	return say.Significant(x, 4) + "/s"
 }

@@ -215,3 +215,19 @@ func ChangeSize(x float64, ofShare bool) string {
 	text, unit, _ := strings.Cut(strings.TrimLeft(Change(x, ofShare), "+-"), " ")
 	return withoutZeros(text) + " " + unit
 }
+
+// Significant writes a number with so many significant digits at most and thousands set apart:
+// unlike %g without an exponent, however large or small it is.
+func Significant(x float64, digits int) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return Unknown
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if math.Abs(rounded) >= 1000 {
+		return Count(int64(math.Round(x)))
+	}
+	if math.Abs(rounded) >= math.Pow10(digits-1) {
+		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	}
+	return Exact(rounded)
+}

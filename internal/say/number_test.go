@@ -173,3 +173,18 @@ func TestNumbersKeepTheirOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestSignificant(t *testing.T) {
+	for _, c := range []struct {
+		x      float64
+		digits int
+		want   string
+	}{
+		{0, 3, "0"}, {1.5, 3, "1.5"}, {0.000012345, 3, "0.0000123"}, {-12.345, 4, "-12.35"}, {99.6, 2, "100"}, {100, 2, "100"}, {999.6, 3, "1,000"},
+		{1340, 3, "1,340"}, {10876.5, 4, "10,877"}, {-10876.5, 4, "-10,877"}, {123.4, 3, "123"}, {math.Inf(1), 3, Unknown},
+	} {
+		if got := Significant(c.x, c.digits); got != c.want {
+			t.Errorf("%g with %d digits: %q, want %q", c.x, c.digits, got, c.want)
+		}
+	}
+}

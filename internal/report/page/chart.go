@@ -33,6 +33,7 @@ type chart struct {
 	Marks  []mark  `json:"marks,omitempty"`
 	Group  string  `json:"group,omitempty"`  // charts that zoom together
 	Low    bool    `json:"low,omitempty"`    // a strip of a stack
+	Shown  numbers `json:"shown,omitempty"`  // from where to where on the x axis it opens; a button has the whole
 	Labels bool    `json:"labels,omitempty"` // each value has its label next to it
 	Wide   bool    `json:"-"`
 	Heat   *Heat   `json:"heat,omitempty"`
@@ -322,7 +323,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	trail := slices.Clone(k.Trail)
 	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
 	var list []drawn
-	failed := drawn{Name: "failed", Kind: "line", Tone: 5}
+	failed := drawn{Name: "failed", Kind: "dots", Tone: 5} // dots: what differs between windows of like loads is chance
 	for _, probe := range trail {
 		if probe.Excluded {
 			continue
@@ -340,7 +341,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 				} else if probe.Point >= 0 && probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
 					name = say.Plain(run.Points[probe.Point].SLO.Limits[i].Spec)
 				}
-				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})
+				list = append(list, drawn{Name: name, Kind: "dots", Tone: i%4 + 1})
 			}
 			due := probe.Requests
 			if i < len(probe.Due) {
@@ -354,14 +355,56 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 		c.Series = append(c.Series, failed)
 		c.Note += " A request that failed violates every limit, however fast the others are: those are drawn apart."
 	}
-	seen := map[float64]bool{}
-	for _, l := range k.Limits {
-		if l.Allowed > 0 && !seen[l.Allowed] {
-			seen[l.Allowed] = true
-			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * l.Allowed, Name: "allowed: " + say.Percent(l.Allowed), Tone: 4})
+	seen := map[string]bool{}
+	allow := func(share float64) {
+		if name := "allowed: " + say.Percent(share); share > 0 && !seen[name] {
+			seen[name] = true
+			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * share, Name: name, Tone: 4})
 		}
 	}
+	for _, l := range k.Limits {
+		allow(l.Allowed)
+	}
+	if len(k.Limits) == 0 && run.Points[0].SLO != nil { // bounds alone were found
+		for _, l := range run.Points[0].SLO.Limits {
+			if l.Percentile > 0 {
+				allow(1 - l.Percentile/100)
+			}
+		}
+	}
+	c.Shown = aroundLimit(c)
 	return c
+}
+
+// aroundLimit is the part of a chart of violations in which some requests violate a limit and most do
+// not, with the marks that it has there: what a search measures most of, and what its answer rests on.
+// It is nil where that is no small part of the axis.
+func aroundLimit(c *chart) numbers {
+	const most = 50.0 // percent
+	var loads, near numbers
+	for _, s := range c.Series {
+		for i, x := range s.X {
+			if loads = append(loads, x); s.Y[i] > 0 && s.Y[i] <= most {
+				near = append(near, x)
+			}
+		}
+	}
+	if len(near) < 4 {
+		return nil
+	}
+	for _, m := range c.Marks {
+		if m.Axis == "x" {
+			if near = append(near, m.At); m.To != nil {
+				near = append(near, *m.To)
+			}
+		}
+	}
+	from, to := slices.Min(near), slices.Max(near)
+	if to == from || to-from > 0.5*slices.Max(loads) {
+		return nil
+	}
+	room := 0.06 * (to - from)
+	return numbers{max(0, from-room), to + room}
 }
 
 // failedOf is how many requests of a search's window failed, and whether what failed there
@@ -393,9 +436,9 @@ func curveMarks(run *result.Run, at numbers) (marks []mark) {
 	if c := run.Capacity; c != nil {
 		switch {
 		case c.CI95 != nil:
-			marks = append(marks, mark{Axis: "x", At: c.CI95[0], To: &c.CI95[1], Name: "λ* 95 %", Tone: 3})
+			marks = append(marks, mark{Axis: "x", At: c.CI95[0], To: &c.CI95[1], Name: "estimate, 95 %", Tone: 3})
 		case c.Bracket != nil && c.Load == nil && c.Bracket[0] != nil && c.Bracket[1] != nil:
-			marks = append(marks, mark{Axis: "x", At: *c.Bracket[0], To: c.Bracket[1], Name: "bracket of λ*", Tone: 3})
+			marks = append(marks, mark{Axis: "x", At: *c.Bracket[0], To: c.Bracket[1], Name: "capacity within", Tone: 3})
 		}
 		if v := c.Verified; v != nil && v.Passed {
 			marks = append(marks, mark{Axis: "x", At: v.Load, Name: "verified", Tone: 3})

@@ -193,3 +193,26 @@ func TestCurveOfFewSamples(t *testing.T) {
 	}
 	t.Error("no chart")
 }
+
+// The chart of violations opens where the search measured most: from the verified load to where most requests violate.
+func TestViolationsOpenAroundTheLimit(t *testing.T) {
+	run := reporttest.Swept()
+	run.Curve = nil
+	run.Capacity = &result.Capacity{Over: result.OverRate, CI95: &[2]float64{20.9, 21.6}, Verified: &result.Verified{Load: 20, Passed: true},
+		Limits: []result.CapacityLimit{{Spec: "p99 ttft<200ms", Allowed: .01}}}
+	for _, x := range [][2]float64{{1, 0}, {8, 0}, {21, 2}, {22, 10}, {23, 20}, {24, 70}, {40, 1000}} {
+		run.Capacity.Trail = append(run.Capacity.Trail, result.CapacityProbe{Load: x[0], Requests: 1000, Violations: []int{int(x[1])}, Point: -1})
+	}
+	chartOf := func() *chart { return violationsChart(run, axis{Name: "Load"}, curveMarks(run, nil)) }
+	if c := chartOf(); len(c.Shown) != 2 || c.Shown[0] > 20 || c.Shown[0] < 19 || c.Shown[1] < 24 || c.Shown[1] > 25 {
+		t.Errorf("opens at %v", c.Shown)
+	}
+	run.Capacity.Trail[0].Violations[0] = 1 // then it is most of the axis
+	if c := chartOf(); c.Shown != nil {
+		t.Errorf("opens at %v", c.Shown)
+	}
+	run.Capacity.Limits, run.Points[0].SLO = nil, &result.SLO{Limits: []result.Limit{{Percentile: 95}, {Percentile: 95}}}
+	if c := chartOf(); c.Marks[len(c.Marks)-1].Name != "allowed: 5 %" || c.Marks[len(c.Marks)-2].Axis == "y" {
+		t.Errorf("%+v", c.Marks)
+	}
+}

@@ -145,6 +145,7 @@
       this.zoom = null;
       this.zooms = spec.kind !== 'heat' && spec.kind !== 'rows';
       if (spec.kind === 'traces') this.decode();
+      if (spec.shown) this.zoom = spec.shown;
       if (spec.group) {
         if (!groups.has(spec.group)) groups.set(spec.group, []);
         groups.get(spec.group).push(this);
@@ -660,7 +661,7 @@
       button('CSV', 'Download as CSV', () => save(this.file('csv'), this.csv(), 'text/csv'));
       button('SVG', 'Download as SVG', () => save(this.file('svg'), this.picture(), 'image/svg+xml'));
       this.reset = button('Whole axis', 'Show the whole axis', () => this.narrow(null));
-      this.reset.hidden = true;
+      this.reset.hidden = !this.zoom;
     }
 
     file(kind) { return 'pitot-' + this.plot.dataset.chart + '.' + kind; }

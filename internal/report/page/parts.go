@@ -106,7 +106,7 @@ func (d *document) section(s *section) {
 }
 
 func (d *document) table(t captioned) {
-	d.put(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table><caption>%s</caption><thead><tr>`, t.Caption, t.Caption)
+	d.put(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, t.Caption, t.Caption)
 	for _, name := range t.Table.Head {
 		if name == "" {
 			d.put(`<td></td>`)

@@ -55,7 +55,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	case own.Format == "json":
 		return Done, report.JSON(e.Stdout, x.Fit)
 	}
-	return Done, report.Fit(e.Stdout, x.Fit, x.Profile, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.Fit(e.Stdout, x.Fit, x.Profile, styleOf(e.Stdout, e.Getenv))
 }
 
 func calibrateHelp(w io.Writer) {

@@ -73,7 +73,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 		_, err := io.WriteString(e.Stdout, x.Options[0].Manifest())
 		return code, err
 	}
-	return code, m.WriteTerminal(out, report.Style{Color: wantsColor(out, e.Getenv)})
+	return code, m.WriteTerminal(out, styleOf(out, e.Getenv))
 }
 
 // wanted is what the flags say, by the catalogue.

@@ -150,7 +150,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	case "html":
 		return page.WriteComparison(e.Stdout, m, e.Command)
 	}
-	return m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
 }
 
 // writeComparison writes the page of --page. --open alone has a file of its own,

@@ -159,7 +159,7 @@ func checkExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []
 	case err != nil:
 		return Usage, err
 	}
-	return Done, report.WriteForecast(e.Stdout, x.Forecast(), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteForecast(e.Stdout, x.Forecast(), styleOf(e.Stdout, e.Getenv))
 }
 
 // rehearseExperiment carries a plan out on the twin.
@@ -188,7 +188,7 @@ func rehearseExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	case o.Format == "json":
 		return Done, report.JSON(e.Stdout, r)
 	}
-	return Done, report.WriteRehearsal(e.Stdout, r, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteRehearsal(e.Stdout, r, styleOf(e.Stdout, e.Getenv))
 }
 
 // quiet is a live view without lines of its own.
@@ -358,7 +358,7 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 	}
 	x.Version = versionOf()
 	if action == "status" {
-		return Done, report.WriteStatus(e.Stdout, x.Status(), x.Forecast(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+		return Done, report.WriteStatus(e.Stdout, x.Status(), x.Forecast(), report.BuildDecision(x.Record()), styleOf(e.Stdout, e.Getenv))
 	}
 	code, err := showRecord(e, x, o)
 	if err == nil && code != Fired { // what the contract came to is run's to say
@@ -386,7 +386,7 @@ func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, e
 	case "html":
 		err = page.WriteDecision(e.Stdout, m)
 	default:
-		if err = m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err == nil {
+		if err = m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv)); err == nil {
 			_, err = fmt.Fprintf(e.Stdout, "\nsaved in %s: %s, %s and the page %s\n", x.Dir, experiment.RecordMarkdown, experiment.RecordJSON, experiment.RecordPage)
 		}
 	}

@@ -45,7 +45,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.WriteExplanation(e.Stdout, measured, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteExplanation(e.Stdout, measured, x, styleOf(e.Stdout, e.Getenv))
 }
 
 // buildModel is a run's model with what limits it, where an objective is not met. What

@@ -53,7 +53,7 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, fit)
 	}
-	return Done, report.Fit(e.Stdout, fit, p.Profile, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.Fit(e.Stdout, fit, p.Profile, styleOf(e.Stdout, e.Getenv))
 }
 
 func fitHelp(w io.Writer) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,8 +31,8 @@ pitot VERB --help tells more. Every flag is also a key of the same name in
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
 4 measurement INVALID · 5 SLO given and not met, of find at any load, of
-find --verify not shown to be met there · 6 --fail-if fired · 7 an experiment waits for a launch made by
-hand · 130 interrupted
+find --verify not shown to be met there · 6 --fail-if fired ·
+7 an experiment waits for a launch made by hand · 130 interrupted
 `)
 }
 
@@ -39,6 +40,10 @@ func runHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot run TARGET (--rate R | --concurrency N) [flags]
 
 Measures one load on one target.
+
+  pitot run http://localhost:8000 --rate 4 --input 1024 --output 128 --duration 1m
+  pitot run http://localhost:8000 --concurrency 8 --slo "p99 ttft<200ms, p99 tpot<50ms"
+  pitot run http://localhost:8000 --rate 4 --workload chat
 
 TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
         mock:MODEL@GPU  the twin, a model of vLLM on that hardware, behind a
@@ -60,6 +65,12 @@ Measures many loads of one target: the curve of latency and throughput, its knee
 saturation, the loads at which the queue grows. The loads double from one request
 at a time until they are past the knee; the rest is put where the curve bends
 most. Each has prompts and arrivals of its own.
+
+  pitot sweep http://localhost:8000 --input 1024 --output 128 --slo chat
+  pitot sweep http://localhost:8000 --loads 1,2,4,8 --duration 30s
+  pitot sweep http://localhost:8000 --over concurrency --workload chat
+
+pitot run --help has what TARGET can be.
 `)
 	printSettings(w, plan.VerbSweep)
 }
@@ -67,14 +78,19 @@ most. Each has prompts and arrivals of its own.
 func findHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot find TARGET --slo LIMITS [flags]
 
-Searches for the highest load at which the SLO holds: its capacity. Near the
-limit violations come in bursts, so that one measured load says next to nothing;
-the share of violations at many loads around it is fitted instead. The answer is
-a load that was verified by a long measurement of its own, and the estimate with
-its interval. A smaller budget gives bounds that are further apart, each at its
-level, and the exit code is 0, whether or not a load was verified. Where no load
-meets the SLO the answer says why, and the exit code is 5; so it is where the load
-of --verify was not shown to meet it.
+Searches for the highest load at which the SLO holds: its capacity.
+
+  pitot find http://localhost:8000 --slo "p99 ttft<500ms, p99 tpot<50ms" --budget 30m
+  pitot find http://localhost:8000 --slo chat --workload chat --over concurrency
+  pitot find http://localhost:8000 --slo chat --verify 4
+
+Near the limit violations come in bursts, so that one measured load says next to
+nothing; the share of violations at many loads around it is fitted instead. The
+answer is a load that was verified by a long measurement of its own, and the
+estimate with its interval. A smaller budget gives bounds that are further apart,
+each at its level, and the exit code is 0, whether or not a load was verified. Where
+no load meets the SLO the answer says why, and the exit code is 5; so it is where the
+load of --verify was not shown to meet it.
 
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.
@@ -84,10 +100,23 @@ until as many requests violate the limits. What the same arrivals and lengths ma
 twin violate is taken off the server's violations, which narrows the interval where at
 least eight loads lie near the limit.
 
+pitot run --help has what TARGET can be.
+
 `)
-	fmt.Fprintln(w, "Presets for --slo")
-	for _, p := range slo.Presets() {
-		fmt.Fprintf(w, "  %-32s %s\n", p.Name, p.Spec)
+	fmt.Fprintln(w, "Presets for --slo, by whose they are")
+	list := slo.Presets()
+	for i, of := range list {
+		if slices.ContainsFunc(list[:i], func(p slo.Preset) bool { return p.Source == of.Source }) {
+			continue // it stands with the first of that source
+		}
+		for _, line := range wrapText(of.Source, helpWidth-2) {
+			fmt.Fprintln(w, "  "+line)
+		}
+		for _, p := range list[i:] {
+			if p.Source == of.Source {
+				fmt.Fprintf(w, "    %-32s %s\n", p.Name, p.Spec)
+			}
+		}
 	}
 	printSettings(w, plan.VerbFind)
 }

@@ -176,5 +176,5 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	if format == "md" {
 		return m.WriteMarkdown(e.Stdout)
 	}
-	return m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
 }

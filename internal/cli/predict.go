@@ -63,7 +63,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Prediction(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.Prediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
 func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
@@ -79,7 +79,7 @@ func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Replay(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.Replay(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
 // listKnown lists the models, accelerators and settings of deployments.
@@ -91,7 +91,7 @@ func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, k)
 	}
-	return Done, report.Known(e.Stdout, k, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.Known(e.Stdout, k, styleOf(e.Stdout, e.Getenv))
 }
 
 // compareWithTwin compares a measured run with the twin's prediction of it.
@@ -103,7 +103,7 @@ func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec strin
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.WriteRunAgainstTwin(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteRunAgainstTwin(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
 // deploymentOf gives MODEL@GPU, also where it is written as a target.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"pitot/internal/report"
 	"pitot/internal/run"
 	"pitot/internal/say"
 )
@@ -31,6 +32,21 @@ func isTerminal(w io.Writer, getenv func(string) string) bool {
 // wantsColor says whether w shows colours, and the user wants them (no-color.org).
 func wantsColor(w io.Writer, getenv func(string) string) bool {
 	return isTerminal(w, getenv) && getenv("NO_COLOR") == ""
+}
+
+// styleOf is how a report is written to w.
+func styleOf(w io.Writer, getenv func(string) string) report.Style {
+	return report.Style{Color: wantsColor(w, getenv), Width: columnsOf(w)}
+}
+
+// columnsOf is how wide the terminal w is, 0 if it is none.
+func columnsOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
 }
 
 // progress writes the live view.
@@ -60,10 +76,8 @@ const (
 func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress {
 	p := &progress{w: w, quiet: quiet, live: isTerminal(w, getenv), color: wantsColor(w, getenv), now: time.Now}
 	p.width = func() int {
-		if f, ok := w.(*os.File); ok {
-			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-				return n
-			}
+		if n := columnsOf(w); n > 0 {
+			return n
 		}
 		return 80
 	}

@@ -63,7 +63,7 @@ func listWorkloads(e *Env, args []string) error {
 	if len(args) > 0 {
 		return say.Errorf("list takes no more: %q", args[0]).WithHint("pitot workload show " + args[0])
 	}
-	return report.Presets(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return report.Presets(e.Stdout, styleOf(e.Stdout, e.Getenv))
 }
 
 func showWorkload(e *Env, args []string) error {
@@ -78,7 +78,7 @@ func showWorkload(e *Env, args []string) error {
 		return drawOne(e, args[0], path)
 	}
 	for _, name := range args {
-		if err := showOne(e, name, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err != nil {
+		if err := showOne(e, name, styleOf(e.Stdout, e.Getenv)); err != nil {
 			return err
 		}
 	}
@@ -310,13 +310,13 @@ func look(action string, args []string, then func(name, counted string, t *workl
 
 func workloadStats(e *Env, args []string) error {
 	return look("stats", args, func(name, counted string, t *workload.Trace, found []workload.Finding) error {
-		return report.WorkloadStats(e.Stdout, name, counted, t, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+		return report.WorkloadStats(e.Stdout, name, counted, t, found, styleOf(e.Stdout, e.Getenv))
 	})
 }
 
 func lintWorkload(e *Env, args []string) error {
 	return look("lint", args, func(name, _ string, _ *workload.Trace, found []workload.Finding) error {
-		return report.WorkloadLint(e.Stdout, name, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+		return report.WorkloadLint(e.Stdout, name, found, styleOf(e.Stdout, e.Getenv))
 	})
 }
 

@@ -44,7 +44,7 @@ func diffWorkloads(e *Env, args []string) error {
 	if len(rows) == 0 {
 		return say.Errorf("%s and %s say nothing of the same", names[0], names[1])
 	}
-	alike, err := report.WorkloadDiff(e.Stdout, format, a, b, rows, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	alike, err := report.WorkloadDiff(e.Stdout, format, a, b, rows, styleOf(e.Stdout, e.Getenv))
 	if err == nil && !alike {
 		return errDiffer
 	}

@@ -97,5 +97,5 @@ func profileWorkload(e *Env, args []string) error {
 	} else if err := os.WriteFile(f.out, data, 0o644); err != nil {
 		return say.Unreadable("-o", f.out, err, "name a file that can be written")
 	}
-	return report.WorkloadProfile(told, p, logs, f.out, len(data), report.Style{Color: wantsColor(told, e.Getenv)})
+	return report.WorkloadProfile(told, p, logs, f.out, len(data), styleOf(told, e.Getenv))
 }

@@ -64,9 +64,9 @@ func (p *Plan) checkLoads() error {
 // checkFind requires an SLO that can be searched for.
 func (p *Plan) checkFind() error {
 	if p.SLO.None() {
-		hint := "write one, or take one of these:"
+		hint := `write one, as --slo "p99 ttft<500ms, p99 tpot<50ms", or take one by its name:`
 		for _, s := range slo.Presets() {
-			hint += fmt.Sprintf("\n      --slo %-33s %s  (%s)", s.Name, s.Spec, s.Source)
+			hint += fmt.Sprintf("\n      --slo %-33s %s", s.Name, s.Spec) // pitot find --help has whose they are
 		}
 		return say.Errorf("no SLO given").WithHint(hint)
 	}

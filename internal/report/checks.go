@@ -404,7 +404,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckRepeated: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%.0f prompts for %.0f requests", number(c.Limit), number(c.Value))
+				return fmt.Sprintf("%s for %s", say.Plural(int(number(c.Limit)), "prompt"), say.Plural(int(number(c.Value)), "request"))
 			},
 			limit: always("none twice"), advice: "A prefix cache may have answered: give more prompts, or fewer requests.",
 		},

@@ -427,7 +427,7 @@ func (m ChoiceModel) startTitle() string {
 
 // WriteTerminal writes the model for a terminal.
 func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	code := bold + ";" + green
 	if len(m.Choice.Options) == 0 {
 		code = bold + ";" + red

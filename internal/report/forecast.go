@@ -12,7 +12,7 @@ import (
 
 // WriteForecast says what a plan takes.
 func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	about := func(x float64) string { return say.Count(int64(math.Round(x))) }
 	kind := ""
 	if strings.HasPrefix(f.Plan.Target, "sim:") {
@@ -113,7 +113,7 @@ func ToGo(f *experiment.Forecast) string {
 
 // WriteStatus says how far an experiment came, and what is known by now.
 func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m DecisionModel, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, answerColor(m.Word), "", m.Claim)
 	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), say.Plain(m.Of.Stopped))

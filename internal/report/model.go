@@ -413,10 +413,22 @@ func loadText(p *result.Point) []string {
 		s += ", failed requests sent again as --retry " + l.Retry
 	}
 	span := say.Seconds(p.Seconds.Window)
-	if p.Seconds.Warmup > 0 {
+	if planned := p.Seconds.Window + late(p); late(p) > 0.1*planned { // enough to wonder where it is
+		span += fmt.Sprintf(" of %s, after %s of warm-up: the load settled late", say.Seconds(planned), say.Seconds(p.Seconds.Warmup))
+	} else if p.Seconds.Warmup > 0 {
 		span += " after " + say.Seconds(p.Seconds.Warmup) + " of warm-up"
 	}
 	return present(s, span)
+}
+
+// late is how many seconds of the window were given up because the load settled only in it.
+func late(p *result.Point) float64 {
+	for _, c := range p.Checks {
+		if planned, known := c.Detail["planned"]; c.Name == result.CheckWarmup && c.Limit != nil && known {
+			return max(0, *c.Limit-planned)
+		}
+	}
+	return 0
 }
 
 func (m *PointModel) headline(p *result.Point) {

@@ -527,7 +527,7 @@ func (o *Overview) loads(run *result.Run) {
 	} else {
 		o.Loads.Spare = []int{3, 4}
 	}
-	o.Loads.Spare = append(o.Loads.Spare, 2)
+	o.Loads.Spare = append(o.Loads.Spare, 2, 1) // what came due last, on a terminal narrower than most
 	marks, hopeless, partly := newCaveats(), false, false
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
@@ -818,7 +818,7 @@ func (o *Overview) writeTerminal(p *printer, s Style) {
 	p.line("")
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")
-	loads := o.Loads.narrow(textWidth)
+	loads := o.Loads.narrow(p.columns())
 	loads.writeTerminal(p, s)
 	if o.Spread != nil {
 		p.line("")

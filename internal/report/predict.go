@@ -19,7 +19,7 @@ const gib = 1 << 30
 
 // Prediction writes what to expect of a deployment.
 func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	d, b := x.Deployment, x.Bounds
 	limits := d.Limits()
 	p.line("")
@@ -174,7 +174,7 @@ func ms(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
 
 // Known writes the models and accelerators that have a name.
 func Known(w io.Writer, k *predict.Known, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
@@ -205,7 +205,7 @@ func billions(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
 
 // Replay writes a recording next to what the twin made of it.
 func Replay(w io.Writer, x *predict.Replayed, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), say.Count(x.Requests)))
 	p.write(s, "", "", x.Deployment.Describe())
@@ -242,7 +242,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 
 // WriteRunAgainstTwin writes a measured run next to the twin's.
 func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
 	p.write(s, "", "", x.Deployment.Describe())
@@ -274,7 +274,7 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 // Fit writes what a calibration found and how far it is from the part of the runs
 // that it did not see.
 func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
 	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified && f.Reason == "" }) {

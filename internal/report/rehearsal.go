@@ -15,7 +15,7 @@ const mostEffects = 3
 
 // WriteRehearsal says what a plan is expected to come to.
 func WriteRehearsal(w io.Writer, r *experiment.Rehearsal, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	told := 0
 	for i := range r.Knobs {
 		if len(r.Knobs[i].Effects) > 0 {

@@ -16,15 +16,19 @@ import (
 // with what it rests on, then what was measured, the verdict with the headline, then the
 // numbers, then only what did not pass, with what to do. Colour marks the verdict and
 // what did not pass, and nothing else; without a terminal there is none. Text
-// keeps to 80 columns, tables to 100.
+// keeps to 80 columns, or to those of a narrower terminal, and tables to 100.
 
 const (
 	textWidth  = 80
 	tableWidth = 100
+	leastWidth = 40 // narrower lines are harder to read than broken ones
 )
 
-// Style turns marks into escape sequences, or into nothing.
-type Style struct{ Color bool }
+// Style turns marks into escape sequences, or into nothing, and fits lines to a terminal.
+type Style struct {
+	Color bool
+	Width int // columns of the terminal, 0 where there is none
+}
 
 func (s Style) paint(code, text string) string {
 	if !s.Color || code == "" || text == "" {
@@ -54,8 +58,10 @@ func metColor(met result.Met) string {
 
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w}
-	p.line("")
+	p := &printer{w: w, width: s.Width}
+	if s.Width > 0 { // apart from the progress above; in a pipe or a file the first line is the answer
+		p.line("")
+	}
 	if m.Overview != nil {
 		p.write(s, bold, "", m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
@@ -341,8 +347,17 @@ func words(text string) (out []string) {
 
 // printer writes lines and remembers the first error.
 type printer struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int // as of [Style]
+	err   error
+}
+
+// columns are those that text keeps to.
+func (p *printer) columns() int {
+	if p.width <= 0 {
+		return textWidth
+	}
+	return min(textWidth, max(p.width, leastWidth))
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -362,7 +377,7 @@ func (p *printer) hanging(s Style, code, indent, hang string, items ...string) {
 		return
 	}
 	left := utf8.RuneCountInString(strings.Join(words(items[0]), " ")) // to be painted
-	for i, l := range fill(textWidth-len(hang), items...) {
+	for i, l := range fill(p.columns()-len(hang), items...) {
 		if i > 0 {
 			indent = hang
 		}

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"pitot/internal/data/result"
+	"pitot/internal/report/reporttest"
 )
 
 // Lines keep to their width, nothing is lost, and a number stays with its unit.
@@ -54,4 +58,28 @@ func TestFill(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Text fits a terminal narrower than most, and begins with the answer where there is none.
+func TestTerminalWidth(t *testing.T) {
+	run := reporttest.Serving(2000)
+	run.Points[0].Checks = append(run.Points[0].Checks, reporttest.Flagged(result.CheckWindow, result.Flag, 9, 0))
+	for _, c := range []struct{ width, most int }{{0, textWidth}, {60, 60}, {200, textWidth}, {10, leastWidth}} {
+		var b strings.Builder
+		if err := Build(run, "").WriteTerminal(&b, Style{Width: c.width}); err != nil {
+			t.Fatal(err)
+		}
+		if begins := !strings.HasPrefix(b.String(), "\n"); begins != (c.width == 0) {
+			t.Errorf("%d columns: it begins with %.40q", c.width, b.String())
+		}
+		widest := 0
+		for line := range strings.Lines(b.String()) {
+			if !strings.Contains(line, "   ") || strings.HasPrefix(line, "      ") { // no table, whose numbers stay under one another
+				widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+			}
+		}
+		if widest > c.most || widest < c.most/2 {
+			t.Errorf("%d columns: the widest line has %d", c.width, widest)
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Presets writes the workloads that have a name, one a line.
 func Presets(w io.Writer, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	const row = "%-20s %6s %7s %7s %6s %6s  %-28s %s"
 	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on", "from")
@@ -61,7 +61,7 @@ func thinks(p workload.Preset) workload.Pause {
 
 // Preset draws one of them.
 func Preset(w io.Writer, preset workload.Preset, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	in, out := presetLengths(preset)
 	p.line("")
 	p.write(s, bold, "", preset.Name+": "+preset.About)
@@ -132,7 +132,7 @@ type MixedClass struct {
 
 // Mix draws the classes of a workload: of those with prompts from a file the one line.
 func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.Plain(about), ": "))
 	for _, c := range classes {
@@ -155,7 +155,7 @@ func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
 // Drawn draws what is known of the requests of a file: lengths, and the gaps between their
 // times.
 func Drawn(w io.Writer, name string, t *workload.Trace, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
 	draw := func(label string, column []int32) {

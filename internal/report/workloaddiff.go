@@ -40,7 +40,7 @@ func WorkloadDiff(w io.Writer, format string, a, b *profile.Seen, rows []profile
 		e.SetIndent("", "  ")
 		return alike, e.Encode(workloadDiff{"pitot.workload-diff/v1", a.Name, b.Name, alike, rows})
 	case "md":
-		p := &printer{w: w}
+		p := &printer{w: w, width: s.Width}
 		p.line("**%s**", answer)
 		p.line("")
 		p.line("| | %s | %s | KS distance | p | |", a.Name, b.Name)
@@ -51,7 +51,7 @@ func WorkloadDiff(w io.Writer, format string, a, b *profile.Seen, rows []profile
 		}
 		return alike, p.err
 	}
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.write(s, bold, "", answer)
 	p.line("")
 	p.line("%-31s %12s %12s  %8s  %7s", "", "A", "B", "distance", "p")

@@ -18,7 +18,7 @@ type ProfiledLog struct {
 // WorkloadProfile writes what a profile holds, and what its logs did not say. file is where
 // it was written, "" for where it can be seen.
 func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file string, size int, s Style) error {
-	out := &printer{w: w}
+	out := &printer{w: w, width: s.Width}
 	where := file
 	if where == "" {
 		where = "the profile"

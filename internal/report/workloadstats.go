@@ -14,7 +14,7 @@ import (
 // WorkloadStats writes what the requests of a workload are like. counter is the tokenizer that its
 // texts were counted with, "" for that of no model.
 func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, findings []workload.Finding, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	p.line("")
 	what := t.Format
 	if t.Unit != "" {
@@ -77,7 +77,7 @@ func dispersions(e arrival.Expected) string {
 
 // WorkloadLint writes what is odd about a workload.
 func WorkloadLint(w io.Writer, name string, findings []workload.Finding, s Style) error {
-	p := &printer{w: w}
+	p := &printer{w: w, width: s.Width}
 	if len(findings) == 0 {
 		p.line("%s: nothing odd", name)
 		return p.err

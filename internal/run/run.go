@@ -187,7 +187,7 @@ func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 		if errors.Is(err, rundir.ErrNotEmpty) {
 			return "", notEmpty(dir)
 		}
-		return "", say.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
+		return "", say.Errorf("%v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
 	if err = rundir.WriteNew(dir, rundir.Config, p.YAML(r.verb())); errors.Is(err, fs.ErrExist) {

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math"
 	"math/bits"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -128,6 +129,9 @@ func (f *File) index() error {
 	err := scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), func(kind container, offset int64, raw []byte) error {
 		f.stats.Records++
 		if f.format.parse == nil {
+			if kind == textLines && namesJSON(f.path) { // text would be asked as it stands, braces and all
+				return errors.New("want a JSON object, by the file's name")
+			}
 			format, err := detect(kind, raw)
 			if err != nil {
 				return err
@@ -272,4 +276,9 @@ func atOffset(offset int64, err error) error {
 		offset += max(0, syntax.Offset-1)
 	}
 	return &recordError{offset, err}
+}
+
+// namesJSON says that a file is to hold JSON, by the end of its name.
+func namesJSON(path string) bool {
+	return slices.Contains([]string{".json", ".jsonl", ".ndjson"}, strings.ToLower(filepath.Ext(path)))
 }

@@ -252,6 +252,23 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// A file whose name ends like that of JSON is no text of prompts, whatever is in it.
+func TestBrokenJSONIsNoText(t *testing.T) {
+	for name, fine := range map[string]bool{"prompts.jsonl": false, "prompts.JSON": false, "prompts.ndjson": false, "prompts.txt": true, "prompts": true} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("not json {\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path, FileOptions{})
+		if fine && err == nil {
+			f.Close()
+		}
+		if fine != (err == nil) || !fine && !strings.HasSuffix(err.Error(), ":1: want a JSON object, by the file's name") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestFileOrder(t *testing.T) {
 	var content strings.Builder
 	for i := range 1000 {

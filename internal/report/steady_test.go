@@ -1,0 +1,22 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/result"
+	"pitot/internal/report/reporttest"
+)
+
+// Whoever asked for 20 s and got 15 is told where the others went.
+func TestWindowThatBeginsLateSaysSo(t *testing.T) {
+	for planned, want := range map[float64]string{4: "15 s of 20 s, after 9 s of warm-up: the load settled late", 8: "15 s after 9 s of warm-up"} {
+		run := reporttest.Serving(2000)
+		p := &run.Points[0]
+		p.Seconds = result.Seconds{Warmup: 9, Window: 15}
+		p.Checks = []result.Check{result.NewCheck(result.CheckWarmup, 5, 9).With(map[string]float64{"planned": planned})}
+		if got := strings.Join(Build(run, "").Points[0].Load, "; "); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

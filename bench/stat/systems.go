@@ -121,19 +121,29 @@ func (s queued) along(probes []search.Probe, seed uint64) (list []counted) {
 // window is a warm-up and what comes due behind it.
 func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c counted) {
 	q.Warm(p.Residences * p.Residence)
-	c.violations = make([]uint8, p.Requests)
-	for i := range c.violations {
+	unended := false // one before
+	for len(c.violations) < p.Requests {
 		j := q.Next()
+		if p.WindowBy > 0 && j.Arrival > p.WindowBy {
+			break
+		}
+		if unended = unended || p.EndBy > 0 && j.End > p.EndBy; unended { // the window ends where the first that has not is due
+			c.seconds = p.EndBy
+			break
+		}
+		violated := uint8(0)
 		failed := s.fails > 0 && fails.Float64() < s.fails
 		if failed {
 			c.errors++
 		}
 		if failed || s.ttft > 0 && j.TTFT > s.ttft || s.e2e > 0 && j.End-j.Arrival > s.e2e {
-			c.violations[i] = 1
+			violated = 1
 		}
-		c.residence += (j.End - j.Arrival) / float64(p.Requests)
-		c.seconds = j.End
+		c.violations = append(c.violations, violated)
+		c.residence += j.End - j.Arrival
+		c.seconds = max(c.seconds, j.End) // all requests of the window are followed
 	}
+	c.residence /= float64(max(len(c.violations), 1))
 	return c
 }
 
@@ -144,12 +154,13 @@ func (s system) probe(p search.Probe, seed uint64) search.Seen {
 
 // seen is a load as a search sees it.
 func (s system) seen(p search.Probe, c counted) search.Seen {
-	seen := search.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stat.Undecided}
-	seen.JointBlock, seen.Blocks = make([]int, p.Blocks), make([][]int, s.limits)
+	seen := search.Seen{Load: p.Load, N: len(c.violations), Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stat.Undecided}
+	blocks := min(p.Blocks, seen.N)
+	seen.JointBlock, seen.Blocks = make([]int, blocks), make([][]int, s.limits)
 	for l := range seen.Blocks {
-		seen.Blocks[l] = make([]int, p.Blocks)
+		seen.Blocks[l] = make([]int, blocks)
 	}
-	in := func(i, blocks int) int { return i * blocks / p.Requests }
+	in := func(i, blocks int) int { return i * blocks / seen.N }
 	if c.of != nil {
 		in, seen.Cluster = bySession(c.of)
 	}
@@ -157,7 +168,7 @@ func (s system) seen(p search.Probe, c counted) search.Seen {
 		if v == 0 {
 			continue
 		}
-		block := in(i, p.Blocks)
+		block := in(i, blocks)
 		for l := range seen.Violations {
 			seen.Violations[l] += int(v >> l & 1)
 			seen.Blocks[l][block] += int(v >> l & 1)

@@ -64,6 +64,11 @@ type Config struct {
 	// again and again while the load goes on. Nil for never.
 	Cutoff func() int64
 
+	// WindowBy is when the window ends at the latest, however few requests came, and EndBy when
+	// all does: a request of the window that has not ended by then was due too late, and so were
+	// those behind it, for the window then ended where it was due. 0 for no such times.
+	WindowBy, EndBy int64
+
 	// Retry says whether a request is sent again whose attempt failed in a way that
 	// clients try again, and after how long; earlier is how many attempts there were
 	// before that one. To its end the request stays in flight: its due time, its slot and
@@ -291,6 +296,9 @@ func (c *Core) open(t0 int64) {
 	if c.cfg.Requests == 0 {
 		c.t1 = t0 + c.cfg.Window
 	}
+	if by := c.cfg.WindowBy; by > 0 {
+		c.t1 = min(c.t1, max(t0, by))
+	}
 }
 
 // opened says when the window begins, of a load that ends before that was known.
@@ -348,6 +356,9 @@ func (c *Core) Wake() int64 {
 	}
 	if c.look > 0 {
 		at = min(at, c.nextLook())
+	}
+	if by := c.cfg.EndBy; by > 0 {
+		at = min(at, by)
 	}
 	if at == Never && len(c.running) == 0 {
 		return 0 // nothing will ever be due: there is no use in waiting
@@ -473,6 +484,9 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	if c.cfg.Cutoff != nil {
 		c.cut(c.cfg.Cutoff())
 	}
+	if by := c.cfg.EndBy; by > 0 && now >= by && !c.stop {
+		c.endNow(now)
+	}
 	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
 		c.t1 = max(now, c.opened()) // the arrivals ended before the count was full
 	}
@@ -486,6 +500,24 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 		c.drain()
 	}
 	return c.out
+}
+
+// endNow ends the load, and the window where the first of its requests was due that has not ended.
+func (c *Core) endNow(now int64) {
+	t1 := max(now, 1)
+	for _, p := range c.running {
+		if p.cohort {
+			t1 = min(t1, p.due)
+		}
+	}
+	for _, p := range c.waiting {
+		if p.cohort {
+			t1 = min(t1, p.due)
+		}
+	}
+	c.cut(max(t1, 1))
+	c.t1 = max(min(c.t1, now), c.opened())
+	c.stop = true
 }
 
 // cut ends the window earlier.

@@ -35,6 +35,32 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// A load that has only so much time ends with what had time to end: the window where the first request was due
+// that had not, so that all of its requests are known.
+func TestEndBy(t *testing.T) {
+	arrivals := []int64{5, 20, 40, 60, 80, 100, 120, 140}
+	cfg := func() Config {
+		return Config{Arrivals: dueAt(arrivals...), Warmup: 10, Requests: 100, WindowBy: 90, EndBy: 110, Timeout: 1e6}
+	}
+	s := script{t, NewCore(cfg())}
+	s.want(85, ended(1, 45, 3, 70), "start 0 due 5", "start 1 due 20", "start 2 due 40", "start 3 due 60", "start 4 due 80")
+	s.wake(100)
+	s.want(100, nil, "start 5")
+	s.wake(110)
+	s.want(110, nil, "cancel 0 interrupted", "cancel 2 interrupted", "cancel 4 interrupted", "cancel 5 interrupted")
+	s.window(10, 40)
+
+	s = script{t, NewCore(cfg())} // no request need be cut off
+	s.want(85, ended(1, 45, 2, 50, 3, 70), "start 0 due 5", "start 1 due 20", "start 2 due 40", "start 3 due 60", "start 4 due 80")
+	s.want(105, ended(4, 102), "start 5 due 100", "cancel 0 interrupted", "cancel 5 interrupted")
+	s.window(10, 90)
+
+	s = script{t, NewCore(cfg())} // nothing is known
+	s.want(110, nil, "start 0 due 5", "start 1 due 20", "start 2 due 40", "start 3 due 60", "start 4 due 80", "start 5 due 100",
+		"cancel 0 interrupted", "cancel 1 interrupted", "cancel 2 interrupted", "cancel 3 interrupted", "cancel 4 interrupted", "cancel 5 interrupted")
+	s.window(10, 20)
+}
+
 // A load with no use in going on ends where that is seen, and what is under way
 // is not waited for.
 func TestGiveUp(t *testing.T) {

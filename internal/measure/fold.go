@@ -145,10 +145,15 @@ func (f *Fold) catalogue() (list metric.Catalogue) {
 type Extent struct {
 	Requests, Events int64
 	Prompt           int64 // tokens, as far as they were counted or planned
+	Ended            int64 // when the load did, nanoseconds since its begin; 0 where that is not known
 }
 
 // Extent says how much was taken in.
-func (f *Fold) Extent() Extent { return f.extent }
+func (f *Fold) Extent() Extent {
+	e := f.extent
+	e.Ended = f.setup.Ended
+	return e
+}
 
 // Add takes in one frame and keeps nothing of it.
 func (f *Fold) Add(fr record.Frame) {

@@ -41,6 +41,7 @@ type Setup struct {
 	Metrics []Definition    // what is measured, nil for [Definitions]
 	Signals []metric.Signal // what the server is asked for, nil for [metric.Signals]
 
+	Ended  int64         // when the load did, nanoseconds since its begin; 0 where that is not known
 	GaveUp bool          // the window ended early because there was no use in going on, see [judge.Hopeless]
 	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until // how the looks at the window came out

@@ -151,3 +151,26 @@ type unseen struct{}
 func (unseen) ShowLine(string) {}
 func (unseen) About(string)    {}
 func (unseen) Left(float64)    {}
+
+// A load that has only so much time keeps to it: all requests of its window have ended, and those that had not
+// by then came too late to be of it.
+func TestMeasureEndsInTime(t *testing.T) {
+	p := plan.Default()
+	p.Spec, p.Out, p.Seed, p.SeedSet = "sim:llama-3.1-8b@h100?max_num_seqs=8", filepath.Join(t.TempDir(), "run"), 5, true
+	p.Input, p.Ask.Output = lengths(t, "400"), lengths(t, "100")
+	s := open(t, &p)
+	m, err := s.Measure(context.Background(), Load{Rate: 40, Requests: 2000, Warmup: time.Second, WindowBy: 20 * time.Second, EndBy: 25 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := m.Requests; q.Due == 0 || q.OK != q.Due || q.Due > 800 || m.Seconds.Warmup+m.Seconds.Window > 20 || m.Extent.Ended != 25e9 {
+		t.Errorf("%+v in %+v, ended at %v", q, m.Seconds, time.Duration(m.Extent.Ended))
+	}
+	m, err = s.Measure(context.Background(), Load{Rate: 1, Requests: 2000, Warmup: time.Second, WindowBy: 20 * time.Second, EndBy: 25 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := m.Requests; q.Due == 0 || q.OK != q.Due || m.Seconds.Warmup+m.Seconds.Window != 20 || m.Extent.Ended >= 25e9 {
+		t.Errorf("%+v in %+v, ended at %v", q, m.Seconds, time.Duration(m.Extent.Ended))
+	}
+}

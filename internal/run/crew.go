@@ -63,6 +63,7 @@ type Task struct {
 	Burst       [2]time.Duration `json:"burst_ns"`
 	Stage       string           `json:"stage"`
 	GiveUp      bool             `json:"give_up"`
+	WindowBy    time.Duration    `json:"window_by_ns"` // see [Load]
 
 	Found   target.Found `json:"target"`
 	Workers int          `json:"workers"` // that share it: those of lower rank
@@ -175,7 +176,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	task := &Task{
 		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup, Burst: l.Burst,
-		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
+		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: what.WindowBy, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
 	}
 	if n := s.crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
@@ -408,6 +409,7 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 	what := Load{Stage: t.Stage, GiveUp: t.GiveUp}
 	h.setup = plannedPoint(&p, s.Target, &h.l, &h.src, &h.cfg, what, 0)
 	giveUp(&h.cfg, what, &h.l, h.setup.Residence, h.src.meanTurns(&p.Ask))
+	h.cfg.WindowBy = int64(t.WindowBy)
 	h.cfg = h.cfg.Divided(load.Share{Rank: h.Rank, Of: t.Workers, Seed: shareSeed(t.Seed, t.Point)})
 	own := h.l
 	own.Rate, own.Concurrency, own.MaxInFlight = h.l.Rate/float64(t.Workers), h.cfg.Users, h.cfg.Cap

@@ -99,7 +99,7 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 	if w.T0 != nil {
 		s.T0 = *w.T0
 	}
-	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, nil
+	s.T1, s.Ended, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.Ended, w.GaveUp, w.Gone, nil
 	s.PlannedHits, s.Missing = w.PlannedHits, w.Missing
 	s.Reuse = reuseOf(w.PrefixCache)
 	s.Workers = nil

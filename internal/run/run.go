@@ -479,6 +479,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		cfg.Extend = look.extend
 	}
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
+	cfg.WindowBy, cfg.EndBy = int64(what.WindowBy), int64(what.EndBy)
 	tap := newTap(j)
 	c, err := s.carry(ctx, l, what, index, &setup, &cfg, tap, &src)
 	if c == nil || err != nil {

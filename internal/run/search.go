@@ -118,6 +118,7 @@ func (s *Searcher) asked(p search.Probe) Load {
 	warmup := max(seconds(p.Residences*p.Residence), leastWarmup)
 	l := s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage)
 	l.Burst = [2]time.Duration{seconds(p.Burst[0]), seconds(p.Burst[1])}
+	l.WindowBy, l.EndBy = seconds(p.WindowBy), seconds(p.EndBy)
 	if p.Decided != nil && s.alone() {
 		l.Claims, l.Decided = s.claims, p.Decided
 	}
@@ -145,7 +146,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
 		Errors:  m.Requests.Due - m.Requests.OK,
-		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
+		Seconds: max(m.Seconds.Warmup+m.Seconds.Window+m.Seconds.Drain, float64(m.Extent.Ended)/1e9), // what was cut off took its time
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),

@@ -38,6 +38,8 @@ type Load struct {
 	Burst       [2]time.Duration // of the warm-up, see [plan.Load]
 	Stage       string           // what the point is for, "" for nothing special
 	GiveUp      bool             // an open loop that is hopeless may end early
+	WindowBy    time.Duration    // since its begin, when the window ends at the latest; 0 for no such time
+	EndBy       time.Duration    // likewise, when all does, see [load.Config]; not of a load that workers share
 
 	// Decided ends a load that is counted, see [search.Probe]; Claims are those whose
 	// violations it is told.

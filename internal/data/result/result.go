@@ -7,6 +7,7 @@ package result
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"pitot/internal/data/metric"
@@ -496,6 +497,14 @@ func (r *Run) WithholdUnderWay() {
 			l.Attained, l.Met, l.Why = nil, Undecided, why
 		}
 	}
+	classes := maps.Clone(p.Classes)
+	for name, c := range classes {
+		if c.SLO != nil {
+			c.SLO = &ClassSLO{Spec: c.SLO.Spec, Met: Undecided}
+			classes[name] = c
+		}
+	}
+	p.Classes = classes
 	if c := p.Cost; c != nil {
 		withheld := *c
 		withheld.USDPerMGoodOutput, withheld.USDPerGoodRequest = nil, nil

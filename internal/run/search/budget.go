@@ -97,6 +97,20 @@ func (f *search) affordableIn(p *Probe, spare float64) int {
 	return f.affordableAfter(warmup, each, []float64{p.Load}, spare)
 }
 
+// limit has a probe end with a budget of time: what is forecast of its window and of the time behind it is
+// no promise, least of all beyond the limit, where a queue grows and is emptied.
+func (f *search) limit(p *Probe) {
+	b := f.cfg.Budget.Seconds
+	if b == 0 {
+		return
+	}
+	left := b - f.cap.Seconds
+	p.WindowBy, p.EndBy = left-Drain*p.Residence, left+overtime*b
+}
+
+// overtime is how much longer than its budget of time a search may take, as a share of it.
+const overtime = 0.05
+
 // looking is a long look at a load, of all requests that the budget pays: counted where
 // that can be, for what it says of the load hangs on how many they are.
 func (f *search) looking(load float64) Probe {

@@ -42,6 +42,8 @@ type Probe struct {
 	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
 	Takes      float64    // seconds, what a request is expected to take
 	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burst]
+	WindowBy   float64    // seconds since the load begins: the window ends by then, however many came; 0 for no such end
+	EndBy      float64    // likewise, when all ends: the window then ended where the first request was due that has not
 	Blocks     int        // into how many blocks Seen.Blocks divides the window
 	Stage      string
 	Leg        int  // launches, where they can be had, change with it
@@ -405,6 +407,7 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if p.Stage == Main || p.Stage == Verifying {
 		p.SoFar = f.soFar
 	}
+	f.limit(&p)
 	s, err := f.probe(f.ctx, p)
 	if err != nil {
 		return s, f.stop(err)

@@ -431,6 +431,26 @@ func TestFindKeepsTime(t *testing.T) {
 	}
 }
 
+// Nor is it overrun where loads take far longer than was forecast, as where a queue that grew is emptied:
+// they end then, and what is known by then is kept.
+func TestFindKeepsTimeOfSlowDrains(t *testing.T) {
+	c := search80k()
+	c.Budget = Budget{Seconds: 600}
+	of, left := truthAt(37), 600.
+	got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
+		if p.WindowBy > left || p.EndBy > left+0.06*600 || p.WindowBy >= p.EndBy {
+			t.Errorf("%s at %.3g is to end within %v and %v of %v s", p.Stage, p.Load, p.WindowBy, p.EndBy, left)
+		}
+		s, err := of.probe(ctx, p)
+		s.Seconds = min(3*s.Seconds, p.EndBy)
+		left -= s.Seconds
+		return s, err
+	})
+	if err != nil || got.Seconds > 1.06*600 {
+		t.Errorf("%v, %v s", err, got.Seconds)
+	}
+}
+
 // Whatever the target, the end is a capacity or a reason, in finite numbers.
 func TestFindAlwaysEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

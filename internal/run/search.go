@@ -86,13 +86,15 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 		measure = s.session.Count
 	}
 	m, err := measure(ctx, s.asked(p))
-	if err == nil {
-		err = ctx.Err() // a point that was cut short is no datum
-	}
 	if err != nil {
 		return search.Seen{}, err
 	}
-	return s.seen(p, m), nil
+	if err = ctx.Err(); err != nil && (m == nil || p.Counted || p.Stage != search.Verifying) {
+		return search.Seen{}, err // a point that was cut short is no datum, unless it is long
+	}
+	seen := s.seen(p, m)
+	seen.Cut = err != nil
+	return seen, err
 }
 
 // Along counts loads one after the other, as [Session.CountAlong] does.
@@ -385,9 +387,10 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		})
 	}
 	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" || c.OnAnswers() })
+	earlier := len(c.Trail) - len(slices.DeleteFunc(slices.Clone(c.Trail), func(x search.Step) bool { return x.Earlier }))
 	for i, step := range c.Trail {
 		point := Unrecorded
-		if earlier := len(c.Trail) - len(s.probed); i >= earlier {
+		if i >= earlier {
 			point = int(s.probed[i-earlier].Point)
 		}
 		var due []int
@@ -401,7 +404,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Launch: step.Launch, Earlier: step.Earlier, Seen: seen,
 			Point: point, Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Counted: step.Counted, Carries: step.Carries,
+			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Cut: step.Seen.Cut, Counted: step.Counted, Carries: step.Carries,
 		})
 	}
 	return r

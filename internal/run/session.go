@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -351,7 +352,8 @@ func (s *Session) sessions(closed bool) (search.Sessions, error) {
 const unknownResidence = time.Second
 
 // Measure measures the next point. When ctx ends the point is cut short: it
-// counts as stopped by the user, and ctx.Err says so.
+// counts as stopped by the user, and ctx.Err says so. What is returned is then of the
+// requests that had time to end.
 func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	index := s.next
 	s.next++
@@ -382,6 +384,11 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	}
 	setups := map[int32]measure.Setup{index: *setup}
 	measure.Settle(setups, record.RowsSince(s.Dir, offset))
+	if ctx.Err() != nil {
+		cut := setups[index]
+		cut.T1 = endedBy(&cut, record.RowsSince(s.Dir, offset))
+		setups[index] = cut
+	}
 	fold := measure.NewFoldIn(s.memory(), setups[index])
 	for f, err := range record.Since(s.Dir, offset) {
 		if err != nil {
@@ -392,6 +399,29 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		}
 	}
 	return s.measured(fold, index), nil
+}
+
+// endedBy is up to when the requests of a window that was cut short had time to end: as much before the cut
+// as any that did took, and no further than the first that had not ended. So which of them are
+// known does not hang on how long they took, and the time of the cut is nobody's choice that has seen them.
+func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
+	t1, longest := setup.T1, int64(0)
+	for f, err := range rows {
+		if err != nil {
+			break // what cannot be read is told elsewhere
+		}
+		for i := range f.Rows {
+			r := &f.Rows[i]
+			switch {
+			case r.Due < setup.T0 || r.Due >= setup.T1:
+			case r.Error == record.ErrInterrupted || r.Error == record.ErrWorkerLost:
+				t1 = min(t1, r.Due)
+			case r.Outcome == record.OK:
+				longest = max(longest, r.Done-r.Due)
+			}
+		}
+	}
+	return max(setup.T0, min(t1, setup.Ended-longest))
 }
 
 // firstCounted is the index of the first load that is counted: points have lower ones, and

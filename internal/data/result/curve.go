@@ -251,8 +251,8 @@ type Verified struct {
 // Excludes says that a point was INVALID and that nothing rests on it: the search has an
 // answer that others carry, or its load was measured again and that counts. A search that
 // claims nothing, and has no other window at a load, stands and falls with it. A window that
-// was under way when the search was interrupted is in no trail, and nothing rests on it where
-// others stand.
+// was under way when the search was interrupted is in no trail, or cut short there, and nothing rests on
+// the whole of it where others stand.
 func (c *Capacity) Excludes(point int) bool {
 	claims := c.Load != nil || c.Estimate != nil || c.Bounds != nil || c.Floor != nil
 	for i := range c.Trail {
@@ -260,7 +260,7 @@ func (c *Capacity) Excludes(point int) bool {
 			return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return o.Load == p.Load && !o.Excluded && o.Requests > 0 })
 		}
 	}
-	if slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point }) {
+	if slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point && !p.Cut }) {
 		return false
 	}
 	return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return !o.Excluded && o.Requests > 0 })
@@ -281,6 +281,7 @@ type CapacityProbe struct {
 	Due        []int          `json:"due,omitempty"` // requests that each limit is about, where they are not all
 	Stability  stat.Stability `json:"stability"`
 	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
+	Cut        bool           `json:"cut,omitempty"`      // it was interrupted: the figures here are of its requests that had time to end
 	Carries    bool           `json:"carries,omitempty"`  // what the search found rests on it
 	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded
 	Launch     int            `json:"launch,omitempty"`   // which of the starts of the server that a search went on over, from 0

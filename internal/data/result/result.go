@@ -470,7 +470,7 @@ func (r *Run) UnderWay() int {
 	p := &r.Points[last]
 	cut := p.Requests.Due == 0 || p.Requests.Errors[interrupted] > 0
 	if c := r.Capacity; c != nil {
-		cut = !slices.ContainsFunc(c.Trail, func(t CapacityProbe) bool { return t.Point == last })
+		cut = !slices.ContainsFunc(c.Trail, func(t CapacityProbe) bool { return t.Point == last && !t.Cut })
 	} else if p.Stage != StageCurve {
 		return -1
 	}

@@ -8,7 +8,7 @@ func TestWithholdUnderWay(t *testing.T) {
 	point := func() Point {
 		share := .9
 		return Point{Stage: StageCurve, Requests: Requests{Due: 20, OK: 18}, Goodput: &Goodput{RequestsPerS: 9},
-			SLO: &SLO{Spec: "p99 ttft<1s", Attained: &share, Met: No, Limits: []Limit{{Spec: "p99 ttft<1s", Attained: &share, Met: No}}},
+			SLO:     &SLO{Spec: "p99 ttft<1s", Attained: &share, Met: No, Limits: []Limit{{Spec: "p99 ttft<1s", Attained: &share, Met: No}}},
 			Classes: map[string]Class{"chat": {Requests: Requests{Due: 9}, SLO: &ClassSLO{Spec: "ttft<1s", Attained: &share, Met: No}}, "jobs": {}}}
 	}
 	run := Run{Interrupted: true, Points: []Point{point(), point()}}

@@ -367,14 +367,22 @@ func (f *search) lookLow() {
 	}
 	p.Requests = min(p.Requests, most*f.leastLow(load))
 	s, ok := f.look(p)
-	if !ok {
+	if !ok && !s.cutShort(f.leastLow(load)) {
 		return
+	}
+	if s.Cut {
+		reason = f.cap.Reason
 	}
 	if s.Invalid {
 		f.cap.Reason = fmt.Sprintf("%s; all windows at %.4g were INVALID", reason, load)
 		return
 	}
-	v, binding := f.judgeLow(load, &s, 1)
+	v, binding := Verification{}, 0
+	if s.Cut {
+		f.atHalf(func() { v, binding = f.judgeLow(load, &s, 1) })
+	} else {
+		v, binding = f.judgeLow(load, &s, 1)
+	}
 	if f.cap.Verified = v; f.cap.Estimate == 0 {
 		f.cap.Binding = binding
 	}
@@ -394,7 +402,7 @@ func (f *search) lookLow() {
 // lower end of the fit and below it the fit does, with their length in its width, and the look
 // confirms it.
 func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, binding int) {
-	v = Verification{Load: load, N: s.N, Passed: s.Counts() && s.Stability != stat.Unstable, Attempts: 1}
+	v = Verification{Load: load, N: s.N, Passed: s.Counts() && f.spans(load, s.N, cyclesLook) && s.Stability != stat.Unstable, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range f.cfg.claims() {
 		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known

@@ -34,13 +34,13 @@ func (f *search) inCycles(cycles, load float64) int {
 	return int(math.Ceil(cycles * f.cfg.Traffic.Cycle * f.rate(load)))
 }
 
-// spans says that a window of a step is of so many cycles.
-func (f *search) spans(s *Step, cycles float64) bool {
-	return float64(s.Seen.N) >= nearlyWhole*float64(f.inCycles(cycles, s.Load))
+// spans says that a window of so many requests is of so many cycles.
+func (f *search) spans(load float64, n int, cycles float64) bool {
+	return float64(n) >= nearlyWhole*float64(f.inCycles(cycles, load))
 }
 
 // tells says that bounds may rest on a step.
-func (f *search) tells(s *Step) bool { return s.Seen.Counts() && f.spans(s, cyclesLook) }
+func (f *search) tells(s *Step) bool { return s.Seen.Counts() && f.spans(s.Load, s.Seen.N, cyclesLook) }
 
 // tooSlow says why nothing is known where arrivals take turns more slowly than the budget has
 // time for, and how long it would take; "" where that is not why.

@@ -78,6 +78,7 @@ type Seen struct {
 	Stability  stat.Stability
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
+	Cut        bool // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
 	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 
 	asked int // requests that the probe asked for
@@ -409,10 +410,25 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	}
 	f.limit(&p)
 	s, err := f.probe(f.ctx, p)
+	if err != nil && s.Cut && s.N > 0 {
+		f.take(p, s)
+	}
 	if err != nil {
 		return s, f.stop(err)
 	}
 	return f.take(p, s)
+}
+
+// cutShort says that a look was interrupted that has so many requests all the same. What
+// is judged of it takes half of the error that is allowed: with --resume it is looked at again.
+func (s *Seen) cutShort(least int) bool { return s.Cut && s.Counts() && s.N >= least }
+
+// atHalf has something judged at half of the error.
+func (f *search) atHalf(judge func()) {
+	level := f.cfg.Level
+	f.cfg.Level = f.half()
+	judge()
+	f.cfg.Level = level
 }
 
 // soFar is what the loads around the limit tell by now of the claim that will probably bind.
@@ -585,7 +601,7 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
-		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(&s, cyclesMain) {
+		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(s.Load, s.Seen.N, cyclesMain) {
 			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
 			if one.Explained = f.explained[claim].ofStep(i); one.Explained == 0 { // what a twin leaves is not known block by block
 				one.Within = variation(s.Seen.blocks(claim), one.N)

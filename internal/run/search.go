@@ -181,7 +181,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 // gone says that connections for a good part of the requests were refused: that is no load too
 // high, but a server that is not there any more.
 func gone(p *result.Point) bool {
-	return p.WentAway != nil || float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
+	return p.WentAway != nil || p.Requests.Due > 0 && float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
 }
 
 // wentAway says at which load the target did.

@@ -191,7 +191,11 @@ func (m *comparisonView) curveSection(at int) section {
 	s.Text = say.Sentence(what)
 	switch {
 	case most < 2:
-		s.Text += " One launch each."
+		each := "One launch each."
+		if slices.ContainsFunc(m.Of.Pairs, func(p compare.Pair) bool { return p.FewLaunches() == compare.OneOfBoth }) {
+			each = "One launch, the same for both."
+		}
+		s.Text += " " + each
 	case len(loads) == 1:
 		s.Text += " Small dots are launches, the large one is the side: their geometric mean."
 	default:

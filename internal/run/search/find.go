@@ -408,7 +408,9 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if p.Stage == Main || p.Stage == Verifying {
 		p.SoFar = f.soFar
 	}
-	f.limit(&p)
+	if f.limit(&p); p.WindowBy > 0 && p.WindowBy <= p.Residences*p.Residence || p.WindowBy < 0 {
+		return Seen{Load: p.Load}, true // no time is left for any of it: what is known is to be fitted all the same
+	}
 	s, err := f.probe(f.ctx, p)
 	if err != nil && s.Cut && s.N > 0 {
 		f.take(p, s)

@@ -441,13 +441,16 @@ func TestFindKeepsTimeOfSlowDrains(t *testing.T) {
 		if p.WindowBy > left || p.EndBy > left+0.06*600 || p.WindowBy >= p.EndBy {
 			t.Errorf("%s at %.3g is to end within %v and %v of %v s", p.Stage, p.Load, p.WindowBy, p.EndBy, left)
 		}
+		if p.WindowBy <= p.Residences*p.Residence {
+			t.Errorf("%s at %.3g has no window: %+v", p.Stage, p.Load, p)
+		}
 		s, err := of.probe(ctx, p)
 		s.Seconds = min(3*s.Seconds, p.EndBy)
 		left -= s.Seconds
 		return s, err
 	})
-	if err != nil || got.Seconds > 1.06*600 {
-		t.Errorf("%v, %v s", err, got.Seconds)
+	if err != nil || got.Seconds > 1.06*600 || !(got.Estimate > 0) {
+		t.Errorf("%v, %v s, %+v", err, got.Seconds, got.Claims)
 	}
 }
 

@@ -79,8 +79,20 @@ type Pair struct {
 
 	Capacity *CapacityPair `json:"capacity,omitempty"` // what searches found, where that is what is compared
 
+	same       bool   // both sides are of one process of the server, and so of one launch
 	failed     bool   // only B cannot be compared
 	searchMore string // what to do where a search gave no capacity
+}
+
+// sameProcess notes that both sides are of one process of the server.
+func (p *Pair) sameProcess() {
+	p.same = true
+	for i := range p.Rows {
+		p.Rows[i].same = true
+		if p.Rows[i].Why == oneEach {
+			p.Rows[i].Why = OneOfBoth
+		}
+	}
 }
 
 // Left is a metric that is not compared, and why.
@@ -123,6 +135,7 @@ type Row struct {
 	metric   figure
 	scale    scale
 	launches [2]int
+	same     bool     // these are one and the same
 	test     *test    // nil with a single launch on a side
 	family   int      // tests that this one is corrected for
 	gate     *float64 // p_adjusted among all that the clauses name; nil where nothing is tested
@@ -218,8 +231,14 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 			tokens = tokenizers(sides[0], sides[i+1])
 		}
 		counter := counterOf(sides[0], sides[i+1])
+		from := len(c.Pairs)
 		if err := c.pair(all[0], b, o, tokens, counter); err != nil {
 			return nil, err
+		}
+		if sameProcess(&sides[0], &sides[i+1]) {
+			for k := range c.Pairs[from:] {
+				c.Pairs[from+k].sameProcess()
+			}
 		}
 	}
 	c.Curves = curves(sides, all, o)

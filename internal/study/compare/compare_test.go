@@ -886,6 +886,21 @@ func TestLaunchOf(t *testing.T) {
 	}
 }
 
+// Sides that measured one process of the server are of one launch, the same for both; on two processes they are of one each.
+func TestSidesOfOneProcess(t *testing.T) {
+	for at, want := range map[string]string{"17": "one launch, the same for both", "18": "one launch each", "": "one launch each"} {
+		a, b := side("a", 8, steady[0]), side("b", 8, steady[1])
+		a.Runs[0].Run.Target.Server = map[string]string{started: "17"}
+		if at != "" {
+			b.Runs[0].Run.Target.Server = map[string]string{started: at}
+		}
+		c := mustCompare(t, Options{}, a, b)
+		if p, v := &c.Pairs[0], c.Verdicts[0]; p.FewLaunches() != want || p.row("p99 ttft").Why != want || v.Why != want {
+			t.Errorf("at %q: %q, row %q, verdict %q", at, p.FewLaunches(), p.row("p99 ttft").Why, v.Why)
+		}
+	}
+}
+
 // Runs of one process are one launch, whatever they are called.
 func TestOneProcess(t *testing.T) {
 	b := side("b", 8, times(steady, 1.3)...)

@@ -250,12 +250,20 @@ func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 func (r *Row) TooFewLaunches() bool { return r.fewLaunches() != "" }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
-func (r *Row) fewLaunches() string { return fewLaunches(r.launches[0], r.launches[1]) }
+func (r *Row) fewLaunches() string { return fewLaunches(r.launches[0], r.launches[1], r.same) }
 
-func fewLaunches(a, b int) string {
+// Why there is none where one launch a side was measured: two of them, or one and the same.
+const (
+	oneEach   = "one launch each"
+	OneOfBoth = "one launch, the same for both"
+)
+
+func fewLaunches(a, b int, same bool) string {
 	switch {
+	case same:
+		return OneOfBoth
 	case a == 1 && b == 1:
-		return "one launch each"
+		return oneEach
 	case min(a, b) >= Enough:
 		return ""
 	case a == b:

@@ -294,7 +294,7 @@ func (c *Comparison) verdict(b string) Verdict {
 		for i := range c.Pairs {
 			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.told() {
 				rows[Undistinguished]++
-				few = cmp.Or(fewLaunches(p.Launches[0], p.Launches[1]), "bounds alone were found")
+				few = cmp.Or(p.FewLaunches(), "bounds alone were found")
 			}
 		}
 	}

@@ -210,8 +210,7 @@ func (s *Side) launches() (ids []string, of map[string][]Source, warnings []stri
 	known := map[string]string{} // process: launch
 	for _, r := range s.Runs {
 		id := launchOf(r.Run)
-		if at := r.Run.Target.Server[started]; at != "" {
-			process := r.Run.Target.URL + " " + at
+		if process := processOf(r.Run); process != "" {
 			first, ok := known[process]
 			if !ok {
 				known[process], first = id, id
@@ -228,6 +227,30 @@ func (s *Side) launches() (ids []string, of map[string][]Source, warnings []stri
 	}
 	return ids, of, warnings
 }
+
+// processOf names the process of the server that a run measured, "" where the server did not tell when it began.
+func processOf(run *result.Run) string {
+	at := run.Target.Server[started]
+	if at == "" {
+		return ""
+	}
+	return run.Target.URL + " " + at
+}
+
+// oneProcess is the process that all runs of a side measured, "" where they are of several or it is not known.
+func (s *Side) oneProcess() (process string) {
+	for i, r := range s.Runs {
+		of := processOf(r.Run)
+		if of == "" || i > 0 && of != process {
+			return ""
+		}
+		process = of
+	}
+	return process
+}
+
+// sameProcess says that two sides measured one and the same process of a server.
+func sameProcess(a, b *Side) bool { return a.oneProcess() != "" && a.oneProcess() == b.oneProcess() }
 
 // started is what vLLM and many others call the start of their process in
 // /metrics.

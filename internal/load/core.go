@@ -65,8 +65,8 @@ type Config struct {
 	Cutoff func() int64
 
 	// WindowBy is when the window ends at the latest, however few requests came, and EndBy when
-	// all does: a request of the window that has not ended by then was due too late, and so were
-	// those behind it, for the window then ended where it was due. 0 for no such times.
+	// all does: the window then ended as much earlier as the longest of its requests took that
+	// ended, and those before that have not are cut off. 0 for no such times.
 	WindowBy, EndBy int64
 
 	// Retry says whether a request is sent again whose attempt failed in a way that
@@ -203,6 +203,7 @@ type Core struct {
 	stagger  stagger // and those who have not begun
 	cohort   int64   // requests of the cohort so far
 	latest   int64   // latest due time of the cohort
+	longest  int64   // that one of the cohort took that ended
 	floor    int64   // nothing is due before
 
 	waiting []pending         // due and held back by the cap, in order
@@ -502,17 +503,22 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	return c.out
 }
 
-// endNow ends the load, and the window where the first of its requests was due that has not ended.
+// endNow ends the load, and the window as much before as the longest of its requests took that
+// ended. Those that came later had no time to; one that came earlier and has not ended is of the
+// window, so that a server that never answers some is not taken for one that answers all. Where
+// none has ended nothing is known: the window ends before the first.
 func (c *Core) endNow(now int64) {
-	t1 := max(now, 1)
-	for _, p := range c.running {
-		if p.cohort {
-			t1 = min(t1, p.due)
+	t1 := now - c.longest
+	if c.longest == 0 {
+		for _, p := range c.running {
+			if p.cohort {
+				t1 = min(t1, p.due)
+			}
 		}
-	}
-	for _, p := range c.waiting {
-		if p.cohort {
-			t1 = min(t1, p.due)
+		for _, p := range c.waiting {
+			if p.cohort {
+				t1 = min(t1, p.due)
+			}
 		}
 	}
 	c.cut(max(t1, 1))
@@ -784,6 +790,9 @@ func (c *Core) end(e Event) {
 	delete(c.running, e.ID)
 	if p.cohort {
 		c.unended--
+		if !e.Cut {
+			c.longest = max(c.longest, e.At-p.due)
+		}
 	}
 	if c.look > 0 {
 		c.backlog.changeBy(e.At, -1)

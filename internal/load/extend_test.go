@@ -35,8 +35,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// A load that has only so much time ends with what had time to end: the window where the first request was due
-// that had not, so that all of its requests are known.
+// A load that has only so much time ends with what had time to end: what came before as much as the longest request
+// took that ended. One that came before and has not ended is cut off, and still one of the window.
 func TestEndBy(t *testing.T) {
 	arrivals := []int64{5, 20, 40, 60, 80, 100, 120, 140}
 	cfg := func() Config {
@@ -48,7 +48,10 @@ func TestEndBy(t *testing.T) {
 	s.want(100, nil, "start 5")
 	s.wake(110)
 	s.want(110, nil, "cancel 0 interrupted", "cancel 2 interrupted", "cancel 4 interrupted", "cancel 5 interrupted")
-	s.window(10, 40)
+	s.window(10, 85)
+	if n := s.c.cohort; n != 4 { // the one that was due at 40 and still runs is one of them
+		t.Errorf("%d requests in the window", n)
+	}
 
 	s = script{t, NewCore(cfg())} // no request need be cut off
 	s.want(85, ended(1, 45, 2, 50, 3, 70), "start 0 due 5", "start 1 due 20", "start 2 due 40", "start 3 due 60", "start 4 due 80")

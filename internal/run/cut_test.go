@@ -23,8 +23,8 @@ func TestEndedBy(t *testing.T) {
 		want int64
 	}{
 		{"as much before as any took", []record.Row{row(50, 990), row(100, 300), row(900, 950), row(960, 1000)}, 800},
-		{"no further than the first that had not ended", []record.Row{row(100, 300), row(500, 1000), row(960, 1000)}, 500},
-		{"nothing ended", []record.Row{row(20, 1000), row(110, 1000)}, 110},
+		{"one that never ends is one of them", []record.Row{row(100, 300), row(500, 1000), row(960, 1000)}, 800},
+		{"nothing ended", []record.Row{row(20, 1000), row(110, 1000)}, 100},
 		{"nothing had time to", []record.Row{row(100, 999), row(110, 1000)}, 101},
 		{"all of it had", []record.Row{row(100, 103)}, 997},
 	} {

@@ -402,26 +402,24 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 }
 
 // endedBy is up to when the requests of a window that was cut short had time to end: as much before the cut
-// as any that did took, and no further than the first that had not ended. So which of them are
-// known does not hang on how long they took, and the time of the cut is nobody's choice that has seen them.
+// as the longest took that ended. One that came earlier and had not ended counts as one that did not end well: a server that
+// never answers some is not taken for one that answers all. Where none ended nothing is known.
 func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
-	t1, longest := setup.T1, int64(0)
+	longest := int64(-1)
 	for f, err := range rows {
 		if err != nil {
 			break // what cannot be read is told elsewhere
 		}
 		for i := range f.Rows {
-			r := &f.Rows[i]
-			switch {
-			case r.Due < setup.T0 || r.Due >= setup.T1:
-			case r.Error == record.ErrInterrupted || r.Error == record.ErrWorkerLost:
-				t1 = min(t1, r.Due)
-			case r.Outcome == record.OK:
+			if r := &f.Rows[i]; r.Due >= setup.T0 && r.Due < setup.T1 && r.Outcome == record.OK {
 				longest = max(longest, r.Done-r.Due)
 			}
 		}
 	}
-	return max(setup.T0, min(t1, setup.Ended-longest))
+	if longest < 0 {
+		return setup.T0
+	}
+	return max(setup.T0, min(setup.T1, setup.Ended-longest))
 }
 
 // firstCounted is the index of the first load that is counted: points have lower ones, and

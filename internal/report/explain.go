@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,9 +51,18 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 		s += " (another model: judge its answers again)"
 	}
 	if t.Gain > 0 {
-		return s + "; the twins expect " + symptomName(of) + " " + say.Percent(t.Gain) + " lower"
+		return s + "; the twins expect " + symptomName(of) + " " + foretold(t.Gain) + " lower"
 	}
 	return s + "; what it brings no twin says"
+}
+
+// foretold is a share by which twins expect something to change: of a forecast no more is known than
+// whole percents, and less.
+func foretold(x float64) string {
+	if x < 0.01 {
+		return "under 1 %"
+	}
+	return "about " + say.Percent(math.Round(100*x)/100)
 }
 
 // limitSentence is the sentence that an explanation is read for.
@@ -101,9 +111,9 @@ func twiceText(d *explain.Diagnosis) string {
 	case x < 1.005:
 		return "twice the load would not lengthen it, the twins say"
 	case x < 2:
-		return "at twice the load the twins expect " + name + " " + say.Percent(x-1) + " higher"
+		return "at twice the load the twins expect " + name + " " + foretold(x-1) + " higher"
 	case x < 10:
-		return "at twice the load the twins expect " + name + " " + say.Quantity(x) + " times as high"
+		return "at twice the load the twins expect " + name + " about " + say.Significant(x, 2) + " times as high"
 	}
 	return "at twice the load the twins expect " + name + " over 10 times as high"
 }
@@ -237,7 +247,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 // WriteExplanation writes what limits a run for a terminal.
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.line("")
+	p.begin()
 	p.write(s, bold, "", limitSentence(run, x))
 	asked := "no twin was asked"
 	if x.Deployment != "" {

@@ -59,9 +59,7 @@ func metColor(met result.Met) string {
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	if s.Width > 0 { // apart from the progress above; in a pipe or a file the first line is the answer
-		p.line("")
-	}
+	p.begin()
 	if m.Overview != nil {
 		p.write(s, bold, "", m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
@@ -350,6 +348,14 @@ type printer struct {
 	w     io.Writer
 	width int // as of [Style]
 	err   error
+}
+
+// begin sets a report on a terminal apart from the progress above it. In a pipe or a file its first
+// line is the answer.
+func (p *printer) begin() {
+	if p.width > 0 {
+		p.line("")
+	}
 }
 
 // columns are those that text keeps to.

@@ -801,7 +801,7 @@
   }
   // On paper a chart is as wide as a page or half of it, whatever the screen was.
   addEventListener('beforeprint', () => document.querySelectorAll('#tables details').forEach(d => { d.open = true; }));
-  addEventListener('beforeprint', () => all.forEach((c, plot) => c.draw(plot.closest('.wide') ? 720 : 350)));
+  addEventListener('beforeprint', () => all.forEach((c, plot) => c.draw(plot.closest('.wide, .charts > :only-child') ? 720 : 350)));
   addEventListener('afterprint', () => all.forEach(c => c.draw()));
   const reach = () => { // a link into a closed point opens it
     const d = document.getElementById(location.hash.slice(1))?.closest('details');

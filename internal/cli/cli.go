@@ -79,10 +79,34 @@ func verbs() []verb {
 	}
 }
 
+// answerFirst leaves out the empty line that sets a report on a terminal apart from the progress
+// above it: in a pipe or a file the first line is the answer.
+type answerFirst struct {
+	w     io.Writer
+	begun bool
+}
+
+func (a *answerFirst) Write(b []byte) (int, error) {
+	skipped := 0
+	if !a.begun && len(b) > 0 {
+		if a.begun = true; b[0] == '\n' {
+			b, skipped = b[1:], 1
+		}
+	}
+	if len(b) == 0 {
+		return skipped, nil
+	}
+	n, err := a.w.Write(b)
+	return n + skipped, err
+}
+
 // Run does what the arguments say and gives the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	e := &Env{Command: append([]string{"pitot"}, args...), Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(), Getenv: os.Getenv}
 	defer profiled(e.Getenv)()
+	if !isTerminal(stdout, e.Getenv) {
+		e.Stdout = &answerFirst{w: stdout}
+	}
 	code, err := dispatch(ctx, e, args)
 	if err == nil {
 		return code

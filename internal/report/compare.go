@@ -546,7 +546,7 @@ func verdictWordColor(word string) string {
 // what differs between the sides, a table for each load.
 func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	for _, a := range m.Answers {
 		p.write(s, verdictWordColor(a.Word), "", append([]string{a.Sentence()}, a.More...)...)
 	}

@@ -571,7 +571,7 @@ func answerColor(word string) string {
 // WriteTerminal writes it for a terminal: the whole is in the files.
 func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, answerColor(m.Word), "", m.Claim)
 	for _, b := range m.Basis {
 		p.write(s, "", "", b)

@@ -247,7 +247,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 // WriteExplanation writes what limits a run for a terminal.
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", limitSentence(run, x))
 	asked := "no twin was asked"
 	if x.Deployment != "" {

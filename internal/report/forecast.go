@@ -114,7 +114,7 @@ func ToGo(f *experiment.Forecast) string {
 // WriteStatus says how far an experiment came, and what is known by now.
 func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m DecisionModel, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, answerColor(m.Word), "", m.Claim)
 	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), say.Plain(m.Of.Stopped))
 	if x.Left > 0 {

@@ -131,7 +131,7 @@ func spreadModel(d compare.Spread) SpreadModel {
 // WriteTerminal writes it for a terminal.
 func (m LaunchesModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", m.Title)
 	for _, l := range m.Loads {
 		p.line("")

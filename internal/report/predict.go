@@ -175,7 +175,7 @@ func ms(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
 // Known writes the models and accelerators that have a name.
 func Known(w io.Writer, k *predict.Known, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
 		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), say.Count(m.Context), m.DType, m.Repository})
@@ -206,7 +206,7 @@ func billions(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
 // Replay writes a recording next to what the twin made of it.
 func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), say.Count(x.Requests)))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
@@ -243,7 +243,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 // WriteRunAgainstTwin writes a measured run next to the twin's.
 func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
@@ -275,7 +275,7 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 // that it did not see.
 func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
 	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified && f.Reason == "" }) {
 		answer += ": nothing is determined, measure for longer (pitot calibrate --budget 5m)"

@@ -59,7 +59,7 @@ func metColor(met result.Met) string {
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	if m.Overview != nil {
 		p.write(s, bold, "", m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
@@ -348,14 +348,6 @@ type printer struct {
 	w     io.Writer
 	width int // as of [Style]
 	err   error
-}
-
-// begin sets a report on a terminal apart from the progress above it. In a pipe or a file its first
-// line is the answer.
-func (p *printer) begin() {
-	if p.width > 0 {
-		p.line("")
-	}
 }
 
 // columns are those that text keeps to.

@@ -60,7 +60,7 @@ func TestFill(t *testing.T) {
 	})
 }
 
-// Text fits a terminal narrower than most, and begins with the answer where there is none.
+// Text fits a terminal narrower than most.
 func TestTerminalWidth(t *testing.T) {
 	run := reporttest.Serving(2000)
 	run.Points[0].Checks = append(run.Points[0].Checks, reporttest.Flagged(result.CheckWindow, result.Flag, 9, 0))
@@ -68,9 +68,6 @@ func TestTerminalWidth(t *testing.T) {
 		var b strings.Builder
 		if err := Build(run, "").WriteTerminal(&b, Style{Width: c.width}); err != nil {
 			t.Fatal(err)
-		}
-		if begins := !strings.HasPrefix(b.String(), "\n"); begins != (c.width == 0) {
-			t.Errorf("%d columns: it begins with %.40q", c.width, b.String())
 		}
 		widest := 0
 		for line := range strings.Lines(b.String()) {

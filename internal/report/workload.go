@@ -17,7 +17,7 @@ import (
 // Presets writes the workloads that have a name, one a line.
 func Presets(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	const row = "%-20s %6s %7s %7s %6s %6s  %-28s %s"
 	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on", "from")
 	for _, preset := range workload.Presets() {
@@ -133,7 +133,7 @@ type MixedClass struct {
 // Mix draws the classes of a workload: of those with prompts from a file the one line.
 func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.Plain(about), ": "))
 	for _, c := range classes {
 		p.line("")
@@ -156,7 +156,7 @@ func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
 // times.
 func Drawn(w io.Writer, name string, t *workload.Trace, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
 	draw := func(label string, column []int32) {
 		var known []float64

@@ -15,7 +15,7 @@ import (
 // texts were counted with, "" for that of no model.
 func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, findings []workload.Finding, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	p.begin()
+	p.line("")
 	what := t.Format
 	if t.Unit != "" {
 		what += ", times in " + t.Unit

@@ -89,7 +89,7 @@ func rooms() []room {
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
 		{"fleet/bus", ""}, // messages and journals between processes, over NATS
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
-		{"study/explain", "data/metric telemetry"},                                                    // what limits a server: rules over facts
+		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api"},                                     // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it

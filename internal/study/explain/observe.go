@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/stat"
 )
 
 // Request is one request as its client saw it. Times are seconds on one clock; what is
@@ -52,7 +53,7 @@ func statistic(of string, v []float64) (float64, bool) {
 	if len(v) == 0 {
 		return 0, false
 	}
-	slices.Sort(v)
+	stat.SortFloat64(v)
 	at := func(p float64) float64 { return v[min(max(int(math.Ceil(p*float64(len(v))-1e-9))-1, 0), len(v)-1)] }
 	switch of {
 	case "p50":
@@ -168,7 +169,7 @@ func observeArrivals(list []Request, set setter) {
 	if arrivals < 20 || len(gaps) < 10 {
 		return
 	}
-	slices.Sort(gaps)
+	stat.SortFloat64(gaps)
 	q := func(p float64) float64 { return gaps[int(p*float64(len(gaps)-1))] }
 	set(PerArrival, float64(tokens)/float64(arrivals), "")
 	set(GapMedian, q(.5), "ms")
@@ -225,6 +226,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 		}
 	}
 	slices.Sort(firsts)
+	asked := promptsOf(list)
 	chance := []float64{}
 	for i := range list {
 		r := &list[i]
@@ -248,7 +250,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 				}
 			}
 			coincide = append(coincide, float64(min(n, 1)))
-			was, by := besidePrompts(i, stall, list, max(end-begin, 1e-9))
+			was, by := asked.beside(r, stall, max(end-begin, 1e-9))
 			beside, besideBy = append(beside, was), append(besideBy, by)
 			rate := float64(len(firsts)) / max(end-begin, 1e-9)
 			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
@@ -269,25 +271,6 @@ func observeTail(s Symptom, list []Request, set setter) {
 			set(Standstill, x, "ms")
 		}
 	}
-}
-
-// besidePrompts is 1 where a gap of a request lies between another request and its first
-// token, as it does while that one's prompt is computed in several steps, else 0; and how
-// often a gap of its length would by chance. A gap that begins first is not made by it:
-// where all stands still, first tokens stand still too.
-func besidePrompts(of int, gap span, list []Request, took float64) (was, by float64) {
-	length := gap.to - gap.from
-	for k := range list {
-		r := &list[k]
-		if k == of || math.IsNaN(r.First) {
-			continue
-		}
-		if r.Sent <= gap.from+0.1*length && r.First >= gap.to-0.1*length {
-			was = 1
-		}
-		by += max(r.First-r.Sent-0.8*length, 0) / took
-	}
-	return was, 1 - math.Exp(-by)
 }
 
 // longest is the stretch of the request's longest gap.
@@ -339,7 +322,7 @@ func standstills(list []Request) (out []span) {
 	if len(all) < 50 {
 		return nil
 	}
-	slices.Sort(all)
+	stat.SortFloat64(all)
 	slices.SortFunc(changes, func(a, b change) int {
 		switch {
 		case a.at < b.at:

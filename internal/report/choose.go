@@ -65,7 +65,11 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Options, m.Legend = options(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
-	if w := best.Whole; w != nil && w.Router == choose.CacheAware && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines) {
+	switch w := best.Whole; {
+	case w == nil:
+	case w.Router == choose.Session:
+		m.Remarks = append(m.Remarks, "this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
+	case w.Router == choose.CacheAware && w.BalanceAbsThreshold == 0 && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines):
 		m.Remarks = append(m.Remarks, "this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
 	}
 	m.Start = []string{say.ShellLine(best.Serve())}
@@ -167,6 +171,8 @@ func routerName(router string) string {
 		return "a router, to the one with fewer requests of any two"
 	case choose.CacheAware:
 		return "a router, to the one that has the conversation in its cache"
+	case choose.Session:
+		return "a router, each conversation to an engine of its own"
 	}
 	return router
 }

@@ -215,13 +215,21 @@ func (w *Wanted) candidate(offer Offer, engine software, tp int, dtype string, s
 
 // spec writes so many engines, each on tp accelerators, as a deployment is written.
 func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string, settings []Set) string {
+	return w.specBehind(w.router(offer, engine, tp, engines), offer, engine, tp, engines, dtype, settings)
+}
+
+// specBehind does so of engines behind a router.
+func (w *Wanted) specBehind(router Router, offer Offer, engine string, tp, engines int, dtype string, settings []Set) string {
 	var query []string
 	with := func(name, value string) { query = append(query, name+"="+value) }
 	if engines > 1 {
 		with("tensor_parallel_size", strconv.Itoa(tp))
 		with("data_parallel_size", strconv.Itoa(engines))
-		if router := w.router(offer, engine, tp, engines); router != "" {
-			with("router", router)
+		if router.Policy != "" {
+			with("router", router.Policy)
+		}
+		if router.BalanceAbsThreshold > 0 {
+			with("balance_abs_threshold", strconv.Itoa(router.BalanceAbsThreshold))
 		}
 	}
 	if engine != "vllm" {
@@ -244,24 +252,48 @@ func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string,
 	return spec
 }
 
+// Router is who shares requests out to several engines.
+type Router struct {
+	Policy string `json:"policy"` // "": vLLM itself
+	// BalanceAbsThreshold is, of a cache-aware one, by how many requests engines may differ
+	// before all go to the one with the fewest; 0: what the router has unless it is told.
+	BalanceAbsThreshold int `json:"balance_abs_threshold,omitempty"`
+}
+
 // The policies of the routers in front of several engines: to the one with fewer requests of
-// any two; and where conversations repeat what was said, to the one that was sent it.
+// any two; and where conversations repeat what was said, to the one that was sent it, as the
+// router remembers prompts, or by the name of the conversation that a request comes with.
 const (
 	PowerOfTwo = "power_of_two"
 	CacheAware = "cache_aware"
+	Session    = "session"
 )
 
 // router is who shares the requests out: in one machine vLLM itself, for which nothing needs
 // to be said, otherwise the routers of vLLM and SGLang. Those alone know who has the
 // beginning of a conversation in its cache.
-func (w *Wanted) router(offer Offer, engine string, tp, engines int) string {
+func (w *Wanted) router(offer Offer, engine string, tp, engines int) Router {
 	switch {
 	case w.Ask.Conversing():
-		return CacheAware
+		return Router{Policy: CacheAware}
 	case engine == "vllm" && tp*engines <= offer.Most:
-		return ""
+		return Router{}
 	}
-	return PowerOfTwo
+	return Router{Policy: PowerOfTwo}
+}
+
+// otherRouter is what is tried where engines behind the usual router miss the limits: of
+// conversations, for what many of them begin with keeps them all at few engines. vLLM's router
+// can go by the name of a conversation; SGLang's goes by prompts, and may balance sooner.
+func (w *Wanted) otherRouter(engine string) (other Router, ok bool) {
+	const soon = 8 // requests
+	switch {
+	case !w.Ask.Conversing():
+		return Router{}, false
+	case engine == deploy.SGLang:
+		return Router{Policy: CacheAware, BalanceAbsThreshold: soon}, true
+	}
+	return Router{Policy: Session}, true
 }
 
 // isKnown says that a candidate on the same hardware comes to the same settings.

@@ -132,8 +132,9 @@ type Option struct {
 
 	candidate *Candidate
 	group     *group
-	joined    bool // it was looked for how many of its engines do together
-	failed    int  // the most engines that missed the limits together at the wanted rate, 0 where none was seen to
+	joined    bool   // it was looked for how many of its engines do together
+	failed    int    // the most engines that missed the limits together at the wanted rate, 0 where none was seen to
+	router    Router // in front of its engines; without a policy: the usual one
 }
 
 // pooled is by how many times what its engines carry alone they carry together: a router

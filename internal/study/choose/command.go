@@ -119,11 +119,19 @@ func (o *Option) Router(engines ...string) []string {
 	if o.Engines < 2 || o.InOneMachine() {
 		return nil
 	}
-	policy := PowerOfTwo
-	if o.candidate.converses {
-		policy = CacheAware
+	line := append(o.routerProgram(), "--policy")
+	switch {
+	case o.router.Policy == Session: // of vllm-router, which goes by X-Session-ID (its docs/load_balancing)
+		line = append(line, "consistent_hash")
+	case o.candidate.converses:
+		line = append(line, CacheAware)
+	default:
+		line = append(line, PowerOfTwo)
 	}
-	return append(append(o.routerProgram(), "--policy", policy, "--host", "0.0.0.0", "--port", "8000"), engines...)
+	if n := o.router.BalanceAbsThreshold; n > 0 {
+		line = append(line, "--balance-abs-threshold", fmt.Sprint(n))
+	}
+	return append(append(line, "--host", "0.0.0.0", "--port", "8000"), engines...)
 }
 
 func (o *Option) routerProgram() []string {

@@ -161,7 +161,7 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 	defer enough()
 	t := &tally{claims: claims, window: [2]int64{from, from + window}, begin: math.MaxInt64, left: make([]int, len(claims)), enough: enough}
 	for c := range claims {
-		t.left[c] = int(beyondDoubt*claims[c].Share*rate*s.talks.turns*float64(window)/1e9) + 10
+		t.left[c] = int(e.doubt()*claims[c].Share*rate*s.talks.turns*float64(window)/1e9) + 10
 	}
 	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(src), Warmup: from, Window: window})
 	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: t}))

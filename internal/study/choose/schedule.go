@@ -97,6 +97,17 @@ type effort struct {
 	close            bool    // it begins at what is known of the candidate
 	flanks           bool    // lighter loads than the capacity are looked at too
 	longer           *effort // where within the limits the queue seems to grow; nil: that is believed
+	whether          bool    // it is asked whether the limits hold, and not by how much they are missed
+}
+
+// doubt is by how many times a claim's share is to be violated for a load to end early. Where it
+// is asked whether claims hold alone, as many as may be are enough; of conversations a quarter
+// more, for how many requests come is not known beforehand.
+func (e *effort) doubt() float64 {
+	if e.whether {
+		return 1.25
+	}
+	return beyondDoubt
 }
 
 func (s *schedule) effort(n int, within float64) effort {
@@ -200,7 +211,7 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 		for i := range t.times[c] {
 			t.times[c][i] = math.NaN() // not asked, or not answered by the end
 		}
-		t.left[c] = int(beyondDoubt*claims[c].Share*float64(n)) + 10
+		t.left[c] = int(e.doubt()*claims[c].Share*float64(n)) + 10
 	}
 	total := int64(warm + n)
 	t.spans = make([][2]int64, 0, total)

@@ -10,9 +10,11 @@ import (
 
 // Whole is all engines of an option behind their router, at the wanted rate.
 type Whole struct {
-	Spec   string  `json:"spec"`
-	Router string  `json:"router"` // "" of one engine
-	Rate   float64 `json:"rate"`   // requests/s
+	Spec   string `json:"spec"`
+	Router string `json:"router"` // "" of one engine
+	// BalanceAbsThreshold is the router's setting of that name, where it is not the usual one.
+	BalanceAbsThreshold int     `json:"balance_abs_threshold,omitempty"`
+	Rate                float64 `json:"rate"` // requests/s
 	// Times is, of each limit, by how many times what it allows the request took whose rank
 	// it is about; empty where the queue grows.
 	Times []float64 `json:"times_the_limit,omitempty"`
@@ -54,7 +56,20 @@ func (r *race) together(ctx context.Context) error {
 	list := r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	errs := make([]error, len(list))
 	done := r.tell("engines together", len(list))
-	predict.InParallel(len(list), func(i int) { errs[i] = r.least(ctx, &list[i]); done() })
+	dearer := nearlyCheapest
+	if r.wanted.Sure > 0 {
+		dearer = nearlySure
+	}
+	// Of what is dearer than the first one, as far as is seen, it is not looked for how much.
+	if errs[0] = r.least(ctx, &list[0], math.Inf(1)); errs[0] != nil {
+		return errs[0]
+	}
+	done()
+	most := math.Inf(1)
+	if first := &list[0]; first.Whole != nil && first.Whole.Met && !first.NeverSure {
+		most = dearer * r.total(first)
+	}
+	predict.InParallel(len(list)-1, func(i int) { errs[i+1] = r.least(ctx, &list[i+1], most); done() })
 	if err := firstOf(ctx, errs); err != nil {
 		return err
 	}
@@ -65,7 +80,7 @@ func (r *race) together(ctx context.Context) error {
 		if first.joined || first.Engines > mostJoined {
 			break
 		}
-		if err := r.least(ctx, first); err != nil {
+		if err := r.least(ctx, first, math.Inf(1)); err != nil {
 			return err
 		}
 		r.sort()
@@ -73,10 +88,6 @@ func (r *race) together(ctx context.Context) error {
 	// Those that may be the cheapest are compared by what their engines carry together.
 	list = r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	var near []*Option
-	dearer := nearlyCheapest
-	if r.wanted.Sure > 0 {
-		dearer = nearlySure
-	}
 	for i := range list {
 		o := &list[i]
 		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.rival(o, &list[0]) || r.total(o) <= dearer*r.total(&list[0])) {
@@ -103,14 +114,18 @@ func (r *race) rival(o, first *Option) bool {
 // total is what an option costs in an hour.
 func (r *race) total(o *Option) float64 { return float64(o.Engines) * r.hourly(o.candidate) }
 
-// least finds the least number of an option's engines that carries the wanted rate together.
-func (r *race) least(ctx context.Context, o *Option) error {
+// least finds the least number of an option's engines that carries the wanted rate together. Where
+// so many miss the limits as cost more than the most in an hour, more are not tried.
+func (r *race) least(ctx context.Context, o *Option, most float64) error {
 	n := o.Engines
 	if o.joined = true; n > mostJoined {
 		return nil
 	}
 	x, err := r.whole(ctx, o, n)
 	if err != nil || x == nil {
+		return err
+	}
+	if x, err = r.reroute(ctx, o, n, x); err != nil {
 		return err
 	}
 	try := func(of int) (met bool, err error) {
@@ -134,7 +149,7 @@ func (r *race) least(ctx context.Context, o *Option) error {
 		}
 	} else {
 		o.failed = n
-		for step := 1; !x.Met && o.failed < mostJoined; step *= 2 {
+		for step := 1; !x.Met && o.failed < mostJoined && float64(o.failed)*r.hourly(o.candidate) <= most; step *= 2 {
 			of := min(o.failed+step, mostJoined)
 			if _, err = try(of); err != nil {
 				return err
@@ -153,9 +168,52 @@ func (r *race) least(ctx context.Context, o *Option) error {
 			}
 		}
 	}
+	if x, err = r.asUsual(ctx, o, n, x); err != nil {
+		return err
+	}
 	o.Whole = x
 	r.count(o, n)
 	return r.makeSure(ctx, o)
+}
+
+// reroute tries another router in front of n engines that miss the limits behind the usual one,
+// and takes it unless they are farther from them then.
+func (r *race) reroute(ctx context.Context, o *Option, n int, x *Whole) (*Whole, error) {
+	other, ok := r.wanted.otherRouter(o.candidate.Engine)
+	if x.Met || n == 1 || !ok {
+		return x, nil
+	}
+	usual := o.router
+	o.router = other
+	y, err := r.whole(ctx, o, n)
+	if err != nil {
+		return nil, err
+	}
+	_, before := x.served.worst()
+	if _, now := y.served.worst(); now > before {
+		o.router = usual
+		return x, nil
+	}
+	return y, nil
+}
+
+// asUsual goes back to the usual router where n engines meet the limits behind that too: it asks
+// nothing of clients.
+func (r *race) asUsual(ctx context.Context, o *Option, n int, x *Whole) (*Whole, error) {
+	other := o.router
+	if other.Policy == "" || !x.Met || n == 1 {
+		return x, nil
+	}
+	o.router = Router{}
+	y, err := r.whole(ctx, o, n)
+	if err != nil {
+		return nil, err
+	}
+	if y.Met {
+		return y, nil
+	}
+	o.router = other
+	return x, nil
 }
 
 // makeSure takes as many engines as are likely enough to be enough.
@@ -182,15 +240,20 @@ func (r *race) makeSure(ctx context.Context, o *Option) error {
 // fill them are more than are simulated, or the twin cannot put them together.
 func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
-	if n > 1 && c.Deployment.ExpertParallel && c.Deployment.Model.Experts > 0 && r.wanted.router(c.Offer, c.Engine, c.TensorParallel, n) != "" {
+	router := r.wanted.router(c.Offer, c.Engine, c.TensorParallel, n)
+	if o.router.Policy != "" {
+		router = o.router
+	}
+	if n > 1 && c.Deployment.ExpertParallel && c.Deployment.Model.Experts > 0 && router.Policy != "" {
 		return nil, nil // of servers apart, each with all experts, there is no such twin
 	}
-	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
+	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.specBehind(router, c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
 	d, err := deploy.Parse(w.Spec)
 	if err != nil {
 		return nil, err
 	}
 	e, s, rate := r.joined(n), r.schedule, r.wanted.Rate
+	e.whether = true
 	var x *served
 	if s.talks != nil {
 		request, _ := s.request(d, rate)
@@ -215,7 +278,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 		w.Times = x.Worst
 	}
 	if d.Replicated() {
-		w.Router = d.Routing.Router
+		w.Router, w.BalanceAbsThreshold = d.Routing.Router, router.BalanceAbsThreshold
 	}
 	return w, nil
 }

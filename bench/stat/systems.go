@@ -121,18 +121,25 @@ func (s queued) along(probes []search.Probe, seed uint64) (list []counted) {
 // window is a warm-up and what comes due behind it.
 func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c counted) {
 	q.Warm(p.Residences * p.Residence)
-	unended := false // one before
-	for len(c.violations) < p.Requests {
+	var jobs []queue.Job
+	longest, cut := 0., false // that ended; some had not when all did
+	for len(jobs) < p.Requests {
 		j := q.Next()
 		if p.WindowBy > 0 && j.Arrival > p.WindowBy {
 			break
 		}
-		if unended = unended || p.EndBy > 0 && j.End > p.EndBy; unended { // the window ends where the first that has not is due
-			c.seconds = p.EndBy
+		if jobs = append(jobs, j); p.EndBy > 0 && j.End > p.EndBy {
+			cut = true
+		} else {
+			longest = max(longest, j.End-j.Arrival)
+		}
+	}
+	for _, j := range jobs {
+		if cut && j.Arrival > p.EndBy-longest { // it had no time to end
 			break
 		}
 		violated := uint8(0)
-		failed := s.fails > 0 && fails.Float64() < s.fails
+		failed := s.fails > 0 && fails.Float64() < s.fails || cut && j.End > p.EndBy
 		if failed {
 			c.errors++
 		}
@@ -142,6 +149,9 @@ func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c cou
 		c.violations = append(c.violations, violated)
 		c.residence += j.End - j.Arrival
 		c.seconds = max(c.seconds, j.End) // all requests of the window are followed
+	}
+	if cut {
+		c.seconds = p.EndBy
 	}
 	c.residence /= float64(max(len(c.violations), 1))
 	return c

@@ -220,6 +220,9 @@ func (w *Wall) Prepared(ctx context.Context, n int) {
 	}
 }
 
+// Ahead is how many requests are prepared ahead at most.
+func (w *Wall) Ahead() int { return cap(w.made) }
+
 // Begin sets the origin: the load's time 0 is a moment from now.
 func (w *Wall) Begin(in time.Duration) { w.origin = clock.Now() + int64(in) }
 

@@ -6,7 +6,6 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
-	"pitot/internal/telemetry"
 )
 
 // What measure/judge is given of a point.
@@ -20,9 +19,7 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed, ByTokenizer: f.flow.byTokenizer,
 	}
-	if n, known := f.server.total(telemetry.Requests); known && f.flow.generating > 0 { // of embeddings engines count each text, and some the query
-		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked+f.earlier) * float64(max(f.choices, 1))}
-	}
+	e.Served = f.served()
 	if x, known := f.server.foreign(); known {
 		e.Foreign = &x
 	}

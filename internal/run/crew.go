@@ -462,7 +462,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	h.wall.BeginAt(origin)
 	begin, cpu := time.Now(), cpuTime()
 	mark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
-	in := watchInstrument(j, h.point, origin, h.Others)
+	in := watchInstrument(j.Sample, h.point, origin, h.Others)
 	var world load.World = h.wall
 	if h.Runner.Progress != nil {
 		world = &reporting{World: world, core: core, tap: h.tap, told: new(scrape.Watch), to: h.Runner.Progress}

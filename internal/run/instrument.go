@@ -28,7 +28,7 @@ type watcher struct {
 
 // watchInstrument notes samples until stop. others is the processor time of further processes
 // on this machine that are part of the instrument, nil for none.
-func watchInstrument(j *record.Journal, point int32, origin int64, others func() time.Duration) *watcher {
+func watchInstrument(note func(record.Sample), point int32, origin int64, others func() time.Duration) *watcher {
 	w := &watcher{make(chan struct{}), make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -48,10 +48,10 @@ func watchInstrument(j *record.Journal, point int32, origin int64, others func()
 			now, all := look(), others()
 			at := clock.Now() - origin
 			sample := func(name string, v float64) {
-				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceClient, Name: name, Value: v})
+				note(record.Sample{Point: point, T: at, Source: record.SourceClient, Name: name, Value: v})
 			}
 			now.machine.samples(last.machine, now.cpu-last.cpu+all-with, now.mono.Sub(last.mono), func(name string, v float64) {
-				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceHost, Name: name, Value: v})
+				note(record.Sample{Point: point, T: at, Source: record.SourceHost, Name: name, Value: v})
 			})
 			span := now.mono.Sub(last.mono).Seconds()
 			sample("cpu_share", (now.cpu-last.cpu).Seconds()/span/float64(runtime.GOMAXPROCS(0)))

@@ -64,6 +64,11 @@ func (s *Session) recall() error {
 	for i := range s.earlier {
 		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
 	}
+	folds := map[int32]*measure.Fold{}
+	for i := range s.earlier {
+		folds[int32(i)] = s.earlier[i].fold
+	}
+	follow := measure.NewFollow(o.setups, folds)
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
 			break // reported by read, or after the points that count
@@ -74,6 +79,7 @@ func (s *Session) recall() error {
 		case f.Point >= 0 && int(f.Point) < len(s.earlier):
 			s.earlier[f.Point].fold.Add(f)
 		}
+		follow.Add(f)
 	}
 	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
 		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed

@@ -486,23 +486,10 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		return nil, err
 	}
 	defer c.close()
-	end := c.window
-	t0, t1 := setup.T0, end.T1
-	if end.T0 != nil {
-		t0 = *end.T0
-	}
 	if look != nil {
-		end.Until = until(look.until())
+		c.window.Until = until(look.until())
 	}
-	if !p.Generated() {
-		end.PlannedHits = repeated(src, c.begun)
-	}
-	if !s.runner.Figures && c.items != nil && !p.Pooling {
-		end.PrefixCache = s.reuse(src, &tap.sent, c.items, t0, t1)
-	}
-	end.Missing = c.told.Missing()
-	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
-	mark(j, marks.NameWindow, index, end.Encode())
+	s.markEnd(index, &setup, c, tap, src)
 	c.told.End(ctx)
 	for _, sentence := range c.told.Sentences() {
 		r.showLine("note: " + sentence)
@@ -513,8 +500,26 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if c.lost != nil {
 		return nil, c.lost
 	}
-	setup = ended(setup, end)
+	setup = ended(setup, c.window)
 	return &setup, nil
+}
+
+// markEnd works out what is known of a point when its load has ended, and writes down how it did.
+func (s *Session) markEnd(index int32, setup *measure.Setup, c *carried, tap *tap, src source) {
+	end := &c.window
+	t0 := setup.T0
+	if end.T0 != nil {
+		t0 = *end.T0
+	}
+	if !s.plan.Generated() {
+		end.PlannedHits = repeated(src, c.begun)
+	}
+	if !s.runner.Figures && c.items != nil && !s.plan.Pooling {
+		end.PrefixCache = s.reuse(src, &tap.sent, c.items, t0, end.T1)
+	}
+	end.Missing = c.told.Missing()
+	mark(s.journal, marks.NamePoint, index, pointMark(setup).Encode())
+	mark(s.journal, marks.NameWindow, index, end.Encode())
 }
 
 // carried is how the load of a point went.
@@ -564,7 +569,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 		if r.Loaded != nil {
 			defer func() { r.Loaded(Spent{Origin: wall.Origin(), CPU: cpuTime() - cpu, Wall: time.Since(begin)}) }()
 		}
-		stop = watchInstrument(j, index, wall.Origin(), nil).stop
+		stop = watchInstrument(j.Sample, index, wall.Origin(), nil).stop
 		world = wall
 	}
 	if r.Progress != nil && t.Kind != "sim" {
@@ -577,8 +582,14 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 	if n, why := uncounted(); n > 0 {
 		r.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
+	c.ended(core, setup, world.Now())
+	return c, nil
+}
+
+// ended takes in how a load ended that this process carried out.
+func (c *carried) ended(core *load.Core, setup *measure.Setup, at int64) {
 	t0, t1 := core.Window()
-	c.window = marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	c.window = marks.Window{T1: t1, Ended: at, GaveUp: core.GaveUp(), Handed: core.Handed()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
 		c.window.T0 = &t0
 	}
@@ -586,7 +597,6 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 		c.window.Gone = &since
 	}
 	c.begun = core.Begun()
-	return c, nil
 }
 
 // giveUp lets a hopeless load of an open loop end early, where that is wanted; light is
@@ -656,8 +666,33 @@ func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink reco
 
 // wall prepares sockets and requests, for a share of the load.
 func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32, share load.Share) (*load.Wall, error) {
+	w, conns, err := s.wallOf(ctx, l, src, sink, index, share)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx, w, conns); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// connect makes a wall's connections before its load.
+func (s *Session) connect(ctx context.Context, w *load.Wall, conns int) error {
+	if err := w.Open(ctx, conns); err != nil {
+		class, detail := wire.Classify(err)
+		return s.Target.Failure(class, 0, detail)
+	}
+	w.Prepared(ctx, min(w.Ahead(), conns))
+	// What the probes left behind is not to be collected under load.
+	debug.FreeOSMemory()
+	return nil
+}
+
+// wallOf is one without connections, and how many are to be made for it beforehand.
+func (s *Session) wallOf(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32, share load.Share) (_ *load.Wall, conns int, err error) {
 	p, t := s.plan, s.Target
-	conns := l.Concurrency
+	conns = l.Concurrency
 	spare := 0
 	if l.Rate > 0 {
 		// As many as a load of this rate keeps busy, and some for its bursts.
@@ -669,7 +704,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 		conns = min(conns, l.MaxInFlight)
 	}
 	if err := enoughFiles(p, conns, laterFiles); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	conns = min(conns, 20_000)
 	// Requests are prepared ahead in about 64 MiB, a token taken for 8 bytes, but
@@ -683,15 +718,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	if p.NoProbe {
 		conns = min(conns, 8)
 	}
-	if err := w.Open(ctx, conns); err != nil {
-		w.Close()
-		class, detail := wire.Classify(err)
-		return nil, t.Failure(class, 0, detail)
-	}
-	w.Prepared(ctx, min(ahead, conns))
-	// What the probes left behind is not to be collected under load.
-	debug.FreeOSMemory()
-	return w, nil
+	return w, conns, nil
 }
 
 // schedule makes the decisions' input of a load.

@@ -48,10 +48,12 @@ type Searcher struct {
 }
 
 // Probed is where a probe is in the run: its point, and its window in nanoseconds since
-// the point's load began.
+// the point's load began. Follows is how long before that the load of the point before it began,
+// where it took over from that one, and 0 where the target was empty.
 type Probed struct {
-	Point  int32
-	T0, T1 int64
+	Point   int32
+	T0, T1  int64
+	Follows int64
 }
 
 // Probed are the probes so far.
@@ -115,10 +117,44 @@ func (s *Searcher) Along(ctx context.Context, probes []search.Probe) ([]search.S
 	return seen, nil
 }
 
+// Follow measures loads one after the other, as [Session.MeasureAlong] does.
+func (s *Searcher) Follow(ctx context.Context, probes []search.Probe, took func(i int, seen search.Seen) bool) error {
+	tell := func(i int) {
+		s.view.About(s.about(probes[i]))
+		s.view.Left(max(0, s.budget-s.spent))
+	}
+	loads := make([]Load, len(probes))
+	for i, p := range probes {
+		loads[i] = s.asked(p)
+		if p.Follows > 0 {
+			loads[i].Follows = s.warmup(p.Follows, p.Residence)
+		}
+	}
+	tell(0)
+	return s.session.MeasureAlong(ctx, loads, func(i int, m *Measured) bool {
+		more := took(i, s.seen(probes[i], m))
+		if more && i+1 < len(probes) {
+			tell(i + 1)
+		}
+		return more
+	})
+}
+
+// byOne says that one process sends a load.
+func (s *Searcher) byOne(load float64) bool {
+	l := s.load(load, 1, 0, "")
+	hard := l.of(s.session.plan.Load)
+	return s.session.sending(&hard).Workers == 0
+}
+
+// warmup is one of so many residence times.
+func (s *Searcher) warmup(residences, residence float64) time.Duration {
+	return max(seconds(residences*residence), leastWarmup).Round(time.Millisecond)
+}
+
 // asked is a probe as a load of the session.
 func (s *Searcher) asked(p search.Probe) Load {
-	warmup := max(seconds(p.Residences*p.Residence), leastWarmup)
-	l := s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage)
+	l := s.load(p.Load, p.Requests, s.warmup(p.Residences, p.Residence), p.Stage)
 	l.Burst = [2]time.Duration{seconds(p.Burst[0]), seconds(p.Burst[1])}
 	l.WindowBy, l.EndBy = seconds(p.WindowBy), seconds(p.EndBy)
 	if p.Decided != nil && s.alone() {
@@ -143,18 +179,22 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
 	t0 := int64(math.Round(m.Seconds.Warmup * 1e9))
-	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9))})
+	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9)), m.follows})
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
 		Errors:  m.Requests.Due - m.Requests.OK,
-		Seconds: max(m.Seconds.Warmup+m.Seconds.Window+m.Seconds.Drain, float64(m.Extent.Ended)/1e9), // what was cut off took its time
+		Seconds: m.Seconds.Warmup + m.Seconds.Window,
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.Due > 0 && m.Requests.OK == 0 || gone(&m.Point), // where none came due none could
 		Invalid: m.Verdict == result.Invalid && !p.Counted || // the instrument of a count cannot fail
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
+	}
+	seen.Followed = m.follows > 0
+	if !m.handed { // else it ends while the next load warms up
+		seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
@@ -482,6 +522,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		x.into(&cfg)
 		s.view.ShowLine(x.line())
 	}
+	if s.session.followed() {
+		cfg.Follow, cfg.Follows = s.Follow, s.byOne
+	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
@@ -514,6 +557,12 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		o := s.outlook(&cfg, near)
 		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
 		s.view.ShowLine("budget: " + o.String())
+	}
+	if follow := cfg.Follow; follow != nil {
+		cfg.Follow = func(ctx context.Context, p []search.Probe, took func(int, search.Seen) bool) error {
+			tell(p[len(p)/2])
+			return follow(ctx, p, took)
+		}
 	}
 	if along := cfg.Along; along != nil {
 		cfg.Along = func(ctx context.Context, p []search.Probe) ([]search.Seen, error) {

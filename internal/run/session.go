@@ -36,6 +36,7 @@ type Load struct {
 	Requests    int64            // of the window; 0: it lasts Duration
 	Duration    time.Duration    // of the window
 	Warmup      time.Duration    // before it; plan.AutoWarmup for auto
+	Follows     time.Duration    // of the warm-up where the load takes over from the one before it, see [Session.MeasureAlong]; 0: it does not
 	Burst       [2]time.Duration // of the warm-up, see [plan.Load]
 	Stage       string           // what the point is for, "" for nothing special
 	GiveUp      bool             // an open loop that is hopeless may end early
@@ -113,10 +114,12 @@ type earlier struct {
 // Measured is a point with what a search counts in it.
 type Measured struct {
 	result.Point
-	Index  int
-	window *windowSeen    // of a load that was looked at while it went on, nil of others
-	Extent measure.Extent // of all that was recorded of it
-	claims func([]slo.Claim, int) measure.Violations
+	Index   int
+	follows int64          // nanoseconds from the begin of the load before, where this one took over from it
+	handed  bool           // the next load began where its window ended
+	window  *windowSeen    // of a load that was looked at while it went on, nil of others
+	Extent  measure.Extent // of all that was recorded of it
+	claims  func([]slo.Claim, int) measure.Violations
 }
 
 // Violations counts the requests that violate claims, in blocks too.
@@ -363,7 +366,9 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
-		return s.measured(e.fold, index), nil
+		m := s.measured(e.fold, index)
+		m.handed, m.follows = e.setup.Handed, e.setup.Follows
+		return m, nil
 	}
 	if err := s.writable(); err != nil {
 		return nil, err
@@ -549,7 +554,7 @@ func (s *Session) Found(c *result.Capacity) { s.found = c }
 // begins notes that the load of a point does.
 func (s *Session) begins(point int32, setup *measure.Setup) {
 	s.loaded, s.latest = true, point
-	if s.Target.Kind != "sim" {
+	if s.Target.Kind != "sim" && setup.Follows == 0 { // else it has begun
 		setup.Began = time.Now()
 	}
 	s.journal.Plan(

@@ -410,6 +410,35 @@ func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	return x, !math.IsInf(x, 0)
 }
 
+// Inside is what a counter grew by from the first to the last of the times within [t0, t1) that
+// all its sources told it, and these times; false where there are no two.
+func (s *Samples) Inside(signal Signal, t0, t1 int64) (from, to int64, grown float64, known bool) {
+	d, _ := Define(signal)
+	var of []string
+	from, to = t0, t1
+	restarted := map[string]bool{}
+	for key, t := range s.series {
+		if key.signal == ProcessStart && changes(t.points) {
+			restarted[key.source] = true
+		}
+		if key.signal != signal {
+			continue
+		}
+		inside := t.within(t0, t1)
+		if len(inside) < 2 {
+			return 0, 0, 0, false
+		}
+		of = append(of, key.source)
+		from, to = max(from, inside[0].T), min(to, inside[len(inside)-1].T)
+	}
+	if len(of) == 0 || to <= from {
+		return 0, 0, 0, false
+	}
+	slices.Sort(of)
+	grown, known = s.counter(d, of, from, to, restarted)
+	return from, to, grown, known
+}
+
 // fact is a value that does not change: as it was told last.
 func (s *Samples) fact(d Definition, of []string) (float64, bool) {
 	var values []float64

@@ -182,6 +182,26 @@ func (q *Queue) Add(r *record.Row) {
 	q.keep(&v)
 }
 
+// Guest takes in a request that came due before the load began, and was in flight when its window
+// did.
+func (q *Queue) Guest(r *record.Row) {
+	v := visitOf(r)
+	q.all.count(&v)
+	if !v.hung {
+		q.served.count(&v)
+	}
+	q.window.count(&v)
+	q.before.count(&v)
+	if b, inside := q.conditions.Block(v.done); inside {
+		if v.end >= 0 {
+			q.answered[b]++
+		}
+		if v.outcome == record.OK || v.outcome == record.Failed {
+			q.over[b]++
+		}
+	}
+}
+
 // onTime is by how much an event may be late without being called so.
 const onTime = float64(time.Millisecond)
 

@@ -108,6 +108,16 @@ func (f *search) limit(p *Probe) {
 	p.WindowBy, p.EndBy = left-Drain*p.Residence, left+overtime*b
 }
 
+// hasTime says that a budget of time leaves some for a window.
+func (f *search) hasTime(p Probe) bool {
+	warmup := p.Residences
+	if p.Follows > 0 {
+		warmup = p.Follows
+	}
+	f.limit(&p)
+	return f.cfg.Budget.Seconds == 0 || p.WindowBy > warmup*p.Residence
+}
+
 // overtime is how much longer than its budget of time a search may take, as a share of it.
 const overtime = 0.05
 
@@ -218,8 +228,8 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
-		for _, load := range loads {
-			left -= f.beside(warmup, load)
+		for i, load := range loads {
+			left -= f.beside(warmup, load) * f.lead(i, len(loads))
 			each += 1 / f.rate(load)
 		}
 		n = min(n, left/each)
@@ -237,7 +247,7 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 // lead is what share of a whole warm-up and drain the i-th of some loads has.
 func (f *search) lead(i, loads int) float64 {
 	switch {
-	case !f.cfg.along() || loads == 1:
+	case !f.cfg.along() && !f.follow() || loads == 1:
 		return 1
 	case i == 0:
 		return float64(firstWarmup+Drain) / (Warmup + Drain) // all are drained once
@@ -259,6 +269,15 @@ func (f *search) counting() float64 {
 // around is about how many requests come before and after a window at a load.
 func (f *search) around(load float64) float64 {
 	return f.beside(Warmup, load) * f.rate(load)
+}
+
+// aroundMain is that of one of the loads that are fitted, as a mean.
+func (f *search) aroundMain() float64 {
+	n := f.around(f.centred)
+	if f.follow() {
+		n *= mainAlong / float64(mainLoads)
+	}
+	return n
 }
 
 // InRequests is how many requests a budget of work pays, where recording one takes each
@@ -295,7 +314,7 @@ func (f *search) total(load float64) float64 {
 		n = float64(b)
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
+		left := b - f.cap.Seconds - f.probes()*f.seconds(load, 0)
 		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
 	}
 	if each := f.counting(); f.cfg.Budget.Work > 0 && each > 0 {
@@ -307,7 +326,7 @@ func (f *search) total(load float64) float64 {
 
 // probes is about how many warm-ups there are from the staircases on.
 func (f *search) probes() float64 {
-	if f.cfg.along() {
+	if f.cfg.along() || f.follow() {
 		return probesAlong
 	}
 	return probes
@@ -440,7 +459,9 @@ const (
 
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
-// requests a second (0 if there is none). Ask it before the start.
+// requests a second (0 if there is none). Ask it before the start. It does not count on
+// loads that follow one another: with the time that they save more searches have an
+// interval, and it was chosen on those that had one without.
 func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
 	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t, 1)
 }

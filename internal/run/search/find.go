@@ -39,11 +39,12 @@ type Probe struct {
 	Load       float64    // requests that come by themselves a second; in a closed loop, users
 	Requests   int        // of the window
 	Residences float64    // of the warm-up, in mean residence times
+	Follows    float64    // that of one that takes over from the load before, see [FindConfig.Follow]; 0: none does
 	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
 	Takes      float64    // seconds, what a request is expected to take
 	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burst]
 	WindowBy   float64    // seconds since the load begins: the window ends by then, however many came; 0 for no such end
-	EndBy      float64    // likewise, when all ends: the window then ended where the first request was due that has not
+	EndBy      float64    // likewise, when all ends: of the window counts then what came as much earlier as the longest request took that ended
 	Blocks     int        // into how many blocks Seen.Blocks divides the window
 	Stage      string
 	Leg        int  // launches, where they can be had, change with it
@@ -79,6 +80,7 @@ type Seen struct {
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
 	Cut        bool // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
+	Followed   bool // it took over from the load before
 	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 
 	asked int // requests that the probe asked for
@@ -180,11 +182,25 @@ type FindConfig struct {
 	// Along counts loads one after the other on a system that is not emptied between, so
 	// that only the first needs a whole warm-up. nil: each begins with an empty one.
 	Along func(context.Context, []Probe) ([]Seen, error)
+	// Follow measures loads one after the other, each as soon as the one before it has had its
+	// window, so that only the first needs a whole warm-up and only the last a drain. Their WindowBy
+	// and EndBy are counted from when the first begins. took is told
+	// of each, in order, and says whether to go on. nil: each begins with an empty system.
+	Follow func(ctx context.Context, probes []Probe, took func(i int, s Seen) bool) error
+	// Follows says whether a load can be one of them; nil: any.
+	Follows func(load float64) bool
 }
 
 // along says that loads may be counted one after the other.
 func (c *FindConfig) along() bool {
 	return c.Count && c.Along != nil && !c.Closed && !c.echoes() // else each begins with a burst
+}
+
+// follow says that loads are measured one after the other.
+func (f *search) follow() bool {
+	c := &f.cfg
+	return !c.Count && c.Follow != nil && !c.Closed && c.Sessions == (Sessions{}) && c.Traffic.Cycle == 0 &&
+		(c.Follows == nil || c.Follows(max(f.hi, f.centred, f.lo)*math.Exp(mainWidth)))
 }
 
 // claims are the indices of what is claimed.
@@ -408,9 +424,10 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if p.Stage == Main || p.Stage == Verifying {
 		p.SoFar = f.soFar
 	}
-	if f.limit(&p); p.WindowBy > 0 && p.WindowBy <= p.Residences*p.Residence || p.WindowBy < 0 {
-		return Seen{Load: p.Load}, true // no time is left for any of it: what is known is to be fitted all the same
+	if !f.hasTime(p) {
+		return Seen{Load: p.Load}, true // what is known is to be fitted all the same
 	}
+	f.limit(&p)
 	s, err := f.probe(f.ctx, p)
 	if err != nil && s.Cut && s.N > 0 {
 		f.take(p, s)
@@ -441,9 +458,9 @@ func (f *search) soFar() (estimate float64, interval stat.Interval) {
 	return 0, stat.Interval{}
 }
 
-// lookAt measures loads of a stage, in that order where they are counted along.
+// lookAt measures loads of a stage, in that order where they are counted along or follow one another.
 func (f *search) lookAt(loads []float64, p Probe) bool {
-	if !f.cfg.along() || len(loads) == 1 {
+	if !f.cfg.along() && !f.follow() || len(loads) == 1 {
 		for _, load := range loads {
 			p.Load = load
 			if _, ok := f.look(p); !ok {
@@ -458,8 +475,14 @@ func (f *search) lookAt(loads []float64, p Probe) bool {
 	probes := make([]Probe, len(loads))
 	for i, load := range loads {
 		p.Load, p.Blocks, p.Residence, p.Takes, p.Residences = load, Blocks, f.memoryAt(load), f.residenceAt(load), alongWarmup
-		if i == 0 {
+		switch {
+		case i == 0:
 			p.Residences = firstWarmup
+		case f.follow():
+			p.Residences, p.Follows = Warmup, alongWarmup // the first if it does not follow
+		}
+		if p.SoFar = nil; f.follow() && p.Stage == Main {
+			p.SoFar = f.soFar
 		}
 		probes[i] = p
 	}
@@ -473,12 +496,48 @@ func (f *search) lookAt(loads []float64, p Probe) bool {
 			return false
 		}
 	}
+	if f.follow() {
+		return f.lookFollowing(probes)
+	}
 	seen, err := f.cfg.Along(f.ctx, probes)
 	if err != nil {
 		return f.stop(err)
 	}
 	for i := range seen { // of the first of them at least
 		if _, ok := f.take(probes[i], seen[i]); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// lookFollowing measures loads that follow one another. One whose window was INVALID is measured
+// again, by itself.
+func (f *search) lookFollowing(probes []Probe) bool {
+	var invalid []Probe
+	ok := true
+	for i := range probes {
+		f.limit(&probes[i]) // since the first began
+	}
+	err := f.cfg.Follow(f.ctx, probes, func(i int, s Seen) bool {
+		p := probes[i]
+		if s, ok = f.take(p, s); s.Invalid {
+			invalid = append(invalid, p)
+		}
+		return ok && !p.Decided(s.Violations, 0) && (i+1 == len(probes) || f.hasTime(probes[i+1]))
+	})
+	if !ok {
+		return false
+	}
+	if err != nil {
+		return f.stop(err)
+	}
+	for _, p := range invalid {
+		p.Residences, p.Follows, p.Decided = 0, 0, nil
+		if f.affordableIn(&p, 0) < p.Requests {
+			continue
+		}
+		if _, ok := f.look(p); !ok {
 			return false
 		}
 	}

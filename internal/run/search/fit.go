@@ -60,7 +60,7 @@ func (f *search) measure() bool {
 	loads := f.spread(f.centred, width, many)
 	n := f.affordableMain(loads)
 	// Where warm-ups would take more than windows, fewer loads are known better.
-	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordableMain(loads) {
+	for ; (n < f.leastMain() || float64(n) < f.aroundMain()) && many > fewestMain; n = f.affordableMain(loads) {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
@@ -180,10 +180,10 @@ func (f *search) anotherLeg(leg int, known bool) bool {
 }
 
 // shuffled are loads in random order, against a target that drifts; where they are counted
-// along, from the lightest on, for a queue that has grown takes long to empty.
+// along or follow one another, from the lightest on, for a queue that has grown takes long to empty.
 func (f *search) shuffled(loads []float64) []float64 {
 	order := f.rng.Perm(len(loads))
-	if f.cfg.along() {
+	if f.cfg.along() || f.follow() {
 		return slices.Sorted(slices.Values(loads))
 	}
 	list := make([]float64, len(loads))

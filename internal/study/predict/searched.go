@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -170,6 +171,9 @@ func (s *Searched) read() error {
 	rows := map[int32][]record.Row{}
 	for _, p := range steps[len(s.schedules):] {
 		rows[p.Point] = nil
+		if p.Follows > 0 {
+			rows[p.Point-1] = nil
+		}
 	}
 	for f, err := range record.Frames(s.dir) {
 		if err != nil {
@@ -181,6 +185,9 @@ func (s *Searched) read() error {
 	}
 	for _, p := range steps[len(s.schedules):] {
 		x, err := s.scheduleOf(p, rows[p.Point])
+		if err == nil && p.Follows > 0 {
+			x, err = s.led(x, p, rows[p.Point-1])
+		}
 		if err != nil {
 			return err
 		}
@@ -237,6 +244,49 @@ func (s *Searched) scheduleOf(p run.Probed, rows []record.Row) (*Schedule, error
 		s.light = append(s.light, l)
 	}
 	return x, nil
+}
+
+// leadIn is how many warm-ups of a load that took over from another are sent before it: of the
+// load before, whose requests it found.
+const leadIn = 3
+
+// led is a schedule with what was sent last of the load that it took over from in front of it.
+func (s *Searched) led(x *Schedule, p run.Probed, rows []record.Row) (*Schedule, error) {
+	var src workload.Source
+	if s.plan.Prefix > 0 || s.plan.Tree != nil {
+		from, done, err := run.Workload(&s.plan.Ask, p.Point-1)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		src = from
+	}
+	slices.SortStableFunc(rows, func(a, b record.Row) int { return cmp.Compare(a.Due, b.Due) })
+	before := leadIn * p.T0 // so long before the load's time 0 the schedule begins
+	var first []Asked
+	for i := range rows {
+		r := &rows[i]
+		at := r.Due - p.Follows + before
+		q, ok := recorded(r, timing{}, nil, 0, 0)
+		if !ok || at < 0 {
+			continue
+		}
+		a := Asked{At: at, Input: int32(q.Input), Output: int32(q.Output)}
+		if src != nil {
+			asked, err := src.At(r.ID)
+			if err != nil {
+				return nil, err
+			}
+			a.Content = load.Content(&asked, q.Input)
+		}
+		first = append(first, a)
+	}
+	for _, a := range x.Asked {
+		a.At += before
+		first = append(first, a)
+	}
+	n := len(first) - len(x.Asked)
+	return &Schedule{Asked: first, From: x.From + n, To: x.To + n}, nil
 }
 
 // serve notes how long an answered request was.

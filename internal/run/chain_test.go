@@ -1,0 +1,194 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/workload"
+)
+
+// following is a plan of a mock whose loads a test chooses.
+func following(t *testing.T, out string, ttft time.Duration) *plan.Plan {
+	t.Helper()
+	p := plan.Default()
+	p.Spec, p.Out, p.Seed, p.SeedSet, p.Resume = "mock:fixed", out, 7, true, true
+	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(8)
+	p.Model = "m"
+	itl := 10 * time.Millisecond
+	p.Embedded.TTFT, p.Embedded.ITL, p.ScrapeInterval = &ttft, &itl, 50*time.Millisecond
+	return &p
+}
+
+// inARow are loads that may follow one another.
+func inARow(rates ...float64) (list []Load) {
+	for i, r := range rates {
+		l := Load{Rate: r, Requests: 90, Warmup: 200 * time.Millisecond, Stage: "main"}
+		if i > 0 {
+			l.Follows = 100 * time.Millisecond
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// Each point of loads that follow one another has the arrivals that its own seed gives it, all of
+// them, each once, and the next load's time 0 is where its window ends.
+func TestLoadsFollow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	p := following(t, dir, 40*time.Millisecond)
+	s := open(t, p)
+	var live []result.Point
+	err := s.MeasureAlong(context.Background(), inARow(150, 160, 170, 180), func(i int, m *Measured) bool {
+		if m.Index != i || m.handed != (i < 3) || (m.follows > 0) != (i > 0) {
+			t.Errorf("load %d: index %d, handed over %v, follows %d", i, m.Index, m.handed, m.follows)
+		}
+		live = append(live, m.Point)
+		return true
+	})
+	if err != nil || len(live) != 4 {
+		t.Fatalf("%d loads: %v", len(live), err)
+	}
+	run, err := s.Close(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dues := map[int32][]int64{}
+	for f, err := range record.Rows(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Rows {
+			dues[f.Point] = append(dues[f.Point], f.Rows[i].Due)
+		}
+	}
+	for i := range int32(4) {
+		setup, w := o.setups[i], o.ends[i]
+		if i > 0 && setup.Follows != o.ends[i-1].T1 {
+			t.Errorf("point %d began %d after the one before it, whose window ended at %d", i, setup.Follows, o.ends[i-1].T1)
+		}
+		law, err := plan.Arrivals(setup.Load.Arrival)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := law.Process(*setup.Load.Rate, arrivalSeed(p.Seed, i), setup.T0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
+		for due := a.Next(); due < w.T1; due = a.Next() {
+			want = append(want, due)
+		}
+		got := dues[i]
+		slices.Sort(got)
+		if i == 3 && len(got) > len(want) { // the last goes on until its window's requests have ended
+			got = got[:len(want)]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("point %d has %d requests, and %d came due before its window's end", i, len(got), len(want))
+		}
+		q := &run.Points[i]
+		if q.Requests.Due != 90 || q.Requests.OK != 90 {
+			t.Errorf("point %d: %+v", i, q.Requests)
+		}
+		for _, x := range []*result.Point{q, &live[i]} { // by Little's law, with what was left of the load before
+			if k := slices.IndexFunc(x.Checks, func(c result.Check) bool { return c.Name == result.CheckLittle }); k < 0 || x.Checks[k].Status != result.Pass {
+				t.Errorf("point %d: %+v", i, x.Checks)
+			}
+			if x, ok := x.Server["foreign_share"]; ok && x > 0 {
+				t.Errorf("point %d: %v of the tokens are taken for others', %v", i, x, ok)
+			}
+		}
+		if a, b := q.Throughput.OutputTokensPerS, live[i].Throughput.OutputTokensPerS; a == nil || b == nil || math.Abs(*a-*b) > 1e-9 {
+			t.Errorf("point %d: %v and %v", i, a, b)
+		}
+	}
+}
+
+// A user who stops while the last requests of one load end and the next one warms up has the first
+// of them, cut short, and nothing of the next; a session that goes on measures both.
+func TestStoppedBetweenLoads(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	const takes = 300 * time.Millisecond // so that the overlap lasts
+	s := open(t, following(t, dir, takes))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	last := time.Duration(0)
+	s.runner.Progress = watching(func(st Status) {
+		if st.At < last { // of the second load
+			cancel()
+		}
+		last = st.At
+	})
+	list := inARow(150, 160, 170)
+	for i := range list {
+		list[i].Follows *= 5
+	}
+	n := 0
+	err := s.MeasureAlong(ctx, list, func(int, *Measured) bool { n++; return true })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	run, err := s.Close(true, nil)
+	if err != nil || len(run.Points) != n+1 || !run.Interrupted {
+		t.Fatalf("%d points, %d loads, %v", len(run.Points), n, err)
+	}
+	if n != 0 {
+		t.Skip("the first load ended before the second was seen")
+	}
+	if q := run.Points[0].Requests; q.Due != 90 || q.Cut == 0 || q.OK+q.Cut != q.Due {
+		t.Errorf("%+v", q)
+	}
+	s = open(t, following(t, dir, takes))
+	if err := s.MeasureAlong(context.Background(), list, func(i int, m *Measured) bool {
+		if m.Requests.OK != 90 || m.follows == 0 != (i == 0) {
+			t.Errorf("load %d: %+v", i, m.Requests)
+		}
+		n++
+		return true
+	}); err != nil || n != 3 {
+		t.Fatalf("%d loads: %v", n, err)
+	}
+	if run, err = s.Close(false, nil); err != nil || len(run.Points) != 3 {
+		t.Fatal(err)
+	}
+	before, err := json.Marshal(run.Points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whoever goes on with all of them, or finishes them from their records, finds the same.
+	s = open(t, following(t, dir, takes))
+	n = 0
+	if err := s.MeasureAlong(context.Background(), list, func(i int, m *Measured) bool {
+		if m.follows == 0 != (i == 0) || m.handed != (i < 2) {
+			t.Errorf("load %d follows %d", i, m.follows)
+		}
+		n++
+		return true
+	}); err != nil || n != 3 {
+		t.Fatalf("%d loads: %v", n, err)
+	}
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	finished, err := Finish(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := json.Marshal(finished.Points); !bytes.Equal(before, after) {
+		t.Errorf("%s\n%s", before, after)
+	}
+}

@@ -156,14 +156,14 @@ func bisectionRow(s system, n, reps int, seed uint64) []string {
 func verification() table {
 	return table{
 		name: "verify",
-		about: "Does the SLO of M/G/32 hold at this load? search.Verify, with two thirds of the requests at the load and the rest at +5 and +10 % for the over-dispersion. " +
+		about: "Does the SLO of M/G/32 hold at this load? search.Verify, with two thirds of the requests at the load and the rest at +5 and +10 % for the over-dispersion, of few requests at twice the load and at +10 %. " +
 			"Next to it what the first window alone would say: its ten blocks' upper limit at 95 %, and whether its p99 passes.",
 		header: []string{"load ÷ capacity", "requests", "passed", "refuted", "ten blocks pass", "p99 passes"},
 		reps:   300,
 		rows: func(reps int, seed uint64) (rows [][]string) {
 			s := systems()[0]
-			for _, n := range []int{30_000, 100_000} {
-				for _, at := range []float64{0.85, 0.9, 0.95, 1, 1.03, 1.1} {
+			for _, n := range []int{1_500, 3_000, 10_000, 30_000} {
+				for _, at := range []float64{0.4, 0.85, 0.9, 0.95, 1, 1.03, 1.1} {
 					rows = append(rows, verifyRow(s, at, n, reps, seed))
 				}
 			}

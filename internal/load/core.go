@@ -814,7 +814,7 @@ func (c *Core) end(e Event) {
 	delete(c.running, e.ID)
 	if p.cohort {
 		c.unended--
-		if !e.Cut {
+		if !e.Cut && !e.Failed {
 			c.longest = max(c.longest, e.At-p.due)
 		}
 	}

@@ -27,28 +27,35 @@ import (
 // had its window where that can be (see Load.Follows), else as [Session.Measure] does. seen takes
 // what each showed, in order, and says whether to go on; what was begun by then leaves no trace.
 func (s *Session) MeasureAlong(ctx context.Context, loads []Load, seen func(i int, m *Measured) (more bool)) error {
-	began := time.Now()
+	took := time.Duration(0) // by what was measured last
 	for i := 0; i < len(loads); {
 		for k := range loads[i:] { // those that are left begin later than the first did
 			l := &loads[i+k]
-			by, end := l.by(time.Since(began))
+			by, end := l.by(took)
 			l.WindowBy, l.EndBy = time.Duration(by), time.Duration(end)
 		}
-		began = time.Now()
+		began := time.Now()
 		if left := loads[i:]; int(s.next) >= len(s.earlier) && len(left) > 1 && s.follows(left) {
 			n, more, err := s.chained(ctx, left, func(k int, m *Measured) bool { return seen(i+k, m) })
 			if err != nil || !more {
 				return err
 			}
-			i += n
+			i, took = i+n, time.Since(began)
 			continue
 		}
+		if l := &loads[i]; i > 0 && l.WindowBy > 0 && l.WindowBy <= l.Warmup {
+			return nil // it does not follow, and there is no time left for a whole warm-up
+		}
+		had := int(s.next) < len(s.earlier)
 		m, err := s.Measure(ctx, loads[i])
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil || !seen(i, m) {
 			return err
+		}
+		if took = time.Since(began); had {
+			took = seconds(m.Seconds.Warmup + m.Seconds.Window)
 		}
 		i++
 	}
@@ -109,7 +116,7 @@ type link struct {
 	conns  int
 	core   *load.Core
 	c      carried
-	before *link         // nil: it began on an empty server
+	before []*turn       // of the loads before it; none: it began on an empty server
 	next   *link         // that took over from it; set by its own pacer
 	ended  chan struct{} // closed when the load has
 }
@@ -185,8 +192,9 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 	}
 	c.begin(k)
 	c.told.Start(ctx, c.origin)
+	endTold := sync.OnceFunc(func() { c.told.End(outer) })
 	defer func() {
-		c.told.End(outer)
+		endTold()
 		for _, sentence := range c.told.Sentences() {
 			s.runner.showLine("note: " + sentence)
 		}
@@ -203,6 +211,9 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 	for {
 		s.next++
 		<-k.ended
+		if k.next == nil && !k.c.window.Handed {
+			endTold() // with a sample behind its load, which it is judged by
+		}
 		c.leaves(k)
 		m, err := c.conclude(k, setups, offset)
 		if err != nil {
@@ -286,7 +297,7 @@ func (c *chain) begin(k *link) {
 			}
 		})
 	}
-	if k.before != nil {
+	if len(k.before) > 0 {
 		c.preparing.Go(func() {
 			if c.reached(k) {
 				_ = k.wall.Open(c.ctx, k.conns) // if it fails, the requests that need one will say so
@@ -323,7 +334,7 @@ func (c *chain) handOver(k *link, t1 int64) bool {
 	default:
 		return false
 	}
-	k.next.before, k.next.setup.Follows = k, t1
+	k.next.before, k.next.setup.Follows = append(slices.Clip(k.before), k.turn), t1
 	k.next.wall.BeginAt(k.wall.Origin() + t1)
 	c.begin(k.next)
 	return true
@@ -331,12 +342,7 @@ func (c *chain) handOver(k *link, t1 int64) bool {
 
 // pointless says that by the requests that have ended so far heavier loads tell nothing more.
 func (c *chain) pointless(k *link) bool {
-	for ; k != nil; k = k.before {
-		if w := k.turn.seen; w != nil && k.turn.decided() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(slices.Clip(k.before), k.turn), func(t *turn) bool { return t.seen != nil && t.decided() })
 }
 
 // carry carries a load out to its end.
@@ -421,16 +427,40 @@ type turn struct {
 	seen    *windowSeen // of a load that may make those behind it pointless
 }
 
-// take gives the load its turn; plan writes down what was planned of it.
+// take gives the load its turn; plan writes down what was planned of it. The load may be under way:
+// what was kept of it is written without holding up who records, until little is left.
 func (t *turn) take(plan func()) (err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.from, err = t.journal.Offset(); err != nil {
 		return err
 	}
 	t.journal.SetPoint(t.point)
 	plan()
-	frames, err := t.kept.records()
+	for last := false; !last; {
+		t.mu.Lock()
+		kept, samples := t.kept, t.samples
+		t.kept, t.samples = keptRecords{point: t.point}, nil
+		if last = kept.journal == nil && kept.size < fewKept; !last {
+			t.mu.Unlock()
+		}
+		err := t.write(&kept, samples)
+		if last {
+			t.taken = err == nil
+			t.mu.Unlock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewKept is how many bytes of records are written in well under a millisecond.
+const fewKept = 64 << 10
+
+// write puts what was kept in the journal.
+func (t *turn) write(kept *keptRecords, samples []record.Sample) error {
+	defer kept.remove()
+	frames, err := kept.records()
 	if err != nil {
 		return err
 	}
@@ -440,11 +470,9 @@ func (t *turn) take(plan func()) (err error) {
 		}
 		t.journal.Take(&f)
 	}
-	for _, x := range t.samples {
+	for _, x := range samples {
 		t.journal.Sample(x)
 	}
-	t.kept.remove()
-	t.kept, t.samples, t.taken = keptRecords{point: t.point}, nil, true
 	return nil
 }
 

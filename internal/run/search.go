@@ -193,7 +193,9 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}
 	seen.Followed = m.follows > 0
-	if !m.handed { // else it ends while the next load warms up
+	if m.handed { // it ends while the next load warms up
+		seen.Drain = m.Seconds.Drain
+	} else {
 		seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {

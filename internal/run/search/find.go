@@ -71,6 +71,7 @@ type Seen struct {
 	Errors     int     // requests that did not end well: they violate every limit
 	Residence  float64 // seconds, mean end-to-end time
 	Seconds    float64 // that it took in all, warm-up and drain included
+	Drain      float64 // seconds behind its window in which another load went on, so that they are not of Seconds
 	Work       float64 // that simulating it took, see [Budget.Work]; 0 where it was not simulated
 	Sent       int     // requests in all, warm-up included, that Work is of
 	Blocks     [][]int // violations of each limit in equal consecutive blocks of the requests that it is about; of whole sessions, where requests follow one another
@@ -425,7 +426,7 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 		p.SoFar = f.soFar
 	}
 	if !f.hasTime(p) {
-		return Seen{Load: p.Load}, true // what is known is to be fitted all the same
+		return Seen{Load: p.Load, Violations: make([]int, len(f.cfg.Eps))}, true // what is known is to be fitted all the same
 	}
 	f.limit(&p)
 	s, err := f.probe(f.ctx, p)
@@ -524,7 +525,11 @@ func (f *search) lookFollowing(probes []Probe) bool {
 		if s, ok = f.take(p, s); s.Invalid {
 			invalid = append(invalid, p)
 		}
-		return ok && !p.Decided(s.Violations, 0) && (i+1 == len(probes) || f.hasTime(probes[i+1]))
+		more := ok && (s.Invalid || !p.Decided(s.Violations, 0)) && (i+1 == len(probes) || f.hasTime(probes[i+1]))
+		if !more {
+			f.cap.Seconds += s.Drain // nothing that counts went on meanwhile
+		}
+		return more
 	})
 	if !ok {
 		return false

@@ -36,7 +36,9 @@ func TestFollow(t *testing.T) {
 					row = append(row, p)
 					s := see(p)
 					s.Followed = i > 0
-					s.Invalid, spoilt = p.Stage == Main && !spoilt, spoilt || p.Stage == Main
+					if p.Stage == Main && !spoilt { // the instrument stood still for a fifth of its window
+						s.Invalid, s.Violations, spoilt = true, []int{p.Requests / 5}, true
+					}
 					if !took(i, s) {
 						break
 					}
@@ -65,6 +67,9 @@ func TestFollow(t *testing.T) {
 	for _, row := range rows {
 		if !slices.IsSortedFunc(row, func(a, b Probe) int { return int(math.Copysign(1, a.Load-b.Load)) }) {
 			t.Errorf("not from the lightest on: %+v", row)
+		}
+		if n := len(row); row[0].Stage == Main && n != mainLoads/legs && n != legLoads {
+			t.Errorf("%d loads follow one another", n)
 		}
 		for i, p := range row {
 			if i == 0 && (p.Residences != firstWarmup || p.Follows != 0) || i > 0 && (p.Residences != Warmup || p.Follows != alongWarmup) {

@@ -135,7 +135,7 @@ func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c cou
 		}
 	}
 	for _, j := range jobs {
-		if cut && j.Arrival > p.EndBy-longest { // it had no time to end
+		if cut && (longest == 0 || j.Arrival > p.EndBy-longest) { // it had no time to end
 			break
 		}
 		violated := uint8(0)

@@ -318,8 +318,12 @@ func (c *Core) opened() int64 {
 }
 
 // Window gives the measured window. Its begin is not known before all users have
-// begun, its end not before a window that counts requests has had them all.
+// begun, its end not before a window that counts requests has had them all; till then it is
+// [Config.WindowBy] where that is set.
 func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
+
+// Counting says that the end of the window is not known, for it counts requests and has not had them all.
+func (c *Core) Counting() bool { return c.cfg.Requests > 0 && !c.full() && !c.stop }
 
 // Begun is how many items came by themselves so far: those of lower numbers, of this share.
 func (c *Core) Begun() int64 { return c.nextItem }

@@ -375,9 +375,9 @@ func quietest(c *result.Capacity) (at *result.CapacityProbe) {
 	for i := range c.Trail {
 		p := &c.Trail[i]
 		below := func(o result.CapacityProbe) bool {
-			return !o.Excluded && o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0
+			return !o.Excluded && o.Load <= p.Load && (len(o.Violations) == 0 || slices.Max(o.Violations) > 0) // of a search that was killed they are not known
 		}
-		if !p.Excluded && p.Requests > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
+		if !p.Excluded && p.Requests > 0 && len(p.Violations) > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
 			at = p
 		}
 	}

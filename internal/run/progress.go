@@ -116,7 +116,7 @@ func (r *reporting) report(now int64) {
 		At: time.Duration(now), T0: time.Duration(t0), T1: time.Duration(t1),
 		Sent: r.sent, InFlight: int64(r.core.InFlight()), Held: int64(r.core.Held()), Chunks: r.tap.chunks.Load(),
 	}
-	if t1 == load.Never {
+	if t1 == load.Never || r.core.Counting() && now < t1 {
 		s.T1 = -1
 	}
 	switch {

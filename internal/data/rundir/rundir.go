@@ -106,7 +106,7 @@ const (
 // Look says how far the run in a directory came.
 func Look(dir string) State {
 	switch {
-	case hasFile(dir, Result):
+	case hasFile(dir, Result) && !hasFile(dir, Journal): // else a session that went on was killed
 		return Finished
 	case hasFile(dir, Journal) || hasFile(dir, Requests):
 		return Measured

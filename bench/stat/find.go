@@ -172,6 +172,50 @@ func verification() table {
 	}
 }
 
+// verificationAtCapacity is how often a load passes that no smaller one would have to.
+func verificationAtCapacity() table {
+	return table{
+		name: "verify-capacity",
+		about: "Of how many searches a load passes that is exactly the capacity, by search.Verify with so many requests in all, on the systems of `bounds`: 5 % may. " +
+			"Each row is a system, and last the mean.",
+		header: []string{"system", "1500", "3000", "7500", "15000", "30000"},
+		reps:   80,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			budgets, all := []int{1_500, 3_000, 7_500, 15_000, 30_000}, make([]tally, 5)
+			for _, s := range bounded() {
+				if s.capacity == 0 || s.sessions != (search.Sessions{}) {
+					continue
+				}
+				row := []string{s.name}
+				for i, n := range budgets {
+					passed := make([]bool, reps)
+					together(reps, func(r int) {
+						rng := rand.New(rand.NewPCG(seed, uint64(r)))
+						c, err := search.Verify(context.Background(), search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Requests: n}}, s.capacity,
+							func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+						if err != nil {
+							panic(err)
+						}
+						passed[r] = c.Verified.Passed
+					})
+					var one tally
+					for _, p := range passed {
+						one.count(p)
+						all[i].count(p)
+					}
+					row = append(row, one.String())
+				}
+				rows = append(rows, row)
+			}
+			last := []string{"all"}
+			for i := range all {
+				last = append(last, all[i].String())
+			}
+			return append(rows, last)
+		},
+	}
+}
+
 func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 	var passed, refuted, blocks, p99 tally
 	for r := range reps {

@@ -30,8 +30,8 @@ func TestVerifyIsInterrupted(t *testing.T) {
 		passed, refuted bool
 		reason          string
 	}{
-		{20, 15_000, true, false, "interrupted"},
-		{20, 10_000, false, false, "it takes about 11"},
+		{20, 20_000, true, false, "interrupted"},
+		{20, 10_000, false, false, "it takes about 17"},
 		{50, 10_000, false, true, "do not hold at 50"},
 		{37, 10_000, false, false, "undecided"},
 		{20, 700, false, false, "interrupted when 700 requests at 20 had ended: it takes 1000 at least"},

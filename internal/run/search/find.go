@@ -197,13 +197,13 @@ func (c *FindConfig) along() bool {
 	return c.Count && c.Along != nil && !c.Closed && !c.echoes() // else each begins with a burst
 }
 
-// unhurried is how many times what a request takes alone a budget of time is at least for loads to
+// unhurried is how many times what a request takes alone a budget has time for at least for loads to
 // follow one another: where windows are short a burst lasts from one into the next, so that they are
 // not each by itself. Of the systems that constants are chosen on (`-only timed`) bounds of 16 servers
 // with bursts were wrong in three of eight searches of 209 times as long, and in none from 420 on.
 const unhurried = 500
 
-// leastFollowing is how many requests a budget of time is at least for it, at the highest load that seemed to hold: with fewer a
+// leastFollowing is how many requests a budget has at least for it, of one of time at the highest load that seemed to hold: with fewer a
 // staircase that was put too high ends at its first load, which is the lightest, and tells next to nothing.
 // With 1,800 requests intervals held in 92 % of the systems that constants are chosen on where loads followed one another.
 const leastFollowing = 2000
@@ -211,7 +211,17 @@ const leastFollowing = 2000
 // follow says that loads are measured one after the other.
 func (f *search) follow() bool {
 	c := &f.cfg
-	if b := c.Budget.Seconds; b > 0 && (b < unhurried*f.residence || b*f.lo < leastFollowing) {
+	if f.lo == 0 {
+		return false
+	}
+	seconds := math.Inf(1)
+	if b := c.Budget.Seconds; b > 0 {
+		seconds = b
+	}
+	if b := c.Budget.Requests; b > 0 {
+		seconds = min(seconds, float64(b)/f.lo)
+	}
+	if seconds < unhurried*f.residence || seconds*f.lo < leastFollowing {
 		return false
 	}
 	return !c.Count && c.Follow != nil && !c.Closed && c.Sessions == (Sessions{}) && c.Traffic.Cycle == 0 &&

@@ -157,13 +157,7 @@ func NewQueue(c *Conditions) *Queue {
 // Add takes in a request, of any time.
 func (q *Queue) Add(r *record.Row) {
 	v := visitOf(r)
-	q.all.count(&v)
-	// Those that hang until they are given up pile up for that long, and no
-	// longer: that is no queue.
-	if !v.hung {
-		q.served.count(&v)
-	}
-	q.window.count(&v)
+	q.visit(&v)
 	if b, inside := q.conditions.Block(v.due); inside {
 		q.after.count(&v)
 		q.due[b]++
@@ -171,6 +165,18 @@ func (q *Queue) Add(r *record.Row) {
 	} else if v.due < q.conditions.T0 {
 		q.before.count(&v)
 	}
+	q.keep(&v)
+}
+
+// visit counts when a request was in flight and when it ended, whichever load it came due in.
+func (q *Queue) visit(v *visit) {
+	q.all.count(v)
+	// Those that hang until they are given up pile up for that long, and no
+	// longer: that is no queue.
+	if !v.hung {
+		q.served.count(v)
+	}
+	q.window.count(v)
 	if b, inside := q.conditions.Block(v.done); inside {
 		if v.end >= 0 {
 			q.answered[b]++
@@ -179,27 +185,14 @@ func (q *Queue) Add(r *record.Row) {
 			q.over[b]++
 		}
 	}
-	q.keep(&v)
 }
 
 // Guest takes in a request that came due before the load began, and was in flight when its window
 // did.
 func (q *Queue) Guest(r *record.Row) {
 	v := visitOf(r)
-	q.all.count(&v)
-	if !v.hung {
-		q.served.count(&v)
-	}
-	q.window.count(&v)
+	q.visit(&v)
 	q.before.count(&v)
-	if b, inside := q.conditions.Block(v.done); inside {
-		if v.end >= 0 {
-			q.answered[b]++
-		}
-		if v.outcome == record.OK || v.outcome == record.Failed {
-			q.over[b]++
-		}
-	}
 }
 
 // onTime is by how much an event may be late without being called so.

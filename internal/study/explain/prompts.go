@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -25,15 +26,7 @@ func promptsOf(list []Request) *prompts {
 			p.took = append(p.took, r.First-r.Sent)
 		}
 	}
-	slices.SortFunc(bySent, func(a, b span) int {
-		switch {
-		case a.from < b.from:
-			return -1
-		case a.from > b.from:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(bySent, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	latest := math.Inf(-1)
 	for _, s := range bySent {
 		latest = max(latest, s.to)

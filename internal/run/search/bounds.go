@@ -531,7 +531,7 @@ const (
 	light = 0.25
 	// A floor is looked for where more than such a share of what may violate does at
 	// light loads, and on while it looks like one.
-	suspectFloor, likelyFloor = 0.25, 1.2
+	suspectFloor, likelyFloor = 0.25, 1
 	floorLooks                = 4
 	floorShare                = 0.27 // of the budget, for a look
 	// Before it is suspected lookAtFloor ÷ the share that may violate are looked at, for

@@ -38,7 +38,7 @@ type Content interface {
 type Chained interface {
 	Content
 	// Chain gives, of each of the first n blocks of so many tokens, the [Chain] of it and of
-	// all before it. It is the caller's to read until the content is asked again.
+	// all before it. What it gives is the caller's to read, and is not changed later.
 	Chain(block, n int) []uint64
 }
 

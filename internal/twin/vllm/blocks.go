@@ -1,93 +1,73 @@
 package vllm
 
-import (
-	"math/bits"
-	"slices"
-)
+import "sort"
 
-// null is the block that stands for none; vLLM takes it out of the pool when
-// it starts (BlockPool.null_block).
-const null = 0
+// none is no run; its place is where the ring of free runs begins and ends.
+const none = 0
 
 // pool is the KV cache: blocks of equal size, those that are not in use in a
 // queue in the order in which they will be evicted, and an index from the
 // content of full blocks to blocks. It follows BlockPool and
 // FreeKVCacheBlockQueue of vllm/v1/core/block_pool.py and kv_cache_utils.py.
 //
-// Blocks that were never used stay together in the queue, in the order of their
-// numbers: what is freed comes before or behind all of them. So one of them, the
-// last that was made, stands for the others until it is taken: of a large cache
-// only what is used takes memory and time.
+// Which of the blocks holds something makes no difference to anything that is asked here, so they
+// have no numbers. Those that hold nothing that could be found are counted: the free ones of them
+// are at the front of the queue. Those that do are kept in runs, as blocks that follow each other
+// in a prompt have mostly the same fate, and prompts of thousands of blocks are then a few runs.
 type pool struct {
 	caching bool
-	blocks  int     // with the null block
-	made    []block // by their numbers
+	blocks  int // with vLLM's null block, which stands for none
+	free    int // that no request holds
+	empty   int // of these, that hold nothing: evicted first
+	fresh   int // of these, never used
 
-	// The index is a hash table of chains: head has the first block of each.
-	// Contents are mixed well already, so their low bits choose the chain.
+	runs  []run   // by their numbers
+	spare []int32 // numbers that are not used
+
+	// The index is a hash table of chains: head has the first run of each. It has the contents
+	// that runs begin with, which are mixed well already, so their low bits choose the chain.
 	head   []int32
-	listed int // blocks in it
-	free   int
-
-	touches int64 // how often a cached block was referred to once more
+	listed int // runs in it
 }
 
-// private stands behind a cached block that is in no chain: only the request that filled it
-// can find it again.
-const private = -1
-
-// block is what is known of one, together in memory: it is looked up at once.
-type block struct {
-	hash   uint64 // content of a full block and of all before it, 0 if not cached
-	ref    int32
-	behind int32 // the next in its chain, null at the end, in the order they were cached
-	// The free queue is a ring through the null block: the one that is next there is evicted
-	// first, prev last.
+// run is cached blocks that are held by the same requests, each the continuation of the one
+// before it. Those that no request holds follow each other in the free queue, the last first.
+//
+// Only what a run begins with is in the index. It is enough because a content that several blocks have
+// is a run of its own wherever it is: what comes after any of them begins a run, and a content
+// within a run is found behind the one before it.
+type run struct {
+	hashes []uint64 // content of each block and of all before it, which the caller does not change
+	first  uint64   // of these
+	ref    int32    // requests that hold it
+	behind int32    // the next in its chain, in the order they were cached
+	// The free queue is a ring through none: the one that is next there is evicted first, prev
+	// last.
 	next, prev int32
+	before     int32 // what was cut off its front last
+	single     bool  // one block, of whose content there is another, or was
+}
 
-	after int32 // the one that was cached behind it last, null for none
-	again bool  // another of its content was cached before it
+// part is some of what a request holds: so many blocks that end with a run. They are more than
+// the run has once what is before was cut off.
+type part struct {
+	run int32
+	n   int
 }
 
 func newPool(blocks int, caching bool) *pool {
-	p := &pool{caching: caching, blocks: blocks, free: blocks - 1}
-	const first = 64 // blocks, as many as a request or two need
-	p.head = make([]int32, 1<<bits.Len(uint(min(blocks, first))))
-	p.makeNext(null) // itself
-	if blocks > 1 {
-		p.makeNext(null)
-	}
-	return p
-}
-
-// makeNext makes one more of the blocks that were never used, in the queue behind
-// another. It is counted as free already.
-func (p *pool) makeNext(after int32) {
-	b := int32(len(p.made))
-	if len(p.made) == cap(p.made) {
-		p.made = slices.Grow(p.made, max(min(len(p.made), p.blocks-len(p.made)), 1))
-	}
-	p.made = append(p.made, block{})
-	if b != null {
-		p.insert(b, after)
-	}
-}
-
-// widen doubles the index; blocks of one content keep their order.
-func (p *pool) widen() {
-	old := p.head
-	p.head = make([]int32, 2*len(old))
-	for _, b := range old {
-		for b != null {
-			following := p.made[b].behind
-			p.list(b, p.made[b].hash)
-			b = following
-		}
+	const first = 64 // runs, as many as a few requests need
+	return &pool{
+		caching: caching, blocks: blocks, free: blocks - 1, empty: blocks - 1, fresh: blocks - 1,
+		runs: make([]run, 1, first), head: make([]int32, first),
 	}
 }
 
 // size is the number of blocks that can be used.
 func (p *pool) size() int { return p.blocks - 1 }
+
+// used is how many blocks ever held something.
+func (p *pool) used() int { return p.size() - p.fresh }
 
 // usage is the share of the blocks in use; cached blocks that no request refers
 // to count as free (BlockPool.get_usage).
@@ -98,135 +78,208 @@ func (p *pool) usage() float64 {
 	return 1 - float64(p.free)/float64(p.size())
 }
 
-// getNewBlock takes the block that is next to be evicted and forgets what it
+// take takes n blocks that are next to be evicted and forgets what they
 // held (BlockPool.get_new_blocks, _maybe_evict_cached_block). The caller has
-// made sure that there is one.
-func (p *pool) getNewBlock() int32 {
-	b := p.made[null].next
-	if int(b) == len(p.made)-1 && len(p.made) < p.blocks {
-		p.makeNext(b)
+// made sure that there are as many.
+func (p *pool) take(n int) {
+	p.free -= n
+	nothing := min(n, p.empty)
+	p.empty -= nothing
+	p.fresh = min(p.fresh, p.empty)
+	for n -= nothing; n > 0; {
+		i := p.runs[none].next
+		r := &p.runs[i]
+		if left := len(r.hashes) - n; left > 0 {
+			r.hashes = r.hashes[:left]
+			return
+		}
+		n -= len(r.hashes)
+		p.unlink(i)
+		*p.listing(i) = r.behind
+		p.listed--
+		*r = run{}
+		p.spare = append(p.spare, i)
 	}
-	p.unlink(b)
-	p.evict(b)
-	p.made[b].ref = 1
-	return b
 }
 
-// touch refers to a cached block once more; one that was free leaves the
+// find adds to a list the cached blocks that a prompt of so many contents begins with: of each run
+// how many of its first. Of several blocks of a content it is the one that was cached first
+// (BlockHashToBlockMap.get_one_block).
+func (p *pool) find(hashes []uint64, list []part) []part {
+	for len(hashes) > 0 {
+		i := p.beginning(hashes[0])
+		if i == none {
+			break
+		}
+		n := common(p.runs[i].hashes, hashes)
+		list, hashes = append(list, part{i, n}), hashes[n:]
+	}
+	return list
+}
+
+// common is how many contents two lists that begin alike have at the front. Each is
+// of all before it too, so the last is found by halving.
+func common(a, b []uint64) int {
+	n := min(len(a), len(b))
+	if a[n-1] == b[n-1] {
+		return n
+	}
+	return sort.Search(n, func(i int) bool { return a[i] != b[i] })
+}
+
+// idle is how many of the blocks that were found no request holds: they count as free.
+func (p *pool) idle(found []part) (n int) {
+	for _, x := range found {
+		if p.runs[x.run].ref == 0 {
+			n += x.n
+		}
+	}
+	return n
+}
+
+// touch has one more request hold what was found; what was free leaves the
 // queue (BlockPool.touch).
-func (p *pool) touch(b int32) {
-	p.touches++
-	if p.made[b].ref == 0 {
-		p.unlink(b)
+func (p *pool) touch(found part) part {
+	i := found.run
+	if found.n < len(p.runs[i].hashes) {
+		i = p.cut(i, found.n)
 	}
-	p.made[b].ref++
+	if p.runs[i].ref == 0 {
+		p.unlink(i)
+		p.free -= found.n
+	}
+	p.runs[i].ref++
+	return part{i, found.n}
 }
 
-// freeBlocks gives up a request's blocks from the last to the first, so that
-// the tail of a prefix is evicted before its head. Blocks without content
-// worth keeping go to the front of the queue, the others to its end
+// release gives up what a request holds from the last block to the first, so that
+// the tail of a prefix is evicted before its head, and so many blocks that hold nothing
+// worth keeping. These go to the front of the queue, the others to its end
 // (SingleTypeKVCacheManager.free, BlockPool.free_blocks).
-func (p *pool) freeBlocks(blocks []int32) {
-	// The front keeps the order of the list: the last block of the request
-	// is the first of the queue.
-	front := int32(null)
-	for i := len(blocks) - 1; i >= 0; i-- {
-		b := blocks[i]
-		if p.made[b].ref--; p.made[b].ref > 0 {
+func (p *pool) release(list []part, nothing int) {
+	p.free += nothing
+	p.empty += nothing
+	for k := len(list) - 1; k >= 0; k-- {
+		i := list[k].run
+		for n := list[k].n; n > 0; i = p.runs[i].before {
+			r := &p.runs[i]
+			n -= len(r.hashes)
+			if r.ref--; r.ref == 0 {
+				p.link(i, p.runs[none].prev)
+				p.free += len(r.hashes)
+			}
+		}
+	}
+}
+
+// cache makes blocks of a request findable (BlockPool.cache_full_blocks): those behind the first
+// listed ones, which the list has, as far as contents are given.
+func (p *pool) cache(list []part, hashes []uint64, listed int) []part {
+	for i := listed; i < len(hashes); i++ {
+		other := p.beginning(hashes[i])
+		if other != none {
+			if len(p.runs[other].hashes) > 1 {
+				other = p.cut(other, 1)
+			}
+			p.runs[other].single = true
+		} else if k := len(list) - 1; k >= 0 && p.runs[list[k].run].ref == 1 && !p.runs[list[k].run].single { // nobody else holds it
+			r := &p.runs[list[k].run]
+			r.hashes = hashes[i-len(r.hashes) : i+1]
+			list[k].n++
 			continue
 		}
-		if p.made[b].hash == 0 || !p.caching {
-			p.link(b, front)
-			front = b
-		} else {
-			p.link(b, p.made[null].prev)
-		}
+		begun := p.number(run{hashes: hashes[i : i+1], first: hashes[i], ref: 1, single: other != none})
+		p.list(begun)
+		list = append(list, part{begun, 1})
 	}
+	return list
 }
 
-// link puts a block behind another in the free queue.
-func (p *pool) link(b, after int32) {
-	p.insert(b, after)
-	p.free++
-}
-
-func (p *pool) insert(b, after int32) {
-	n := p.made[after].next
-	p.made[after].next, p.made[b].prev = b, after
-	p.made[b].next, p.made[n].prev = n, b
-}
-
-func (p *pool) unlink(b int32) {
-	p.made[p.made[b].prev].next = p.made[b].next
-	p.made[p.made[b].next].prev = p.made[b].prev
-	p.free--
-}
-
-// chained is the place in the index where the chain of a content begins.
-func (p *pool) chained(hash uint64) *int32 { return &p.head[hash&uint64(len(p.head)-1)] }
-
-// cached gives the block with a content, null if there is none; of several
-// the one that was cached first (BlockHashToBlockMap.get_one_block).
-func (p *pool) cached(hash uint64) int32 {
-	b := *p.chained(hash)
-	for b != null && p.made[b].hash != hash {
-		b = p.made[b].behind
+// cut makes a run of its own of the first n blocks of one.
+func (p *pool) cut(i int32, n int) int32 {
+	front := p.runs[i]
+	front.hashes = front.hashes[:n]
+	f := p.number(front)
+	*p.listing(i) = f // its place in the order too
+	r := &p.runs[i]
+	r.hashes, r.first, r.before = r.hashes[n:], r.hashes[n], f
+	p.list(i)
+	if r.ref == 0 {
+		p.link(f, i)
 	}
-	return b
+	return f
 }
 
-// cachedAfter does so where the content stands behind a cached block: mostly the block that was
-// cached behind that one has it, and is the first that has.
-func (p *pool) cachedAfter(b int32, hash uint64) int32 {
-	if next := p.made[b].after; next != null && p.made[next].hash == hash && !p.made[next].again && p.made[next].behind != private {
-		return next
+// number gives a run a number.
+func (p *pool) number(r run) (i int32) {
+	if k := len(p.spare) - 1; k >= 0 {
+		i, p.spare = p.spare[k], p.spare[:k]
+		p.runs[i] = r
+		return i
 	}
-	return p.cached(hash)
+	p.runs = append(p.runs, r)
+	return int32(len(p.runs) - 1)
 }
 
-// cache makes a full block findable that stands behind another, null for none
-// (BlockPool.cache_full_blocks).
-func (p *pool) cache(b, before int32, hash uint64) {
+// link puts a run behind another in the free queue.
+func (p *pool) link(i, after int32) {
+	next := p.runs[after].next
+	p.runs[after].next, p.runs[i].prev = i, after
+	p.runs[i].next, p.runs[next].prev = next, i
+}
+
+func (p *pool) unlink(i int32) {
+	r := &p.runs[i]
+	p.runs[r.prev].next, p.runs[r.next].prev = r.next, r.prev
+}
+
+// chain is the place in the index where the chain of a content begins.
+func (p *pool) chain(hash uint64) *int32 { return &p.head[hash&uint64(len(p.head)-1)] }
+
+// beginning is the first that was cached of the runs that begin with a content.
+func (p *pool) beginning(hash uint64) int32 {
+	i := *p.chain(hash)
+	for i != none && p.runs[i].first != hash {
+		i = p.runs[i].behind
+	}
+	return i
+}
+
+// listing is the place in the index that has a run.
+func (p *pool) listing(i int32) *int32 {
+	place := p.chain(p.runs[i].first)
+	for *place != i {
+		place = &p.runs[*place].behind
+	}
+	return place
+}
+
+// list enters a run into the index.
+func (p *pool) list(i int32) {
 	if p.listed++; p.listed > len(p.head) {
 		p.widen()
 	}
-	p.made[b].again = p.list(b, hash)
-	if before != null {
-		p.made[before].after = b
-	}
+	p.enter(i)
 }
 
-// keep makes a full block one that whoever knows its number finds.
-func (p *pool) keep(b int32, hash uint64) {
-	p.made[b].hash, p.made[b].behind = hash, private
+// enter puts a run at the end of its chain.
+func (p *pool) enter(i int32) {
+	place := p.chain(p.runs[i].first)
+	for *place != none {
+		place = &p.runs[*place].behind
+	}
+	*place, p.runs[i].behind = i, none
 }
 
-// list puts a block at the end of its chain, and says whether another of its content is there.
-func (p *pool) list(b int32, hash uint64) (again bool) {
-	at := p.chained(hash)
-	for *at != null {
-		again = again || p.made[*at].hash == hash
-		at = &p.made[*at].behind
+// widen doubles the index; runs that begin with one content keep their order.
+func (p *pool) widen() {
+	old := p.head
+	p.head = make([]int32, 2*len(old))
+	for _, i := range old {
+		for i != none {
+			following := p.runs[i].behind
+			p.enter(i)
+			i = following
+		}
 	}
-	*at = b
-	p.made[b].hash, p.made[b].behind = hash, null
-	return again
-}
-
-// evict makes a block unfindable.
-func (p *pool) evict(b int32) {
-	switch {
-	case p.made[b].hash == 0:
-		return
-	case p.made[b].behind == private:
-		p.made[b].hash, p.made[b].behind = 0, null
-		return
-	}
-	p.listed--
-	at := p.chained(p.made[b].hash)
-	for *at != b {
-		at = &p.made[*at].behind
-	}
-	*at = p.made[b].behind
-	p.made[b].hash = 0
 }

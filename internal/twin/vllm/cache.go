@@ -26,7 +26,7 @@ type Held struct{ r *request }
 
 // Find is how many tokens at the front of a job's prompt are cached; nothing changes.
 func (c *Cache) Find(j twin.Job) int {
-	return len(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
+	return count(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
 }
 
 // Begin gives a job the blocks of its prompt, and says how many of its tokens were cached
@@ -38,14 +38,14 @@ func (c *Cache) Begin(j twin.Job) (h *Held, cached int) {
 	c.e.share(r, hits)
 	h = &Held{r}
 	c.fill(h)
-	return h, len(hits) * c.e.set.BlockSize
+	return h, count(hits) * c.e.set.BlockSize
 }
 
 // fill gives a request the blocks of the tokens that it has, as far as there are any.
 func (c *Cache) fill(h *Held) {
 	r := h.r
-	c.e.grow(r, min(c.e.blocksFor(r.tokens())-len(r.blocks), c.e.pool.free), 0)
-	c.e.cacheBlocks(r, min(r.tokens(), len(r.blocks)*c.e.set.BlockSize))
+	c.e.grow(r, min(c.e.blocksFor(r.tokens())-r.blocks, c.e.pool.free), 0)
+	c.e.cacheBlocks(r, min(r.tokens(), r.blocks*c.e.set.BlockSize))
 }
 
 // Grow says how many tokens of its answer a request has by now: they take blocks too.
@@ -59,10 +59,9 @@ func (c *Cache) Grow(h *Held, answer int) {
 // End frees the blocks of a request. What they hold can be found until they are needed for
 // something else.
 func (c *Cache) End(h *Held) {
-	c.e.pool.freeBlocks(h.r.blocks)
-	h.r.blocks = nil
+	c.e.freeBlocks(h.r)
 }
 
 // Used is how many blocks ever held something: of a cache that has more of them none was
 // ever forgotten.
-func (c *Cache) Used() int { return len(c.e.pool.made) - 1 }
+func (c *Cache) Used() int { return c.e.pool.used() }

@@ -20,42 +20,6 @@ func (a alike) Tokens(from, to int) uint64 {
 	return twin.Mix(key + uint64(from))
 }
 
-// The block that was cached behind another is only ever a shorter way to the one that the index has.
-func TestCachedAfter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPool(rapid.IntRange(3, 12).Draw(t, "blocks"), true)
-		contents := rapid.Uint64Range(1, 6)
-		var used []int32
-		for range rapid.IntRange(1, 80).Draw(t, "operations") {
-			if len(used) > 0 && (p.free == 0 || rapid.Bool().Draw(t, "frees")) {
-				i := rapid.IntRange(0, len(used)-1).Draw(t, "which")
-				p.freeBlocks(used[i : i+1])
-				used = append(used[:i], used[i+1:]...)
-			} else {
-				before, b := int32(null), p.getNewBlock()
-				if len(used) > 0 {
-					before = used[rapid.IntRange(0, len(used)-1).Draw(t, "before")]
-				}
-				switch rapid.IntRange(0, 4).Draw(t, "content") {
-				case 0: // not full
-				case 1:
-					p.keep(b, contents.Draw(t, "own"))
-				default:
-					p.cache(b, before, contents.Draw(t, "shared"))
-				}
-				used = append(used, b)
-			}
-			for b := range p.made {
-				for hash := uint64(1); hash <= 6; hash++ {
-					if got, want := p.cachedAfter(int32(b), hash), p.cached(hash); got != want {
-						t.Fatalf("behind block %d content %d is block %d, in the index %d", b, hash, got, want)
-					}
-				}
-			}
-		}
-	})
-}
-
 // Requests that come one after the other find in the cache what they find in the engine.
 func TestCacheIsTheEngines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

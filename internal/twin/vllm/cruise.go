@@ -103,9 +103,9 @@ func (e *Engine) canJoin(r *request) bool {
 	return r.begun && !r.inPrompt && r.drafts == 0 && r.stale == 0 && r.unsent == 0 &&
 		len(e.flight) == inFlight && r.inFlight == inFlight && r.placeholders == inFlight &&
 		r.limit() <= r.job.Output && limit <= e.set.MaxModelLen && r.output+inFlight < r.limit() &&
-		r.computed == r.tokens()+inFlight-1 && len(r.blocks) == e.blocksFor(r.computed) &&
+		r.computed == r.tokens()+inFlight-1 && r.blocks == e.blocksFor(r.computed) &&
 		(!e.set.EnablePrefixCaching || r.listed == (r.tokens()-1)/e.set.BlockSize) &&
-		len(r.beside) == e.set.BlocksBeside(r.computed) && len(r.beside) == e.set.BlocksBeside(limit)
+		r.beside == e.set.BlocksBeside(r.computed) && r.beside == e.set.BlocksBeside(limit)
 }
 
 // scheduleCruising enters those that cruise into a step that is planned, each with a token.

@@ -43,9 +43,7 @@ type Engine struct {
 	spare  []*plan
 	steps  int64
 	gone   []*request // aborted and not yet taken out
-	hits   []int32    // that were found last
-	lists  [][]int32  // that requests had for their blocks
-	short  shortage
+	hits   []part     // that were found last
 	stats  twin.Stats
 	out    []twin.Emission
 }
@@ -98,7 +96,7 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	}
 	j.Prompt = min(max(j.Prompt, 1), e.set.MaxModelLen-1)
 	j.Output = max(j.Output, 1)
-	r := &request{job: j, private: j.Content == nil, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
+	r := &request{job: j, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
 	e.byID[j.ID] = r
 	e.front.beside = len(e.flight) > 0
 	e.contend(e.front.request(now, r, e.frontFactor(r)))

@@ -175,54 +175,57 @@ func checkPlan(t rapid.TB, e *Engine, i twin.StepInfo) {
 // requests hold are all there are.
 func checkBlocks(t rapid.TB, e *Engine) {
 	p := e.pool
-	held := make([]int32, len(p.made))
+	held, others := make([]int32, len(p.runs)), 0
 	for _, r := range e.running {
-		if len(r.blocks)*e.set.BlockSize < r.computed {
-			t.Fatalf("job %d has %d blocks for %d tokens", r.job.ID, len(r.blocks), r.computed)
+		if r.blocks*e.set.BlockSize < r.computed {
+			t.Fatalf("job %d has %d blocks for %d tokens", r.job.ID, r.blocks, r.computed)
 		}
-		if len(r.beside) < e.set.BlocksBeside(r.computed) {
-			t.Fatalf("job %d has %d blocks besides for %d tokens", r.job.ID, len(r.beside), r.computed)
+		if r.beside < e.set.BlocksBeside(r.computed) {
+			t.Fatalf("job %d has %d blocks besides for %d tokens", r.job.ID, r.beside, r.computed)
 		}
-		for _, b := range slices.Concat(r.blocks, r.beside) {
-			held[b]++
+		if r.listed != count(r.parts) || r.listed > r.blocks {
+			t.Fatalf("job %d has %d blocks, of which %d are cached and %d said to be", r.job.ID, r.blocks, count(r.parts), r.listed)
+		}
+		others += r.blocks - r.listed + r.beside
+		for _, x := range r.parts {
+			i, n := x.run, x.n
+			for ; n > 0; i = p.runs[i].before {
+				held[i]++
+				n -= len(p.runs[i].hashes)
+			}
+			if n != 0 {
+				t.Fatalf("job %d holds %d blocks that are no whole runs", r.job.ID, x.n)
+			}
 		}
 	}
-	free, before := p.blocks-len(p.made), int32(null) // those that were never made
-	for b := p.made[null].next; b != null; b = p.made[b].next {
-		if p.made[b].ref != 0 || p.made[b].prev != before {
-			t.Fatalf("free block %d has %d references, %d before it, not %d", b, p.made[b].ref, p.made[b].prev, before)
+	free, before := p.empty, int32(none)
+	for i := p.runs[none].next; i != none; i = p.runs[i].next {
+		if p.runs[i].ref != 0 || p.runs[i].prev != before {
+			t.Fatalf("free run %d has %d references, %d before it, not %d", i, p.runs[i].ref, p.runs[i].prev, before)
 		}
-		before = b
-		free++
+		before = i
+		free += len(p.runs[i].hashes)
 	}
-	used := 0
-	for b := 1; b < len(p.made); b++ {
-		if p.made[b].ref != held[b] {
-			t.Fatalf("block %d has %d references and %d holders", b, p.made[b].ref, held[b])
-		}
-		if held[b] > 0 {
-			used++
+	used, found := others, map[int32]bool{}
+	for i := range p.head {
+		for k := p.head[i]; k != none; k = p.runs[k].behind {
+			r := &p.runs[k]
+			if found[k] || len(r.hashes) == 0 || r.first != r.hashes[0] || p.chain(r.first) != &p.head[i] || r.single && len(r.hashes) > 1 {
+				t.Fatalf("run %d of %d blocks is listed under another content", k, len(r.hashes))
+			}
+			if found[k] = true; r.ref != held[k] {
+				t.Fatalf("run %d has %d references and %d holders", k, r.ref, held[k])
+			}
+			if r.ref > 0 {
+				used += len(r.hashes)
+			}
 		}
 	}
 	if free != p.free || free+used != p.size() {
 		t.Fatalf("%d blocks are free, %d are said to be, %d are used, there are %d", free, p.free, used, p.size())
 	}
-	found := 0
-	for i := range p.head {
-		for b := p.head[i]; b != null; b = p.made[b].behind {
-			if p.made[b].hash == 0 || p.chained(p.made[b].hash) != &p.head[i] {
-				t.Fatalf("block %d is listed under another content", b)
-			}
-			found++
-		}
-	}
-	for _, b := range p.made[1:] {
-		if b.hash != 0 && b.behind != private {
-			found--
-		}
-	}
-	if found != 0 {
-		t.Fatalf("%d more blocks are listed than have a content", found)
+	if len(found) != p.listed || len(found)+len(p.spare)+1 != len(p.runs) {
+		t.Fatalf("%d of %d runs are listed, %d said to be", len(found), len(p.runs)-len(p.spare)-1, p.listed)
 	}
 }
 
@@ -319,33 +322,6 @@ func TestSameWhateverTheCaller(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Where the first that waits is known not to fit yet, its cached blocks are not looked for; who does
-// look has the same answers at the same times.
-func TestStillShort(t *testing.T) {
-	skipped := 0
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawScene(t)
-		text := func(out []twin.Emission) (s string) {
-			for _, o := range out {
-				s += fmt.Sprintln(o.ID, o.At, o.Tokens, o.Finish, o.Trace)
-			}
-			return s
-		}
-		_, known := s.play(func(e *Engine, _ twin.StepInfo) {
-			if e.waiting.len() > 0 && e.stillShort(e.waiting.peek()) {
-				skipped++
-			}
-		}, onTime)
-		_, looked := s.play(func(e *Engine, _ twin.StepInfo) { e.short = shortage{} }, onTime)
-		if text(known) != text(looked) {
-			t.Fatalf("known\n%slooked for\n%s", text(known), text(looked))
-		}
-	})
-	if skipped == 0 {
-		t.Error("it was never known")
-	}
 }
 
 // A heap and the FIFO against a sorted list.

@@ -1,6 +1,10 @@
 package vllm
 
-import "pitot/internal/twin"
+import (
+	"slices"
+
+	"pitot/internal/twin"
+)
 
 // status is a request's place (RequestStatus).
 type status uint8
@@ -27,14 +31,11 @@ type request struct {
 	stale        int  // of these, planned before the last preemption
 	inPrompt     bool // the last step it is in is a part of its prompt (is_prefill_chunk)
 
-	blocks []int32
-	beside []int32  // blocks of layers that do not keep all tokens
+	blocks int      // that it holds
+	beside int      // of layers that do not keep all tokens
+	parts  []part   // of its blocks those that are cached
+	listed int      // how many these are
 	hashes []uint64 // of the full blocks, as far as its tokens are known
-	listed int      // blocks that the pool was asked to cache
-	// private says that no other request has a block of its content: it finds what is left of
-	// those that it had before it was preempted, and the pool need not list them for others.
-	private bool
-	had     []int32
 
 	pending  int    // tokens on the way through the front end
 	begun    bool   // the first have come through
@@ -71,47 +72,23 @@ func (r *request) limit() int {
 // extend hashes the blocks that are full of its first tokens (Request.update_block_hashes,
 // kv_cache_utils.hash_block_tokens).
 func (r *request) extend(blockSize, tokens int) {
-	if r.private {
-		return
-	}
+	n := tokens / blockSize
 	if c, ok := r.job.Content.(twin.Chained); ok {
-		if n := tokens / blockSize; n > len(r.hashes) {
+		if n > len(r.hashes) {
 			r.hashes = c.Chain(blockSize, n)
 		}
 		return
 	}
-	for n := len(r.hashes); (n+1)*blockSize <= tokens; n++ {
-		parent := uint64(0)
-		if n > 0 {
-			parent = r.hashes[n-1]
-		}
-		content := r.own(n)
+	r.hashes = slices.Grow(r.hashes, max(n-len(r.hashes), 0))
+	for k := len(r.hashes); k < n; k++ {
+		hash := twin.Chain(uint64(r.job.ID)+1, uint64(k)+1) // no other request has it
 		if r.job.Content != nil {
-			content = r.job.Content.Tokens(n*blockSize, (n+1)*blockSize)
+			parent := uint64(0)
+			if k > 0 {
+				parent = r.hashes[k-1]
+			}
+			hash = twin.Chain(parent, r.job.Content.Tokens(k*blockSize, (k+1)*blockSize))
 		}
-		r.hashes = append(r.hashes, twin.Chain(parent, content))
+		r.hashes = append(r.hashes, hash)
 	}
-}
-
-// own is the content of a block that no other request has.
-func (r *request) own(n int) uint64 { return twin.Chain(uint64(r.job.ID)+1, uint64(n)+1) }
-
-// hash is that of a full block.
-func (r *request) hash(n int) uint64 {
-	if r.private {
-		return r.own(n)
-	}
-	return r.hashes[n]
-}
-
-// hit gives the cached block that is like one of a request's, null if there is none; before is
-// that of the one before it.
-func (p *pool) hit(r *request, n int, before int32) int32 {
-	switch {
-	case !r.private && n < len(r.hashes):
-		return p.cachedAfter(before, r.hashes[n])
-	case r.private && n < len(r.had) && p.made[r.had[n]].hash == r.own(n):
-		return r.had[n]
-	}
-	return null
 }

@@ -324,8 +324,8 @@ func TestPrefixHitInTheSameStep(t *testing.T) {
 	same(t, "steps", b.steps, []string{"0:9 1:1 2:1"})
 	number(t, "blocks in use", b.pool.size()-b.pool.free, 2+3)
 	r := b.byID[0]
-	number(t, "references to the first block", int(b.pool.made[r.blocks[0]].ref), 3)
-	number(t, "references to the last block", int(b.pool.made[r.blocks[2]].ref), 1)
+	number(t, "references to the blocks of all", int(b.pool.runs[r.parts[0].run].ref), 3)
+	number(t, "blocks of its own", r.blocks-count(r.parts), 1)
 }
 
 // A conversation's next turn finds the answer of the last one. The block that
@@ -345,55 +345,54 @@ func TestAnswersAreCached(t *testing.T) {
 
 func TestEvictionOrder(t *testing.T) {
 	p := newPool(6, true)
-	head, tail, part := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
-	same(t, "first blocks", []int32{head, tail, part}, []int32{1, 2, 3})
-	p.cache(head, null, 11)
-	p.cache(tail, null, 12)
-	p.freeBlocks([]int32{head, tail, part})
-	p.touch(head) // a hit protects it
-	p.freeBlocks([]int32{head})
-	var order []int32
-	for range 5 {
-		b := p.getNewBlock()
-		order = append(order, b)
-		if b == tail && (p.cached(12) != null || p.cached(11) != head) {
-			t.Error("the tail is taken, only its content is forgotten")
-		}
-	}
+	found := func() int { return count(p.find([]uint64{11, 12}, nil)) }
+	p.take(3)
+	p.release(p.cache(nil, []uint64{11, 12}, 0), 1)
+	head := p.touch(p.find([]uint64{11}, nil)[0]) // a hit protects it
+	p.release([]part{head}, 0)
 	// The block without content, those never used, the tail, the head.
-	same(t, "order", order, []int32{part, 4, 5, tail, head})
+	for i, want := range []int{2, 2, 2, 1, 0} {
+		p.take(1)
+		number(t, fmt.Sprintf("blocks found after %d are taken", i+1), found(), want)
+	}
+	number(t, "blocks ever used", p.used(), 5)
 
 	p = newPool(5, false)
-	a, b := p.getNewBlock(), p.getNewBlock()
-	p.freeBlocks([]int32{a, b})
-	same(t, "order without content", []int32{p.getNewBlock(), p.getNewBlock(), p.getNewBlock()}, []int32{b, a, 3})
+	p.take(2)
+	p.release(nil, 2)
+	p.take(2)
+	number(t, "blocks ever used, those that are free again taken first", p.used(), 2)
 }
 
 func TestDuplicateBlocks(t *testing.T) {
 	p := newPool(5, true)
-	a, b, c := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
-	for _, x := range []int32{a, b, c} {
-		p.cache(x, null, 7)
+	p.take(3)
+	var runs []int32
+	for range 3 {
+		runs = append(runs, p.cache(nil, []uint64{7}, 0)[0].run)
 	}
-	for _, evict := range []struct{ block, left int32 }{{b, a}, {a, c}, {c, null}} {
-		p.evict(evict.block)
-		number(t, "block that is found", int(p.cached(7)), int(evict.left))
+	a, b, c := runs[0], runs[1], runs[2]
+	p.take(1)
+	for _, evict := range []struct{ run, left int32 }{{b, a}, {a, c}, {c, none}} {
+		p.release([]part{{evict.run, 1}}, 0)
+		p.take(1)
+		number(t, "run that is found", int(p.beginning(7)), int(evict.left))
 	}
-	if b := *p.chained(7); b != null {
-		t.Errorf("index still holds block %d", b)
+	if i := *p.chain(7); i != none {
+		t.Errorf("index still holds run %d", i)
 	}
 }
 
 func TestReferencesKeepABlock(t *testing.T) {
 	p := newPool(3, true)
-	a := p.getNewBlock()
-	p.cache(a, null, 7)
-	p.touch(a)
-	p.freeBlocks([]int32{a})
+	p.take(1)
+	a := p.cache(nil, []uint64{7}, 0)
+	p.touch(a[0])
+	p.release(a, 0)
 	number(t, "free", p.free, 1)
-	p.freeBlocks([]int32{a})
+	p.release(a, 0)
 	number(t, "free", p.free, 2)
-	if p.usage() != 0 || p.cached(7) != a {
+	if p.usage() != 0 || p.beginning(7) != a[0].run {
 		t.Error("a cached block that nobody uses counts as free and is found")
 	}
 }

@@ -161,13 +161,7 @@ func (e *Engine) stopRunning(r *request) int {
 // preempt takes a request's blocks away; it will be computed again from the
 // start (Scheduler._preempt_request).
 func (e *Engine) preempt(r *request) {
-	e.pool.freeBlocks(r.blocks)
-	e.pool.freeBlocks(r.beside)
-	if r.private {
-		r.had = append(r.had, make([]int32, max(r.listed-len(r.had), 0))...)
-		copy(r.had, r.blocks[:r.listed])
-	}
-	r.blocks, r.beside, r.listed = r.blocks[:0], r.beside[:0], 0
+	e.freeBlocks(r)
 	r.status = preempted
 	r.computed, r.placeholders, r.drafts = 0, 0, 0
 	r.stale = r.inFlight // their tokens still come, but count for nothing else
@@ -188,11 +182,8 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	ran := len(p.items)+p.cruisers > 0
 	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
-		if e.stillShort(r) {
-			return
-		}
 		hits := e.findLongestCacheHit(r)
-		cached := len(hits) * e.set.BlockSize
+		cached := count(hits) * e.set.BlockSize
 		from := max(cached, r.received())
 		n := r.tokens() - from
 		drafts := 0
@@ -241,36 +232,42 @@ func (e *Engine) padding(cached int) int {
 // model's hidden states, as EAGLE and MTP do, needs those before the answer
 // too: the last block that hits is computed again
 // (FullAttentionManager.find_longest_cache_hit).
-func (e *Engine) findLongestCacheHit(r *request) []int32 {
+func (e *Engine) findLongestCacheHit(r *request) []part {
 	if !e.set.EnablePrefixCaching {
 		return nil
 	}
 	r.extend(e.set.BlockSize, r.tokens())
 	most := (r.tokens() - 1) / e.set.BlockSize
-	e.hits = e.hits[:0]
-	for b := int32(null); len(e.hits) < most; {
-		if b = e.pool.hit(r, len(e.hits), b); b == null {
-			break
+	e.hits = e.pool.find(r.hashes[:most], e.hits[:0])
+	if last := len(e.hits) - 1; last >= 0 && e.set.lookahead() > 0 {
+		if e.hits[last].n--; e.hits[last].n == 0 {
+			return e.hits[:last]
 		}
-		e.hits = append(e.hits, b)
-	}
-	if n := len(e.hits); n > 0 && e.set.lookahead() > 0 {
-		return e.hits[:n-1]
 	}
 	return e.hits
 }
 
+// count is how many blocks there are.
+func count(parts []part) (n int) {
+	for _, x := range parts {
+		n += x.n
+	}
+	return n
+}
+
 // share gives a request cached blocks that it begins with.
-func (e *Engine) share(r *request, cached []int32) {
-	for _, b := range cached {
-		e.pool.touch(b)
+func (e *Engine) share(r *request, cached []part) {
+	r.blocks = count(cached)
+	r.listed = r.blocks
+	for _, x := range cached {
+		r.parts = append(r.parts, e.pool.touch(x))
 	}
-	most := e.blocksFor(min(r.job.Prompt+min(r.limit(), r.job.Output, e.set.MaxModelLen), e.set.MaxModelLen))
-	if n := len(e.lists); n > 0 && cap(r.blocks) == 0 {
-		r.blocks, e.lists = e.lists[n-1], e.lists[:n-1]
-	}
-	r.blocks = append(slices.Grow(r.blocks, most), cached...)
-	r.listed = len(cached)
+}
+
+// freeBlocks takes all blocks from a request.
+func (e *Engine) freeBlocks(r *request) {
+	e.pool.release(r.parts, r.blocks-r.listed+r.beside)
+	r.parts, r.blocks, r.beside, r.listed = r.parts[:0], 0, 0, 0
 }
 
 // countPrefix keeps the prefix cache's statistics; those of a request that
@@ -289,24 +286,18 @@ func (e *Engine) countPrefix(r *request, cached int) {
 // are there, if
 // the whole of it would fit (KVCacheManager.allocate_slots with
 // full_sequence_must_fit) and the watermark stays free.
-func (e *Engine) admit(r *request, hits []int32, from, n int) bool {
+func (e *Engine) admit(r *request, hits []part, from, n int) bool {
 	reserve := 0
 	if len(e.running) > 0 {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
 	}
-	idle := 0 // hits that are not in use: they count as free and will not be
-	for _, b := range hits {
-		if e.pool.made[b].ref == 0 {
-			idle++
-		}
-	}
-	free := e.pool.free - idle - reserve
-	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-len(hits)+e.set.BlocksBeside(whole) > free {
-		e.short = shortage{r, e.blocksFor(whole) - len(hits) + e.set.BlocksBeside(whole) + idle + reserve, len(hits), e.pool.touches, reserve}
+	had := count(hits)
+	free := e.pool.free - e.pool.idle(hits) - reserve
+	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-had+e.set.BlocksBeside(whole) > free {
 		return false
 	}
 	upTo := min(from+n+e.set.lookahead(), e.set.MaxModelLen)
-	need, beside := e.blocksFor(upTo)-len(hits), e.set.BlocksBeside(upTo)
+	need, beside := e.blocksFor(upTo)-had, e.set.BlocksBeside(upTo)
 	if need+beside > free {
 		return false
 	}
@@ -316,36 +307,11 @@ func (e *Engine) admit(r *request, hits []int32, from, n int) bool {
 	return true
 }
 
-// shortage is why the first that waits was not admitted: the whole of it does not fit.
-type shortage struct {
-	r       *request
-	need    int   // free blocks, at least
-	hits    int   // cached blocks of it
-	touches int64 // that there had been
-	reserve int
-}
-
-// stillShort says that a request was not admitted for want of blocks and surely is not now, so
-// that its cached blocks need not be looked for. What is needed is less only where more of them
-// are in use by others, who take what is cached or cache what comes next of it; where one is
-// evicted it is neither cached nor free any more.
-func (e *Engine) stillShort(r *request) bool {
-	s := &e.short
-	if s.r != r || e.pool.free >= s.need || e.pool.touches != s.touches || s.reserve > 0 && len(e.running) == 0 {
-		return false
-	}
-	next := s.hits
-	if next > 0 && e.set.lookahead() > 0 {
-		next++ // the last that is cached is computed again
-	}
-	return !e.set.EnablePrefixCaching || r.private || next >= len(r.hashes) || e.pool.cached(r.hashes[next]) == null
-}
-
 // allocateSlots gives a running request room for n more tokens
 // (KVCacheManager.allocate_slots).
 func (e *Engine) allocateSlots(r *request, n int) bool {
 	upTo := min(r.computed+n+e.set.lookahead(), e.set.MaxModelLen)
-	need, beside := max(e.blocksFor(upTo)-len(r.blocks), 0), max(e.set.BlocksBeside(upTo)-len(r.beside), 0)
+	need, beside := max(e.blocksFor(upTo)-r.blocks, 0), max(e.set.BlocksBeside(upTo)-r.beside, 0)
 	if need+beside > e.pool.free {
 		return false
 	}
@@ -355,12 +321,9 @@ func (e *Engine) allocateSlots(r *request, n int) bool {
 }
 
 func (e *Engine) grow(r *request, blocks, beside int) {
-	for range blocks {
-		r.blocks = append(r.blocks, e.pool.getNewBlock())
-	}
-	for range beside {
-		r.beside = append(r.beside, e.pool.getNewBlock())
-	}
+	e.pool.take(blocks + beside)
+	r.blocks += blocks
+	r.beside += beside
 }
 
 // cacheBlocks makes a request's blocks findable up to a number of tokens
@@ -374,22 +337,13 @@ func (e *Engine) cacheBlocks(r *request, tokens int) {
 
 // cacheUpTo does so where more than is cached may be.
 func (e *Engine) cacheUpTo(r *request, tokens int) {
-	if !e.set.EnablePrefixCaching {
+	full := tokens / e.set.BlockSize
+	if !e.set.EnablePrefixCaching || full <= r.listed {
 		return
 	}
-	full := tokens / e.set.BlockSize
 	r.extend(e.set.BlockSize, tokens)
-	for ; r.listed < full; r.listed++ {
-		if b := r.blocks[r.listed]; r.private {
-			e.pool.keep(b, r.hash(r.listed))
-		} else {
-			before := int32(null)
-			if r.listed > 0 {
-				before = r.blocks[r.listed-1]
-			}
-			e.pool.cache(b, before, r.hash(r.listed))
-		}
-	}
+	r.parts = e.pool.cache(r.parts, r.hashes[:full], r.listed)
+	r.listed = full
 }
 
 func (e *Engine) blocksFor(tokens int) int {
@@ -513,10 +467,6 @@ func (e *Engine) freeRequest(r *request) {
 // giveUp frees what a request holds that neither runs nor waits any more.
 func (e *Engine) giveUp(r *request) {
 	r.status = finished
-	e.pool.freeBlocks(r.blocks)
-	e.pool.freeBlocks(r.beside)
-	if cap(r.blocks) > 0 {
-		e.lists = append(e.lists, r.blocks[:0])
-	}
-	r.blocks, r.beside = nil, nil
+	e.freeBlocks(r)
+	r.parts = nil
 }

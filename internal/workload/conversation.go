@@ -143,7 +143,7 @@ func (v *Conversations) step(session int64, turn int32) (Request, error) {
 		}
 		return r, nil
 	}
-	v.places(session, func(p *stepPlace) bool {
+	v.places(session, func(p stepPlace) bool {
 		if p.next > turn {
 			return false
 		}

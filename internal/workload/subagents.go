@@ -173,7 +173,7 @@ type stepPlace struct {
 
 // places goes through the agent's own steps of a conversation, in order, until yield says
 // that it is enough.
-func (v *Conversations) places(session int64, yield func(p *stepPlace) bool) {
+func (v *Conversations) places(session int64, yield func(p stepPlace) bool) {
 	s, turns := &v.config.SubAgents, v.turns(session)
 	at := int32(0)
 	for k := range turns {
@@ -192,7 +192,7 @@ func (v *Conversations) places(session int64, yield func(p *stepPlace) bool) {
 			}
 		}
 		p.next = at
-		if !yield(&p) {
+		if !yield(p) {
 			return
 		}
 	}
@@ -200,11 +200,11 @@ func (v *Conversations) places(session int64, yield func(p *stepPlace) bool) {
 
 // place is where an item stands that is turn of a conversation, and how many there are.
 func (v *Conversations) place(session int64, turn int32) (found stepPlace, total int32, ok bool) {
-	v.places(session, func(p *stepPlace) bool {
+	v.places(session, func(p stepPlace) bool {
 		if total = p.next; ok || turn < p.at || turn >= p.next {
 			return true
 		}
-		found, ok = *p, true
+		found, ok = p, true
 		for i, first := range p.group {
 			if turn >= first && turn <= p.lasts[i] {
 				found.agent, found.step, found.begin, found.steps = i, turn-first, first, p.lasts[i]-first+1

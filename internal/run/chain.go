@@ -132,6 +132,7 @@ type chain struct {
 	ready []chan *link // by load: when it is prepared; nil where that failed
 
 	origin int64 // clock reading of the first load's time 0
+	left   []leftover
 
 	preparing sync.WaitGroup
 	mu        sync.Mutex
@@ -171,10 +172,6 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 		}
 	}()
 	s.noteProbes()
-	offset, err := s.journal.Offset()
-	if err != nil {
-		return 0, false, &RecordsError{Err: err}
-	}
 	k, err := c.prepare(0)
 	if err != nil {
 		return 0, false, err
@@ -207,7 +204,6 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 			k.close()
 		}
 	}()
-	setups := map[int32]measure.Setup{}
 	for {
 		s.next++
 		<-k.ended
@@ -215,7 +211,7 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 			endTold() // with a sample behind its load, which it is judged by
 		}
 		c.leaves(k)
-		m, err := c.conclude(k, setups, offset)
+		m, err := c.conclude(k)
 		if err != nil {
 			return n, false, err
 		}
@@ -381,32 +377,41 @@ func (c *chain) leaves(k *link) {
 	c.alive = slices.DeleteFunc(c.alive, func(x *link) bool { return x == k })
 }
 
-// conclude measures a load that has ended. setups are those of the chain so far, and offset is
-// where the records of it begin.
-func (c *chain) conclude(k *link, setups map[int32]measure.Setup, offset int64) (*Measured, error) {
-	s := c.s
+// leftover is a request that was under way when the load after its own began.
+type leftover struct {
+	row   record.Row
+	began int64 // clock reading of its own load's time 0
+}
+
+// conclude measures a load that has ended. Its records are read once: what was left of it when the next
+// load began is kept for those behind it.
+func (c *chain) conclude(k *link) (*Measured, error) {
+	s, began := c.s, k.wall.Origin()
 	if n, why := k.wall.Uncounted(); n > 0 {
 		s.runner.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
 	s.markEnd(k.index, &k.setup, &k.c, k.tap, k.src)
-	setups[k.index] = ended(k.setup, k.c.window)
+	setup := ended(k.setup, k.c.window)
 	if err := s.journal.Flush(); err != nil {
 		return nil, &RecordsError{Err: err}
 	}
-	fold := measure.NewFoldIn(s.memory(), setups[k.index])
-	follow := measure.NewFollow(setups, map[int32]*measure.Fold{k.index: fold})
-	for f, err := range record.RowsSince(s.Dir, offset) {
-		if err != nil {
-			return nil, fmt.Errorf("read records: %w", err)
-		}
-		follow.Add(f)
+	fold := measure.NewFoldIn(s.memory(), setup)
+	for i := range c.left {
+		fold.Guest(&c.left[i].row, began-c.left[i].began)
 	}
+	c.left = slices.DeleteFunc(c.left, func(x leftover) bool { return x.began+x.row.Done <= began+setup.T1 })
 	for f, err := range record.Since(s.Dir, k.turn.from) {
 		if err != nil {
 			return nil, fmt.Errorf("read records: %w", err)
 		}
-		if f.Point == k.index {
-			fold.Add(f)
+		if f.Point != k.index {
+			continue
+		}
+		fold.Add(f)
+		for i := range f.Rows {
+			if k.next != nil && f.Rows[i].Done > setup.T1 {
+				c.left = append(c.left, leftover{f.Rows[i], began})
+			}
 		}
 	}
 	m := s.measured(fold, k.index)

@@ -118,6 +118,40 @@ func TestLoadsFollow(t *testing.T) {
 	}
 }
 
+// What of a load outlasts the next one and the one behind that counts in what is in flight and served under
+// each of them, in the figures of each when it ends as in those of the run.
+func TestLeftOfEarlierLoads(t *testing.T) {
+	p := following(t, filepath.Join(t.TempDir(), "run"), 450*time.Millisecond) // two loads and more
+	s := open(t, p)
+	loads := inARow(150, 160, 170, 180)
+	for i := range loads {
+		loads[i].Requests = 15
+	}
+	var live []result.Point
+	if err := s.MeasureAlong(context.Background(), loads, func(_ int, m *Measured) bool {
+		live = append(live, m.Point)
+		return true
+	}); err != nil || len(live) != 4 {
+		t.Fatalf("%d loads: %v", len(live), err)
+	}
+	run, err := s.Close(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range live {
+		a, err := json.Marshal(live[i].Throughput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := json.Marshal(run.Points[i].Throughput); !bytes.Equal(a, b) {
+			t.Errorf("point %d: %s when it ended, %s in the run", i, a, b)
+		}
+	}
+	if x := live[3].Throughput.RequestsPerS; x == nil || *x < 100 { // all that ends there came due before
+		t.Errorf("%v requests per second end in the window of the last load", x)
+	}
+}
+
 // A user who stops while the last requests of one load end and the next one warms up has the first
 // of them, cut short, and nothing of the next; a session that goes on measures both.
 func TestStoppedBetweenLoads(t *testing.T) {

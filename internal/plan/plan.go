@@ -85,6 +85,7 @@ type Ask struct {
 	Batch         int                 // texts of a request of a model that generates nothing
 	Query         workload.Lengths    // tokens of what such texts are held against, where the API has that
 	Pooling       bool                // nothing is generated, found out from the API
+	Draw          int                 // which draw of the words that make prompts differ: another one since a load that had asked some of them left no point
 	Questions     question.Shares     // of the requests, whose answers are checked
 	Body          string              // JSON object
 	NoStream      bool

@@ -68,7 +68,7 @@ func suits(p *plan.Plan, a api.API) error {
 // batch makes requests of several texts each of the workload.
 func (s *source) batch(p *plan.Ask, t *target.Target, point int32) {
 	of := seed.Point(p.Seed, point)
-	c := workload.BatchConfig{Texts: p.Batch, Seed: seed.At(of, seed.Workload, 0), Nonce: seed.At(of, seed.Nonce, 0), Calibration: t.Calibration}
+	c := workload.BatchConfig{Texts: p.Batch, Seed: seed.At(of, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration}
 	if a, ok := t.API.(api.Pooling); ok && a.Paired() {
 		c.Query = p.Query
 	}

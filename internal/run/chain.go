@@ -25,7 +25,7 @@ import (
 
 // MeasureAlong measures loads of a plan one after the other, each as soon as the one before it has
 // had its window where that can be (see Load.Follows), else as [Session.Measure] does. seen takes
-// what each showed, in order, and says whether to go on; what was begun by then leaves no trace.
+// what each showed, in order, and says whether to go on; what was begun by then is discarded.
 func (s *Session) MeasureAlong(ctx context.Context, loads []Load, seen func(i int, m *Measured) (more bool)) error {
 	took := time.Duration(0) // by what was measured last
 	for i := 0; i < len(loads); {
@@ -201,6 +201,9 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 		for ; k != nil; k = k.next {
 			<-k.ended
 			c.leaves(k)
+			if !k.turn.taken {
+				s.discard(k.turn)
+			}
 			k.close()
 		}
 	}()
@@ -375,6 +378,21 @@ func (c *chain) leaves(k *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.alive = slices.DeleteFunc(c.alive, func(x *link) bool { return x == k })
+}
+
+// discard keeps what was sent of a load that is no point, and has no other load ask the same.
+func (s *Session) discard(t *turn) {
+	s.plan.Ask.Draw++
+	frames, err := t.kept.records()
+	if err != nil {
+		return // of what was sent no figure follows but how much it was
+	}
+	s.journal.SetPoint(record.Discarded)
+	for f := range frames {
+		for i := range f.Rows {
+			s.journal.Done(&f.Rows[i])
+		}
+	}
 }
 
 // leftover is a request that was under way when the load after its own began.

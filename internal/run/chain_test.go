@@ -7,13 +7,17 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
+	"pitot/internal/run/search"
 	"pitot/internal/workload"
 )
 
@@ -152,6 +156,80 @@ func TestLeftOfEarlierLoads(t *testing.T) {
 	}
 }
 
+// A load that began and is not asked for any more is no point: what was sent of it is in the records and
+// counted as sent, and no later load has prompts of it.
+func TestDiscarded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, following(t, dir, 300*time.Millisecond)) // so that the overlap lasts
+	loads := inARow(150, 160)
+	loads[1].Follows *= 10
+	asks := func() workload.Request {
+		src, err := newSource(&s.plan.Ask, s.Target, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.close()
+		r, err := src.At(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	before := asks()
+	if err := s.MeasureAlong(context.Background(), loads, func(int, *Measured) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if after := asks(); reflect.DeepEqual(before.Messages, after.Messages) || before.Output != after.Output {
+		t.Errorf("%+v is asked, and was before", after)
+	}
+	if _, err := s.Measure(context.Background(), loads[1]); err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Close(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := map[int32]int64{}
+	for f, err := range record.Rows(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Rows {
+			if f.Rows[i].Sent >= 0 {
+				points[f.Point]++
+			}
+		}
+	}
+	all := points[0] + points[1] + points[record.Discarded]
+	if points[record.Discarded] == 0 || len(run.Points) != 2 || run.Unplanned > 0 || run.Sent.Load.Requests != all {
+		t.Errorf("requests of points %v, %d points, %+v", points, len(run.Points), run.Sent.Load)
+	}
+}
+
+// Prompts of a load may have been asked before that left no plan: the one before it had not ended, or handed over.
+func TestOverlapped(t *testing.T) {
+	setup := func(stage string) map[int32]measure.Setup { return map[int32]measure.Setup{4: {Stage: stage}} }
+	for name, c := range map[string]struct {
+		stage string
+		end   *marks.Window
+		want  bool
+	}{
+		"it had not ended":         {stage: search.Main, want: true},
+		"it handed over":           {stage: search.Centre, end: &marks.Window{Handed: true}, want: true},
+		"nothing took over":        {stage: search.Main, end: &marks.Window{}},
+		"such loads never do":      {stage: search.Verifying},
+		"nor those of other verbs": {},
+	} {
+		o := outline{setups: setup(c.stage), ends: map[int32]marks.Window{}}
+		if c.end != nil {
+			o.ends[4] = *c.end
+		}
+		if got := o.overlapped(4); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A user who stops while the last requests of one load end and the next one warms up has the first
 // of them, cut short, and nothing of the next; a session that goes on measures both.
 func TestStoppedBetweenLoads(t *testing.T) {
@@ -187,6 +265,9 @@ func TestStoppedBetweenLoads(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	s = open(t, following(t, dir, takes))
+	if s.asked != 2 { // of the second too, which had begun
+		t.Errorf("the prompts of %d points are taken to have been asked", s.asked)
+	}
 	if err := s.MeasureAlong(context.Background(), list, func(i int, m *Measured) bool {
 		if m.Requests.OK != 90 || m.follows == 0 != (i == 0) {
 			t.Errorf("load %d: %+v", i, m.Requests)

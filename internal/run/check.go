@@ -171,7 +171,7 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, unusable(p.Workload, err)
 	}
 	s := seed.Point(p.Seed, point)
-	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration}
+	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration}
 	if p.Output != plan.Default().Ask.Output {
 		c.Output = p.Output
 	}
@@ -190,7 +190,7 @@ func fromSessions(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	s := seed.Point(p.Seed, point)
 	w := sessions.Agents(workload.TrajectoryConfig{
-		Start: p.Start, MaxThink: p.MaxThink, Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
+		Start: p.Start, MaxThink: p.MaxThink, Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration,
 	})
 	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
 }

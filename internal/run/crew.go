@@ -54,6 +54,7 @@ type Task struct {
 	Config []byte    `json:"config"` // the plan, as config.yaml
 	Seed   uint64    `json:"seed"`
 	Point  int32     `json:"point"`
+	Draw   int       `json:"draw"` // see [plan.Ask]
 
 	Rate        float64          `json:"rate"`
 	Concurrency int              `json:"concurrency"`
@@ -174,7 +175,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		return nil, err
 	}
 	task := &Task{
-		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index,
+		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index, Draw: p.Ask.Draw,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup, Burst: l.Burst,
 		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: what.WindowBy, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
 	}
@@ -387,7 +388,7 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		}
 		h.found = found
 	}
-	s.plan, h.point = &p, t.Point
+	s.plan, h.point, p.Ask.Draw = &p, t.Point, t.Draw
 	asked := Load{Rate: t.Rate, Concurrency: t.Concurrency, Requests: t.Requests, Duration: t.Duration, Warmup: t.Warmup, Burst: t.Burst}
 	h.l = asked.of(p.Load)
 	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
+	"pitot/internal/run/search"
 	"pitot/internal/say"
 )
 
@@ -50,7 +51,9 @@ func (s *Session) recall() error {
 	if first, ok := o.setups[0]; ok {
 		p.SeedSet = first.Seeded // config.yaml has the seed, whoever chose it
 	}
-	s.asked = points
+	if s.asked = points; o.overlapped(points - 1) {
+		s.asked++
+	}
 	why := ""
 	for i := int32(0); i < points; i++ {
 		if why = o.unfit(i, points); why != "" {
@@ -105,6 +108,14 @@ func concluded(dir string, found *result.Capacity) *result.Capacity {
 		return nil
 	}
 	return found
+}
+
+// overlapped says that the load behind the last point may have begun, of which there is a plan only when
+// the one before it has ended.
+func (o *outline) overlapped(last int32) bool {
+	w, over := o.ends[last]
+	around := o.setups[last].Stage == search.Main || o.setups[last].Stage == search.Centre
+	return around && (!over || w.Handed)
 }
 
 // alikePlanned says that the config.yaml of a plan's directory plans the same,

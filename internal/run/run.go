@@ -332,6 +332,11 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	return src, err
 }
 
+// nonce is what makes the prompts of a point differ from those of all others.
+func nonce(p *plan.Ask, point int32) uint64 {
+	return seed.At(seed.Point(p.Seed, point), seed.Nonce, uint64(p.Draw))
+}
+
 // sourceOf is the workload with answers as long as they are planned.
 func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if p.Mix != nil {
@@ -347,7 +352,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		Reuse: reuse, Cold: stage == result.StageCold,
 		Preset: p.WholePreset(),
 		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Tree: p.Tree, Correlation: p.Correlation,
-		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(seed.Point(p.Seed, point), seed.Nonce, 0), Calibration: t.Calibration,
+		Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration,
 	})
 	if err != nil {
 		return source{}, say.Errorf("%v", err)

@@ -46,7 +46,7 @@ type Run struct {
 
 // Sent is what a run sent to the server.
 type Sent struct {
-	Load   Traffic  `json:"load"`             // all points: warm-up, window and drain
+	Load   Traffic  `json:"load"`             // all points: warm-up, window and drain; and loads that were begun and left no point
 	Probes *Traffic `json:"probes,omitempty"` // besides: what was asked to find out what the target is and takes
 }
 

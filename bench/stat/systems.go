@@ -75,8 +75,9 @@ func (s served) system(name string, capacity, residence float64) system {
 type queued struct {
 	servers   int
 	law       queue.Law
-	ttft, e2e float64 // limits, 0 for none
-	fails     float64 // share of the requests
+	ttft, e2e float64                  // limits, 0 for none
+	fails     float64                  // share of the requests
+	slower    func(at float64) float64 // how many times as long a request takes that is begun then, nil for none
 }
 
 func (s queued) system(name string, capacity, allowed float64) system {
@@ -105,14 +106,19 @@ func (s queued) system(name string, capacity, allowed float64) system {
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {
-	return s.window(queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed), &p, rand.New(rand.NewPCG(seed, 3)))
+	q := queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed)
+	q.Slower = s.slower
+	return s.window(q, &p, rand.New(rand.NewPCG(seed, 3)))
 }
 
 func (s queued) along(probes []search.Probe, seed uint64) (list []counted) {
-	q, fails := queue.NewOf(s.law, s.servers, 1, seed), rand.New(rand.NewPCG(seed, 3))
+	q, fails, began := queue.NewOf(s.law, s.servers, 1, seed), rand.New(rand.NewPCG(seed, 3)), 0.
+	if s.slower != nil {
+		q.Slower = func(at float64) float64 { return s.slower(began + at) }
+	}
 	for i := range probes {
 		q.Rate = probes[i].Load
-		q.Rest()
+		began += q.Rest()
 		list = append(list, s.window(q, &probes[i], fails))
 	}
 	return list

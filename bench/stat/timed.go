@@ -88,38 +88,45 @@ type timedCount struct {
 
 func searchTimed(s system, budget time.Duration, reps int, seed uint64) *timedCount {
 	list := make([]timedOutcome, reps)
-	together(reps, func(r int) {
-		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
-		o, said := &list[r], false
-		tell := func(p search.Probe) {
-			if p.Stage == search.Centre && !said {
-				said = true
-				o.forecast = search.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
-			}
-		}
-		if s.along != nil {
-			cfg.Follow = func(_ context.Context, probes []search.Probe, took func(int, search.Seen) bool) error {
-				tell(probes[len(probes)/2])
-				o.follow(s, probes, rng.Uint64(), took)
-				return nil
-			}
-		}
-		var err error
-		o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-			tell(p)
-			seen := s.probe(p, rng.Uint64())
-			return seen, nil
-		})
-		if err != nil {
-			panic(err)
-		}
-	})
+	together(reps, func(r int) { list[r] = searchOnce(s, budget, rand.New(rand.NewPCG(seed, uint64(r))), new(float64)) })
 	c := &timedCount{}
 	for i := range list {
 		c.count(s, &list[i].Capacity, list[i].forecast, budget)
 	}
 	return c
+}
+
+// searchOnce is a search with a budget of time. now is how many seconds of it have passed.
+func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o timedOutcome) {
+	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
+	said := false
+	tell := func(p search.Probe) {
+		if p.Stage == search.Centre && !said {
+			said = true
+			o.forecast = search.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
+		}
+	}
+	if s.along != nil {
+		cfg.Follow = func(_ context.Context, probes []search.Probe, took func(int, search.Seen) bool) error {
+			tell(probes[len(probes)/2])
+			o.follow(s, probes, rng.Uint64(), func(i int, seen search.Seen) bool {
+				*now += seen.Seconds
+				return took(i, seen)
+			})
+			return nil
+		}
+	}
+	var err error
+	o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+		tell(p)
+		seen := s.probe(p, rng.Uint64())
+		*now += seen.Seconds
+		return seen, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return o
 }
 
 // timedOutcome is what a search came to, and the half-width that was forecast of it.

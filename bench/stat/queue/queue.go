@@ -165,12 +165,14 @@ func (q *Queue) Warm(until float64) {
 	}
 }
 
-// Rest lets time count from the last arrival on; who is being served stays so.
-func (q *Queue) Rest() {
+// Rest lets time count from the last arrival on, and gives what it was then; who is being served stays so.
+func (q *Queue) Rest() (passed float64) {
 	for i := range q.free {
 		q.free[i] -= q.now
 	}
+	passed = q.now
 	q.Closed, q.now = q.Closed-q.now, 0
+	return passed
 }
 
 // TTFTs are those of the next n jobs.

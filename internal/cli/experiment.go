@@ -20,6 +20,7 @@ import (
 	"pitot/internal/report/page"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // experimentAction is one thing that pitot experiment does.
@@ -94,7 +95,7 @@ func planned(action string, o *plan.Experimenting, args []string) (p *experiment
 		return nil, nil, "", err
 	}
 	if source, err = os.ReadFile(path); err != nil {
-		return nil, nil, "", say.Unreadable("plan", path, err, "")
+		return nil, nil, "", unreadable.File("plan", path, err, "")
 	}
 	if dir = o.Out; dir == "" {
 		dir = filepath.Join("experiments", p.Name())

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 func workerHelp(w io.Writer) {
@@ -79,7 +80,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	}
 	text, err := os.ReadFile(b.TokenFile)
 	if err != nil {
-		return "", say.Unreadable("--token-file", b.TokenFile, err, "a file that holds the token alone")
+		return "", unreadable.File("--token-file", b.TokenFile, err, "a file that holds the token alone")
 	}
 	return strings.TrimSpace(string(text)), nil
 }

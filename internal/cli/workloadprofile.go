@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/report"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/workload/profile"
 )
 
@@ -95,7 +96,7 @@ func profileWorkload(e *Env, args []string) error {
 			return err
 		}
 	} else if err := os.WriteFile(f.out, data, 0o644); err != nil {
-		return say.Unreadable("-o", f.out, err, "name a file that can be written")
+		return unreadable.File("-o", f.out, err, "name a file that can be written")
 	}
 	return report.WorkloadProfile(told, p, logs, f.out, len(data), styleOf(told, e.Getenv))
 }

@@ -16,6 +16,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/slo"
 	"pitot/internal/target"
 )
@@ -44,7 +45,7 @@ type reader struct {
 func Read(path string) (*Plan, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, say.Unreadable("plan", path, err, "pitot experiment new chat > plan.yaml writes one")
+		return nil, unreadable.File("plan", path, err, "pitot experiment new chat > plan.yaml writes one")
 	}
 	return Parse(path, data)
 }

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/experiment/decide"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/stat"
 )
 
@@ -48,7 +49,7 @@ func ReadRecord(path string) (*Record, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, say.Unreadable("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
+		return nil, unreadable.File("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
 	}
 	return parseRecord(path, data)
 }

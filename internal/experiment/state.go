@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // An experiment is a directory: what was measured is in run directories below it, the
@@ -53,7 +54,7 @@ func readState(dir string) (*state, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, say.Unreadable("experiment", dir, err, "choose another place with --out")
+		return nil, unreadable.File("experiment", dir, err, "choose another place with --out")
 	}
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {

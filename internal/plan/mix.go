@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
@@ -167,7 +168,7 @@ func ReadMix(path string) (*Mix, error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case err != nil:
-		return nil, say.Unreadable("--workload", path, err, "name a file that can be read")
+		return nil, unreadable.File("--workload", path, err, "name a file that can be read")
 	case len(data) > mostMix:
 		return nil, say.Errorf("%s has more than %s bytes", path, say.Count(mostMix)).WithHint("a mix of classes is a page of YAML")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // readFile takes the settings of a YAML file: a flat mapping of the flags' names,
@@ -27,7 +28,7 @@ func (d *decoder) readFile(path string) (target string, err error) {
 		if own := filepath.Join(path, rundir.Config); fileExists(own) {
 			hint = "did you mean " + own + "?"
 		}
-		return "", say.Unreadable("config", path, err, hint)
+		return "", unreadable.File("config", path, err, hint)
 	}
 	return d.readYAML(path, data)
 }

@@ -120,15 +120,16 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		if v.Errors > 0 {
 			failed = fmt.Sprintf(" (%s of them failed)", say.Count(v.Errors))
 		}
-		s := fmt.Sprintf("%s of %s violate%s, %s limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
-		word := "not verified at " // which way is not known
+		word, by := "not verified at "+load(v.Load), " by blocks of "+blocksOf(run) // which way is not known
 		switch {
+		case alone: // the answer has the load, and the limit is of the binomial kind
+			word, by = "", ""
 		case v.Passed:
-			word = "verified at "
+			word = "verified at " + load(v.Load)
 		case v.Refuted || float64(v.Violations) > v.Allowed*float64(v.Requests):
-			word = "did not pass at "
+			word = "did not pass at " + load(v.Load)
 		}
-		addFact(word+load(v.Load), s)
+		addFact(word, fmt.Sprintf("%s of %s violate%s, %s limit %s%s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), by, say.Percent(v.Allowed)))
 	}
 	if x := c.Replay; x != nil {
 		addFact(replayText(x, load)...)
@@ -138,7 +139,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	}
 	addFact(density(c)...)
 	addFact(capacityCost(run, load)...)
-	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the headline says that
+	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the answer says that
 		addFact(say.Plain(c.Why))
 	}
 	if c.Estimate != nil || c.Bounds != nil {

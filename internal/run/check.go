@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/target"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
@@ -68,7 +69,7 @@ func vacant(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return say.Unreadable("--out", dir, err, "choose another place with --out")
+		return unreadable.File("--out", dir, err, "choose another place with --out")
 	case len(entries) > 0:
 		return notEmpty(dir)
 	}
@@ -216,7 +217,7 @@ func unusable(path string, err error) error {
 		if near := say.Nearest(path, workload.PresetNames()); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
-		return say.Unreadable("--workload", path, err, hint)
+		return unreadable.File("--workload", path, err, hint)
 	}
 	return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(formats)
 }

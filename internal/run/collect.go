@@ -259,7 +259,7 @@ func readThrough(dir string, point int32, rank int, home recordCount, dead int64
 		}
 	}
 	if own.has.chunks < home.chunks || own.has.rows < home.rows {
-		return nil, fmt.Errorf("%s has %s, less than the %d that had come home", dir, say.Plural(own.has.rows, "request"), home.rows)
+		return nil, fmt.Errorf("%s has %s, less than the %s that had come home", dir, say.Plural(own.has.rows, "request"), say.Count(home.rows))
 	}
 	return own, nil
 }

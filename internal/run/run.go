@@ -439,7 +439,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 				return nil, nil
 			}
 			if n := len(src.shared) - len(answered); n > 0 {
-				r.showLine(fmt.Sprintf("note: %s of %d that ask for what is shared failed: the cache is not as warm as was asked for", say.Plural(n, "request"), len(src.shared)))
+				r.showLine(fmt.Sprintf("note: %s of %s that ask for what is shared failed: the cache is not as warm as was asked for", say.Plural(n, "request"), say.Count(len(src.shared))))
 			}
 		}
 		s.primed = append(s.primed, answered...)

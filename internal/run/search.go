@@ -286,11 +286,11 @@ func (s *Searcher) about(p search.Probe) string {
 
 // line is a probe in one line.
 func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
-	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
+	line := fmt.Sprintf("%-9s %9s  %7s requests", p.Stage, s.named(p.Load), say.Count(seen.N))
 	for i, c := range s.claims {
 		line += fmt.Sprintf(", %.3g %% violate %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
 		if c.OnAnswers() {
-			line += fmt.Sprintf(" (%d of %s)", seen.Violations[i], say.Plural(seen.Due[i], "answer"))
+			line += fmt.Sprintf(" (%s of %s)", say.Count(seen.Violations[i]), say.Plural(seen.Due[i], "answer"))
 		}
 	}
 	if seen.Stability == stat.Unstable {
@@ -547,6 +547,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		if err == nil {
 			err = s.died
 		}
+		if v.Enough > s.budget {
+			v.Reason += ", as with --budget " + givenBudget(v.Enough)
+		}
 		return s.Result(v, what.Objective), err
 	}
 	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
@@ -630,13 +633,18 @@ func CanVerify(p *plan.Plan, load float64, budget time.Duration) error {
 	if float64(requests)/rate <= budget.Seconds() {
 		return nil
 	}
-	return say.Errorf("%.4g/s cannot be verified in %s: it takes %s at least, which come in %s", load, say.Span(budget), say.Plural(requests, "request"),
+	return say.Errorf("%s/s cannot be verified in %s: it takes %s at least, which come in %s", say.Significant(load, 4), say.Span(budget), say.Plural(requests, "request"),
 		say.Seconds(float64(requests)/rate)).WithHint("raise --budget to " + givenBudget(takes))
 }
 
-// givenBudget is a budget of so many seconds at least, as it is given, in steps of 10 s.
+// givenBudget is a budget of so many seconds at least, as it is given, in steps of 10 s, of more than ten minutes in
+// whole ones.
 func givenBudget(seconds float64) string {
-	text := (time.Duration(math.Ceil(seconds/10)) * 10 * time.Second).String()
+	step := 10.
+	if seconds > 600 {
+		step = 60
+	}
+	text := (time.Duration(math.Ceil(seconds/step)*step) * time.Second).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/wire/api"
 )
 
@@ -124,7 +125,7 @@ func readKey(path, hint string) (string, error) {
 		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
 			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
 		}
-		return "", say.Unreadable("--key-file", path, err, hint)
+		return "", unreadable.File("--key-file", path, err, hint)
 	}
 	key := string(bytes.TrimSpace(b))
 	if key == "" {

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/wire"
 )
 
@@ -23,7 +24,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 	if p.CACert != "" {
 		data, err := os.ReadFile(p.CACert)
 		if err != nil {
-			return say.Unreadable("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
+			return unreadable.File("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
 		}
 		e.Config.RootCAs = x509.NewCertPool()
 		if !e.Config.RootCAs.AppendCertsFromPEM(data) {
@@ -61,7 +62,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 	const keyHint = "a file with the private key of --cert, PEM: -----BEGIN PRIVATE KEY-----; an API key comes from --key-env VAR or --key-file FILE"
 	certData, err := os.ReadFile(cert)
 	if err != nil {
-		return tls.Certificate{}, say.Unreadable("--cert", cert, err, certHint)
+		return tls.Certificate{}, unreadable.File("--cert", cert, err, certHint)
 	}
 	if blocks := blocksOf(certData); !blocks["CERTIFICATE"] {
 		return tls.Certificate{}, say.Errorf("no certificate in %s", cert).WithHint("--cert names " + certHint)
@@ -72,7 +73,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 			if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(key) {
 				return tls.Certificate{}, say.Errorf("read --key: there is no such file").WithHint("it names " + keyHint)
 			}
-			return tls.Certificate{}, say.Unreadable("--key", key, err, keyHint)
+			return tls.Certificate{}, unreadable.File("--key", key, err, keyHint)
 		}
 		from = key
 	}

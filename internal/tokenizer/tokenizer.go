@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // Tokenizer is one that was read from a file. It does not change: an Encoder,
@@ -45,7 +46,7 @@ func Open(path string) (*Tokenizer, error) {
 				break
 			}
 		}
-		return nil, say.Unreadable("tokenizer", path, err, hint)
+		return nil, unreadable.File("tokenizer", path, err, hint)
 	}
 	t, err := Parse(data)
 	if err != nil {

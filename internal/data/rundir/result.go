@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // ReadResult reads the result of the run in a directory, of whatever version it
@@ -24,7 +25,7 @@ func ReadResult(dir string) (*result.Run, error) {
 	path := filepath.Join(dir, Result)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, say.Unreadable("run", path, err, "")
+		return nil, unreadable.File("run", path, err, "")
 	}
 	return DecodeResult(path, data)
 }

@@ -128,7 +128,7 @@ func lines(run *result.Run, dir string, take func(*cohort, *request) error) erro
 	case err == nil:
 		return nil
 	case n > 0:
-		return partly{say.Errorf("the file holds the %d requests before the damage of the records: %v", n, err).WithHint("a copy of the run that is whole has the rest")}
+		return partly{say.Errorf("the file holds the %s before the damage of the records: %v", say.Plural(n, "request"), err).WithHint("a copy of the run that is whole has the rest")}
 	}
 	n, without, taken := linesOf(&gathering{everything: true, rowsAlone: true}, run, dir, take)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -374,7 +375,7 @@ func (f *search) lookLow() {
 		reason = f.cap.Reason
 	}
 	if s.Invalid {
-		f.cap.Reason = fmt.Sprintf("%s; all windows at %.4g were INVALID", reason, load)
+		f.cap.Reason = fmt.Sprintf("%s; all windows at %s were INVALID", reason, loadText(load))
 		return
 	}
 	v, binding := Verification{}, 0
@@ -577,8 +578,8 @@ func (f *search) floor() bool {
 		}
 		if at.Lower > f.cfg.eps(at.Claim) {
 			f.cap.Floor = at
-			f.cap.Reason = fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %d requests at up to %.4g",
-				100*float64(at.Violations)/float64(at.N), at.N, at.Load)
+			f.cap.Reason = fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %s at up to %s",
+				100*float64(at.Violations)/float64(at.N), say.Plural(at.N, "request"), loadText(at.Load))
 			return true
 		}
 		eps, share := f.cfg.eps(at.Claim), floorShare

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -187,9 +188,9 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 // takesABound says how many requests one bound takes, and how long that is at a load.
 func (f *search) takesABound(load float64) string {
 	n := f.leastLow(load)
-	said := fmt.Sprintf("a bound takes %d requests at one load", n)
+	said := fmt.Sprintf("a bound takes %s at one load", say.Plural(n, "request"))
 	if f.cfg.Budget.Seconds > 0 {
-		said += fmt.Sprintf(", at %.4g about %s", load, minutes(f.seconds(load, n)))
+		said += fmt.Sprintf(", at %s about %s", loadText(load), minutes(f.seconds(load, n)))
 	}
 	return said
 }
@@ -282,7 +283,7 @@ func (f *search) descend(load float64) bool {
 		s, ok := f.tryBracket(Light, load, f.lightRequests(load))
 		if !ok {
 			if f.err == nil && !f.died {
-				f.cap.Reason = fmt.Sprintf("the limits do not hold at %.4g, the lightest load that the budget pays", f.hi)
+				f.cap.Reason = fmt.Sprintf("the limits do not hold at %s, the lightest load that the budget pays", loadText(f.hi))
 			}
 			return false
 		}
@@ -301,7 +302,7 @@ func (f *search) descend(load float64) bool {
 func (f *search) holdsAtMost(load float64) bool {
 	f.verifyAlone(load)
 	if f.cap.Quote > 0 {
-		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %.4g: the capacity is not below it", load)
+		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", loadText(load))
 	}
 	return false
 }
@@ -315,6 +316,6 @@ func (f *search) unviolated() bool {
 			}
 		}
 	}
-	f.cap.Reason = fmt.Sprintf("the target saturates before a limit is violated: at %.4g its queue grows", f.hi)
+	f.cap.Reason = fmt.Sprintf("the target saturates before a limit is violated: at %s its queue grows", loadText(f.hi))
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"pitot/internal/say"
 )
 
 // Budget is what a search may spend: requests in windows, seconds in all, work, or
@@ -513,7 +515,7 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 func (o Outlook) String() string {
 	var parts []string
 	for i, p := range o.Precisions { // the unit is written once: all is to fit on a line
-		s := fmt.Sprintf("±%.0f %% with %d,000", 100*p.HalfWidth, p.Requests/1000)
+		s := fmt.Sprintf("±%.0f %% with %s", 100*p.HalfWidth, say.Count(p.Requests/1000*1000))
 		if i == 0 {
 			s += " requests"
 		}
@@ -534,7 +536,7 @@ func (o Outlook) String() string {
 	case o.Budget.Work > 0:
 		within = append(within, "what a few seconds simulate")
 	case o.Budget.Requests > 0:
-		within = append(within, fmt.Sprintf("%d requests", o.Budget.Requests))
+		within = append(within, say.Plural(o.Budget.Requests, "request"))
 	}
 	if len(within) == 0 || o.Requests == 0 {
 		return s
@@ -559,3 +561,6 @@ func minutes(seconds float64) string {
 	}
 	return fmt.Sprintf("%.1f h", seconds/3600)
 }
+
+// loadText writes a load as people do, without its unit.
+func loadText(load float64) string { return say.Significant(load, 4) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -31,7 +32,7 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	}
 	least, most := f.holding(), f.refuted()
 	if least > 0 && most > 0 && most <= least { // two tests that contradict each other: neither is believed
-		c.Why = fmt.Sprintf("at %.4g the SLO was clearly met and at %.4g, which is no more, clearly not: more load does not always violate it more", least, most)
+		c.Why = fmt.Sprintf("at %s the SLO was clearly met and at %s, which is no more, clearly not: more load does not always violate it more", loadText(least), loadText(most))
 		return c
 	}
 	c.AtLeast, c.AtMost = Known(least), Known(most)
@@ -40,15 +41,15 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	case next == 0:
 		c.Why = noneMissed + "measure higher ones"
 	case most == 0:
-		c.Why = fmt.Sprintf("no load is surely above the capacity: at %.4g there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", next)
+		c.Why = fmt.Sprintf("no load is surely above the capacity: at %s there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", loadText(next))
 	case met == 0:
 		c.Why = "no load met it: measure lighter ones"
 	case least == 0:
-		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %d requests at a load that hardly violates it, or a lighter one", f.leastLow(0))
+		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %s at a load that hardly violates it, or a lighter one", say.Plural(f.leastLow(0), "request"))
 	default:
 		at, claim := f.between(met, next)
 		if at < least || at > most {
-			c.Why = fmt.Sprintf("the loads between %.4g and %.4g contradict each other: measure longer windows", met, next)
+			c.Why = fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", loadText(met), loadText(next))
 			break
 		}
 		c.Estimate, c.Binding = &at, specs[claim]

@@ -172,5 +172,5 @@ func sameShape(a, b *result.Curve) bool {
 
 // distinct says why there is no knee, in the unit of the loads.
 func distinct(power, kneedle float64) string {
-	return fmt.Sprintf("no distinct one: %.4g by power, %.4g by Kneedle", power, kneedle)
+	return fmt.Sprintf("no distinct one: %s by power, %s by Kneedle", loadText(power), loadText(kneedle))
 }

@@ -34,7 +34,7 @@ func TestVerifyIsInterrupted(t *testing.T) {
 		{20, 10_000, false, false, "it takes about 17"},
 		{50, 10_000, false, true, "do not hold at 50"},
 		{37, 10_000, false, false, "undecided"},
-		{20, 700, false, false, "interrupted when 700 requests at 20 had ended: it takes 1000 at least"},
+		{20, 700, false, false, "interrupted when 700 requests at 20 had ended: it takes 1,000 at least"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		config := search80k()

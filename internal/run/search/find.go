@@ -310,6 +310,7 @@ type Capacity struct {
 	Work     float64      // in all
 	Reason   string       // why there is no estimate, or no quote; empty if there are both
 	More     bool         // there is no estimate, and a larger budget may give one
+	Enough   float64      // seconds of a budget that would about have decided a load verified alone, 0 where it is decided or that is not known
 	Label    string       // what the interval covers
 	Launches int          // that Estimate is of
 	Trail    []Step       // all that was measured, in order
@@ -590,7 +591,7 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	f.sent, f.worked = f.sent+s.Sent, f.worked+worked
 	if s.Failed {
 		f.died = true
-		f.cap.Reason = fmt.Sprintf("the target failed at a load of %.4g", p.Load)
+		f.cap.Reason = "the target failed at a load of " + loadText(p.Load)
 		return s, false
 	}
 	if len(s.Violations) != len(f.cfg.Eps) {
@@ -861,7 +862,7 @@ func (f *search) invalid() string {
 	if invalid == windows {
 		share = "all"
 	}
-	return fmt.Sprintf("%s windows from %.4g on were INVALID: they say nothing of the target", share, f.lo) // how many in all the checks say
+	return fmt.Sprintf("%s windows from %s on were INVALID: they say nothing of the target", share, loadText(f.lo)) // how many in all the checks say
 }
 
 // dominant is the limit violated most at the load nearest the estimate.

@@ -515,6 +515,20 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// What an undecided load is said to take decides it.
+func TestVerifyEnough(t *testing.T) {
+	config := search80k()
+	config.Budget = Budget{Seconds: 300}
+	few, err := Verify(t.Context(), config, 20, truthAt(37).probe)
+	if err != nil || few.Verified.Passed || few.Verified.Refuted || few.Enough < 600 || !strings.Contains(few.Reason, "it takes about 14,") {
+		t.Fatalf("%v, %v s are enough, %q", err, few.Enough, few.Reason)
+	}
+	config.Budget.Seconds = 1.02 * few.Enough
+	if got, err := Verify(t.Context(), config, 20, truthAt(37).probe); err != nil || !got.Verified.Passed || got.Enough != 0 {
+		t.Errorf("%v, %+v, %q", err, got.Verified, got.Reason)
+	}
+}
+
 // Loads exactly at the capacity do not pass.
 func TestVerifyAtCapacity(t *testing.T) {
 	const reps = 200
@@ -543,9 +557,9 @@ func TestForecast(t *testing.T) {
 		{2, 40, Budget{Seconds: 1200}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 20 min: bounds only"},
 		{2, 40, Budget{Seconds: 3600}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 60 min: ±10 %"},
 		{2, 0, Budget{Seconds: 1200}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "±9 % with 115,000 requests, ±6 % with 250,000, ±4 % with 640,000; 20000 requests: ±25 %"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "±9 % with 15,000 requests, ±6 % with 20,000, ±4 % with 40,000; 20000 requests: ±6 %"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000; 20000 requests: ±16 %"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "±9 % with 115,000 requests, ±6 % with 250,000, ±4 % with 640,000; 20,000 requests: ±25 %"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "±9 % with 15,000 requests, ±6 % with 20,000, ±4 % with 40,000; 20,000 requests: ±6 %"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000; 20,000 requests: ±16 %"},
 	} {
 		if got := Forecast(c.residence, c.rate, c.budget, c.traffic).String(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -523,7 +523,7 @@ func (f *search) fit() bool {
 		}
 	}
 	if from := f.grows(); from > 0 && binding.Load >= from {
-		reason = fmt.Sprintf("the queue grows from about %.4g on, before the limits are reached: beyond, they hold only for as long as the load does not last", from)
+		reason = fmt.Sprintf("the queue grows from about %s on, before the limits are reached: beyond, they hold only for as long as the load does not last", loadText(from))
 		f.none()
 	}
 	if reason != "" {

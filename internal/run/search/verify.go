@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -96,7 +97,7 @@ func (f *search) verify() {
 			return
 		}
 		if s.Invalid { // it says nothing of the target, and the load is as good as before
-			f.cap.Reason = fmt.Sprintf("all windows at %.4g, the lower limit, were INVALID", load)
+			f.cap.Reason = fmt.Sprintf("all windows at %s, the lower limit, were INVALID", loadText(load))
 			continue
 		}
 		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
@@ -238,7 +239,7 @@ func (f *search) verifyAlone(load float64) {
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}
 	if least := f.leastAlone(load); total < least {
-		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
+		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %s at least", say.Plural(least, "request"))
 		return
 	}
 	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
@@ -246,7 +247,7 @@ func (f *search) verifyAlone(load float64) {
 		return
 	}
 	if least := f.leastAlone(load) * 2 / 3; s.Cut && s.N < least {
-		f.cap.Reason = fmt.Sprintf("interrupted when %d requests at %.4g had ended: it takes %d at least to tell", s.N, load, least)
+		f.cap.Reason = fmt.Sprintf("interrupted when %s at %s had ended: it takes %s at least to tell", say.Plural(s.N, "request"), loadText(load), say.Count(least))
 		return
 	}
 	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.unseen(counted)}
@@ -418,17 +419,49 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 	f.cap.Verified = v
 	switch {
 	case s.Invalid:
-		f.cap.Reason = fmt.Sprintf("undecided: all windows at %.4g were INVALID", load)
+		f.cap.Reason = fmt.Sprintf("undecided: all windows at %s were INVALID", loadText(load))
 	case grows && !v.Refuted:
-		f.cap.Reason = fmt.Sprintf("undecided: the queue grows at %.4g, so that the limits hold only for as long as the load does not last", load)
+		f.cap.Reason = fmt.Sprintf("undecided: the queue grows at %s, so that the limits hold only for as long as the load does not last", loadText(load))
 	case v.Passed:
 		f.cap.Quote = load
 	case v.Refuted:
-		f.cap.Reason = fmt.Sprintf("the limits do not hold at %.4g", load)
-	case v.Violations == 0:
-		f.cap.Reason = fmt.Sprintf("undecided: none of %d requests violated at %.4g, but they may come in bursts: it takes about %d of which none does",
-			s.N, load, int(math.Ceil(float64(s.N)*v.Upper/f.cfg.eps(f.cap.Binding)/100))*100)
+		f.cap.Reason = "the limits do not hold at " + loadText(load)
 	default:
-		f.cap.Reason = fmt.Sprintf("undecided: violations come in bursts, and %d requests at %.4g are too few to tell", s.N, load)
+		f.cap.Reason = "undecided: " + f.tooFew(&v, phi)
 	}
+}
+
+// tooFew says why a load is undecided, and how many requests it takes where that is known.
+func (f *search) tooFew(v *Verification, phi float64) string {
+	n := f.telling(v, phi)
+	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
+		f.cap.Enough = f.cap.Seconds + more/f.rate(v.Load)
+	}
+	if v.Violations == 0 {
+		return fmt.Sprintf("none of %s violated at %s, but they may come in bursts: it takes about %s of which none does",
+			say.Plural(v.N, "request"), loadText(v.Load), say.Count(n))
+	}
+	said := fmt.Sprintf("violations come in bursts, and %s at %s are too few to tell", say.Plural(v.N, "request"), loadText(v.Load))
+	if n > 0 {
+		said += fmt.Sprintf(": it takes about %s of which as many violate", say.Count(n))
+	}
+	return said
+}
+
+// mostTelling is how many times as many requests as there were are named at the most: a share so near
+// to what may violate takes more than anybody pays.
+const mostTelling = 100
+
+// telling is about how many requests tell whether the claim that binds holds where as large a share violates it
+// as was seen, 0 where that is too many. It is of whole hundreds.
+func (f *search) telling(v *Verification, phi float64) int {
+	eps, share := f.cfg.eps(f.cap.Binding), float64(v.Violations)/float64(v.N)
+	for n := float64(v.N); n <= mostTelling*float64(v.N); n *= 1.02 {
+		due := int(math.Ceil(n/100)) * 100
+		limits := stat.ClopperPearson(int(share*float64(due)), due, phi, stat.OneSided(f.cfg.Level))
+		if limits.Hi <= eps || limits.Lo > eps {
+			return due
+		}
+	}
+	return 0
 }

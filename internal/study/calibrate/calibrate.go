@@ -182,7 +182,7 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 }
 
 func describe(l predict.DesignLoad) string {
-	return fmt.Sprintf("%s, prompts of about %d tokens, answers of %d", say.Plural(l.Users, "user"), l.Input, l.Output)
+	return fmt.Sprintf("%s, prompts of about %s tokens, answers of %s", say.Plural(l.Users, "user"), say.Count(l.Input), say.Count(l.Output))
 }
 
 func (c *Calibration) showLine(line string) {

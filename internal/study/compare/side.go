@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/study/tools"
 )
 
@@ -99,7 +100,7 @@ func (s *Side) read(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return say.Errorf("there is no %s", path).WithHint(sideHint)
 	case err != nil:
-		return say.Unreadable("side", path, err, "")
+		return unreadable.File("side", path, err, "")
 	case !info.IsDir():
 		return s.readFile(path)
 	}
@@ -112,7 +113,7 @@ func (s *Side) read(path string) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return say.Unreadable("side", path, err, "")
+		return unreadable.File("side", path, err, "")
 	}
 	var files []string
 	before := len(s.Runs)
@@ -178,7 +179,7 @@ func readRun(dir string) (*result.Run, error) {
 func (s *Side) readFile(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return say.Unreadable("side", path, err, "")
+		return unreadable.File("side", path, err, "")
 	}
 	var head struct {
 		Schema string `json:"schema"`

@@ -17,6 +17,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // Result is what a file of another tool says. What it does not say is nil:
@@ -141,7 +142,7 @@ const largest = 2 << 30
 func Read(path string) (*Result, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return nil, say.Unreadable("result", path, err, hintKnown)
+		return nil, unreadable.File("result", path, err, hintKnown)
 	}
 	r, err := Parse(data)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 )
 
 // Template is a chat template. It does not change.
@@ -89,7 +90,7 @@ func Beside(path string) (*Template, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		source = []byte(config.template)
 	case err != nil:
-		return nil, say.Unreadable("chat template", filepath.Join(folder, "chat_template.jinja"), err, "")
+		return nil, unreadable.File("chat template", filepath.Join(folder, "chat_template.jinja"), err, "")
 	}
 	if len(source) == 0 {
 		return nil, nil
@@ -110,7 +111,7 @@ func configIn(folder string) (c config, err error) {
 		return c, nil
 	}
 	if err != nil {
-		return c, say.Unreadable("tokenizer_config.json", path, err, "")
+		return c, unreadable.File("tokenizer_config.json", path, err, "")
 	}
 	c, err = parseConfig(data)
 	if err != nil {

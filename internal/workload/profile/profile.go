@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/plain"
@@ -169,7 +170,7 @@ func IsFile(name string) bool {
 func Open(name string) (*Profile, error) {
 	f, err := plain.Stream(name)
 	if err != nil {
-		return nil, say.Unreadable("--workload", name, err, "pitot workload profile LOG -o FILE makes a profile")
+		return nil, unreadable.File("--workload", name, err, "pitot workload profile LOG -o FILE makes a profile")
 	}
 	defer f.Close()
 	p, err := Read(f)

@@ -1,16 +1,19 @@
-package say
+// Package unreadable says of a file that a user named why it cannot be read.
+package unreadable
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"pitot/internal/say"
 )
 
-// Unreadable says that a file could not be read: what named it (as "config" or
+// File says that a file could not be read: what named it (as "config" or
 // "--workload"), its path, and why. The hint names the file of that directory
 // that was most likely meant, or else is the one given: what such a file is.
-func Unreadable(what, path string, err error, hint string) error {
+func File(what, path string, err error, hint string) error {
 	why := err
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -24,7 +27,7 @@ func Unreadable(what, path string, err error, hint string) error {
 			hint = "did you mean " + near + "?"
 		}
 	}
-	return Errorf("read %s %s: %v", what, path, why).WithHint(hint)
+	return say.Errorf("read %s %s: %v", what, path, why).WithHint(hint)
 }
 
 // neighbour gives the path of the file in the directory of a missing one whose name is
@@ -41,7 +44,7 @@ func neighbour(path string) string {
 			files = append(files, e.Name())
 		}
 	}
-	if near := Nearest(name, files); near != "" {
+	if near := say.Nearest(name, files); near != "" {
 		return dir + near
 	}
 	return ""

@@ -400,7 +400,7 @@ func checkWords() map[string]sayings {
 				return valueOf(c)
 			},
 			advice: "Change the seed, or flush the server's cache.",
-			or:     map[string]string{result.CaseUnknown: "Leave out --seed, or flush the server's cache before a seed is used again."},
+			or:     map[string]string{result.CaseUnknown: "A new run without --seed asks fresh prompts; one of the same seed needs the server's cache flushed before."},
 		},
 		result.CheckRepeated: {
 			value: func(c *result.Check) string {

@@ -181,7 +181,7 @@ func (f *search) anotherLeg(leg int, known bool) bool {
 
 // shuffled are loads in random order, against a target that drifts; where they are counted
 // along or follow one another, from the lightest on, for a queue that has grown takes long to empty. Of two hours
-// of `go run ./bench/stat -only drift` intervals so held in 97 to 100 %, with or without a drift. With ten residence times
+// of `go run ./bench/stat -only drift` intervals so held in 97 to 100 %, with or without a drift. In an experiment with ten residence times
 // of warm-up behind a heavier load they did in 84 to 92 % in random order, in 77 to 95 with every second leg from
 // the heaviest on, and in 95 to 100 with each leg in two rows that go up.
 func (f *search) shuffled(loads []float64) []float64 {

@@ -29,7 +29,7 @@ type Config struct {
 
 // Defaults are vLLM's own balancing, and what SGLang's and vLLM's routers have whoever starts them
 // without flags: RouterArgs of sglang_router (commit 083d601378d0) and of vllm_router
-// (1700eefa945b). A policy that their Rust code makes without these has other ones
+// (1700eefa945b). A policy that the Rust code of the latter makes without these has other ones
 // (CacheAwareConfig::default: 0.5, 32, 1.1).
 func Defaults(engines int) Config {
 	return Config{Router: "vllm", Frontends: engines, CacheThreshold: 0.3, BalanceAbsThreshold: 64, BalanceRelThreshold: 1.5}

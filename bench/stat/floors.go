@@ -12,7 +12,7 @@ import (
 // so and of others.
 func floors() table {
 	return table{
-		name: "floors", reps: 200,
+		name: "floors", slow: true, reps: 200,
 		about: "How often `pitot find` says that no load meets the limit, with a budget of requests, of servers that violate it by themselves as often as the row says, as a multiple of what may, and of others. " +
 			"Named: of all searches, those that say so. False: those with a lower bound or an estimate where there is no capacity, or a bound that does not hold. " +
 			"At most: how often a test of the same level says so that spends every request of the budget at a load where requests hardly meet.",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for a while: each package compiled once, as many targets at a
-# time as there are cores, each with one worker.
+# time as there are cores, each with one worker. go test has vetted them.
 #
 #   scripts/fuzz.sh [TIME [unguided]]      of each target, by default 2s
 #
@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 # package DIR fuzzes the targets of one package, one after the other.
 package() {
 	local dir=$1 test=$work/${1//\//-} target
-	go test -c $guided -o "$test" "./$dir"
+	go test -c $guided -vet=off -ldflags='-s -w' -o "$test" "./$dir"
 	cd "$dir"
 	for target in $("$test" -test.list '^Fuzz'); do
 		"$test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$each" -test.parallel 1 -test.fuzzcachedir "$work/cache" >"$test.said" 2>&1 ||

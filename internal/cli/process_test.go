@@ -39,7 +39,7 @@ func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	race, value := raceExit()
 	p := &process{Cmd: exec.Command("pitot", args...)}
-	p.Env = append(os.Environ(), "OPENAI_API_KEY=sk-secret-0123456789", race+"="+value)
+	p.Env = append(os.Environ(), "OPENAI_API_KEY=sk-secret-0123456789", race+"="+value, "GOGC=") // as much memory as users have it take
 	p.Stdout, p.Stderr = &p.out, &p.err
 	if err := p.Start(); err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		}
 		word, by := "not verified at "+load(v.Load), " by blocks of "+blocksOf(run) // which way is not known
 		switch {
-		case alone: // the answer has the load, and the limit is of the binomial kind
+		case alone: // the answer has the load, and the limit knows of bursts by the loads above too
 			word, by = "", ""
 		case v.Passed:
 			word = "verified at " + load(v.Load)

@@ -808,3 +808,11 @@ func TestFindRaisesTheBoundOfASteepLimit(t *testing.T) {
 		t.Errorf("%d of 20 bounds are near the limit", raised)
 	}
 }
+
+// A window in which a class had no request tells nothing, and names no number of requests.
+func TestTellingOfNone(t *testing.T) {
+	f := newSearch(t.Context(), FindConfig{Eps: []float64{.01}, Residence: 1}, nil)
+	if n := f.telling(&Verification{}, 1); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}

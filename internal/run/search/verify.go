@@ -437,7 +437,7 @@ func (f *search) tooFew(v *Verification, phi float64) string {
 	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
 		f.cap.Enough = f.cap.Seconds + more/f.rate(v.Load)
 	}
-	if v.Violations == 0 {
+	if v.Violations == 0 && n > 0 {
 		return fmt.Sprintf("none of %s violated at %s, but they may come in bursts: it takes about %s of which none does",
 			say.Plural(v.N, "request"), loadText(v.Load), say.Count(n))
 	}
@@ -455,6 +455,9 @@ const mostTelling = 100
 // telling is about how many requests tell whether the claim that binds holds where as large a share violates it
 // as was seen, 0 where that is too many. It is of whole hundreds.
 func (f *search) telling(v *Verification, phi float64) int {
+	if v.N == 0 { // of a class that had no request in the window
+		return 0
+	}
 	eps, share := f.cfg.eps(f.cap.Binding), float64(v.Violations)/float64(v.N)
 	for n := float64(v.N); n <= mostTelling*float64(v.N); n *= 1.02 {
 		due := int(math.Ceil(n/100)) * 100

@@ -130,9 +130,13 @@ func TestCountEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Requests.OK = 0 // as where all that ended were late
-	seen := NewSearcher(s, claims, false, unseen{}).seen(search.Probe{Load: 400, Requests: 500, Blocks: search.Blocks, Counted: true}, m)
+	looking, probe := NewSearcher(s, claims, false, unseen{}), search.Probe{Load: 400, Requests: 500, Blocks: search.Blocks, Counted: true}
+	seen := looking.seen(probe, m, time.Time{})
 	if !seen.Partial || seen.Failed {
 		t.Errorf("%+v", seen)
+	}
+	if x := looking.seen(probe, m, time.Now().Add(-time.Hour)); x.Seconds < 3600 || x.Seconds > 3700 {
+		t.Errorf("%v s of a load that ended an hour after the one before it", x.Seconds)
 	}
 	claims, _ = objective.Claims()
 	done := func(violations []int, left int) bool { return left >= 0 && left <= 5 }

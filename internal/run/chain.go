@@ -35,7 +35,7 @@ func (s *Session) MeasureAlong(ctx context.Context, loads []Load, seen func(i in
 			l.WindowBy, l.EndBy = time.Duration(by), time.Duration(end)
 		}
 		began := time.Now()
-		if left := loads[i:]; int(s.next) >= len(s.earlier) && len(left) > 1 && s.follows(left) {
+		if left := loads[i:]; !s.has() && len(left) > 1 && s.follows(left) {
 			n, more, err := s.chained(ctx, left, func(k int, m *Measured) bool { return seen(i+k, m) })
 			if err != nil || !more {
 				return err
@@ -46,7 +46,7 @@ func (s *Session) MeasureAlong(ctx context.Context, loads []Load, seen func(i in
 		if l := &loads[i]; i > 0 && l.WindowBy > 0 && l.WindowBy <= l.Warmup {
 			return nil // it does not follow, and there is no time left for a whole warm-up
 		}
-		had := int(s.next) < len(s.earlier)
+		had := s.has()
 		m, err := s.Measure(ctx, loads[i])
 		if err == nil {
 			err = ctx.Err()

@@ -42,9 +42,10 @@ type Searcher struct {
 	forecast *result.Forecast
 	work     float64 // that simulating took, of so many requests
 	sent     int
-	spent    float64 // seconds
-	budget   float64 // seconds, 0 if there is none
-	low, top float64 // highest load within all limits, lowest over one; 0 if none
+	spent    float64   // seconds
+	ended    time.Time // when the last load did, or the search began
+	budget   float64   // seconds, 0 if there is none
+	low, top float64   // highest load within all limits, lowest over one; 0 if none
 }
 
 // Probed is where a probe is in the run: its point, and its window in nanoseconds since
@@ -87,6 +88,10 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if p.Counted {
 		measure = s.session.Count
 	}
+	var since time.Time
+	if s.session.plan.Kind() != plan.KindSim && !s.session.has() {
+		since = s.ended
+	}
 	m, err := measure(ctx, s.asked(p))
 	if err != nil {
 		return search.Seen{}, err
@@ -94,7 +99,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if err = ctx.Err(); err != nil && (m == nil || p.Counted || p.Stage != search.Verifying) {
 		return search.Seen{}, err // a point that was cut short is no datum, unless it is long
 	}
-	seen := s.seen(p, m)
+	seen := s.seen(p, m, since)
 	seen.Cut = err != nil
 	return seen, err
 }
@@ -112,7 +117,7 @@ func (s *Searcher) Along(ctx context.Context, probes []search.Probe) ([]search.S
 	}
 	seen := make([]search.Seen, len(list))
 	for i, m := range list {
-		seen[i] = s.seen(probes[i], m)
+		seen[i] = s.seen(probes[i], m, time.Time{})
 	}
 	return seen, nil
 }
@@ -132,7 +137,7 @@ func (s *Searcher) Follow(ctx context.Context, probes []search.Probe, took func(
 	}
 	tell(0)
 	return s.session.MeasureAlong(ctx, loads, func(i int, m *Measured) bool {
-		more := took(i, s.seen(probes[i], m))
+		more := took(i, s.seen(probes[i], m, time.Time{}))
 		if more && i+1 < len(probes) {
 			tell(i + 1)
 		}
@@ -173,8 +178,9 @@ func (s *Searcher) alone() bool {
 // seconds is a length of time.
 func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
-// seen is what a probe showed.
-func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
+// seen is what a probe showed. It took all the time that passed since, unless that is zero: what
+// is asked before a load, and computed between two, is of a budget too.
+func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.Seen {
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
@@ -198,6 +204,9 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 	} else {
 		seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	}
+	if !since.IsZero() {
+		seen.Seconds = max(seen.Seconds, time.Since(since).Seconds())
+	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
 	}
@@ -216,6 +225,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		s.served = max(s.served, *r)
 	}
 	s.note(&seen)
+	s.ended = time.Now()
 	s.view.ShowLine(s.line(p, &seen) + failures(&m.Point))
 	return seen
 }
@@ -510,7 +520,7 @@ type Goal struct {
 // says beforehand what the budget can give. What was measured stays in the
 // session, whatever ends the search.
 func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error) {
-	s.budget = what.Budget.Seconds()
+	s.budget, s.ended = what.Budget.Seconds(), time.Now()
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,

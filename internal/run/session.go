@@ -354,6 +354,9 @@ func (s *Session) sessions(closed bool) (search.Sessions, error) {
 // unknownResidence stands for how long a request takes where none may be sent to find out.
 const unknownResidence = time.Second
 
+// has says that the next point was measured before, by what the session resumes.
+func (s *Session) has() bool { return int(s.next) < len(s.earlier) }
+
 // Measure measures the next point. When ctx ends the point is cut short: it
 // counts as stopped by the user, and ctx.Err says so. What is returned is then of the
 // requests that had time to end.

@@ -327,6 +327,14 @@ func (n *NVIDIA) Tell(ctx context.Context) (scrape.Asked, error) {
 	}
 }
 
+// Latest gives its last answer, also one that was told before.
+func (n *NVIDIA) Latest() (a scrape.Asked, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = n.latest.At
+	return n.latest, n.latest.At > 0 && n.ended == nil
+}
+
 // Close ends nvidia-smi.
 func (n *NVIDIA) Close() {
 	n.stop()

@@ -44,6 +44,13 @@ type Teller interface {
 	Close()
 }
 
+// Paced is a teller that answers in a time of its own, for which Tell waits.
+type Paced interface {
+	Teller
+	// Latest is its last answer, also one that was told before; false while there is none.
+	Latest() (Asked, bool)
+}
+
 // Final is why a teller will tell nothing more.
 type Final struct{ Err error }
 
@@ -115,11 +122,28 @@ func (s *Source) Ask(ctx context.Context) (Asked, error) {
 	if err != nil {
 		return Asked{}, err
 	}
+	s.heed(&a)
+	return a, nil
+}
+
+// AskAtOnce asks once, but waits for no answer of one that has a pace of its own, where it
+// has given any.
+func (s *Source) AskAtOnce(ctx context.Context) (Asked, error) {
+	if p, ok := s.teller.(Paced); ok {
+		if a, ok := p.Latest(); ok {
+			s.heed(&a)
+			return a, nil
+		}
+	}
+	return s.Ask(ctx)
+}
+
+// heed keeps what was told.
+func (s *Source) heed(a *Asked) {
 	s.reading = a.Reading
 	if s.began == 0 {
 		s.began = a.Values[telemetry.ProcessStart]
 	}
-	return a, nil
 }
 
 // page is a page of metrics.

@@ -18,7 +18,8 @@ type Watch struct {
 	point   int32
 	note    func(record.Sample)
 
-	origin int64    // clock reading of the load's time 0
+	origin int64 // clock reading of the load's time 0
+	began  time.Time
 	first  []*Asked // what each told before it
 	told   []bool   // which told anything
 	cancel context.CancelFunc
@@ -43,7 +44,7 @@ func Begin(ctx context.Context, sources []*Source, every time.Duration, point in
 	}
 	w.first, w.told = make([]*Asked, len(w.sources)), make([]bool, len(w.sources))
 	w.each(func(i int, s *Source) {
-		if a, err := s.Ask(ctx); err != nil {
+		if a, err := s.AskAtOnce(ctx); err != nil {
 			w.fail(ctx, s, err)
 		} else {
 			w.first[i] = &a
@@ -64,7 +65,7 @@ func (w *Watch) each(do func(i int, s *Source)) {
 // Start begins to ask, as the load does. origin is the clock reading of its time 0. What
 // was told before the load stands at its time 0: nothing happened in between.
 func (w *Watch) Start(ctx context.Context, origin int64) {
-	w.origin = origin
+	w.origin, w.began = origin, time.Now()
 	for i, a := range w.first {
 		if a != nil {
 			w.record(i, a)
@@ -105,6 +106,10 @@ func (w *Watch) ask(ctx context.Context, i int) {
 	w.record(i, &a)
 }
 
+// patience is the share of a load's time that is waited behind it for the next answer of a
+// source that has a pace of its own: loads of a second or two would take half as long again.
+const patience = 0.05
+
 // End asks every source that still answers once more, after the load, and lets them
 // rest.
 func (w *Watch) End(ctx context.Context) {
@@ -114,7 +119,7 @@ func (w *Watch) End(ctx context.Context) {
 	w.ended.Wait()
 	w.each(func(i int, s *Source) {
 		if s.failed < mostFailed && !s.gone {
-			w.ask(ctx, i)
+			w.askLast(ctx, i)
 		}
 		switch {
 		case w.told[i]:
@@ -125,6 +130,20 @@ func (w *Watch) End(ctx context.Context) {
 			}
 		}
 	})
+}
+
+// askLast asks one source once more.
+func (w *Watch) askLast(ctx context.Context, i int) {
+	s := w.sources[i]
+	if _, paced := s.teller.(Paced); !paced {
+		w.ask(ctx, i)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience*float64(time.Since(w.began))))
+	defer cancel()
+	if a, err := s.Ask(ctx); err == nil { // that it did not answer so soon is no failure
+		w.record(i, &a)
+	}
 }
 
 // fail takes note of an error: after some in a row, or one that more questions would

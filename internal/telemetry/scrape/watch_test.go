@@ -261,3 +261,65 @@ func BenchmarkAsk(b *testing.B) {
 		}
 	}
 }
+
+// paced is a teller that answers each second.
+type paced struct {
+	began time.Time
+	told  int
+}
+
+func (p *paced) answer(n int) Asked {
+	return Asked{At: p.began.Add(time.Duration(n) * time.Second).UnixNano(), Reading: telemetry.Reading{Values: map[telemetry.Signal]float64{telemetry.GPUPower: float64(n)}}}
+}
+
+func (p *paced) answers() int { return int(time.Since(p.began) / time.Second) }
+
+func (p *paced) Tell(ctx context.Context) (Asked, error) {
+	for p.answers() <= p.told {
+		select {
+		case <-ctx.Done():
+			return Asked{}, ctx.Err()
+		case <-time.After(time.Second - time.Since(p.began)%time.Second):
+		}
+	}
+	p.told = p.answers()
+	return p.answer(p.told), nil
+}
+
+func (p *paced) Latest() (Asked, bool) {
+	p.told = p.answers()
+	return p.answer(p.told), p.told > 0
+}
+
+func (p *paced) Close() {}
+
+// No load waits for a source that has a pace of its own, but the first for its first answer, and
+// a long one at its end for one behind it.
+func TestLoadsDoNotWaitForAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewTeller("gpu", "the GPUs' figures", &paced{began: time.Now()})
+		for i, x := range []struct{ load, begin, most time.Duration }{
+			{1500 * time.Millisecond, time.Second, 75 * time.Millisecond},
+			{1500 * time.Millisecond, 0, 75 * time.Millisecond},
+			{60 * time.Second, 0, time.Second},
+			{1500 * time.Millisecond, 0, 75 * time.Millisecond},
+		} {
+			samples := 0
+			began := time.Now()
+			w := Begin(t.Context(), []*Source{s}, time.Second, int32(i), func(record.Sample) { samples++ })
+			if took := time.Since(began); took != x.begin {
+				t.Errorf("load %d waited for %s", i, took)
+			}
+			w.Start(t.Context(), time.Now().UnixNano())
+			time.Sleep(x.load)
+			began = time.Now()
+			w.End(t.Context())
+			if took := time.Since(began); took > x.most {
+				t.Errorf("the end of load %d waited for %s", i, took)
+			}
+			if least := int(x.load / time.Second); samples < least || len(w.Sentences()) > 0 {
+				t.Errorf("load %d has %d samples", i, samples)
+			}
+		}
+	})
+}

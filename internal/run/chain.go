@@ -118,6 +118,7 @@ type link struct {
 	c      carried
 	before []*turn       // of the loads before it; none: it began on an empty server
 	next   *link         // that took over from it; set by its own pacer
+	asked  chan struct{} // closed when the server was asked where it took over
 	ended  chan struct{} // closed when the load has
 }
 
@@ -210,8 +211,11 @@ func (s *Session) chained(ctx context.Context, loads []Load, seen func(i int, m 
 	for {
 		s.next++
 		<-k.ended
-		if k.next == nil && !k.c.window.Handed {
-			endTold() // with a sample behind its load, which it is judged by
+		switch { // with a sample behind its window, which it is judged by
+		case k.next != nil:
+			<-k.next.asked
+		case !k.c.window.Handed:
+			endTold()
 		}
 		c.leaves(k)
 		m, err := c.conclude(k)
@@ -297,6 +301,13 @@ func (c *chain) begin(k *link) {
 		})
 	}
 	if len(k.before) > 0 {
+		k.asked = make(chan struct{})
+		c.preparing.Go(func() { // what counters grew by is known of both windows
+			defer close(k.asked)
+			if c.reached(k) {
+				c.told.AskNow()
+			}
+		})
 		c.preparing.Go(func() {
 			if c.reached(k) {
 				_ = k.wall.Open(c.ctx, k.conns) // if it fails, the requests that need one will say so

@@ -50,6 +50,7 @@ func inARow(rates ...float64) (list []Load) {
 func TestLoadsFollow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	p := following(t, dir, 40*time.Millisecond)
+	p.ScrapeInterval = time.Second // longer than a window: the server is asked where a load takes over
 	s := open(t, p)
 	var live []result.Point
 	err := s.MeasureAlong(context.Background(), inARow(150, 160, 170, 180), func(i int, m *Measured) bool {
@@ -114,6 +115,9 @@ func TestLoadsFollow(t *testing.T) {
 			}
 			if x, ok := x.Server["foreign_share"]; ok && x > 0 {
 				t.Errorf("point %d: %v of the tokens are taken for others', %v", i, x, ok)
+			}
+			if x, ok := x.Server["prefill_ms"]; !ok || math.Abs(x-40) > 1 {
+				t.Errorf("point %d: prompts took %v ms by the server's counters, %v", i, x, ok)
 			}
 		}
 		if a, b := q.Throughput.OutputTokensPerS, live[i].Throughput.OutputTokensPerS; a == nil || b == nil || math.Abs(*a-*b) > 1e-9 {

@@ -94,9 +94,7 @@ func (w *Watch) watch(ctx context.Context, i int) {
 		case <-ctx.Done():
 			return
 		case answered := <-w.now[i]:
-			if !time.Now().Before(s.rest) {
-				w.ask(ctx, i)
-			}
+			w.ask(ctx, i)
 			close(answered)
 			continue
 		case <-tick.C:

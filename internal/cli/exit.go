@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/run/search"
 )
 
 // The exit code follows from how a run ended. An invalid measurement counts before
@@ -79,8 +77,7 @@ func missedSLO(run *result.Run) bool {
 // noLoadMeets says that a search ended with this: no load meets the SLO, or the one that
 // was asked about was not shown to. Bounds of a capacity are an answer.
 func noLoadMeets(c *result.Capacity) bool {
-	alone := c.Verified != nil && !slices.ContainsFunc(c.Trail, func(p result.CapacityProbe) bool { return p.Stage == search.Light })
-	return c.Floor != nil || alone && !c.Verified.Passed
+	return c.Floor != nil || c.Asked() != nil && (c.Verified == nil || !c.Verified.Passed)
 }
 
 // strictly gives the exit code of a run under --strict: flags fail too, unless

@@ -25,6 +25,7 @@ func TestExitCode(t *testing.T) {
 	refused := nothing
 	refused.Requests.Errors, refused.RateLimits, refused.Outcome = map[string]int{"http_429": 7}, &result.RateLimits{Refused: 7}, result.Failing
 	load := 12.
+	asked := []result.CapacityProbe{{Stage: "verifying", Load: load}}
 	for _, c := range []struct {
 		run  result.Run
 		want int
@@ -43,13 +44,14 @@ func TestExitCode(t *testing.T) {
 		// A sweep goes beyond what is served; a search is asked for a load.
 		{result.Run{Points: []result.Point{missed}, Curve: &result.Curve{}}, Done},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Load: &load}}, Done},
-		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{Passed: true}}}, Done},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{Passed: true}}}, Done},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Bracket: &[2]*float64{&load, nil}}}, Done},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Bracket: &[2]*float64{nil, &load}}}, Done},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Floor: &result.Floor{}}}, SLOMissed},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: []result.CapacityProbe{{Stage: "light"}}, Verified: &result.Verified{}}}, Done},
-		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{Refuted: true}}}, SLOMissed},
-		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{Refuted: true}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked}}, SLOMissed},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{}, Verdict: result.Invalid}, Invalid},
 	} {
 		if got := exitCode(&c.run); got != c.want {

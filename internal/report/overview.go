@@ -89,16 +89,20 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		return say.Quantity(x) + LoadSuffix(c.Over)
 	}
 	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
-	alone := verifiedAlone(c)
+	asked := c.Asked()
+	long := asked != nil && c.Verified != nil && c.Verified.Refuted // by a long look
+	short := asked != nil && c.Verified == nil && c.Bounds != nil && c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked
 	switch {
-	case alone && c.Verified.Passed:
-		o.Answer = []string{say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
-	case alone && c.Verified.Refuted:
-		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(c.Verified.Load)}
-	case alone:
-		o.Answer = []string{"undecided whether " + say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
-	default:
+	case asked == nil:
 		o.Answer = append(bestOf(c), say.Plain(c.SLO))
+	case c.Verified != nil && c.Verified.Passed:
+		o.Answer = []string{say.Plain(c.SLO) + " is met at " + load(*asked)}
+	case long:
+		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(*asked)}
+	case short:
+		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
+	default:
+		o.Answer = []string{"undecided whether " + say.Plain(c.SLO) + " is met at " + load(*asked)}
 	}
 	if f := c.Floor; f != nil {
 		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
@@ -122,7 +126,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		}
 		word, by := "not verified at "+load(v.Load), " by blocks of "+blocksOf(run) // which way is not known
 		switch {
-		case alone: // the answer has the load, and the limit knows of bursts by the loads above too
+		case asked != nil: // the answer has the load, and the limit knows of bursts by the loads above too
 			word, by = "", ""
 		case v.Passed:
 			word = "verified at " + load(v.Load)
@@ -139,7 +143,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	}
 	addFact(density(c)...)
 	addFact(capacityCost(run, load)...)
-	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the answer says that
+	if c.Why != "" && c.Floor == nil && !long && !short { // the answer says that
 		addFact(say.Plain(c.Why))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
@@ -258,11 +262,6 @@ func cameOut(c *result.Capacity) string {
 // severalLimits says that one of several limits is known to be reached first: of one
 // alone there is nothing to say.
 func severalLimits(c *result.Capacity) bool { return c.Binding != "" && len(c.Limits) > 1 }
-
-// verifiedAlone says that one load was looked at, and none searched for.
-func verifiedAlone(c *result.Capacity) bool {
-	return c.Verified != nil && !slices.ContainsFunc(c.Trail, func(p result.CapacityProbe) bool { return p.Stage == "light" })
-}
 
 // level is with which a search's bounds hold: older programs wrote none where there was
 // an interval of 95 %.

@@ -28,8 +28,11 @@ const (
 	StageWarm = "warm cache"
 )
 
-// StageCurve is the stage of a sweep's points.
-const StageCurve = "curve"
+// StageCurve is the stage of a sweep's points, StageLight that of the load that a search begins with.
+const (
+	StageCurve = "curve"
+	StageLight = "light"
+)
 
 // Crossing is what the loads of a sweep say of the highest load at which the SLO holds.
 type Crossing struct {
@@ -264,6 +267,16 @@ func (c *Capacity) Excludes(point int) bool {
 		return false
 	}
 	return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return !o.Excluded && o.Requests > 0 })
+}
+
+// Asked is the load that was asked about, nil where one was searched for: a search begins with a
+// light load, or goes on with another.
+func (c *Capacity) Asked() *float64 {
+	searched := func(p CapacityProbe) bool { return p.Stage == StageLight }
+	if c.Continued != nil || len(c.Trail) == 0 || slices.ContainsFunc(c.Trail, searched) {
+		return nil
+	}
+	return &c.Trail[0].Load
 }
 
 // Carries says that what the search found rests on a point.

@@ -371,7 +371,7 @@ func (p *Point) Excused(c *Check, carries bool) bool {
 		return false
 	}
 	unstable := p.Stability == stat.Unstable && (!carries || slices.Contains(ofGrowth(), c.Name))
-	return slices.Contains([]string{"light", "bracket", "centre"}, p.Stage) && !carries || unstable || c.Name == CheckSamples
+	return slices.Contains([]string{StageLight, "bracket", "centre"}, p.Stage) && !carries || unstable || c.Name == CheckSamples
 }
 
 // ofGrowth are the checks that a queue makes fail which grows for as long as the load lasts.

@@ -234,6 +234,10 @@ func (f *search) verifyAlone(load float64) {
 	if known, ok := f.hopelessAt(load, counted); known || !ok {
 		return
 	}
+	if n := len(f.cap.Trail); n > 0 && f.cap.Trail[n-1].Seen.N == 0 {
+		f.cap.Reason = "no request that came due in the window at " + loadText(load) + " was answered before the budget ended"
+		return
+	}
 	total := f.affordableAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))

@@ -55,6 +55,7 @@ TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark.
 `)
+	printMostUsed(w, plan.VerbRun)
 	printSettings(w, plan.VerbRun)
 }
 
@@ -72,6 +73,7 @@ most. Each has prompts and arrivals of its own.
 
 pitot run --help has what TARGET can be.
 `)
+	printMostUsed(w, plan.VerbSweep)
 	printSettings(w, plan.VerbSweep)
 }
 
@@ -101,9 +103,9 @@ twin violate is taken off the server's violations, which narrows the interval wh
 least eight loads lie near the limit.
 
 pitot run --help has what TARGET can be.
-
 `)
-	fmt.Fprintln(w, "Presets for --slo, by whose they are")
+	printMostUsed(w, plan.VerbFind)
+	fmt.Fprintln(w, "\nPresets for --slo, by whose they are")
 	list := slo.Presets()
 	for i, of := range list {
 		if slices.ContainsFunc(list[:i], func(p slo.Preset) bool { return p.Source == of.Source }) {
@@ -173,6 +175,17 @@ func wrapText(text string, width int) (lines []string) {
 		line += word
 	}
 	return append(lines, line)
+}
+
+// printMostUsed lists the flags of a verb that most users need, a line each.
+func printMostUsed(w io.Writer, v plan.Verb) {
+	fmt.Fprint(w, "\nUsed most, of the flags below\n")
+	for _, s := range plan.Settings() {
+		if s.Brief == "" || !s.For(v) {
+			continue
+		}
+		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace("--"+s.Name+" "+s.Arg), s.Brief)
+	}
 }
 
 // printSettings lists the flags of a verb by group.

@@ -38,6 +38,7 @@ type Setting struct {
 	Group string
 	Arg   string // placeholder of its value in the help, "" for a switch
 	Help  string
+	Brief string // what the help says of it among those that are used most, a line; "" where it is not
 
 	Default string // its value where none is given, as a user would write it; "" for that of the field
 	Unset   string // what the help says in place of a default

@@ -135,7 +135,7 @@ func (w *Watch) ask(ctx context.Context, i int) {
 
 // patience is the share of a load's time that is waited behind it for the next answer of a
 // source that has a pace of its own: loads of a second or two would take half as long again.
-const patience = 0.05
+const patience = 0.1
 
 // End asks every source that still answers once more, after the load, and lets them
 // rest.

@@ -299,10 +299,10 @@ func TestLoadsDoNotWaitForAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewTeller("gpu", "the GPUs' figures", &paced{began: time.Now()})
 		for i, x := range []struct{ load, begin, most time.Duration }{
-			{1500 * time.Millisecond, time.Second, 75 * time.Millisecond},
-			{1500 * time.Millisecond, 0, 75 * time.Millisecond},
+			{1500 * time.Millisecond, time.Second, 150 * time.Millisecond},
+			{1500 * time.Millisecond, 0, 150 * time.Millisecond},
 			{60 * time.Second, 0, time.Second},
-			{1500 * time.Millisecond, 0, 75 * time.Millisecond},
+			{1500 * time.Millisecond, 0, 150 * time.Millisecond},
 		} {
 			samples := 0
 			began := time.Now()

@@ -76,7 +76,7 @@ func rooms() []room {
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable"}, // what a log was like, without text: logs, the profile, the workload of one
 		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable"},
 		// measured
-		{"wire/api", "workload workload/token data/record say"}, // the dialects of targets, one file each
+		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"telemetry/scrape", "clock data/record telemetry wire wire/api"}, // pages of metrics, asked again and again
 		{"telemetry/local", "clock telemetry telemetry/scrape"},           // what the machine of a server tells: nvidia-smi, /proc
@@ -133,7 +133,7 @@ func dependencies() []dependency {
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},
 		{"github.com/parquet-go/parquet-go", "what a Parquet file's footer and heads of pages hold, and how its numbers are packed", "data/parquet"},
-		{"github.com/klauspost/compress", "Parquet files and workloads in Zstandard and Snappy", "data/parquet workload/plain"},
+		{"github.com/klauspost/compress", "Parquet files and workloads in Zstandard and Snappy; gzip responses, block by block", "data/parquet workload/plain wire"},
 		{"github.com/andybalholm/brotli", "Parquet files of others in Brotli", "data/parquet"},
 		{"github.com/pierrec/lz4/v4", "Parquet files of others in LZ4", "data/parquet"},
 		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "fleet/bus"},

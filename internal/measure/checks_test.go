@@ -100,18 +100,15 @@ func TestChecks(t *testing.T) {
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned = 4 })(fr, s)
 		}},
-		{"output lengths", result.Pass, func(fr []record.Frame, s *Setup) { // an answer that was ended early is told as such
-			s.Exact = true
-			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
-		}},
-		{"early stops", result.Flag, func(fr []record.Frame, s *Setup) {
+		{"output lengths", result.Flag, func(fr []record.Frame, s *Setup) {
 			s.Exact = true
 			every(50, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
 		}},
-		{"early stops", result.Pass, func(fr []record.Frame, s *Setup) { // it ends at the length that was asked for
+		{"output lengths", result.Pass, func(fr []record.Frame, s *Setup) { // they end at the requested length
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 3, "stop" })(fr, s)
 		}},
+		{"finish reasons", result.Flag, every(900, func(r *record.Row) { r.Finish = "max_time_reached" })},
 		{"gc pauses", result.Flag, sample(record.Pause, .02)},
 		{"gc pauses", result.Pass, sample(record.Pause, .002)},
 		{"gc pauses", result.Flag, func(fr []record.Frame, _ *Setup) { // in the last second of the window

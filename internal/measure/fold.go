@@ -61,6 +61,7 @@ type Fold struct {
 	broken     error
 
 	lostWithWorker int // requests due in the window that are no part of the cohort, see [record.Row.LostWithWorker]
+	skipped        int // events of the cohort that were no part of a response
 
 	workers []*Fold // of each of several workers: its instrument is judged by itself
 }
@@ -276,6 +277,7 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 			f.examples[r.Error] = example{r.ID, r.Detail}
 		}
 	}
+	f.skipped += int(max(r.Skipped, 0))
 	f.retried.add(r)
 	f.limits.add(r)
 	f.probe.Row(r, s.Count)

@@ -41,6 +41,7 @@ func (f *Fold) Point() result.Point {
 	metrics := metricsOf(parts)
 	p.Metrics = metrics[0]
 	p.Requests.Errors, p.Requests.Finish, p.Requests.LostWithWorker = clone(f.errors), clone(f.finish), f.lostWithWorker
+	p.Requests.SkippedEvents = f.skipped
 	if f.setup.Load.Retry != "" {
 		p.Retries = f.retried.result()
 	}

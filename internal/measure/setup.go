@@ -26,7 +26,7 @@ type Setup struct {
 	Listed   bool   // the price is the list price of a GPU that is simulated
 	Stamps   string // source of the chunk times: "kernel", "user" or "virtual"
 	Planned  int    // requests due in the window by the schedule; 0 while not all have ended, or if only the run can tell
-	Exact    bool   // output lengths are held to the planned ones
+	Exact    bool   // responses of exact lengths are requested
 	Requests int64  // the window ends when the request after so many of it is due, and T1 knows no better; 0 if T1 does
 	Cold     bool   // prompts are planned to hit no prefix cache
 	Seeded   bool   // a run before this one may have asked the server for the same prompts

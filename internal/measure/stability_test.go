@@ -170,7 +170,7 @@ func TestConditions(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	p = virtual(t, 30, 20, serving(), 3, nil)
-	for _, name := range []string{"arrivals", "residence times", "achieved rate", "Little's law", "stability", "warm-up", "early stops"} {
+	for _, name := range []string{"arrivals", "residence times", "achieved rate", "Little's law", "stability", "warm-up"} {
 		if c := check(t, &p, name); c.Status != "pass" {
 			t.Errorf("%+v", c)
 		}

@@ -385,9 +385,21 @@ func checkWords() map[string]sayings {
 			limit:  always("the server's own"),
 			advice: "The file of --tokenizer is of another model, or damaged: fetch the served model's. As one counter for several providers it may stay: common tok/s is then what to compare.",
 		},
-		result.CheckOutputs:    {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
-		result.CheckEarlyStops: {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
-		result.CheckUsage:      {advice: "Find out what the server counts: these counts are impossible and are left out."},
+		result.CheckOutputs: {
+			value: func(c *result.Check) string {
+				text := valueOf(c)
+				if served, known := c.Detail["served"]; known && c.Status != result.Pass {
+					text += fmt.Sprintf(" have another length: %s tokens on average, %s were requested", say.Significant(served, 3), say.Significant(c.Detail["requested"], 3))
+				}
+				return text
+			},
+			advice: "Make the server ignore the end of sequence, or compare tokens, not requests.",
+		},
+		result.CheckFinish: {
+			value:  func(c *result.Check) string { return fmt.Sprintf("%s, as %q", valueOf(c), c.Case) },
+			advice: "Find out what the server means by it: such responses count as answered.",
+		},
+		result.CheckUsage: {advice: "Find out what the server counts: these counts are impossible and are left out."},
 		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
 			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay, but not where --prompt-ids makes prompts by it: common tok/s is then what to compare."}},
 		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},

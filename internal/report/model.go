@@ -251,10 +251,6 @@ func facts(run *result.Run) [][]string {
 	}
 	var notes []string
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
-		if k == "api_found" { // in words
-			notes = append(notes, run.Notes[k])
-			continue
-		}
 		notes = append(notes, k+"="+run.Notes[k])
 	}
 	out := [][]string{present(how, engine), present(asked...)}
@@ -266,6 +262,9 @@ func facts(run *result.Run) [][]string {
 			}
 		}
 		out = append(out, present(text))
+	}
+	for _, a := range run.Target.Adaptations {
+		out = append(out, present(say.Plain(a.String())))
 	}
 	if set := ordered(run); len(set) > 0 {
 		out = append(out, present("settings: "+strings.Join(set, ", ")))

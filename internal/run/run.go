@@ -205,15 +205,12 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
-		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: wire.Redact(t.Options.Model, t.Secret), Server: redactAll(t.Server, t.Secret), Settings: settings},
+		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: wire.Redact(t.Options.Model, t.Secret), Server: redactAll(t.Server, t.Secret), Settings: settings, Adaptations: t.Adaptations},
 		Notes:  p.KeptNotes(),
 		Launch: p.Launch,
 	}
 	if told, _ := t.Changing(); told != "" {
 		run.Notes["replica_events"] = told
-	}
-	if t.HowFound != "" {
-		run.Notes["api_found"] = t.HowFound
 	}
 	if shares := p.Verifying(); !shares.None() && t.Kind != "sim" {
 		run.Notes["verify"] = shares.String()
@@ -627,7 +624,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: t.Options.IgnoreEOS && !p.Stop.Natural && (p.Generated() || src.exact), Prompts: src.prompts,
+		Exact: !p.Stop.Natural && (p.Generated() || src.exact), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
 	if src.turns > 0 {

@@ -181,6 +181,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := suits(p, t.API); err != nil {
 		return nil, err
 	}
+	for _, a := range t.Adaptations {
+		r.showLine("note: " + a.String())
+	}
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)
 	}

@@ -130,8 +130,8 @@ func TestKeyAsBearer(t *testing.T) {
 		}
 		found, err := target.Found()
 		target.Close()
-		if err != nil || !strings.Contains(strings.Join(target.Notes, "\n"), "refused it as x-api-key") {
-			t.Errorf("%v %v", err, target.Notes)
+		if err != nil || len(target.Adaptations) != 1 || target.Adaptations[0].Value != "x-api-key" {
+			t.Errorf("%v %v", err, target.Adaptations)
 		}
 		other, err := Rejoin(context.Background(), p, &found)
 		if err != nil {

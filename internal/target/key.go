@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"slices"
 	"strings"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
@@ -78,7 +78,7 @@ func (t *Target) keyAsBearer() bool {
 	}
 	t.bearer = true
 	t.setHeaders()
-	t.Notes = append(t.Notes, fmt.Sprintf("the key is sent as Authorization: the server refused it as %s", own))
+	t.adapted(result.Adaptation{Kind: result.KeyAsBearer, Value: own})
 	return true
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/wire"
@@ -285,6 +286,9 @@ func (t *Target) discover(ctx context.Context) error {
 	for i, m := range list {
 		known[i] = m.Name
 		if t.Options.Model == "" || t.Options.Model == m.Name {
+			if t.Options.Model == "" && len(list) > 1 {
+				t.choseModel(list)
+			}
 			t.askFor(m.Name)
 			if m.Context > 0 {
 				t.Server["max_model_len"] = strconv.Itoa(m.Context)
@@ -300,6 +304,20 @@ func (t *Target) discover(ctx context.Context) error {
 		return &Error{Msg: fmt.Sprintf("the server has no model %q", t.Options.Model), Hint: h}
 	}
 	return nil
+}
+
+// choseModel notes that the first of the models that the server lists is measured.
+func (t *Target) choseModel(list []api.Model) {
+	const shown = 10
+	a := result.Adaptation{Kind: result.ModelChosen, Value: list[0].Name}
+	for i, m := range list {
+		if i == shown {
+			a.Of = append(a.Of, fmt.Sprintf("%d more", len(list)-shown))
+			break
+		}
+		a.Of = append(a.Of, wire.Redact(m.Name, t.Secret))
+	}
+	t.adapted(a)
 }
 
 // noteEngine records which engine the server is, and sets the options that it takes.
@@ -341,8 +359,7 @@ func (t *Target) adapt(ctx context.Context) error {
 			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
-			t.HowFound = onlyCompletions
-			t.Notes = append(t.Notes, onlyCompletions)
+			t.adapted(result.Adaptation{Kind: result.CompletionsOnly})
 		case t.apiGuessed && row.Error == record.ErrNotFound && t.embeds(ctx):
 			return nil
 		case t.applyConcession(row.Detail):
@@ -367,9 +384,8 @@ func (t *Target) embeds(ctx context.Context) bool {
 	before, stream := t.API, t.Options.Stream
 	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
 		t.apiGuessed = false
-		t.Notes = slices.DeleteFunc(t.Notes, func(n string) bool { return n == onlyCompletions })
-		t.HowFound = "the API is openai-embeddings: the server has neither chat nor completions"
-		t.Notes = append(t.Notes, t.HowFound)
+		t.Adaptations = slices.DeleteFunc(t.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.CompletionsOnly })
+		t.adapted(result.Adaptation{Kind: result.EmbeddingsOnly})
 		return true
 	}
 	t.Options.Stream, t.Options.NoTemperature = stream, false
@@ -377,17 +393,14 @@ func (t *Target) embeds(ctx context.Context) bool {
 	return false
 }
 
-// onlyCompletions says what is measured where there is no chat.
-const onlyCompletions = "the server has no chat for this model: completions are measured"
-
 // applyConcession changes the options as a refusal asks for, where the API knows how.
 func (t *Target) applyConcession(refusal string) bool {
-	note := t.API.Concede(refusal, &t.Options)
+	a := t.API.Concede(refusal, &t.Options)
 	t.setRoute()
-	if note != "" {
-		t.Notes = append(t.Notes, note)
+	if a.Kind != "" {
+		t.adapted(a)
 	}
-	return note != ""
+	return a.Kind != ""
 }
 
 // requestOfWords is a request of n generated words.
@@ -412,7 +425,7 @@ func (t *Target) calibrate(ctx context.Context) error {
 	}
 	c, err := t.fitCalibration(ctx)
 	if err == nil && c.PerWord != 0 && !isExact(c) && t.restrict(ctx) {
-		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %s words that are one token each on this server", say.Count(t.Options.Vocab.Size())))
+		t.adapted(result.Adaptation{Kind: result.RestrictedWords, Value: say.Count(t.Options.Vocab.Size())})
 		c, err = t.fitCalibration(ctx)
 	}
 	if err != nil || c.PerWord == 0 {
@@ -425,7 +438,7 @@ func (t *Target) calibrate(ctx context.Context) error {
 
 // checkIDs holds what the server counts for prompts of token ids against their number.
 func (t *Target) checkIDs(ctx context.Context) error {
-	had := len(t.Notes)
+	had := len(t.Adaptations)
 	c, err := t.fitCalibration(ctx)
 	if err != nil {
 		return err
@@ -435,11 +448,24 @@ func (t *Target) checkIDs(ctx context.Context) error {
 		t.Calibration = c
 		t.Server["prompt_tokens"] = say.Exact(c.Overhead) + " + 1 per token id"
 	case c.PerWord != 0:
-		t.Notes = append(t.Notes, fmt.Sprintf("the server counts %s tokens for each of a prompt's token ids, and %s besides: lengths are those of the ids", say.Exact(c.PerWord), say.Exact(c.Overhead)))
+		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: fmt.Sprintf("the server counts %s tokens for each of them, and %s besides", say.Exact(c.PerWord), say.Exact(c.Overhead))})
 	default: // what is said of words is not so of ids
-		t.Notes = append(t.Notes[:had], "the server does not say how many tokens a prompt of token ids has")
+		t.Adaptations = t.Adaptations[:had]
+		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: "the server does not report how many tokens a prompt of token ids has"})
 	}
 	return nil
+}
+
+// lengthsInWords notes that the lengths of generated prompts are words, and why.
+func (t *Target) lengthsInWords(why string) {
+	t.adapted(result.Adaptation{Kind: result.LengthsInWords, Why: why})
+}
+
+// adapted notes what was changed or chosen: it is shown before the load and stored with the
+// result.
+func (t *Target) adapted(a result.Adaptation) {
+	a.Value, a.Why = wire.Redact(a.Value, t.Secret), wire.Redact(a.Why, t.Secret)
+	t.Adaptations = append(t.Adaptations, a)
 }
 
 // isExact says whether each word is exactly one token.
@@ -461,11 +487,11 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 				return workload.Calibration{}, ctx.Err()
 			}
 			if row.Outcome != record.OK && row.PromptTokens < 0 {
-				t.Notes = append(t.Notes, fmt.Sprintf("a prompt of %d words was not answered (%s), so lengths are words, not tokens: %s", n, row.Error, row.Detail))
+				t.lengthsInWords(fmt.Sprintf("a prompt of %d words failed (%s): %s", n, row.Error, row.Detail))
 				return workload.Calibration{}, nil
 			}
 			if row.PromptTokens < 0 {
-				t.Notes = append(t.Notes, "the server does not say how many tokens a prompt has: lengths are words, not tokens")
+				t.lengthsInWords("the server does not report how many tokens a prompt has")
 				return workload.Calibration{}, nil
 			}
 			sum[i] += float64(row.PromptTokens)
@@ -473,7 +499,7 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 	}
 	slope := (sum[1] - sum[0]) / 2 / (long - short)
 	if slope < 0.1 || slope > 100 {
-		t.Notes = append(t.Notes, fmt.Sprintf("the server's count of prompt tokens does not follow the prompt: %.0f for %d words, %.0f for %d", sum[0]/2, short, sum[1]/2, long))
+		t.lengthsInWords(fmt.Sprintf("the server's count of prompt tokens does not follow the prompt: %.0f for %d words, %.0f for %d", sum[0]/2, short, sum[1]/2, long))
 		return workload.Calibration{}, nil
 	}
 	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil

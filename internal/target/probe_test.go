@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"github.com/google/go-cmp/cmp"
 	"io"
 	"log"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/twin/serve"
@@ -132,10 +134,10 @@ func TestAdapt(t *testing.T) {
 		return 0, ""
 	}
 	for _, c := range []struct {
-		name   string
-		refuse func(string, map[string]any) (int, string)
-		check  func(t *Target) bool
-		notes  int
+		name        string
+		refuse      func(string, map[string]any) (int, string)
+		check       func(t *Target) bool
+		adaptations int
 	}{
 		{"nothing to adapt", nil, func(t *Target) bool {
 			return !t.Options.NoUsage && t.Options.RunningUsage && !t.Options.NoTemperature && t.Options.MaxField == "max_tokens"
@@ -166,8 +168,8 @@ func TestAdapt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !c.check(target) || len(target.Notes) != c.notes {
-				t.Errorf("%+v, notes %q", target.Options, target.Notes)
+			if !c.check(target) || len(target.Adaptations) != c.adaptations {
+				t.Errorf("%+v, adaptations %q", target.Options, target.Adaptations)
 			}
 		})
 	}
@@ -178,12 +180,30 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
+// The result says which of several models is measured.
+func TestModelChosen(t *testing.T) {
+	models := `{"data":[{"id":"base","owned_by":"vllm"},{"id":"lora-a","owned_by":"vllm"},{"id":"lora-b","owned_by":"vllm"}]}`
+	count := func(n int) int { return n }
+	target, err := opened(t, &scripted{models: models, count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []result.Adaptation{{Kind: result.ModelChosen, Value: "base", Of: []string{"base", "lora-a", "lora-b"}}}
+	if diff := cmp.Diff(want, target.Adaptations); diff != "" {
+		t.Error(diff)
+	}
+	target, err = opened(t, &scripted{models: models, count: count}, "--model", "lora-a")
+	if err != nil || len(target.Adaptations) != 0 {
+		t.Errorf("%v %v: the user chose it", err, target.Adaptations)
+	}
+}
+
 func TestCalibrate(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		count             func(int) int
 		perWord, overhead float64
-		notes             int
+		adaptations       int
 	}{
 		{"exact", func(n int) int { return n + 8 }, 1, 8, 0},
 		{"one and a half a word", func(n int) int { return n + n/2 + 3 }, 1.5, 3, 0},
@@ -195,8 +215,8 @@ func TestCalibrate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if k := target.Calibration; k.PerWord != c.perWord || k.Overhead != c.overhead || len(target.Notes) != c.notes {
-				t.Errorf("%+v, notes %q", k, target.Notes)
+			if k := target.Calibration; k.PerWord != c.perWord || k.Overhead != c.overhead || len(target.Adaptations) != c.adaptations {
+				t.Errorf("%+v, adaptations %q", k, target.Adaptations)
 			}
 		})
 	}
@@ -207,7 +227,7 @@ func TestCalibrate(t *testing.T) {
 			}
 			return 0, ""
 		}, count: func(n int) int { return n }})
-		if err != nil || len(target.Notes) != 1 || !strings.Contains(target.Notes[0], "context_length") {
+		if err != nil || len(target.Adaptations) != 1 || !strings.Contains(target.Adaptations[0].Why, "context_length") {
 			t.Errorf("%v, %+v", err, target)
 		}
 	})
@@ -223,8 +243,8 @@ func TestCalibrateMock(t *testing.T) {
 	if k := target.Calibration; k.PerWord != 1 || k.Overhead != 8 {
 		t.Errorf("%+v", k)
 	}
-	if len(target.Notes) > 0 || !target.Options.IgnoreEOS {
-		t.Errorf("notes %q, %+v", target.Notes, target.Options)
+	if len(target.Adaptations) > 0 || !target.Options.IgnoreEOS {
+		t.Errorf("adaptations %q, %+v", target.Adaptations, target.Options)
 	}
 }
 

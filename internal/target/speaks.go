@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/wire/api"
 )
 
@@ -60,8 +61,7 @@ func (t *Target) changeAPI(ctx context.Context) (bool, error) {
 	if err := t.useAPI(f.api, ""); err != nil {
 		return false, err
 	}
-	t.HowFound = fmt.Sprintf("the API is %s: %s", f.api.Name(), f.how)
-	t.Notes = append(t.Notes, t.HowFound)
+	t.adapted(result.Adaptation{Kind: result.OtherAPI, Value: f.api.Name(), Why: f.how})
 	return true, nil
 }
 

@@ -53,8 +53,8 @@ func TestAPIFound(t *testing.T) {
 			t.Errorf("%s: %v, %s", face, err, say.Hint(err))
 			continue
 		}
-		if target.API.Name() != face || !strings.Contains(strings.Join(target.Notes, "\n"), "the API is "+face) {
-			t.Errorf("%s is taken for %s: %q", face, target.API.Name(), target.Notes)
+		if target.API.Name() != face || len(target.Adaptations) != 1 || target.Adaptations[0].Value != face {
+			t.Errorf("%s is taken for %s: %q", face, target.API.Name(), target.Adaptations)
 		}
 		target.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/telemetry/scrape"
@@ -44,17 +45,17 @@ type Target struct {
 	Server      map[string]string    // facts that the server reports about itself
 	Held        *Held                // what came of comparing the tokenizer with the server, nil where that is not known
 	Calibration workload.Calibration
-	KV          KVCache          // as far as it is known
-	Timeout     time.Duration    // for one request
-	Residence   time.Duration    // how long one request alone takes, 0 if not asked
-	changes     string           // of an embedded one: which engines come and go while the load runs, in words
-	firstChange time.Duration    // when the first does, from the start of the engine; 0 for never
-	began       int64            // when the engine of a mock: started, by the clock of this process
-	Notes       []string         // findings of the probing that the user should know
-	HowFound    string           // how the API was found out, in words; "" where it was named or usual
-	Sources     []*scrape.Source // pages of metrics to ask for while a load goes on, the server's own first
-	GPUs        int              // that serve an embedded target; 0 if not known
-	GPUPrice    float64          // dollars an hour of each, its list price; 0 if not known
+	KV          KVCache             // as far as it is known
+	Timeout     time.Duration       // for one request
+	Residence   time.Duration       // how long one request alone takes, 0 if not asked
+	changes     string              // of an embedded one: which engines come and go while the load runs, in words
+	firstChange time.Duration       // when the first does, from the start of the engine; 0 for never
+	began       int64               // when the engine of a mock: started, by the clock of this process
+	Notes       []string            // findings of the probing that the user should know
+	Adaptations []result.Adaptation // what was changed or chosen because of what the server takes or lists
+	Sources     []*scrape.Source    // pages of metrics to ask for while a load goes on, the server's own first
+	GPUs        int                 // that serve an embedded target; 0 if not known
+	GPUPrice    float64             // dollars an hour of each, its list price; 0 if not known
 
 	URL          string
 	Engine       func(seed uint64) twin.Engine                                 // of a sim: target, a fresh one

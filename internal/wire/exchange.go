@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -72,10 +74,13 @@ type Exchange struct {
 	api       api.API
 	pooling   bool // nothing is generated: a choice is the result for one input
 	gunzip    gunzip
-	whole     []byte  // body of an error or of an answer that is not streamed
-	others    []int32 // choices from 64 on that have come
-	held      int64   // bytes of Memory
-	doubt     string  // why the usage is not believed, "" if it is
+	whole     []byte    // body of an error or of an answer that is not streamed
+	others    []int32   // choices from 64 on that have come
+	held      int64     // bytes of Memory
+	doubt     string    // why the usage is not believed, "" if it is
+	latest    api.Usage // of the counts that came
+	broken    string    // the finish reason that says failure or a content filter, "" if none does
+	aside     []byte    // the first event that is no part of a response as the API has it, cut
 	err       error
 	fault     *api.Fault
 	abandoned atomic.Pointer[string] // why it is no longer followed
@@ -125,6 +130,7 @@ func (x *Exchange) resetAnswer() {
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
+	x.broken, x.aside, x.latest = "", x.aside[:0], api.Unsaid
 	for _, c := range x.kept { // of an attempt that failed
 		x.Sink.Chunk(c)
 	}
@@ -221,6 +227,8 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 		x.Row.Headers = x.at
 	}
 	switch {
+	case err == errAbandoned:
+		x.abandon(*x.abandoned.Load())
 	case err != nil:
 		x.err = err
 		x.finish()
@@ -299,6 +307,9 @@ func (x *Exchange) takeBody(b []byte) error {
 
 // takePlain takes a stretch of the decompressed body.
 func (x *Exchange) takePlain(b []byte) error {
+	if x.http.gzip && x.abandoned.Load() != nil { // one read may hold very much, compressed
+		return errAbandoned
+	}
 	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
 		return oversized("bytes", x.bounds.bytes)
 	}
@@ -322,6 +333,9 @@ func (x *Exchange) takePlain(b []byte) error {
 	}
 	return nil
 }
+
+// errAbandoned ends the decompression of a response that is no longer followed.
+var errAbandoned = errors.New("no longer followed")
 
 // unaccounted is what an exchange may hold without using the budget: most never hold
 // more.
@@ -387,6 +401,9 @@ func (x *Exchange) isStream() bool {
 
 // takeAhead takes the event that data begins with where it is like those before it.
 func (x *Exchange) takeAhead(data []byte) (n int, err error) {
+	if x.answered { // [Exchange.takeEvent] passes over it
+		return 0, nil
+	}
 	d := &x.delta
 	d.Clear()
 	if n = x.dec.Ahead(data, d); n == 0 {
@@ -400,25 +417,58 @@ func (x *Exchange) takeAhead(data []byte) (n int, err error) {
 
 // takeEvent takes one event of the stream.
 func (x *Exchange) takeEvent(name, data []byte) error {
+	first := x.Row.FirstEvent < 0
 	if err := x.countEvent(); err != nil {
 		return err
 	}
 	d := &x.delta
 	d.Clear()
-	if err := x.dec.Event(name, data, d); err != nil {
-		if d.Excess {
-			return x.tooManyChoices()
+	switch {
+	case x.answered:
+		x.skipAfterEnd(data)
+		return nil
+	case len(data) == 0 && string(name) != "error":
+		d.Nothing = true // the commonest heartbeat
+	default:
+		if err := x.dec.Event(name, data, d); err != nil {
+			if d.Excess {
+				return x.tooManyChoices()
+			}
+			return &malformedError{what: "event", data: oneLine(string(data), x.Secret, 120)}
 		}
-		return &malformedError{what: "event", data: oneLine(string(data), x.Secret, 120)}
+	}
+	if d.Nothing {
+		x.Row.Skipped++
+		if first {
+			x.Row.FirstEvent = record.Unset
+		}
+		return nil
 	}
 	if d.Fault != nil {
 		x.fault = d.Fault
+	}
+	if len(x.aside) == 0 && isAside(d) {
+		x.aside = append(x.aside, data[:min(len(data), maxDetail)]...)
 	}
 	err := x.countDelta(d)
 	if d.Done {
 		x.answered = true
 	}
 	return err
+}
+
+// isAside reports whether an event has nothing of a response in it.
+func isAside(d *api.Delta) bool {
+	return len(d.Parts) == 0 && !d.Empty && !d.Ended && !d.Done && d.Usage == api.Unsaid && d.Fault == nil
+}
+
+// skipAfterEnd passes over an event after the end mark: the response has ended. That it has
+// a usage is noted, for some servers send theirs so.
+func (x *Exchange) skipAfterEnd(data []byte) {
+	x.Row.Skipped++
+	if bytes.Contains(data, []byte("usage")) {
+		x.disbelieve("it came after the end mark")
+	}
 }
 
 // countEvent counts an event, and what it means for the chunks before it in its read.
@@ -446,9 +496,7 @@ func (x *Exchange) countDelta(d *api.Delta) error {
 	}
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
-		if d.Finish != "" {
-			r.Finish = x.finishReason(d.Finish)
-		}
+		x.noteFinish(d)
 	}
 	if len(d.Parts) == 0 {
 		return nil
@@ -627,6 +675,10 @@ func (x *Exchange) judge() {
 		x.fail(record.Failed, statusClass(x.http.status, text), text)
 		return
 	}
+	if x.broken != "" {
+		x.failFinish()
+		return
+	}
 	if x.fault != nil {
 		x.fail(record.Failed, record.ErrStream, x.fault.Message)
 		return
@@ -636,6 +688,10 @@ func (x *Exchange) judge() {
 		_, unmarked := x.dec.(api.Unmarked)
 		if !x.answered && (unmarked || !x.dec.Ended() || !errors.Is(x.err, io.EOF)) {
 			class, detail := Classify(x.err)
+			if class == record.ErrClosed || class == record.ErrReset {
+				x.failUnfinished(class, detail)
+				return
+			}
 			x.fail(record.Failed, class, detail)
 			return
 		}
@@ -645,12 +701,49 @@ func (x *Exchange) judge() {
 		return
 	}
 	if !x.dec.Ended() {
-		x.fail(record.Failed, record.ErrUnfinished, "the stream ended without a finish reason or an end mark")
+		x.failUnfinished(record.ErrUnfinished, "the stream ended without a finish reason or an end mark")
 		return
 	}
-	if r.Chunks == 0 && r.CompletionTokens <= 0 {
-		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
+	if r.Chunks == 0 {
+		x.judgeTextless()
 	}
+}
+
+// judgeTextless fails a response without text, unless the server counted tokens in it.
+func (x *Exchange) judgeTextless() {
+	r := &x.Row
+	switch {
+	case record.KindOfFinish(r.Finish) == record.FinishUnknown:
+		x.fail(record.Failed, record.ErrEmpty, "the response has no text, and its finish reason is "+strconv.Quote(r.Finish))
+	case r.CompletionTokens <= 0:
+		x.failUnfinished(record.ErrEmpty, "the response has no tokens")
+	}
+}
+
+// failFinish fails a response by its finish reason, in the server's words where there are any.
+func (x *Exchange) failFinish() {
+	detail := "the server ended the response with finish reason " + strconv.Quote(x.broken)
+	if x.fault != nil && x.fault.Message != "" {
+		detail = x.fault.Message
+	}
+	x.fail(record.Failed, record.FinishError(x.broken), detail)
+}
+
+// failUnfinished fails a response that broke off, with what the server wrote besides its
+// events: the reason is often there.
+func (x *Exchange) failUnfinished(class, detail string) {
+	words := bytes.TrimSpace(x.frames.Stray())
+	if len(words) == 0 {
+		words = x.aside
+	}
+	if len(words) > 0 {
+		if message := x.api.Fault(words); message != "" {
+			x.fail(record.Failed, record.ErrStream, message)
+			return
+		}
+		detail = "the server wrote: " + bodyText("", words) + "; " + detail
+	}
+	x.fail(record.Failed, class, detail)
 }
 
 // judgeWhole reads an answer that came in one piece.
@@ -666,11 +759,16 @@ func (x *Exchange) judgeWhole() {
 		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+oneLine(string(x.whole), x.Secret, 120))
 		return
 	}
+	x.fault = d.Fault
+	x.noteFinish(d)
+	if x.broken != "" {
+		x.failFinish()
+		return
+	}
 	if d.Fault != nil {
 		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
 		return
 	}
-	r.Finish = x.finishReason(d.Finish)
 	for _, p := range d.Parts {
 		r.TextBytes += int64(p.Bytes)
 		if x.takeChoice(p.Choice) {
@@ -680,7 +778,6 @@ func (x *Exchange) judgeWhole() {
 	}
 	x.usage(&d.Usage)
 	x.checkUsage()
-	u := &d.Usage
 	switch {
 	case x.pooling && d.Ended:
 		if short := api.Shortage(int64(r.Choices), x.Asked.Choices); short != "" {
@@ -688,8 +785,18 @@ func (x *Exchange) judgeWhole() {
 		}
 	case !d.Ended && len(d.Parts) == 0:
 		x.fail(record.Failed, record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
-	case len(d.Parts) == 0 && u.Completion <= 0:
-		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
+	case len(d.Parts) == 0:
+		x.judgeTextless()
+	}
+}
+
+// noteFinish records the finish reason of a choice.
+func (x *Exchange) noteFinish(d *api.Delta) {
+	if d.Finish != "" {
+		x.Row.Finish = x.finishReason(d.Finish)
+	}
+	if x.broken == "" {
+		x.broken = x.finishReason(d.Broken)
 	}
 }
 

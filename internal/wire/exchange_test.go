@@ -272,7 +272,7 @@ var answers = []struct {
 	{name: "cut after [DONE]", bytes: streamHead + chunk(event(textEvent("Hi"))+event(done)),
 		want: "ok 200 text=2 first=-1 chunks=0a HETALD"},
 	{name: "cut after [DONE] without a token", bytes: streamHead + chunk(event(done)),
-		want: "failed empty 200 text=0 HED | the answer has no tokens"},
+		want: "failed empty 200 text=0 HED | the response has no tokens"},
 	{name: "reset before the finish", bytes: streamHead + chunk(event(textEvent("Hi"))), err: syscall.ECONNRESET,
 		want: "failed reset 200 text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
 	{name: "reset after the finish", bytes: streamHead + chunk(event(textEvent("Hi"))+event(finish("stop"))), err: syscall.ECONNRESET,
@@ -292,7 +292,7 @@ var answers = []struct {
 	{name: "malformed event", bytes: streamed(textEvent("Hi"), `{"choices":[{"index":0,"delta":{"content":"`+testSecret+strings.Repeat("x", 200), done),
 		want: "failed malformed 200 text=2 first=-1 chunks=0a HETALD | cannot read event {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"[redacted]" + strings.Repeat("x", 64) + "…"},
 	{name: "no tokens", bytes: streamed(role, finish("stop"), done),
-		want: "failed empty 200 stop text=0 HELD reusable | the answer has no tokens"},
+		want: "failed empty 200 stop text=0 HELD reusable | the response has no tokens"},
 	{name: "tokens without text", bytes: streamed(role, finish("stop"), usage(1), done),
 		want: "ok 200 stop text=0 usage=9/-1/1/-1 HELD reusable"},
 	{name: "no events", bytes: streamHead + lastChunk,
@@ -323,7 +323,7 @@ var answers = []struct {
 	{name: "400 of the context, vLLM", bytes: answered("400 Bad Request", jsonType, `{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.","type":"BadRequestError","param":null,"code":400}}`),
 		want: "failed context_length 400 text=0 HD reusable | This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."},
 	{name: "400 of the context, SGLang", bytes: answered("400 Bad Request", jsonType, `{"object":"error","message":"The input (9 tokens) is longer than the model's context length (4 tokens).","type":"BadRequestError","code":400}`),
-		want: `failed context_length 400 text=0 HD reusable | {"object":"error","message":"The input (9 tokens) is longer than the model's context length (4 tokens).","type":"BadRequestError","code":400}`},
+		want: `failed context_length 400 text=0 HD reusable | The input (9 tokens) is longer than the model's context length (4 tokens).`},
 	{name: "400 of the context, llama.cpp", bytes: answered("400 Bad Request", jsonType, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`),
 		want: "failed context_length 400 text=0 HD reusable | the request exceeds the available context size"},
 	{name: "422 of the context, TGI", bytes: answered("422 Unprocessable Entity", jsonType, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000\",\"error_type\":\"validation\"}"),
@@ -344,7 +344,185 @@ var answers = []struct {
 	{name: "201", bytes: answered("201 Created", jsonType, `{}`), want: "failed malformed 201 text=0 HD reusable | {}"},
 	{name: "gzip", bytes: zipped(true, event(role), event(textEvent("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
 	{name: "gzip error", bytes: zipped(false, `{"error":{"message":"no"}}`), want: "failed bad_request 400 text=0 HD reusable | no"},
-	{name: "gzip that is none", bytes: answered("200 OK", "text/event-stream", "data: no gzip at all", "content-encoding: gzip\r\n"), want: "failed malformed 200 text=0 HD | gzip: invalid header"},
+	{name: "gzip that is none", bytes: answered("200 OK", "text/event-stream", "data: no gzip at all", "content-encoding: gzip\r\n"), want: "failed malformed 200 text=0 HD | malformed gzip"},
+}
+
+// oddAnswers are answers that servers and gateways in the field send, and say wrong things with.
+// The sources are public reports.
+var oddAnswers = []struct {
+	name    string
+	api     api.API // nil for chat
+	bytes   string
+	whole   bool
+	skipped int32
+	want    string
+}{
+	// Finish reasons that say failure.
+	{name: "abort", bytes: streamed(textEvent("Hi"), finish("abort"), usage(1), done),
+		want: `failed finish_abort 200 abort text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable | the server ended the response with finish reason "abort"`},
+	{name: "error with an error in the choice", bytes: streamed(textEvent("Hi"), `{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":502,"message":"upstream died"}}]}`, done),
+		want: "failed finish_error 200 error text=2 first=-1 chunks=0a HETALD reusable | upstream died"},
+	{name: "error in the choice without a finish reason", bytes: streamed(textEvent("Hi"), `{"choices":[{"index":0,"delta":{},"error":{"code":502,"message":"upstream died"}}]}`, done),
+		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | upstream died"},
+	{name: "the second choice is cancelled", bytes: streamed(textEvent("Hi"), strings.Replace(finish("cancelled"), `"index":0`, `"index":1`, 1), finish("stop"), done),
+		want: `failed finish_cancelled 200 stop text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "cancelled"`},
+	{name: "whole, abort", whole: true, bytes: answered("200 OK", jsonType, `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"abort"}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`),
+		want: `failed finish_abort 200 abort whole text=0 HD reusable | the server ended the response with finish reason "abort"`},
+	{name: "insufficient_system_resource", bytes: streamed(textEvent("Hi"), finish("insufficient_system_resource"), done),
+		want: `failed finish_insufficient_system_resource 200 insufficient_system_resource text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "insufficient_system_resource"`},
+	{name: "Ollama, unload", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+		chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"message":{"content":""},"done":true,"done_reason":"unload"}`+"\n") + lastChunk,
+		want: `failed finish_unload 200 unload text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "unload"`},
+	{name: "SGLang's own, abort with a message", api: api.SGLang{}, bytes: streamed(`{"text":"Hi","meta_info":{"finish_reason":{"type":"abort","message":"out of memory"}}}`, done),
+		want: "failed finish_abort 200 abort text=2 first=-1 chunks=0a HETALD reusable | out of memory"},
+	{name: "Responses, failed without an error", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"failed","output":[]}`),
+		want: `failed finish_failed 200 failed whole text=0 HD reusable | the server ended the response with finish reason "failed"`},
+	{name: "content filter", bytes: streamed(textEvent("Hi"), finish("content_filter"), done),
+		want: `failed content_filter 200 content_filter text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "content_filter"`},
+	{name: "Anthropic, refusal", api: api.Anthropic{}, bytes: streamed(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, `{"type":"message_stop"}`),
+		want: `failed content_filter 200 refusal text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "refusal"`},
+	{name: "a reason that nobody knows", bytes: streamed(textEvent("Hi"), finish("max_time_reached"), usage(1), done),
+		want: "ok 200 max_time_reached text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "a reason that nobody knows, without text", bytes: streamed(role, finish("max_time_reached"), usage(1), done),
+		want: `failed empty 200 max_time_reached text=0 usage=9/-1/1/-1 HELD reusable | the response has no text, and its finish reason is "max_time_reached"`},
+	{name: "a reason of the word null", bytes: streamed(strings.Replace(textEvent("Hi"), `"finish_reason":null`, `"finish_reason":"null"`, 1)),
+		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the stream ended without a finish reason or an end mark"},
+
+	// Usages of zeros, and such that shrink.
+	{name: "zeros after the right usage", bytes: streamed(textEvent("Hi"), finish("stop"), usage(16), `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/16/-1 HETALD reusable | usage not believed: its prompt tokens went from 9 back to 0"},
+	{name: "zeros alone", bytes: streamed(textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable | usage not believed: 0 prompt tokens, where a prompt was sent"},
+	{name: "zero completion tokens", bytes: streamed(textEvent("Hi"), finish("stop"), usage(0), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/-1/-1 HETALD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
+	{name: "whole, zero prompt tokens", whole: true, bytes: answered("200 OK", jsonType, `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":0,"completion_tokens":1}}`),
+		want: "ok 200 stop whole text=2 usage=-1/-1/1/-1 HD reusable | usage not believed: 0 prompt tokens, where a prompt was sent"},
+	{name: "usage that shrinks", bytes: streamed(counted("a", 1), counted("b", 3), finish("stop"), usage(2), done),
+		want: "ok 200 stop text=2 first=1 chunks=1a,2a usage=9/-1/3/-1 HETALD reusable | usage not believed: its completion tokens went from 3 back to 2"},
+	{name: "Ollama, eval_count 0", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+		chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":0}`+"\n") + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/-1/-1 HETALD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
+	{name: "a usage of an empty response", bytes: streamed(role, finish("stop"), usage(0), done),
+		want: "failed empty 200 stop text=0 usage=9/-1/0/-1 HELD reusable | the response has no tokens"},
+
+	// What the server writes besides its events.
+	{name: "bare JSON of an error", bytes: streamHead + chunk(`{"error":{"message":"the context is too small"}}`) + lastChunk,
+		want: "failed stream_error 200 text=0 HD reusable | the context is too small"},
+	{name: "bare JSON of an error over lines", bytes: streamHead + chunk("{\n  \"error\": {\n    \"message\": \"too small\"\n  }\n}\n") + lastChunk,
+		want: "failed stream_error 200 text=0 HD reusable | too small"},
+	{name: "a line of a proxy", bytes: streamHead + chunk(event(textEvent("Hi"))+"upstream error: read ECONNRESET\n") + lastChunk,
+		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the server wrote: upstream error: read ECONNRESET; the stream ended without a finish reason or an end mark"},
+	{name: "a line of a proxy, and the connection is cut", bytes: streamHead + chunk(event(textEvent("Hi"))+"Internal Server Error\n"),
+		want: "failed closed 200 text=2 first=-1 chunks=0a HETALD | the server wrote: Internal Server Error; the connection was closed before the answer's end"},
+	{name: "a page in the stream", bytes: streamHead + chunk(event(textEvent("Hi"))+"<html><head><title>504 Gateway Time-out</title></head></html>") + lastChunk,
+		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the server wrote: HTML page: 504 Gateway Time-out; the stream ended without a finish reason or an end mark"},
+	{name: "an event of an error without data", bytes: streamHead + chunk("event: error\n\n") + lastChunk,
+		want: "failed unfinished 200 text=0 HD reusable | the server wrote: event: error; the stream ended without a finish reason or an end mark"},
+	{name: "an error in an event without the word", bytes: streamed(textEvent("Hi"), `{"code":500,"reason":"boom"}`),
+		want: `failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the server wrote: {"code":500,"reason":"boom"}; the stream ended without a finish reason or an end mark`},
+	{name: "vLLM's older error", bytes: streamed(`{"object":"error","message":"no room","type":"BadRequestError","code":400}`, done),
+		want: "failed stream_error 200 text=0 HED reusable | no room"},
+	{name: "a gateway's error around another", bytes: streamed(textEvent("Hi"), `{"error":{"error":{"message":"inner"}}}`, done),
+		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | inner"},
+	{name: "an error that is none", bytes: streamed(strings.Replace(textEvent("Hi"), `{"id"`, `{"error":"","id"`, 1), strings.Replace(finish("stop"), `{"id"`, `{"error":{},"id"`, 1), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+
+	// Events that say nothing.
+	{name: "heartbeats", skipped: 14, bytes: streamed("", "   ", "null", `""`, "ping", "[PING]", ": PROCESSING", "{}", "[null]", "0", "keep-alive", `"heartbeat"`, textEvent("Hi"), "", finish("stop"), "null", done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "a heartbeat by its name", skipped: 1, bytes: streamHead + chunk("event: ping\ndata: {\"time\":1}\n\n"+event(textEvent("Hi"))+event(finish("stop"))+event(done)) + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "null entries", bytes: streamed(`{"choices":[null]}`, `{"choices":[{"index":0,"delta":{"content":"Hi","tool_calls":[null]},"finish_reason":null}],"usage":[]}`, `{"choices":[{"index":"0","delta":null,"finish_reason":"stop"}],"usage":"n/a"}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "counts in quotes", bytes: streamed(textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":"9","completion_tokens":"1"}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "Ollama, an empty line's null", api: api.Ollama{}, skipped: 1, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+		chunk("null\n"+`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"done":true}`+"\n") + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+
+	// Content as a list of parts.
+	{name: "Mistral's thinking", bytes: streamed(choice(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"We"}]}]}`), choice(`{"content":[{"type":"text","text":"Hi"}]}`), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0r,0a HETALD reusable"},
+	{name: "thinking as text", bytes: streamed(choice(`{"content":[{"type":"thinking","thinking":"We"},{"type":"text","text":"Hi"}]}`), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0a HETALD reusable"},
+	{name: "a list of strings", bytes: streamed(choice(`{"content":["H","i"]}`), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "OpenRouter's details of the same reasoning", bytes: streamed(choice(`{"reasoning":"We","reasoning_details":[{"type":"reasoning.text","text":"We"}]}`), textEvent("Hi"), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0r,0a HETALD reusable"},
+	{name: "MiniMax's details alone", bytes: streamed(choice(`{"reasoning_details":[{"type":"reasoning.text","text":"We"}]}`), textEvent("Hi"), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0r,0a HETALD reusable"},
+	{name: "whole, Mistral's thinking", whole: true, bytes: answered("200 OK", jsonType, `{"choices":[{"index":0,"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"We"}]},{"type":"text","text":"Hi"}]},"finish_reason":"stop"}]}`),
+		want: "ok 200 stop whole text=4 HD reusable"},
+
+	// After the end mark.
+	{name: "text after the end mark", skipped: 2, bytes: streamed(textEvent("Hi"), finish("stop"), usage(1), done, textEvent("more"), textEvent("and more")),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "usage after the end mark", skipped: 1, bytes: streamed(textEvent("Hi"), finish("stop"), done, usage(1)),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable | usage not believed: it came after the end mark"},
+	{name: "an error after the end mark", skipped: 1, bytes: streamed(textEvent("Hi"), finish("stop"), done, `{"error":{"message":"late"}}`),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+
+	// Gzip, however it is flushed.
+	{name: "gzip in one piece", bytes: gzipped(gzip.DefaultCompression, 1, event(role), event(textEvent("Hi")), event(finish("stop")), event(usage(1)), event(done)),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "gzip in two members", bytes: gzipped(gzip.BestSpeed, 2, event(role), event(textEvent("Hi")), event(finish("stop")), event(done)),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "gzip that is stored", bytes: gzipped(gzip.NoCompression, 1, event(role), event(textEvent("Hi")), event(finish("stop")), event(done)),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "gzip with padding", bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, event(textEvent("Hi")), event(finish("stop")), event(done)), lastChunk, chunk("\x00\x00\x00\x00")+lastChunk, 1),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "gzip, whole", whole: true, bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}`), "text/event-stream", jsonType, 1),
+		want: "ok 200 stop whole text=2 HD reusable"},
+}
+
+func TestOddAnswers(t *testing.T) {
+	for _, c := range oddAnswers {
+		a := c.api
+		if a == nil {
+			a = api.Chat{}
+		}
+		x, chunks := playAs(a, !c.whole, nil, read{c.bytes, 10, false})
+		if got := digest(x, chunks); got != c.want || x.Row.Skipped != c.skipped {
+			t.Errorf("%s:\n got %s (%d skipped)\nwant %s (%d skipped)", c.name, got, x.Row.Skipped, c.want, c.skipped)
+		}
+		for i := 1; i < len(c.bytes); i++ {
+			if got := digest(playAs(a, !c.whole, nil, read{c.bytes[:i], 10, false}, read{c.bytes[i:], 20, false})); got != c.want {
+				t.Errorf("%s, split at %d:\n got %s\nwant %s", c.name, i, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+// gzipped is a chunked answer in so many gzip members that flush only at their ends.
+func gzipped(level, members int, pieces ...string) string {
+	var buf bytes.Buffer
+	for part := range slices.Chunk(pieces, (len(pieces)+members-1)/members) {
+		z, _ := gzip.NewWriterLevel(&buf, level)
+		_, _ = z.Write([]byte(strings.Join(part, "")))
+		_ = z.Close()
+	}
+	head := strings.Replace(streamHead, "transfer-encoding", "content-encoding: gzip\r\ntransfer-encoding", 1)
+	return head + chunk(buf.String()) + lastChunk
+}
+
+// A read that unpacks to very much is left once nobody follows the response any more.
+func TestGzipIsLeftAtTheTimeout(t *testing.T) {
+	bomb := gzipped(gzip.BestCompression, 1, strings.Repeat(":\n\n", 4_000_000))
+	x := NewExchange(api.Chat{})
+	x.Sink, x.Asked = &kept{}, testAsked
+	x.Begin(blank(true, false))
+	x.Sent(0)
+	x.Abandon(record.ErrTimeout)
+	if !x.Feed([]byte(bomb), stamp.Arrival{Time: 10, Kernel: true}) {
+		t.Fatal("the response is still followed")
+	}
+	if x.Row.Outcome != record.Cut || x.Row.Error != record.ErrTimeout {
+		t.Errorf("%v %s, want cut timeout", x.Row.Outcome, x.Row.Error)
+	}
+	if x.unpacked > 1<<20 {
+		t.Errorf("%d bytes were unpacked", x.unpacked)
+	}
 }
 
 // zipped is a chunked answer whose body is compressed, flushed for each piece.

@@ -7,9 +7,10 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// A server's usage is checked for plausibility: a count that is not a number of
-// tokens, that comes after the end of the answer, or that exceeds both the tokens asked
-// for and the bytes of the text, is left out of the row, and its detail says so.
+// A server's usage is checked for plausibility. A count is left out of the row, whose
+// detail says so, if it is not a number of tokens, comes after the end of the response, is
+// zero where there was text, shrinks, or exceeds both the tokens requested and the bytes of
+// the text.
 
 // freeTokens are allowed on top where the length was left to the server: some models
 // write tokens that are neither shown nor counted as reasoning.
@@ -18,39 +19,32 @@ const freeTokens = 1024
 // kinds is how many kinds of text one event may have for a choice.
 const kinds = 4
 
-// usage takes the server's count as an event has it.
+// usage takes the server's counts as an event has them. Counts of a stream only grow: some
+// gateways send zeros after the right ones, so the largest is kept.
 func (x *Exchange) usage(u *api.Usage) {
-	if x.answered {
-		x.disbelieve("it came after the end mark")
-		return
-	}
 	r := &x.Row
-	r.PromptTokens = latestCount(r.PromptTokens, u.Prompt)
-	r.CachedTokens = latestCount(r.CachedTokens, u.Cached)
-	r.CompletionTokens = latestCount(r.CompletionTokens, u.Completion)
-	r.ReasoningTokens = latestCount(r.ReasoningTokens, u.Reasoning)
-	if min(u.Prompt, u.Cached, u.Completion, u.Reasoning) == api.Impossible {
-		x.dropImpossible("prompt", u.Prompt, &r.PromptTokens)
-		x.dropImpossible("cached", u.Cached, &r.CachedTokens)
-		x.dropImpossible("completion", u.Completion, &r.CompletionTokens)
-		x.dropImpossible("reasoning", u.Reasoning, &r.ReasoningTokens)
+	r.PromptTokens = x.largestCount("prompt", r.PromptTokens, u.Prompt, &x.latest.Prompt)
+	r.CompletionTokens = x.largestCount("completion", r.CompletionTokens, u.Completion, &x.latest.Completion)
+	r.ReasoningTokens = x.largestCount("reasoning", r.ReasoningTokens, u.Reasoning, &x.latest.Reasoning)
+	if u.Cached >= 0 {
+		r.CachedTokens = u.Cached
+	} else if u.Cached == api.Impossible {
+		x.disbelieve("its cached tokens are no count")
 	}
 }
 
-// latestCount is the newer of two counts, or the older where the newer is unset.
-func latestCount(old, now int32) int32 {
-	if now >= 0 {
-		return now
-	}
-	return old
-}
-
-// dropImpossible unsets a count that is not a number of tokens.
-func (x *Exchange) dropImpossible(what string, count int32, into *int32) {
-	if count == api.Impossible {
-		*into = record.Unset
+// largestCount returns the larger of the count so far and a new one, which it also stores as
+// the latest. Unset changes nothing; a number that counts nothing is noted.
+func (x *Exchange) largestCount(what string, old, now int32, latest *int32) int32 {
+	switch {
+	case now == api.Impossible:
 		x.disbelieve("its " + what + " tokens are no count")
+		return old
+	case now < 0:
+		return old
 	}
+	*latest = now
+	return max(old, now)
 }
 
 // disbelieve notes why a usage is ignored; the first reason is kept.
@@ -63,6 +57,16 @@ func (x *Exchange) disbelieve(why string) {
 // checkUsage drops impossible counts once the answer is complete.
 func (x *Exchange) checkUsage() {
 	r := &x.Row
+	x.checkShrunk("prompt", x.latest.Prompt, r.PromptTokens)
+	x.checkShrunk("completion", x.latest.Completion, r.CompletionTokens)
+	if r.PromptTokens == 0 {
+		x.disbelieve("0 prompt tokens, where a prompt was sent")
+		r.PromptTokens, r.CachedTokens = record.Unset, record.Unset
+	}
+	if r.CompletionTokens == 0 && r.TextBytes > 0 && !x.pooling {
+		x.disbelieve(fmt.Sprintf("0 completion tokens, where %d bytes of text came", r.TextBytes))
+		r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
+	}
 	if r.CachedTokens > r.PromptTokens && r.PromptTokens >= 0 {
 		x.disbelieve(fmt.Sprintf("%d tokens cached of a prompt of %d", r.CachedTokens, r.PromptTokens))
 		r.CachedTokens = record.Unset
@@ -84,6 +88,13 @@ func (x *Exchange) checkUsage() {
 	}
 	x.disbelieve(fmt.Sprintf("%d completion tokens, where %s%d bytes of text came", r.CompletionTokens, asked, r.TextBytes))
 	r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
+}
+
+// checkShrunk notes that the last count of a stream is below an earlier one, which is kept.
+func (x *Exchange) checkShrunk(what string, latest, kept int32) {
+	if latest >= 0 && latest < kept {
+		x.disbelieve(fmt.Sprintf("its %s tokens went from %d back to %d", what, kept, latest))
+	}
 }
 
 // countTokens sets the tokens of an event's parts: by the usage that comes with every

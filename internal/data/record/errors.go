@@ -26,6 +26,7 @@ const (
 	ErrMalformed     = "malformed"      // HTTP, SSE or JSON that cannot be read
 	ErrUnfinished    = "unfinished"     // the answer ended without finish_reason or end mark
 	ErrEmpty         = "empty"          // a complete answer without a single token
+	ErrContentFilter = "content_filter" // a content filter stopped the response
 	ErrRedirect      = "redirect"       // 3xx: Pitot does not follow
 	ErrOversized     = "oversized"      // larger than what was asked for can be: events, bytes, choices, headers
 	ErrBug           = "bug"            // ours

@@ -104,6 +104,7 @@ var rowFields = []field[Row]{
 	{name: "remaining_tokens", at: func(r *Row) any { return &r.LeftTokens }, null: ifUnset, later: true},
 	{name: "reset_requests_ns", at: func(r *Row) any { return &r.ResetRequests }, null: ifUnset, later: true},
 	{name: "reset_tokens_ns", at: func(r *Row) any { return &r.ResetTokens }, null: ifUnset, later: true},
+	{name: "skipped_events", at: func(r *Row) any { return &r.Skipped }, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

@@ -108,6 +108,7 @@ type Row struct {
 	// came at once. The last chunk of a stream that has ended is not counted: usage and the end mark often come with it, which is the server's
 	// doing and no sign of slow reads.
 	Merged      int32
+	Skipped     int32  // events that were no part of the response: heartbeats, and any after the end mark
 	UserStamps  int32  // reads without a kernel stamp, where kernel stamps were asked for
 	Choices     int32  // distinct choice indices seen
 	BytesOut    int64  // bytes of the request

@@ -60,7 +60,7 @@ const (
 	CheckPrompts      = "prompt lengths"
 	CheckTokenizer    = "tokenizer"
 	CheckOutputs      = "output lengths"
-	CheckEarlyStops   = "early stops"
+	CheckFinish       = "finish reasons"
 	CheckUsage        = "usage"
 	CheckTokenCounts  = "token counts"
 	CheckTokenGaps    = "token gaps"
@@ -150,8 +150,8 @@ func Checks() []CheckKind {
 		{CheckServedTokens, share, "share of the tokens that the server counted over the load, by its own metrics, that were not this run's", "over 1 %", ""},
 		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},
 		{CheckTokenizer, "tokens", "does --tokenizer make the same of a text as the server, which was asked before the load? ([tokenizers](tokenizers.md))", "any other", ""},
-		{CheckOutputs, share, "were answers as long as asked for?", "over 1 % not", ""},
-		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},
+		{CheckOutputs, share, "were responses as long as requested?", "over 1 % not", ""},
+		{CheckFinish, share, "responses that ended with a finish reason that is in no list", "any", ""},
 		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},
 		{CheckTokenCounts, share, "do usage and chunks count the same tokens?", "over 1 % apart", ""},
 		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known; vLLM, SGLang and the mock are asked to tell them (`continuous_usage_stats`)", "over 1 %", ""},

@@ -14,7 +14,7 @@ import (
 func FromV1(r v1.Run) Run {
 	return Run{
 		Schema: Schema, Pitot: Version(r.Pitot), Command: r.Command, Seed: r.Seed, Started: r.Started, Ended: r.Ended,
-		Environment: Environment(r.Environment), Target: Target(r.Target), Workload: r.Workload, Notes: r.Notes, Launch: r.Launch,
+		Environment: Environment(r.Environment), Target: Target{Spec: r.Target.Spec, Kind: r.Target.Kind, URL: r.Target.URL, API: r.Target.API, Model: r.Target.Model, Server: r.Target.Server, Settings: r.Target.Settings}, Workload: r.Workload, Notes: r.Notes, Launch: r.Launch,
 		Points: each(r.Points, pointFromV1), Repeats: maybe(r.Repeats, repeatedFromV1),
 		Curve: maybe(r.Curve, curveFromV1), Capacity: maybe(r.Capacity, capacityFromV1),
 		Verdict: Verdict(r.Verdict), Interrupted: r.Interrupted, Recovered: r.Recovered,

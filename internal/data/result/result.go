@@ -102,6 +102,8 @@ type Target struct {
 	Server map[string]string `json:"server"` // what the server tells of itself: engine, version, max_model_len, …
 
 	Settings map[string]string `json:"settings,omitempty"` // of an embedded target, as they were ordered: faults, jitter, …; those left alone are not here
+
+	Adaptations []Adaptation `json:"adaptations,omitempty"` // what Pitot changed or chose by itself
 }
 
 // Point is one workload at one load.
@@ -544,6 +546,8 @@ type Requests struct {
 
 	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
 	Finish map[string]int `json:"finish"` // finish_reason: count, of ok; the first hundred reasons, and others for the rest
+
+	SkippedEvents int `json:"skipped_events,omitempty"` // events of the responses that were no part of them: heartbeats, and any after the end mark
 
 	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: the message of the server or the system for the first such request due
 }

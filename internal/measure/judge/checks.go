@@ -141,7 +141,12 @@ func (e *Evidence) Checks() []result.Check {
 		out = append(out, checkShare(result.CheckUsage, int64(b.doubted), int64(p.Requests.OK), 0))
 	}
 	if c.Exact && b.outputKnown > 0 {
-		out = append(out, checkShare(result.CheckOutputs, int64(b.otherOutput), int64(b.outputKnown), .01))
+		out = append(out, checkOutputs(b))
+	}
+	if b.oddFinish > 0 {
+		odd := checkShare(result.CheckFinish, int64(b.oddFinish), int64(p.Requests.OK), 0)
+		odd.Case = b.firstOdd
+		out = append(out, odd)
 	}
 	if p.Metrics.SummaryOf(metric.ITL) != nil {
 		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
@@ -225,6 +230,14 @@ func checkShare(name string, n, of int64, limit float64) result.Check {
 	}
 	c := result.NewCheck(name, x, limit).With(map[string]float64{"n": float64(n), "of": float64(of)})
 	c.Status = status(x, limit, math.Inf(1))
+	return c
+}
+
+// checkOutputs flags responses that are not as long as requested, with their mean lengths.
+func checkOutputs(p *Probe) result.Check {
+	c := checkShare(result.CheckOutputs, int64(p.otherOutput), int64(p.outputKnown), .01)
+	c.Detail["served"] = float64(p.served) / float64(p.outputKnown)
+	c.Detail["requested"] = float64(p.requested) / float64(p.outputKnown)
 	return c
 }
 

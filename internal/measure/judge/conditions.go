@@ -36,7 +36,6 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 	judge(e.checkResidences(p.Seconds.Residence))
 	judge(e.checkLittle())
 	judge(e.checkPauses())
-	judge(e.checkEarlyStops(p.Requests.OK))
 	judge(e.checkCap())
 	judge(e.checkLockStep())
 	judge(checkStability(p), p.Stability != stat.Undecided)
@@ -199,12 +198,6 @@ func (e *Evidence) checkCap() (c result.Check, applies bool) {
 		return c, false
 	}
 	return checkShare(result.CheckMaxInFlight, e.Queue.held, e.Queue.members, .01), true
-}
-
-// checkEarlyStops looks for answers that the model ended before the length
-// that was asked for.
-func (e *Evidence) checkEarlyStops(ok int) (result.Check, bool) {
-	return checkShare(result.CheckEarlyStops, int64(e.Probe.early), int64(ok), .01), e.conditions().Exact && ok > 0
 }
 
 // checkLittle holds what was in flight against arrivals × E2E (Little,

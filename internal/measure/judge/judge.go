@@ -26,7 +26,7 @@ type Conditions struct {
 	Residence int64     // what a request takes at a light load, nanoseconds, 0 if not known
 	Settling  *Settling // how the load settled, nil if that was not asked
 	Stamps    string    // source of the chunk times: "kernel", "user" or "virtual"
-	Exact     bool      // output lengths are held to the planned ones
+	Exact     bool      // responses of exact lengths are requested
 	Cold      bool      // prompts are planned to hit no prefix cache
 	Seeded    bool      // a run before this one may have asked the server for the same prompts
 	Prompts   int       // distinct prompts there are, 0 for no end of them

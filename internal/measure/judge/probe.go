@@ -29,10 +29,13 @@ type Probe struct {
 	limits                               map[string]int // requests that failed for want of something of the client's, by class
 	doubted                              int            // answers whose usage cannot be
 	otherPrompt, promptKnown             int            // served prompt length is not the planned one
-	otherOutput, outputKnown             int
-	cached, prompt                       int64 // tokens
-	cachedKnown                          bool  // some answer reported how many were cached
-	hidden, early                        int
+	otherOutput, outputKnown             int            // served output length is not the requested one
+	served, requested                    int64          // output tokens of these responses
+	oddFinish                            int            // finish reasons that are in no list
+	firstOdd                             string         // the first of them
+	cached, prompt                       int64          // tokens
+	cachedKnown                          bool           // some answer reported how many were cached
+	hidden                               int
 
 	pause  float64 // seconds, in the worst second of the window
 	pauses bool    // that is known
@@ -137,14 +140,18 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 			p.otherPrompt++
 		}
 	}
-	planned := r.OutputPlanned * max(r.Choices, 1) // of each choice
-	if r.Finish == "stop" && r.OutputPlanned >= 0 && r.CompletionTokens < planned {
-		p.early++
-	} else if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 && planned != r.CompletionTokens {
-		p.otherOutput++
-	}
 	if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 {
-		p.outputKnown++
+		planned := r.OutputPlanned * max(r.Choices, 1) // of each choice
+		if p.outputKnown++; planned != r.CompletionTokens {
+			p.otherOutput++
+		}
+		p.served += int64(r.CompletionTokens)
+		p.requested += int64(planned)
+	}
+	if record.KindOfFinish(r.Finish) == record.FinishUnknown {
+		if p.oddFinish++; p.firstOdd == "" {
+			p.firstOdd = r.Finish
+		}
 	}
 	// Some servers tell of cached tokens only where there were some.
 	if r.PromptTokens >= 0 && r.Choices <= 1 { // of several answers it is told of one, which may have found what another computed

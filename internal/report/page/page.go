@@ -277,6 +277,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if n := p.Requests.LostWithWorker; n > 0 {
 		row("besides, lost with their worker before they were sent", n)
 	}
+	if n := p.Requests.SkippedEvents; n > 0 {
+		row("events skipped: heartbeats, or after the end mark", n)
+	}
 	tables = []captioned{{"due = ok + failed + cut + unsent", ends}}
 	if len(errors.Rows) > 0 {
 		tables = append(tables, captioned{"Errors", errors})

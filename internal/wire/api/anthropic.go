@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -52,7 +53,7 @@ func (Anthropic) Headers(key string) []Header {
 func (Anthropic) Fault(body []byte) string { return faultOf(new(anthropicDecoder), body) }
 
 // Concede implements [API].
-func (Anthropic) Concede(refusal string, o *Options) string {
+func (Anthropic) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(strings.ToLower(refusal), o)
 }
 
@@ -223,20 +224,18 @@ func (x *anthropicDecoder) stopReason(key []byte, d *Delta) bool {
 		return x.s.skipValue()
 	}
 	raw, ok := x.word()
-	if len(raw) == 0 {
+	reason := finishReason(raw)
+	switch reason {
+	case "":
 		return ok
-	}
-	d.Ended = true
-	switch string(raw) {
 	case "end_turn", "stop_sequence":
-		d.Finish = "stop"
-	case "max_tokens":
-		d.Finish = "length"
+		reason = "stop"
+	case "max_tokens", "model_context_window_exceeded":
+		reason = "length"
 	case "tool_use":
-		d.Finish = "tool_calls"
-	default:
-		d.Finish = finishReason(raw)
+		reason = "tool_calls"
 	}
+	d.endChoice(0, reason)
 	return ok
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -57,9 +58,9 @@ type API interface {
 	// Fault is what the body of a refusal says, "" if it is in no known form.
 	Fault(body []byte) string
 	// Concede changes what a server has refused, as far as it is something that
-	// can be left out or put otherwise, and says so in a sentence; "" if not.
-	// refusal is the server's message.
-	Concede(refusal string, o *Options) string
+	// can be left out or named otherwise, and returns what it changed: no kind if
+	// nothing. refusal is the server's message.
+	Concede(refusal string, o *Options) result.Adaptation
 }
 
 // Model is what a server lists.
@@ -161,10 +162,13 @@ type Delta struct {
 	Parts  []Part // non-empty text, per choice and kind
 	Empty  bool   // it had a choice, but no text
 	Finish string // finish_reason of choice 0
+	Broken string // the first finish_reason, of any choice, that says failure or a content filter
 	Ended  bool   // some choice had a finish_reason
 	Done   bool   // the end mark, [DONE]
-	Usage  Usage
-	Fault  *Fault // an error in place of an answer
+	// Nothing says that the event is a heartbeat: it is no part of the response.
+	Nothing bool
+	Usage   Usage
+	Fault   *Fault // an error in place of an answer
 	// Summarised says that the reasoning in this event sums up tokens that are
 	// themselves never shown.
 	Summarised bool
@@ -198,7 +202,23 @@ var Unsaid = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
 
 // Clear empties a Delta for the next event.
 func (d *Delta) Clear() {
-	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault, d.Summarised, d.Excess = d.Parts[:0], false, "", false, false, Unsaid, nil, false, false
+	d.Parts, d.Usage, d.Fault = d.Parts[:0], Unsaid, nil
+	d.Empty, d.Ended, d.Done, d.Nothing, d.Summarised, d.Excess = false, false, false, false, false, false
+	d.Finish, d.Broken = "", ""
+}
+
+// endChoice notes that a choice has ended, and for which reason.
+func (d *Delta) endChoice(choice int32, reason string) {
+	d.Ended = true
+	if choice == 0 {
+		d.Finish = reason
+	}
+	if d.Broken == "" {
+		switch record.KindOfFinish(reason) {
+		case record.FinishFailed, record.FinishFiltered:
+			d.Broken = reason
+		}
+	}
 }
 
 // Fault is an error as a server tells it in a body or an event.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -81,16 +82,16 @@ func appendIDs(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 }
 
 // concedeSampling leaves out what a server has refused of how tokens are chosen.
-func concedeSampling(low string, o *Options) string {
+func concedeSampling(low string, o *Options) (none result.Adaptation) {
 	switch {
 	case !o.NoTemperature && strings.Contains(low, "temperature"):
 		o.NoTemperature = true
-		return "the server does not take a temperature"
+		return result.Adaptation{Kind: result.NoTemperature}
 	case (o.IgnoreEOS || o.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
 		o.IgnoreEOS, o.MinTokens = false, false
-		return "the server does not take ignore_eos: answers may end early"
+		return result.Adaptation{Kind: result.NoIgnoreEOS}
 	}
-	return ""
+	return none
 }
 
 // withExtras lays what the workload and then the user add over the body that begins
@@ -212,9 +213,12 @@ func overNumber(r *workload.Request, o Options, n int64, names ...string) int64 
 	return n
 }
 
-// finishReason gives a finish reason without an allocation for the usual ones.
+// finishReason returns a finish reason, "" for a word that says that there is none. It
+// allocates nothing for the usual ones.
 func finishReason(raw []byte) string {
 	switch string(raw) {
+	case "", "null", "none", "not_finished": // DashScope and TensorRT-LLM name what others leave out
+		return ""
 	case "stop":
 		return "stop"
 	case "length":

@@ -28,11 +28,12 @@ type Frames struct {
 	cr    bool   // the last line ended in CR: a LF right behind belongs to it
 	begun bool   // past the byte order mark
 	after bool   // lines have come since the last event
+	stray []byte // the first lines that are no part of an event, cut
 }
 
 // Reset prepares for another stream.
 func (p *Frames) Reset(f Framing) {
-	*p = Frames{framing: f, line: p.line[:0], data: p.data[:0], name: p.name[:0], head: p.head[:0]}
+	*p = Frames{framing: f, line: p.line[:0], data: p.data[:0], name: p.name[:0], head: p.head[:0], stray: p.stray[:0]}
 }
 
 // Feed hands each complete event to event. The slices are valid during the
@@ -174,6 +175,9 @@ func (p *Frames) takeLine(line []byte, event func(name, data []byte) error) erro
 	}
 	if len(line) == 0 {
 		if !p.has {
+			if len(p.name) > 0 {
+				p.keepStray(append(append([]byte(nil), "event: "...), p.name...))
+			}
 			p.name = p.name[:0]
 			return nil
 		}
@@ -195,9 +199,40 @@ func (p *Frames) takeLine(line []byte, event func(name, data []byte) error) erro
 	}
 	if v, ok := bytes.CutPrefix(line, eventField); ok {
 		p.name = append(p.name[:0], bytes.TrimPrefix(v, []byte{' '})...)
+		return nil
 	}
-	return nil // a comment, id, retry or something unknown
+	if !isIgnorable(line) {
+		p.keepStray(line)
+	}
+	return nil
 }
+
+// isIgnorable reports whether a line is a comment, or a field of the standard that says
+// nothing about the response.
+func isIgnorable(line []byte) bool {
+	field, _, _ := bytes.Cut(line, []byte{':'})
+	switch string(field) {
+	case "", "id", "retry":
+		return true
+	}
+	return false
+}
+
+// maxStray bounds what is kept of lines that are no part of an event.
+const maxStray = 2 << 10
+
+// keepStray keeps a line that is no part of an event: a server or a proxy that breaks off
+// may write its reason so.
+func (p *Frames) keepStray(line []byte) {
+	if room := maxStray - len(p.stray); room > len(line) {
+		p.stray = append(append(p.stray, line...), '\n')
+	} else if len(p.stray) == 0 {
+		p.stray = append(p.stray, line[:maxStray]...)
+	}
+}
+
+// Stray returns the first lines of the stream that are no part of an event.
+func (p *Frames) Stray() []byte { return p.stray }
 
 // dataField gives the value of a data line; one space after the colon is not
 // part of it.
@@ -210,7 +245,9 @@ func dataField(line []byte) ([]byte, bool) {
 }
 
 // Held is how many bytes the buffers take.
-func (p *Frames) Held() int { return cap(p.line) + cap(p.data) + cap(p.name) + cap(p.head) }
+func (p *Frames) Held() int {
+	return cap(p.line) + cap(p.data) + cap(p.name) + cap(p.head) + cap(p.stray)
+}
 
 // Trim gives large buffers back.
 func (p *Frames) Trim() {

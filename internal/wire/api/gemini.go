@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -93,7 +94,7 @@ func (a Gemini) Prepare(_ string, o *Options) error {
 func (Gemini) Fault(body []byte) string { return faultOf(new(geminiDecoder), body) }
 
 // Concede implements [API].
-func (Gemini) Concede(refusal string, o *Options) string {
+func (Gemini) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(strings.ToLower(refusal), o)
 }
 
@@ -178,7 +179,7 @@ func (x *geminiDecoder) response(d *Delta) bool {
 				}
 				raw, ok := x.word()
 				if len(raw) > 0 {
-					d.Ended, d.Finish = true, "content_filter"
+					d.endChoice(0, "content_filter")
 				}
 				return ok
 			})
@@ -218,10 +219,7 @@ func (x *geminiDecoder) candidate(d *Delta) bool {
 		index = 0
 	}
 	if len(finish) > 0 {
-		d.Ended = true
-		if index == 0 {
-			d.Finish = x.finishOf(finish)
-		}
+		d.endChoice(index, x.finishOf(finish))
 	}
 	if index > 0 {
 		d.Text = d.Text[:kept]
@@ -240,7 +238,8 @@ func (x *geminiDecoder) finishOf(raw []byte) string {
 		return "stop"
 	case "MAX_TOKENS":
 		return "length"
-	case "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION":
+	}
+	if record.KindOfFinish(string(raw)) == record.FinishFiltered { // SAFETY, BLOCKLIST, SPII and others
 		return "content_filter"
 	}
 	return finishReason(raw)

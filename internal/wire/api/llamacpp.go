@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -42,7 +43,7 @@ func (LlamaCpp) Prepare(_ string, o *Options) error {
 func (LlamaCpp) Fault(body []byte) string { return faultOf(new(llamacppDecoder), body) }
 
 // Concede implements [API].
-func (LlamaCpp) Concede(refusal string, o *Options) string {
+func (LlamaCpp) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(strings.ToLower(refusal), o)
 }
 
@@ -84,6 +85,7 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 	s := &x.s
 	tokens, index := int32(0), int32(0)
 	prompt, cached, ended := int32(record.Unset), int32(record.Unset), false
+	reason := ""
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
 		case "content":
@@ -99,12 +101,11 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 			ended = s.peek() == 't'
 		case "stop_type":
 			raw, ok := x.word()
-			if d.Finish = ""; len(raw) > 0 && string(raw) != "none" {
-				if d.Finish = finishReason(raw); d.Finish == "limit" {
-					d.Finish = "length"
-				} else if d.Finish == "eos" || d.Finish == "word" {
-					d.Finish = "stop"
-				}
+			switch reason = finishReason(raw); reason {
+			case "limit":
+				reason = "length"
+			case "eos", "word":
+				reason = "stop"
 			}
 			return ok
 		case "tokens_predicted":
@@ -126,8 +127,10 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 		}
 		return s.skipValue()
 	})
-	if d.Ended = d.Ended || ended; !d.Ended {
-		d.Finish = ""
+	if ended {
+		d.endChoice(0, reason)
+	}
+	if !d.Ended {
 	} else if cached >= 0 {
 		d.Usage.Cached = cached
 	} else if p := d.Usage.Prompt; prompt >= 0 && p >= prompt { // older servers do not say it

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
+
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -74,7 +77,7 @@ func (Ollama) Prepare(_ string, o *Options) error {
 func (Ollama) Fault(body []byte) string { return faultOf(new(ollamaDecoder), body) }
 
 // Concede implements [API].
-func (Ollama) Concede(string, *Options) string { return "" }
+func (Ollama) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (Ollama) Asked(r *workload.Request, o Options) Asked {
@@ -104,7 +107,12 @@ func (a Ollama) Body(dst []byte, r *workload.Request, o Options) ([]byte, error)
 type ollamaDecoder struct{ reading }
 
 // Event implements [Decoder].
-func (x *ollamaDecoder) Event(_, data []byte, d *Delta) error { return x.Whole(data, d) }
+func (x *ollamaDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.Whole(data, d)
+}
 
 // Whole implements [Decoder].
 func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
@@ -135,10 +143,8 @@ func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
 		return s.skipValue()
 	})
 	if done && ok {
-		d.Ended, d.Done, x.done = true, true, true
-		if d.Finish = reason; reason == "" {
-			d.Finish = "stop" // older servers do not say
-		}
+		d.Done, x.done = true, true
+		d.endChoice(0, cmp.Or(reason, "stop")) // older servers do not say
 	}
 	x.choose(d, 0, 0, 0)
 	return x.end(ok, d)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -101,18 +103,18 @@ func (openai) Fault(body []byte) string {
 }
 
 // Concede implements [API].
-func (openai) Concede(refusal string, o *Options) string {
+func (openai) Concede(refusal string, o *Options) result.Adaptation {
 	low := strings.ToLower(refusal)
 	switch {
 	case o.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
 		o.MaxField = "max_completion_tokens"
-		return "the server wants max_completion_tokens in place of max_tokens"
+		return result.Adaptation{Kind: result.LimitField, Value: o.MaxField}
 	case o.RunningUsage && (strings.Contains(low, "stream_options") || strings.Contains(low, "continuous_usage")):
 		o.RunningUsage = false
-		return "the server does not take continuous_usage_stats: the tokens of an event are known as far as usage and events agree"
+		return result.Adaptation{Kind: result.NoRunningUsage}
 	case !o.NoUsage && strings.Contains(low, "stream_options"):
 		o.NoUsage = true
-		return "the server does not take stream_options: no usage in streams"
+		return result.Adaptation{Kind: result.NoUsage}
 	}
 	return concedeSampling(low, o)
 }
@@ -228,60 +230,64 @@ func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
 	return o.Whole(data, d)
 }
 
-// Whole implements [Decoder].
+// Whole implements [Decoder]. Values of types that are not expected are passed over.
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
 	o.begin(data)
 	s := &o.s
+	isError := false
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
 		case "choices":
-			return s.null() || s.array(func() bool { return o.choice(d) })
+			return o.each(func() bool { return o.choice(d) })
 		case "usage":
-			return s.null() || o.usage(d)
+			return o.usage(d)
 		case "error":
-			return s.null() || o.fault(d)
+			return o.fault(d)
+		case "object": // vLLM's older errors: {"object":"error","message":"…"}
+			raw, ok := o.word()
+			isError = string(raw) == "error"
+			return ok
 		}
 		return s.skipValue()
 	})
+	o.isError = o.isError || isError
 	return o.end(ok, d)
 }
 
 // choice reads one element of choices.
 func (o *openaiDecoder) choice(d *Delta) bool {
 	s := &o.s
+	if s.peek() != '{' {
+		return s.skipValue()
+	}
 	first, text := len(d.Parts), len(d.Text)
 	var index, tokens int32
 	var finish []byte
-	ok := s.object(func(key []byte) bool {
+	ok := s.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "index":
 			return s.countNumber(&index)
 		case "text":
 			return o.text(d, record.Answer)
 		case "delta", "message":
-			return s.null() || o.delta(d)
+			return o.delta(d)
 		case "finish_reason":
-			if s.null() {
-				return true
-			}
-			raw, ok := s.rawString()
-			finish = raw
+			finish, ok = o.word()
 			return ok
+		case "error": // OpenRouter's
+			return o.fault(d)
 		case "logprobs":
-			return s.null() || o.logprobs(&tokens)
+			return o.logprobs(&tokens)
 		case "token_ids":
-			return s.null() || o.count(&tokens)
+			return o.count(&tokens)
 		}
 		return s.skipValue()
 	})
-	if len(finish) > 0 { // some servers say "" where others say null
-		d.Ended = true
-		if index == 0 {
-			d.Finish = finishReason(finish)
-		}
-	}
 	if index == Impossible {
 		index = math.MaxInt32
+	}
+	if reason := finishReason(finish); reason != "" { // some servers say "" where others say null
+		d.endChoice(index, reason)
 	}
 	if index != 0 {
 		d.Text = d.Text[:text]
@@ -290,60 +296,87 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	return ok
 }
 
-// delta reads a chat delta or message. Reasoning under two names is the same text.
+// reasoningNames are the names under which servers stream reasoning. Some send the same
+// text under several of them.
+var reasoningNames = []string{"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
+
+// delta reads a chat delta or message.
 func (o *openaiDecoder) delta(d *Delta) bool {
 	s := &o.s
-	var known [2]int32 // bytes of reasoning under either name
-	return s.object(func(key []byte) bool {
-		switch string(key) {
+	known := int32(0) // bytes of reasoning, under the name that had most
+	return o.fields(func(key []byte) bool {
+		switch k := string(key); k {
 		case "content":
-			if s.peek() == '[' { // content parts: count what is in them
-				return o.contentParts(d)
-			}
-			return o.text(d, record.Answer)
-		case "reasoning", "reasoning_content":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
-			name := 0
-			if string(key) == "reasoning_content" {
-				name = 1
-			}
-			n, ok := o.textBeyond(d, record.Reasoning, known[1-name])
-			known[name] += n
-			return ok
+			return o.contents(d, record.Answer, 0)
 		case "refusal":
 			return o.text(d, record.Refusal)
 		case "tool_calls":
-			return s.null() || s.array(func() bool { return o.toolCall(d) })
+			return o.each(func() bool { return o.toolCall(d) })
 		case "function_call":
-			return s.null() || o.function(d)
+			return o.function(d)
+		default:
+			switch {
+			case !slices.Contains(reasoningNames, k):
+				return s.skipValue()
+			case s.peek() == '"':
+				n, ok := o.textBeyond(d, record.Reasoning, known)
+				known = max(known, n)
+				return ok
+			case known > 0:
+				return s.skipValue()
+			}
+			before := textOf(d, record.Reasoning)
+			ok := o.contents(d, record.Reasoning, 0)
+			known = textOf(d, record.Reasoning) - before
+			return ok
 		}
-		return s.skipValue()
 	})
 }
 
-// contentParts reads content given as a list of typed parts.
-func (o *openaiDecoder) contentParts(d *Delta) bool {
+// textOf returns how many bytes of a kind the choice that is being read has so far.
+func textOf(d *Delta, kind record.Kind) (n int32) {
+	for _, p := range d.Parts {
+		if p.Choice == undecided && p.Kind == kind {
+			n += p.Bytes
+		}
+	}
+	return n
+}
+
+// maxContentDepth bounds parts within parts.
+const maxContentDepth = 4
+
+// contents reads text, or a list of typed parts, as Mistral sends it: a part of the type
+// "thinking" or "reasoning.text" has reasoning, others have what kind says.
+func (o *openaiDecoder) contents(d *Delta, kind record.Kind, depth int) bool {
 	s := &o.s
-	return s.array(func() bool {
-		if s.peek() != '{' {
-			return s.skipValue()
+	switch c := s.peek(); {
+	case c == '"':
+		return o.text(d, kind)
+	case c == '[' && depth < maxContentDepth:
+		return s.array(func() bool { return o.contents(d, kind, depth+1) })
+	case c == '{' && depth < maxContentDepth:
+		if of := string(stringField(s.b[s.i:], "type")); strings.Contains(of, "thinking") || strings.Contains(of, "reasoning") {
+			kind = record.Reasoning
 		}
 		return s.object(func(key []byte) bool {
-			if string(key) == "text" && s.peek() == '"' {
-				return o.text(d, record.Answer)
+			switch string(key) {
+			case "text", "content", "thinking", "reasoning", "summary", "value":
+				return o.contents(d, kind, depth+1)
+			case "refusal":
+				return o.contents(d, record.Refusal, depth+1)
 			}
 			return s.skipValue()
 		})
-	})
+	}
+	return s.skipValue()
 }
 
 func (o *openaiDecoder) toolCall(d *Delta) bool {
 	s := &o.s
-	return s.object(func(key []byte) bool {
+	return o.fields(func(key []byte) bool {
 		if string(key) == "function" {
-			return s.null() || o.function(d)
+			return o.function(d)
 		}
 		return s.skipValue()
 	})
@@ -351,15 +384,13 @@ func (o *openaiDecoder) toolCall(d *Delta) bool {
 
 // function reads the name and arguments of a call: both are tokens.
 func (o *openaiDecoder) function(d *Delta) bool {
-	s := &o.s
-	return s.object(func(key []byte) bool {
-		switch string(key) {
-		case "name":
-			return o.text(d, record.ToolCall)
-		case "arguments":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
+	return o.fields(func(key []byte) bool {
+		s := &o.s
+		switch k := string(key); {
+		case k == "arguments" && s.peek() == '{': // in place of the string that holds it
+			from := s.i
+			return s.skipValue() && o.raw(d, record.ToolCall, s.b[from:s.i])
+		case k == "name" || k == "arguments":
 			return o.text(d, record.ToolCall)
 		}
 		return s.skipValue()
@@ -368,21 +399,17 @@ func (o *openaiDecoder) function(d *Delta) bool {
 
 // logprobs counts tokens: content (chat) or tokens (completions).
 func (o *openaiDecoder) logprobs(n *int32) bool {
-	s := &o.s
-	if s.peek() != '{' {
-		return s.skipValue()
-	}
-	return s.object(func(key []byte) bool {
-		if k := string(key); (k == "content" || k == "tokens") && s.peek() == '[' {
+	return o.fields(func(key []byte) bool {
+		if k := string(key); k == "content" || k == "tokens" {
 			return o.count(n)
 		}
-		return s.skipValue()
+		return o.s.skipValue()
 	})
 }
 
 func (o *openaiDecoder) usage(d *Delta) bool {
 	s := &o.s
-	return s.object(func(key []byte) bool {
+	return o.fields(func(key []byte) bool {
 		switch string(key) {
 		case "prompt_tokens":
 			return s.countNumber(&d.Usage.Prompt)
@@ -391,14 +418,14 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		case "total_tokens":
 			return o.number(aNumber, nil)
 		case "prompt_tokens_details":
-			return s.null() || s.object(func(key []byte) bool {
+			return o.fields(func(key []byte) bool {
 				if string(key) == "cached_tokens" {
 					return s.countNumber(&d.Usage.Cached)
 				}
 				return s.skipValue()
 			})
 		case "completion_tokens_details":
-			return s.null() || s.object(func(key []byte) bool {
+			return o.fields(func(key []byte) bool {
 				if string(key) == "reasoning_tokens" {
 					return o.number(countedReasoning, &d.Usage.Reasoning)
 				}

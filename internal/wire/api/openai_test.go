@@ -134,8 +134,7 @@ func TestDecoderRefuses(t *testing.T) {
 	dec := Chat{}.Decoder()
 	var d Delta
 	for _, data := range []string{
-		"", "x", "{", `{"choices":1}`, `{"choices":[1]}`, `{"choices":[{"index":"a"}]}`, `{"choices":[{"delta":[]}]}`,
-		`{"choices":[{"delta":{"content":1}}]}`, `{"choices":[{"finish_reason":1}]}`, `{"usage":[]}`, `[DONE`, `{} {}`,
+		"x", "{", `{"choices":[}`, `{"choices":[{"index":a}]}`, `[DONE`, `{} {}`, "error: engine is gone",
 	} {
 		d.Clear()
 		if err := dec.Event(nil, []byte(data), &d); err == nil {

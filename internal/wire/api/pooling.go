@@ -2,6 +2,7 @@ package api
 
 import (
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -55,7 +56,7 @@ func (pooling) Prepare(_ string, o *Options) error {
 func (pooling) Fault(body []byte) string { return faultOf(new(poolingDecoder), body) }
 
 // Concede implements [API]: there is nothing that could be left out.
-func (pooling) Concede(string, *Options) string { return "" }
+func (pooling) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // unaskedQuery stands where a request has no query: while a server is asked what it
 // counts for a text.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"slices"
 
 	"pitot/internal/data/record"
@@ -11,8 +12,9 @@ import (
 type reading struct {
 	s            scanner
 	finish, done bool
-	texts        int // stretches of text in this event
-	added        int // what was taken for text, those included
+	isError      bool // the event is named "error"
+	texts        int  // stretches of text in this event
+	added        int  // what was taken for text, those included
 	found        [maxHoles]hole
 	nFound       int
 	numbers      [kindsCounted]uint8 // counts that were read, by what they count
@@ -24,19 +26,57 @@ func (r *reading) begin(data []byte) {
 	r.numbers = [kindsCounted]uint8{}
 }
 
-// plain prepares for an event of a stream, and reads the ones that are no JSON: the end
-// mark, and an error in words.
+// plain prepares for an event of a stream, and reads the ones that are not JSON objects: the
+// end mark, heartbeats, and an error in words.
 func (r *reading) plain(name, data []byte, d *Delta) bool {
 	r.begin(data)
+	r.isError = string(name) == "error"
 	switch {
+	case len(data) > 2 && data[0] == '{' && (len(name) == 0 || !isHeartbeat(name)): // nearly all
+		return false
 	case string(data) == "[DONE]":
 		d.Done, r.done = true, true
-	case string(name) == "error" && len(data) > 0 && data[0] != '{':
+	case r.isError && len(data) > 0 && data[0] != '{':
 		d.Fault = &Fault{Message: string(data)}
+	case r.isError:
+		d.Fault = &Fault{Message: "an error event without a message"}
+	case isHeartbeat(name), saysNothing(data):
+		d.Nothing = true
 	default:
 		return false
 	}
 	return true
+}
+
+// isHeartbeat reports whether the name of an event says that it only keeps the connection open.
+func isHeartbeat(name []byte) bool {
+	switch string(name) {
+	case "ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive", "noop":
+		return true
+	}
+	return false
+}
+
+// saysNothing reports whether the data of an event has no content: servers and gateways send
+// empty data, null, "ping" and wrapped comments as heartbeats.
+func saysNothing(data []byte) bool {
+	if len(data) > 64 {
+		return len(bytes.TrimSpace(data)) == 0 || bytes.TrimLeft(data, " \t\r\n")[0] == ':'
+	}
+	word := bytes.TrimSpace(data)
+	for len(word) > 1 && slices.Contains([]string{`""`, "''", "[]", "{}", "()", "<>"}, string(word[:1])+string(word[len(word)-1:])) {
+		word = bytes.TrimSpace(word[1 : len(word)-1])
+	}
+	if len(word) == 0 || word[0] == ':' {
+		return true
+	}
+	switch lower := bytes.ToLower(word); string(lower) {
+	case "null", "nil", "none", "undefined", "true", "false":
+		return true
+	default:
+		_, digits := plainNumber(word)
+		return isHeartbeat(lower) || digits == len(word)
+	}
 }
 
 // end notes what a whole event has said, and whether it was one JSON document.
@@ -44,12 +84,16 @@ func (r *reading) end(ok bool, d *Delta) error {
 	if !ok || !r.s.atEnd() {
 		return errJSON
 	}
+	if r.isError && d.Fault == nil {
+		whole := reading{s: scanner{b: r.s.b}}
+		whole.fault(d)
+	}
 	r.finish = r.finish || d.Ended
 	return nil
 }
 
 // Reset implements [Decoder].
-func (r *reading) Reset() { r.finish, r.done = false, false }
+func (r *reading) Reset() { r.finish, r.done, r.isError = false, false, false }
 
 // Ended implements [Decoder].
 func (r *reading) Ended() bool { return r.finish || r.done }
@@ -99,16 +143,19 @@ func (r *reading) text(d *Delta, kind record.Kind) bool {
 // name, and gives its length.
 func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, ok bool) {
 	s := &r.s
-	s.skipSpace()
+	if s.peek() != '"' {
+		return 0, s.skipValue()
+	}
 	from := s.i + 1
-	n, ok = s.textLength()
+	raw, ok := s.rawString()
+	n = int32(textLen(raw))
 	if !ok || n == 0 {
 		return n, ok
 	}
 	r.texts++
 	r.note(hole{from, s.i - 1, aText})
 	if d.Keep && kind == record.Answer {
-		d.Text = appendUnquoted(d.Text, s.b[from:s.i-1])
+		d.Text = appendUnquoted(d.Text, raw)
 	}
 	if n <= known {
 		r.added++ // so no template is made of the event
@@ -119,7 +166,7 @@ func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, 
 	}
 	if d.Spell {
 		at := len(d.Spelt)
-		d.Spelt = appendUnquoted(d.Spelt, s.b[from:s.i-1])
+		d.Spelt = appendUnquoted(d.Spelt, raw)
 		d.Spelt = slices.Delete(d.Spelt, at, at+int(known))
 	}
 	return n, true
@@ -243,28 +290,65 @@ func (r *reading) each(element func() bool) bool {
 	return r.s.array(element)
 }
 
-// fault reads an error: an object with a message, or a bare string.
-func (r *reading) fault(d *Delta) bool {
+// fault reads an error: an object with a message, or a bare string. An empty value is no
+// error; an object without a message is quoted as it is.
+func (r *reading) fault(d *Delta) bool { return r.faultWithin(d, 0) }
+
+// maxFaultDepth bounds errors within errors: gateways wrap those of the servers behind them.
+const maxFaultDepth = 4
+
+func (r *reading) faultWithin(d *Delta, depth int) bool {
 	s := &r.s
-	d.Fault = new(Fault)
-	if s.peek() == '"' {
+	var f Fault
+	s.skipSpace()
+	from := s.i
+	switch s.peek() {
+	case '"':
 		raw, ok := s.rawString()
-		d.Fault.Message = unquote(raw)
+		if f.Message = unquote(raw); f.Message != "" {
+			d.Fault = &f
+		}
 		return ok
+	case '{':
+	default:
+		return s.skipValue()
 	}
-	return r.fields(func(key []byte) bool {
+	fields := 0
+	ok := s.object(func(key []byte) bool {
+		fields++
 		k := string(key)
-		if k != "message" && k != "type" && k != "status" || s.peek() != '"' {
+		switch {
+		case (k == "error" || k == "message") && s.peek() == '{' && f.Message == "" && depth < maxFaultDepth:
+			inner := Delta{}
+			ok := r.faultWithin(&inner, depth+1)
+			if inner.Fault != nil {
+				f = *inner.Fault
+			}
+			return ok
+		case s.peek() != '"':
 			return s.skipValue()
 		}
-		raw, ok := s.rawString()
-		if k == "message" {
-			d.Fault.Message = unquote(raw)
-		} else {
-			d.Fault.Type = unquote(raw)
+		switch k {
+		case "message", "detail", "msg", "error":
+			raw, ok := s.rawString()
+			if k == "message" || f.Message == "" {
+				f.Message = unquote(raw)
+			}
+			return ok
+		case "type", "status":
+			raw, ok := s.rawString()
+			f.Type = unquote(raw)
+			return ok
 		}
-		return ok
+		return s.skipValue()
 	})
+	if f.Message == "" && fields > 0 {
+		f.Message = string(s.b[from:min(s.i, from+4096)])
+	}
+	if f != (Fault{}) {
+		d.Fault = &f
+	}
+	return ok
 }
 
 // stringField gives a field of an object as it stands between its quotes, nil where it

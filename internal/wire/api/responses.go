@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -53,15 +54,15 @@ func (Responses) Fault(body []byte) string { return faultOf(new(responsesDecoder
 const leastResponse = 16
 
 // Concede implements [API].
-func (Responses) Concede(refusal string, o *Options) string {
+func (Responses) Concede(refusal string, o *Options) result.Adaptation {
 	low := strings.ToLower(refusal)
 	switch {
 	case o.LeastTokens == 0 && strings.Contains(low, "max_output_tokens") && strings.Contains(low, ">= 16"):
 		o.LeastTokens = leastResponse
-		return "the server wants to be asked for 16 tokens or more: shorter answers are asked for as 16"
+		return result.Adaptation{Kind: result.MinimumTokens, Value: strconv.Itoa(leastResponse)}
 	case !o.NoStore && strings.Contains(low, "store"):
 		o.NoStore = true
-		return "the server does not take store: it may keep what it answers"
+		return result.Adaptation{Kind: result.NoStore}
 	}
 	return concedeSampling(low, o)
 }
@@ -259,17 +260,17 @@ func (x *responsesDecoder) response(d *Delta, whole bool) bool {
 	})
 	switch {
 	case string(reason) == "max_output_tokens":
-		d.Finish = "length"
+		d.endChoice(0, "length")
 	case len(reason) > 0:
-		d.Finish = finishReason(reason)
+		d.endChoice(0, finishReason(reason))
 	case string(status) == "completed" && x.called:
-		d.Finish = "tool_calls"
+		d.endChoice(0, "tool_calls")
 	case string(status) == "completed":
-		d.Finish = "stop"
-	case string(status) == "incomplete", string(status) == "cancelled":
-		d.Finish = finishReason(status)
+		d.endChoice(0, "stop")
+	case string(status) == "failed" && d.Fault != nil: // its error says more
+	case len(status) > 0 && string(status) != "queued" && string(status) != "in_progress":
+		d.endChoice(0, finishReason(status)) // incomplete, cancelled, failed
 	}
-	d.Ended = d.Ended || d.Finish != ""
 	return ok
 }
 

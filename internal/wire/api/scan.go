@@ -332,11 +332,18 @@ func (s *scanner) digits() bool {
 // what 32 bits hold.
 const Impossible = -2
 
-// countNumber reads a number that counts something, or null, which changes nothing.
-// 1.28e2 is 128 as JSON has it.
+// countNumber reads a number that counts something. It takes a number in quotes as a
+// number; null and values of other types change nothing. 1.28e2 is 128 as JSON has it.
 func (s *scanner) countNumber(into *int32) bool {
-	if s.null() {
-		return true
+	switch c := s.peek(); {
+	case c == '"':
+		raw, ok := s.rawString()
+		if n, digits := plainNumber(raw); digits > 0 && digits == len(raw) {
+			*into = n
+		}
+		return ok
+	case c != '-' && (c < '0' || '9' < c):
+		return s.skipValue()
 	}
 	from := s.i
 	n, whole, ok := s.number()
@@ -354,16 +361,6 @@ func (s *scanner) countNumber(into *int32) bool {
 	}
 	*into = int32(n)
 	return true
-}
-
-// textLength reads a string or null; n is the length in bytes of the text it
-// stands for.
-func (s *scanner) textLength() (n int32, ok bool) {
-	if s.null() {
-		return 0, true
-	}
-	raw, ok := s.rawString()
-	return int32(textLen(raw)), ok
 }
 
 // textLen is the length in UTF-8 bytes of the text that a raw JSON string

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -51,7 +52,7 @@ func oneAnswer(body []byte) error {
 func (SGLang) Fault(body []byte) string { return faultOf(new(sglangDecoder), body) }
 
 // Concede implements [API].
-func (SGLang) Concede(refusal string, o *Options) string {
+func (SGLang) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(strings.ToLower(refusal), o)
 }
 
@@ -233,19 +234,18 @@ func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
 		if s.null() {
 			return true
 		}
-		d.Ended = true
 		if s.peek() == '"' {
 			raw, ok := s.rawString()
-			d.Finish = finishReason(raw)
+			if reason := finishReason(raw); reason != "" {
+				d.endChoice(0, reason)
+			}
 			return ok
 		}
-		var message []byte
+		var kind, message []byte
 		ok := x.fields(func(key []byte) (ok bool) {
-			var raw []byte
 			switch string(key) {
 			case "type":
-				raw, ok = x.word()
-				d.Finish = finishReason(raw)
+				kind, ok = x.word()
 				return ok
 			case "message":
 				message, ok = x.word()
@@ -253,11 +253,9 @@ func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
 			}
 			return s.skipValue()
 		})
-		if d.Finish == "abort" {
-			d.Fault = &Fault{Message: "aborted", Type: "abort"}
-			if len(message) > 0 {
-				d.Fault.Message = unquote(message)
-			}
+		d.endChoice(0, finishReason(kind))
+		if d.Broken != "" && len(message) > 0 {
+			d.Fault = &Fault{Message: unquote(message), Type: d.Broken}
 		}
 		return ok
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -50,7 +51,7 @@ func (TGI) Prepare(_ string, o *Options) error {
 func (TGI) Fault(body []byte) string { return faultOf(new(tgiDecoder), body) }
 
 // Concede implements [API].
-func (TGI) Concede(string, *Options) string { return "" }
+func (TGI) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (TGI) Asked(r *workload.Request, o Options) Asked {
@@ -177,12 +178,12 @@ func (x *tgiDecoder) details(d *Delta) bool {
 		switch string(key) {
 		case "finish_reason":
 			raw, ok := x.word()
-			if len(raw) == 0 {
-				return ok
-			}
-			d.Ended, d.Finish = true, finishReason(raw)
-			if f := d.Finish; f == "eos_token" || f == "stop_sequence" {
-				d.Finish = "stop"
+			switch reason := finishReason(raw); reason {
+			case "":
+			case "eos_token", "stop_sequence":
+				d.endChoice(0, "stop")
+			default:
+				d.endChoice(0, reason)
 			}
 			return ok
 		case "generated_tokens":

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -45,7 +46,7 @@ func (a Triton) Prepare(_ string, o *Options) error {
 func (Triton) Fault(body []byte) string { return faultOf(new(tritonDecoder), body) }
 
 // Concede implements [API].
-func (Triton) Concede(refusal string, o *Options) string {
+func (Triton) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(refusal, o)
 }
 

@@ -128,7 +128,6 @@ type dependency struct {
 func dependencies() []dependency {
 	return []dependency{
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
-		{"golang.org/x/net", "HTTP/2: header fields (HPACK) for the client, frames for the mock", "wire twin/serve"},
 		{"golang.org/x/text", "Unicode's normalization forms, which tokenizers ask for", "tokenizer"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},

@@ -55,7 +55,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
 	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Window, Err: e.Stderr,
-		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens, HTTP2: p.HTTP2}, ReadClaim: readClaim}
+		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: readClaim}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Workers > 0 {

@@ -209,7 +209,6 @@ type Serving struct {
 	Seed     *uint64       // nil where none is asked for
 	Drain    time.Duration // what answers have left when it is stopped
 	UntilEOF bool          // end with standard input
-	HTTP2    bool          // speak HTTP/2 alone
 }
 
 // Prediction is what `pitot predict` has of its own.
@@ -294,7 +293,6 @@ type Manifest struct {
 type Audit struct {
 	Client    string // another client, a shell command
 	API       string // that is checked, or [AllAPIs]
-	HTTP2     bool   // over HTTP/2
 	Streams   []int  // numbers of streams, nil for the usual
 	Window    time.Duration
 	TTFT, ITL time.Duration // of the reference

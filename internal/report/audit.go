@@ -27,15 +27,12 @@ const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 // CheckHead writes the head of the table of levels that so many workers are asked at, 0 where one
 // process asks.
 func CheckHead(w io.Writer, r audit.Reference, window time.Duration, workers int) {
-	by, over := "", ""
+	by := ""
 	if workers > 0 {
 		by = ", by " + say.Plural(workers, "worker") + ": under all of them the one that is off by most"
 	}
-	if r.HTTP2 {
-		over = ", over HTTP/2, one stream a connection"
-	}
-	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all%s; closed loop, %s at each level%s\n",
-		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), over, say.Span(window), by)
+	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level%s\n",
+		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window), by)
 	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
 	few, firm := stat.Support(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))

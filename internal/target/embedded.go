@@ -355,32 +355,17 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 	if err != nil {
 		return nil, "", nil, err
 	}
-	mc, err := e.config(p, p.Seed)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	if mc.HTTP2 = s.HTTP2; mc.HTTP2 && mc.Faults.Have("http10") {
-		return nil, "", nil, say.Errorf("--faults http10: over HTTP/2 no answer is one of HTTP/1.0").WithHint("leave out --h2, or the fault")
-	}
-	return serve.New(mc), e.about, e.notes, nil
+	srv, err = e.serve(p, p.Seed)
+	return srv, e.about, e.notes, err
 }
 
 // serve makes a server of the engine; chances is the seed of the engine.
 func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
-	mc, err := e.config(p, chances)
+	faults, err := parseFaults(p.Embedded)
 	if err != nil {
 		return nil, err
 	}
-	return serve.New(mc), nil
-}
-
-// config is how the engine is served.
-func (e *engine) config(p Wanted, chances uint64) (mc serve.Config, err error) {
-	faults, err := parseFaults(p.Embedded)
-	if err != nil {
-		return mc, err
-	}
-	mc = serve.Config{
+	mc := serve.Config{
 		Engine: e.make(chances), Dialect: e.dialect, Settings: e.server, Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
@@ -402,20 +387,20 @@ func (e *engine) config(p Wanted, chances uint64) (mc serve.Config, err error) {
 	if p.Truth != "" {
 		err := os.MkdirAll(filepath.Dir(p.Truth), 0o755) // as --export does
 		if err != nil {
-			return mc, say.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
+			return nil, say.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
 		}
 		f, err := os.Create(p.Truth)
 		if err != nil {
-			return mc, say.Errorf("--truth: %v", err).WithHint("name a file that can be written")
+			return nil, say.Errorf("--truth: %v", err).WithHint("name a file that can be written")
 		}
 		mc.Truth = f
 	}
 	if p.KeyFile != "" {
 		if mc.APIKey, err = readKey(p.KeyFile, "a file that holds the key alone which clients have to send"); err != nil {
-			return mc, err
+			return nil, err
 		}
 	}
-	return mc, nil
+	return serve.New(mc), nil
 }
 
 // ChatOverhead is what the embedded targets' chat template adds to a prompt, in

@@ -35,6 +35,8 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		}
 	case record.ErrNotFound:
 		msg = "not found at " + t.URL
+	case record.ErrHTTP2:
+		return &Error{detail, t.hint(class), class}
 	case record.ErrContextLength:
 		msg = "the request does not fit the model's context"
 	}
@@ -109,6 +111,10 @@ func (t *Target) hint(class string) string {
 		return "check the host's name"
 	case record.ErrTLS:
 		return "check the scheme and the certificate; --ca-cert FILE trusts an authority of your own, --insecure trusts anything"
+	case record.ErrHTTP2:
+		return "enable HTTP/1.1 on the server, or put a proxy in front of it that speaks HTTP/1.1"
+	case record.ErrClosed, record.ErrReset:
+		return "look at the server's log; a server that speaks only HTTP/2 closes the connection too: enable HTTP/1.1 on it"
 	case record.ErrProxy:
 		return "is the proxy running there, and does it let " + t.Dialer.Endpoint.Addr + " through? check --proxy"
 	case record.ErrAuth:

@@ -20,7 +20,6 @@ type Found struct {
 	Kind      string            `json:"kind"`
 	URL       string            `json:"url"` // of its requests
 	API       string            `json:"api"`
-	HTTP2     bool              `json:"http2"`
 	Bearer    bool              `json:"bearer"` // the key is sent as Authorization, where the API has another header
 	Engine    string            `json:"engine"`
 	Options   json.RawMessage   `json:"options"` // of requests, but for the vocabulary, the body and what encodes text, which are the plan's
@@ -44,7 +43,7 @@ func (t *Target) Found() (Found, error) {
 	f := Found{
 		Kind: t.Kind, URL: t.URL, API: t.API.Name(), Engine: t.Server["engine"], Options: options,
 		Server: redactedFacts(t), Residence: t.Residence, Calibration: t.Calibration, KV: t.KV,
-		HTTP2: t.Dialer != nil && t.Dialer.Endpoint.HTTP2, Bearer: t.bearer,
+		Bearer: t.bearer,
 	}
 	if v := t.Options.Vocab; v != nil && v.Name() != token.Universal().Name() {
 		f.Words, f.First = slices.Collect(v.Words()), slices.Collect(v.FirstWords())
@@ -70,9 +69,6 @@ func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	t, err := open(ctx, p, f.Kind, nil)
 	if err != nil {
 		return nil, err
-	}
-	if f.HTTP2 {
-		t.Dialer.Endpoint.HTTP2 = true
 	}
 	if f.Bearer {
 		t.bearer = true

@@ -67,7 +67,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 		if err != nil {
 			class, detail = wire.Classify(err)
 		}
-		if class == record.ErrTLS && ctx.Err() == nil {
+		if (class == record.ErrTLS || class == record.ErrHTTP2) && ctx.Err() == nil {
 			return t.Failure(class, 0, detail) // waiting does not help
 		}
 		if limit.Err() == nil { // otherwise it only says that the time was over
@@ -95,43 +95,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, minTimeout(fetchTimeout, t.Timeout))
 	defer cancel()
-	a, err := t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
-	e := &t.Dialer.Endpoint
-	if e.HTTP2 {
-		return a, err
-	}
-	t.noteHTTP1(a.Status)
-	may, passing := wire.MayWantHTTP2(a.Status, err)
-	if t.http1.Load() || !may {
-		return a, err
-	}
-	e.HTTP2 = true
-	again, failed := t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
-	if no, _ := wire.MayWantHTTP2(again.Status, nil); failed != nil || no {
-		e.HTTP2 = false
-		return a, err
-	}
-	if passing { // a server may speak both, and have closed one connection
-		e.HTTP2 = false
-		a, err = t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
-		t.noteHTTP1(a.Status)
-		if may, _ = wire.MayWantHTTP2(a.Status, err); t.http1.Load() || !may {
-			return a, err
-		}
-		e.HTTP2 = true
-	}
-	t.Server["http"] = "HTTP/2"
-	t.Notes = append(t.Notes, "the server speaks HTTP/2 and not HTTP/1.1: each request has a connection to itself, as with HTTP/1.1")
-	return again, nil
-}
-
-// noteHTTP1 notes an answer over HTTP/1.1, by its status, 0 for none: who gives one is never
-// asked by HTTP/2, whatever becomes of later requests.
-func (t *Target) noteHTTP1(status int) {
-	refused, _ := wire.MayWantHTTP2(status, nil)
-	if status > 0 && !refused {
-		t.http1.Store(true)
-	}
+	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
 }
 
 // probe asks the server what the plan left open.
@@ -608,9 +572,6 @@ func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Re
 			<-ended
 			stop()
 			c.Abort()
-			if !t.Dialer.Endpoint.HTTP2 {
-				t.noteHTTP1(int(x.Row.Status))
-			}
 			return x.Row
 		}
 	}

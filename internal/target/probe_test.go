@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -320,6 +321,19 @@ func TestTargetErrors(t *testing.T) {
 		{"no TLS there", func(t *testing.T) string {
 			return strings.Replace(plain(t, &scripted{models: oneModel}), "http:", "https:", 1)
 		}, nil, "tls", "check the scheme"},
+		{"only HTTP/2", onlyHTTP2, nil, "the server speaks only HTTP/2; pitot measures over HTTP/1.1", "enable HTTP/1.1 on the server"},
+		{"only HTTP/2, while it waits", onlyHTTP2, []string{"--wait-ready", "10m"}, "the server speaks only HTTP/2", "enable HTTP/1.1 on the server"},
+		{"closes at once", func(t *testing.T) string {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv := &http.Server{Protocols: new(http.Protocols), ErrorLog: quiet} // HTTP/2 and nothing else, of the standard library
+			srv.Protocols.SetUnencryptedHTTP2(true)
+			go srv.Serve(l)
+			t.Cleanup(func() { srv.Close() })
+			return "http://" + l.Addr().String()
+		}, nil, "the target cannot be measured", "speaks only HTTP/2"},
 		{"never ready", func(t *testing.T) string { return plain(t, always(503, "loading the model")) }, []string{"--wait-ready", "100ms"}, "loading the model", "log"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -340,6 +354,27 @@ func TestTargetErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onlyHTTP2 returns the address of a server that answers a request over HTTP/1.1 with SETTINGS.
+func onlyHTTP2(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = io.WriteString(c, "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+			_ = c.Close()
+		}
+	}()
+	return "http://" + l.Addr().String()
 }
 
 func TestTrustedCertificate(t *testing.T) {

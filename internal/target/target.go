@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"pitot/internal/clock"
@@ -69,7 +68,6 @@ type Target struct {
 	modelsPage   int                                                           // status of a web page in its place, 0 for none
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
-	http1        atomic.Bool                                                   // it has answered over HTTP/1.1
 	fullRoute    bool                                                          // the user gave the whole route
 	beside       string                                                        // the file of the tokenizer, beside which its chat template lies
 	choices      int                                                           // answers to each request

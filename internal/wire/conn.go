@@ -116,7 +116,6 @@ type Conn struct {
 	src     source         // what a goroutine reads
 	conn    io.Writer      // what is written to
 	raw     transport      // what is under it
-	http2   *http2         // what is spoken over conn, nil for HTTP/1.1
 	cur     atomic.Pointer[Exchange]
 	dead    atomic.Bool
 	done    func(*Conn, *Exchange, bool)
@@ -146,51 +145,16 @@ func (c *Conn) startTLS(ctx context.Context, e Endpoint, under net.Conn) error {
 	if cfg.ServerName == "" {
 		cfg.ServerName, _, _ = net.SplitHostPort(e.Addr)
 	}
-	protocol := "http/1.1"
-	if e.HTTP2 {
-		protocol = "h2"
-	}
-	cfg.NextProtos = []string{protocol}
+	cfg.NextProtos = []string{"http/1.1"}
 	raw := &recordConn{Conn: under, src: c.src}
 	begin := time.Now()
 	t := tls.Client(raw, cfg)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	if e.HTTP2 && t.ConnectionState().NegotiatedProtocol != protocol {
-		return errors.New("the server does not take HTTP/2")
-	}
 	c.Times.TLS = int64(time.Since(begin))
 	c.conn, c.src = t, &tlsSource{t, raw}
 	return nil
-}
-
-// startHTTP2 begins HTTP/2 on a connection that is made.
-func (c *Conn) startHTTP2(scheme string) (err error) {
-	c.http2, err = newHTTP2(c.conn, scheme)
-	return err
-}
-
-// prepare gives a whole request the form in which it is written.
-func (c *Conn) prepare(request []byte) (outgoing, error) {
-	if c.http2 != nil {
-		return c.http2.request(request)
-	}
-	return outgoing{frames: request}, nil
-}
-
-// writeRequest writes a request that has been prepared.
-func (c *Conn) writeRequest(o outgoing) error {
-	if c.http2 != nil {
-		return c.http2.send(o)
-	}
-	_, err := c.conn.Write(o.frames)
-	return err
-}
-
-// fits says whether so large a request can be written without waiting for the server.
-func (c *Conn) fits(size int) bool {
-	return size <= inline && (c.http2 == nil || c.http2.fits(size))
 }
 
 // Alive says whether an idle connection can still carry a request.
@@ -209,9 +173,6 @@ func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 		return
 	}
 	c.conn, c.raw, c.src = c.socket, c.socket, nil
-	if c.http2 != nil {
-		c.http2.w = c.socket
-	}
 	c.socket.Start((*owner)(c))
 }
 
@@ -254,14 +215,11 @@ func (c *Conn) arrived(b []byte, a stamp.Arrival, err error) bool {
 }
 
 func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
-	if err != nil && c.http2 != nil {
-		c.http2.close(err)
-	}
 	x := c.cur.Load()
-	if x == nil && err == nil && c.idles(b) {
-		return true
-	}
 	if x == nil { // closed while idle, or bytes that were not asked for
+		if err == nil && isHTTP2Frame(b) {
+			err = errOnlyHTTP2
+		}
 		c.end, c.endErr = a.Time, err
 		c.dead.Store(true)
 		return false
@@ -290,24 +248,13 @@ func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 		c.limited = false
 		c.deadline()
 	}
-	leaving := c.http2 != nil && c.http2.frames.leaving
-	keep := err == nil && x.Reusable() && !leaving && c.broken.Load() == nil
+	keep := err == nil && x.Reusable() && c.broken.Load() == nil
 	if !keep {
 		c.dead.Store(true)
 	}
 	c.cur.Store(nil)
 	c.finishExchange(x, keep)
 	return keep
-}
-
-// idles says whether what came on an idle connection leaves it as it was: with HTTP/2
-// servers tell of themselves.
-func (c *Conn) idles(b []byte) bool {
-	if c.http2 == nil {
-		return false
-	}
-	_, err := c.http2.feed(b, nil, nil)
-	return err == nil && !c.http2.frames.leaving
 }
 
 // deadline sets how long the next read may wait.
@@ -352,7 +299,7 @@ func (c *Conn) Send(x *Exchange) {
 	if c.Uses++; c.Uses == 1 {
 		c.retransmits = c.sentAgain() // while it connected
 	}
-	if c.fits(len(x.Request)) {
+	if len(x.Request) <= inline {
 		c.write(x)
 	} else {
 		go c.write(x)
@@ -365,8 +312,6 @@ func (c *Conn) write(x *Exchange) {
 		c.expecting = true
 		c.socket.Expect()
 	}
-	o, err := c.prepare(x.Request)
-	x.http.http2 = c.http2
 	x.Sent(clock.Now())
 	c.cur.Store(x)
 	if c.dead.Load() {
@@ -377,10 +322,7 @@ func (c *Conn) write(x *Exchange) {
 		}
 		return
 	}
-	if err == nil {
-		err = c.writeRequest(o)
-	}
-	if err != nil { // what the server sent before it closed may still be there to read
+	if _, err := c.conn.Write(x.Request); err != nil { // what the server sent before it closed may still be there to read
 		c.broken.Store(&err)
 		_ = c.raw.SetReadDeadline(time.Now().Add(grace))
 	}
@@ -389,8 +331,5 @@ func (c *Conn) write(x *Exchange) {
 
 // Abort closes the connection; an exchange that runs on it ends.
 func (c *Conn) Abort() {
-	if c.http2 != nil {
-		c.http2.close(net.ErrClosed)
-	}
 	c.raw.Close()
 }

@@ -25,7 +25,6 @@ import (
 // Endpoint is where a target listens and how it is reached.
 type Endpoint struct {
 	TLS    bool
-	HTTP2  bool   // in place of HTTP/1.1, which all servers of this field but a few speak
 	Host   string // what the Host header says: host or host:port
 	Addr   string // host:port to connect to; a path for a unix socket
 	Unix   bool
@@ -124,7 +123,7 @@ func (e Endpoint) URL(route string) string {
 
 // DialError is a connection that could not be made.
 type DialError struct {
-	Class string // record.ErrDNS, ErrConnect, ErrTLS, ErrProxy or ErrTimeout
+	Class string // record.ErrDNS, ErrConnect, ErrTLS, ErrHTTP2, ErrProxy or ErrTimeout
 	Addr  string
 	Err   error
 }
@@ -187,13 +186,10 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 		c.readers = d.Readers
 	} else if err := c.startTLS(ctx, e, raw); err != nil {
 		raw.Close()
-		return nil, d.wrapDialError(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
-	}
-	if e.HTTP2 {
-		if err := c.startHTTP2(e.scheme()); err != nil {
-			raw.Close()
-			return nil, d.wrapDialError(ctx, err, "the beginning of HTTP/2")
+		if refusesHTTP1(err) {
+			return nil, &DialError{record.ErrHTTP2, e.Addr, errOnlyHTTP2}
 		}
+		return nil, d.wrapDialError(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
 	}
 	return c, nil
 }

@@ -218,7 +218,7 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 		x.Row.UserStamps++
 	}
 	used, err := x.http.feed(b, x.onBody)
-	x.Row.BytesIn += int64(x.http.countOwn(b))
+	x.Row.BytesIn += int64(len(b))
 	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
 		err = oversized("bytes", x.bounds.bytes)
 	}
@@ -251,7 +251,7 @@ func (x *Exchange) flushChunks(more bool) {
 	// stream the end of an event cannot be located.
 	h := &x.http
 	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
-		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers || h.behind
+		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
 	earliest := x.prev - x.Origin
 	end, round := len(x.fresh)-1, lastRound(x.fresh)
 	together := x.fresh[end].Earliest != record.Unset // the round has the stamp of its last chunk
@@ -950,8 +950,9 @@ func Classify(err error) (class, detail string) {
 	var op *net.OpError
 	var oversized *api.OversizedError
 	var memory *memoryError
-	var reset *resetError
 	switch {
+	case errors.Is(err, errOnlyHTTP2):
+		return record.ErrHTTP2, errOnlyHTTP2.Error()
 	case errors.As(err, &dial):
 		return dial.Class, dial.Error()
 	case errors.As(err, &oversized):
@@ -960,8 +961,6 @@ func Classify(err error) (class, detail string) {
 		return record.ErrOwnMemory, err.Error()
 	case errors.As(err, &malformed), errors.Is(err, errHTTP):
 		return record.ErrMalformed, err.Error()
-	case errors.As(err, &reset):
-		return record.ErrReset, err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return record.ErrClosed, "the connection was closed before the answer's end"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):

@@ -13,7 +13,7 @@ import (
 // errHTTP is the error of an answer that is not HTTP/1.1.
 var errHTTP = errors.New("malformed HTTP")
 
-// response reads one HTTP/1.1 response, push-style (RFC 9112), or by http2 one of HTTP/2.
+// response reads one HTTP/1.1 response, push-style (RFC 9112).
 // It keeps no body: what arrives is handed on in place.
 type response struct {
 	state      state
@@ -36,9 +36,6 @@ type response struct {
 	requests     allowance // rate limits
 	tokens       allowance
 	secret       string // what no message may repeat
-
-	http2  *http2 // that the answer comes by, nil for HTTP/1.1
-	behind bool   // with it: the last feed did not end where a piece of the body does
 }
 
 type state uint8
@@ -57,15 +54,12 @@ const (
 
 // reset prepares for the next response on the same connection.
 func (r *response) reset() {
-	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret, http2: r.http2, requests: unlimitedAllowance, tokens: unlimitedAllowance}
+	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret, requests: unlimitedAllowance, tokens: unlimitedAllowance}
 }
 
 // feed takes bytes and hands stretches of body to body. It stops at the end
 // of the response and gives the number of bytes it used.
 func (r *response) feed(b []byte, body func([]byte) error) (used int, err error) {
-	if r.http2 != nil {
-		return r.http2.feed(b, r, body)
-	}
 	n := len(b)
 	for len(b) > 0 && r.state != ended {
 		switch r.state {
@@ -101,6 +95,9 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 					return n, oversized("bytes of headers", maxHeader)
 				}
 				r.line = append(r.line, b...)
+				if r.state == inStatus && isHTTP2Frame(r.line) {
+					return n, errOnlyHTTP2
+				}
 				return n, nil
 			}
 			line := b[:i]
@@ -135,7 +132,8 @@ func (r *response) takeLine(line []byte) error {
 		return r.statusLine(line)
 	case inHeaders:
 		if len(line) == 0 {
-			r.headEnds()
+			r.requests.since(r.date)
+			r.tokens.since(r.date)
 			return r.bodyBegins()
 		}
 		return r.takeHeader(line)
@@ -159,6 +157,9 @@ func (r *response) statusLine(line []byte) error {
 	version, rest, _ := strings.Cut(s, " ")
 	code, _, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(code)
+	if isHTTP2Frame(line) {
+		return errOnlyHTTP2
+	}
 	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return fmt.Errorf("%w: status line %q", errHTTP, r.quoteLine(s, 60))
 	}
@@ -176,12 +177,8 @@ func (r *response) takeHeader(line []byte) error {
 	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \t") {
 		return fmt.Errorf("%w: header line %q", errHTTP, r.quoteLine(string(line), 60))
 	}
-	return r.takeField(strings.ToLower(string(name)), strings.TrimSpace(string(value)))
-}
-
-// takeField takes a header field by its name in lower case.
-func (r *response) takeField(low, v string) error {
-	switch low {
+	v := strings.TrimSpace(string(value))
+	switch low := strings.ToLower(string(name)); low {
 	case "content-length":
 		u, err := strconv.ParseUint(v, 10, 63)
 		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
@@ -233,12 +230,6 @@ func (r *response) takeField(low, v string) error {
 	return nil
 }
 
-// headEnds takes the end of the header fields.
-func (r *response) headEnds() {
-	r.requests.since(r.date)
-	r.tokens.since(r.date)
-}
-
 // bodyBegins decides how the body is delimited (RFC 9112 6.3).
 func (r *response) bodyBegins() error {
 	switch {
@@ -286,15 +277,6 @@ func (r *response) chunkSize(line []byte) error {
 		r.state = inChunk
 	}
 	return nil
-}
-
-// countOwn is how many bytes of what was just fed are of the answer: with HTTP/2 there are
-// frames of the connection's own.
-func (r *response) countOwn(b []byte) int {
-	if r.http2 != nil {
-		return r.http2.frames.got
-	}
-	return len(b)
 }
 
 // headersDone says whether the headers have been read.

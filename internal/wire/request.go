@@ -64,25 +64,13 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 	defer stop()
 	a = Answer{secret: secret}
 	req := append(AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body)), body...)
-	o, err := c.prepare(req)
-	switch {
-	case err != nil:
-	case c.http2 != nil && len(o.body) > 0: // what it waits for is read below
-		go func() {
-			if err := c.writeRequest(o); err != nil {
-				c.http2.close(err)
-			}
-		}()
-	default:
-		err = c.writeRequest(o)
-	}
-	if err != nil {
+	if _, err := c.conn.Write(req); err != nil {
 		if ctx.Err() != nil { // the reason why the connection was closed
 			err = ctx.Err()
 		}
 		return a, false, fmt.Errorf("send request: %w", err)
 	}
-	r := response{http2: c.http2}
+	var r response
 	var z gunzip
 	defer z.close()
 	r.secret = a.secret

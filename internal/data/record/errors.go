@@ -11,6 +11,7 @@ const (
 	ErrDNS           = "dns"            // the name did not resolve
 	ErrConnect       = "connect"        // refused or unreachable
 	ErrTLS           = "tls"            // handshake or certificate
+	ErrHTTP2         = "http2"          // the server speaks only HTTP/2
 	ErrProxy         = "proxy"          // the CONNECT proxy refused
 	ErrReset         = "reset"          // connection reset
 	ErrClosed        = "closed"         // connection closed cleanly before the answer's end

@@ -28,8 +28,7 @@ import (
 // Reference is what the server is asked to do.
 type Reference struct {
 	TTFT, ITL time.Duration
-	Tokens    int  // per answer
-	HTTP2     bool // it speaks HTTP/2 alone
+	Tokens    int // per answer
 }
 
 // Standard is the load that clients of this field are compared with: 50 ms to
@@ -70,9 +69,6 @@ func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string
 	truth = filepath.Join(dir, "truth.jsonl")
 	face, _ := serve.DialectOf(c.api())
 	args := []string{"--face", face, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth}
-	if c.Ref.HTTP2 {
-		args = append(args, "--h2")
-	}
 	srv, err = Serve(ctx, c.Command, args...)
 	if err != nil {
 		os.RemoveAll(dir)

@@ -86,9 +86,6 @@ type Config struct {
 	// Faults is what goes wrong, and how often; Seed decides for whom.
 	Faults Faults
 	Seed   uint64
-	// HTTP2 has the server speak HTTP/2 alone, without TLS and to clients that know it
-	// beforehand, one stream a connection.
-	HTTP2 bool
 	// Truth, if set, gets one JSON line per request: see [Truth].
 	Truth io.Writer
 	// Grain is the least time between two wake-ups of an engine that emits all

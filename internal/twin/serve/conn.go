@@ -27,11 +27,10 @@ type conn struct {
 	body bytes.Buffer
 	out  *outbox
 
-	answers framing       // what is written to out
-	busy    atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
-	now     *stream       // that answer, or the last one
-	late    time.Duration // how long it is not read at first
-	free    int64         // since when the next request could be answered
+	busy atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
+	now  *stream       // that answer, or the last one
+	late time.Duration // how long it is not read at first
+	free int64         // since when the next request could be answered
 }
 
 // readBuffer has room for the head of most requests. Each stream keeps one while
@@ -40,7 +39,6 @@ const readBuffer = 1 << 10
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, out: newOutbox(nc, &s.stats.short)}
-	c.answers = http1{c.out}
 	c.in = stamped{conn: nc, recv: stamp.NewReceiver(nc)}
 	c.br = bufio.NewReaderSize(&c.in, readBuffer)
 	return c
@@ -95,12 +93,7 @@ func (c *conn) serve() {
 		time.Sleep(c.late)
 		c.free = clock.Now()
 	}
-	gone := false
-	if c.s.cfg.HTTP2 {
-		gone = c.serveHTTP2()
-	} else {
-		gone = c.serveHTTP1()
-	}
+	gone := c.serveRequests()
 	if c.now != nil {
 		c.s.inbox.post(message{kind: abort, st: c.now})
 	}
@@ -111,8 +104,8 @@ func (c *conn) serve() {
 	c.s.readers.Done()
 }
 
-// serveHTTP1 does so in HTTP/1.1. It says whether the client has gone.
-func (c *conn) serveHTTP1() (gone bool) {
+// serveRequests answers one request after the other. It reports whether the client has gone.
+func (c *conn) serveRequests() (gone bool) {
 	for open := true; open; {
 		// While an answer is under way this waits for the client to go.
 		if _, err := c.br.Peek(1); err != nil {
@@ -161,11 +154,6 @@ func (c *conn) request() bool {
 	if !c.readBody(req) {
 		return false
 	}
-	return c.respond(req)
-}
-
-// respond answers a request that has been read, or begins to; false ends the connection.
-func (c *conn) respond(req *http.Request) bool {
 	arrival := c.in.at
 	c.thaw()
 
@@ -249,11 +237,11 @@ func (c *conn) thaw() {
 
 // answer writes a whole response.
 func (c *conn) answer(r *dialect.Reply, last, head bool) {
-	body := r.Body
-	if head {
-		body = nil
+	b := c.s.replyHead(r, last)
+	if !head {
+		b = append(b, r.Body...)
 	}
-	c.answers.whole(c.s.replyHead(r, last), body)
+	c.out.write(b)
 }
 
 // refuse answers a request that was not read to its end. It goes on reading

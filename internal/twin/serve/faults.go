@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,11 +73,6 @@ func (fs Faults) Refusal(seed uint64, n int64, age time.Duration) (status int, r
 		}
 	}
 	return 0, 0
-}
-
-// Have says whether a fault is among them.
-func (fs Faults) Have(name string) bool {
-	return slices.ContainsFunc(fs, func(f Fault) bool { return f.Name == name })
 }
 
 // Thaw is when what falls so many nanoseconds after the server's start can

@@ -81,7 +81,7 @@ func (st *stream) begin() {
 	st.tookFromTheStart()
 	if st.streamed {
 		if !st.waits {
-			st.conn.answers.open(st.streamHead())
+			st.conn.out.write(st.streamHead())
 		}
 		if st.distort != nil && st.distort.comment != "" {
 			st.writeEvent(append(make([]byte, frameSpace, 64), st.comment...))
@@ -109,7 +109,7 @@ func (st *stream) begin() {
 func (st *stream) headed() {
 	if st.waits {
 		st.waits = false
-		st.conn.answers.open(st.streamHead())
+		st.conn.out.write(st.streamHead())
 	}
 }
 
@@ -219,8 +219,9 @@ func (st *stream) writeEvent(b []byte) {
 	st.headed()
 	d := st.distort
 	if d == nil {
+		b = append(b, "\r\n"...)
 		st.mark(clock.Now())
-		st.conn.answers.chunk(b)
+		st.conn.out.write(frame(b))
 		return
 	}
 	for _, p := range d.event(b[frameSpace:]) {
@@ -233,23 +234,21 @@ func (st *stream) send(p []byte) {
 	if len(p) == 0 {
 		return
 	}
-	if st.distort.bare {
-		st.mark(clock.Now())
-		st.conn.out.write(p)
-		return
+	if !st.distort.bare {
+		b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
+		p = frame(append(b, "\r\n"...))
 	}
-	b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
 	st.mark(clock.Now())
-	st.conn.answers.chunk(b)
+	st.conn.out.write(p)
 }
 
 // finish writes what comes after the last token.
 func (st *stream) finish() {
 	switch {
 	case !st.streamed:
-		head, body := st.wholeResponse()
+		whole := st.wholeResponse()
 		st.truth.DoneNS = clock.Now()
-		st.conn.answers.whole(head, body)
+		st.conn.out.write(whole)
 	case st.finishClose:
 		st.took("finish-close")
 		if st.distort != nil {
@@ -311,17 +310,17 @@ func (st *stream) close() {
 	}
 	st.truth.DoneNS = clock.Now()
 	if st.distort == nil || !st.distort.bare {
-		st.conn.answers.end()
+		st.conn.out.write([]byte("0\r\n\r\n"))
 	}
 }
 
 // wholeResponse is the answer of a request that does not stream.
-func (st *stream) wholeResponse() (head, body []byte) {
+func (st *stream) wholeResponse() []byte {
 	parts := make([]dialect.Part, len(st.choices))
 	for i := range st.choices {
 		parts[i] = dialect.Part{Tokens: st.choices[i].sent, Finish: st.choices[i].finish}
 	}
-	body = st.writer.Whole(nil, parts, st.counts())
+	body := st.writer.Whole(nil, parts, st.counts())
 	version, d := "HTTP/1.1", st.distort
 	if d != nil && d.bare {
 		version = "HTTP/1.0"
@@ -338,7 +337,8 @@ func (st *stream) wholeResponse() (head, body []byte) {
 		b = strconv.AppendInt(b, st.announced, 10)
 		b = append(b, "\r\n"...)
 	}
-	return append(st.headEnd(b), "\r\n"...), body
+	b = append(st.headEnd(b), "\r\n"...)
+	return append(b, body...)
 }
 
 // end takes the stream out of the server, and out of the engine what has not

@@ -31,24 +31,23 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},                                        // what is said to a user who got something wrong
-		{"say/unreadable", "say"},                          // why a file that a user named cannot be read
-		{"tokenizer", "say say/unreadable"},                // the tokenizers that models are published with
-		{"tokenizer/chat", "say say/unreadable"},           // the chat templates that are published with them
-		{"clock", ""},                                      // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"},                            // sockets, and when what is read from them arrived
-		{"stat", ""},                                       // percentiles, intervals, tests: pure functions
-		{"telemetry", ""},                                  // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
-		{"data/result/v1", ""},                             // run.json as version 1 had it
-		{"cost", "say"},                                    // prices and what they make of rates: pure functions
-		{"data/metric", "stat telemetry"},                  // the catalogue of metrics
-		{"data/result", "data/result/v1 data/metric stat"}, // run.json and its schema: what it was
-		{"data/rundir", "data/result say say/unreadable"},  // names, state and result of a run directory
-		{"data/parquet", ""},                               // Parquet files: pages, columns, rows
-		{"data/record", "data/rundir data/parquet"},        // rows, chunks, journal: what happened
-		{"data/spill", "stat"},                             // more than memory should hold: columns, sorted records, order statistics
+		{"say", ""},                                       // what is said to a user who got something wrong
+		{"say/unreadable", "say"},                         // why a file that a user named cannot be read
+		{"tokenizer", "say say/unreadable"},               // the tokenizers that models are published with
+		{"tokenizer/chat", "say say/unreadable"},          // the chat templates that are published with them
+		{"clock", ""},                                     // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"},                           // sockets, and when what is read from them arrived
+		{"stat", ""},                                      // percentiles, intervals, tests: pure functions
+		{"telemetry", ""},                                 // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
+		{"cost", "say"},                                   // prices and what they make of rates: pure functions
+		{"data/metric", "stat telemetry"},                 // the catalogue of metrics
+		{"data/result", "data/metric stat"},               // run.json and its schema: what it was
+		{"data/rundir", "data/result say say/unreadable"}, // names, state and result of a run directory
+		{"data/parquet", ""},                              // Parquet files: pages, columns, rows
+		{"data/record", "data/rundir data/parquet"},       // rows, chunks, journal: what happened
+		{"data/spill", "stat"},                            // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say data/metric"},
-		{"data/marks", "data/metric data/result data/result/v1 slo"}, // what was planned and how it ended, as it is written
+		{"data/marks", "data/result"}, // what was planned and how it ended, as it is written
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},

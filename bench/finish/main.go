@@ -31,7 +31,9 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 )
 
@@ -117,7 +119,7 @@ func write(dir string) {
 	}
 	warm := int64(10e9)
 	end := warm + int64(float64(*requests) / *rate * 1e9)
-	marks(j, warm, end)
+	writePlan(j, warm, end)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var pending []event
 	due, sampled := 0.0, 0.0
@@ -183,7 +185,7 @@ func request(to []event, rng *rand.Rand, id, due int64) []event {
 	r.Headers, r.FirstEvent = at-1e6, at
 	switch rng.IntN(300) {
 	case 0:
-		r.Outcome, r.Error, r.Status, r.Done = record.Failed, record.ErrServer, 500, at
+		r.Outcome, r.Error, r.Status, r.Done = record.Failed, record.ServerError(500), 500, at
 		r.Headers, r.FirstEvent, r.Detail = record.Unset, record.Unset, "internal error"
 		return append(to, event{t: at, row: &r})
 	case 1:
@@ -209,20 +211,15 @@ func request(to []event, rng *rand.Rand, id, due int64) []event {
 	return append(to, event{t: r.Done, row: &r})
 }
 
-// marks writes what was planned, as version 1 has it.
-func marks(j *record.Journal, t0, t1 int64) {
-	writeMark := func(name string, v any) {
-		data, err := json.Marshal(v)
-		if err != nil {
-			log.Fatal(err)
-		}
-		j.Mark(record.Mark{Name: name, Data: data})
+// writePlan writes what was planned.
+func writePlan(j *record.Journal, t0, t1 int64) {
+	run := result.Run{
+		Schema: result.Schema, Pitot: result.Version{Version: "dev", Commit: "unknown", Go: "go"}, Command: []string{"pitot", "run"},
+		Seed: 1, Started: "2026-11-20T00:00:00Z", Environment: result.Environment{Stamps: "kernel"},
+		Target:   result.Target{Spec: "http://made-up", Kind: "http", API: "openai-chat", Model: "m"},
+		Workload: json.RawMessage(`{"kind": "random"}`), Notes: map[string]string{},
 	}
-	type object = map[string]any
-	writeMark("run", object{
-		"schema": "pitot.run/v1", "pitot": object{"version": "dev", "commit": "unknown", "go": "go"}, "command": []string{"pitot", "run"},
-		"seed": 1, "started": "2026-11-20T00:00:00Z", "ended": "", "environment": object{"stamps": "kernel"},
-		"target": object{"spec": "http://made-up", "kind": "url", "api": "openai-chat", "model": "m"}, "workload": object{"kind": "random"},
-	})
-	writeMark("point", object{"T0": t0, "T1": t1, "Stamps": "kernel", "Load": object{"loop": "open", "rate": *rate, "arrival": "poisson"}, "Residence": 120e6})
+	j.Mark(record.Mark{Name: marks.NameRun, Data: marks.EncodeHead(&run)})
+	point := marks.Point{T0: t0, T1: &t1, Stamps: "kernel", Load: marks.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
+	j.Mark(record.Mark{Name: marks.NamePoint, Data: point.Encode()})
 }

@@ -58,8 +58,8 @@ func finishedRun(t *testing.T, dir string) []byte {
 // A run that was killed while it was finished is finished as if it had not been,
 // whatever was left half written, and nothing of that stays.
 func TestKilledWhileItFinishes(t *testing.T) {
-	want := finishedRun(t, copied(t, "v2", "killed-run"))
-	dir := copied(t, "v2", "killed-run")
+	want := finishedRun(t, copied(t, "killed-run"))
+	dir := copied(t, "killed-run")
 	for _, name := range []string{rundir.Requests, rundir.Chunks, rundir.Telemetry, rundir.Marks, rundir.Result} {
 		for _, left := range []string{name, name + ".0123456789abcdef.tmp"} {
 			if left == rundir.Result || left == rundir.Marks {
@@ -85,7 +85,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := copied(t, "v2", "killed-run")
+	dir := copied(t, "killed-run")
 	for _, name := range []string{rundir.Requests, rundir.Chunks, rundir.Telemetry, rundir.Marks, rundir.Page} {
 		for _, link := range []string{name, name + ".tmp"} {
 			if err := os.Symlink(victim, filepath.Join(dir, link)); err != nil {

@@ -54,34 +54,32 @@ func TestDamagedJournals(t *testing.T) {
 		t.Skip("slow under the race detector, and has nothing at the same time")
 	}
 	const n = 8
-	for version, names := range map[string][]string{"v1": {"killed-run", "killed-sweep"}, "v2": {"killed-run", "ended-run"}} {
-		for _, name := range names {
-			t.Run(version+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				from := filepath.Join(golden, version, name)
-				whole, err := os.ReadFile(filepath.Join(from, rundir.Journal))
-				if err != nil {
-					t.Fatal(err)
+	for _, name := range []string{"killed-run", "killed-sweep", "ended-run"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := filepath.Join(golden, name)
+			whole, err := os.ReadFile(filepath.Join(from, rundir.Journal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := copied(t, name)
+			if code, _, stderr := pitot(t, "report", dir); code != Done && code != Invalid {
+				t.Fatalf("exit code %d\n%s", code, stderr)
+			}
+			sound := decoded(t, filepath.Join(dir, rundir.Result))
+			salvaged := 0
+			for _, d := range damages(whole, n) {
+				if bytes.Equal(d.data, whole) {
+					continue
 				}
-				dir := copied(t, version, name)
-				if code, _, stderr := pitot(t, "report", dir); code != Done && code != Invalid {
-					t.Fatalf("exit code %d\n%s", code, stderr)
+				if finishDamaged(t, from, d, sound, strings.HasPrefix(d.what, "cut")) {
+					salvaged++
 				}
-				sound := decoded(t, filepath.Join(dir, rundir.Result))
-				salvaged := 0
-				for _, d := range damages(whole, n) {
-					if bytes.Equal(d.data, whole) {
-						continue
-					}
-					if finishDamaged(t, from, d, sound, strings.HasPrefix(d.what, "cut")) {
-						salvaged++
-					}
-				}
-				if salvaged < n*6/10 {
-					t.Errorf("%d of %d journals were salvaged", salvaged, n)
-				}
-			})
-		}
+			}
+			if salvaged < n*6/10 {
+				t.Errorf("%d of %d journals were salvaged", salvaged, n)
+			}
+		})
 	}
 }
 

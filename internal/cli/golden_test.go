@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,49 +17,46 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
-	"pitot/internal/measure/judge"
-	"pitot/internal/report"
 	"pitot/internal/report/export"
 )
 
-// golden are the runs that older programs left, by version. What is there is
-// never written anew: it must be readable for ever.
+// golden are stored runs in the present form, one of each kind.
 const golden = "../data/testdata"
 
-// now is the version of what a run's directory holds at present.
-const now = "v2"
-
-// With -update the results of the golden runs of the present version are made
-// again from their records, as when something was added to a result; where there are
-// none, they are measured. Those of older versions are never touched: when a format
-// changes, the present version becomes one of them.
+// With -update the results of the golden runs are made again from their records, as when
+// something was added to a result. Where there are no records, they are measured.
 func TestUpdateGolden(t *testing.T) {
 	if !*update {
 		t.Skip("only with -update")
 	}
-	if !strings.HasSuffix(result.Schema, "/"+now) {
-		t.Fatalf("the present version is %s: give it a directory of its own", result.Schema)
-	}
-	if _, err := os.Stat(filepath.Join(golden, now)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(golden, "run")); errors.Is(err, fs.ErrNotExist) {
 		measureGolden(t)
 	}
-	for name, to := range map[string]string{"killed-run": "killed-run.expected.json", "ended-run": "ended-run.expected.json", "run": "run/run.json"} {
-		dir := copied(t, now, name)
+	for name, to := range map[string]string{
+		"killed-run": "killed-run.expected.json", "killed-sweep": "killed-sweep.expected.json", "ended-run": "ended-run.expected.json",
+		"run": "run/run.json", "sweep": "sweep/run.json", "find": "find/run.json",
+	} {
+		dir := copied(t, name)
 		if err := os.Remove(filepath.Join(dir, rundir.Result)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		if code, _, stderr := pitot(t, "report", dir); code != Done && code != Invalid {
+		if code, _, stderr := pitot(t, "report", dir); code != Done && code != Invalid && code != SLOMissed {
 			t.Fatal(stderr)
 		}
 		keepGolden(t, os.DirFS(dir), rundir.Result, to)
 	}
+	base := filepath.Join(t.TempDir(), "baseline.json")
+	if code, _, stderr := pitot(t, "compare", copied(t, "run"), "--save-baseline", base); code != Done {
+		t.Fatal(stderr)
+	}
+	keepGolden(t, os.DirFS(filepath.Dir(base)), "baseline.json", "baseline.json")
 }
 
-// keepGolden copies a file to one of the golden runs of the present version.
+// keepGolden copies a file to one of the golden runs.
 func keepGolden(t *testing.T, from fs.FS, file, to string) {
 	t.Helper()
 	data, err := fs.ReadFile(from, file)
-	path := filepath.Join(golden, now, to)
+	path := filepath.Join(golden, to)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
@@ -74,15 +68,16 @@ func keepGolden(t *testing.T, from fs.FS, file, to string) {
 	}
 }
 
-// measureGolden makes the golden runs of the present version.
+// measureGolden makes the golden runs.
 func measureGolden(t *testing.T) {
 	base := t.TempDir()
-	measure := func(name string, during func(dir string)) fs.FS {
+	served := []string{"mock:llama-3.1-8b@h100", "--warmup", "1s", "--input", "64", "--output", "16", "--slo", "p99 ttft<200ms, p99 tpot<50ms"}
+	simulated := []string{"sim:llama-3.1-8b@h100", "--input", "128", "--output", "16"}
+	measure := func(name, verb string, during func(dir string), args ...string) fs.FS {
 		dir := filepath.Join(base, name)
 		done := make(chan string)
 		go func() {
-			code, _, stderr := pitot(t, "run", "mock:llama-3.1-8b@h100", "--rate", "20", "--duration", "5s", "--warmup", "1s", "--input", "64", "--output", "16",
-				"--slo", "p99 ttft<200ms, p99 tpot<50ms", "--seed", "9", "--quiet", "--out", dir)
+			code, _, stderr := pitot(t, append([]string{verb, "--seed", "9", "--quiet", "--out", dir}, args...)...)
 			done <- fmt.Sprintf("%s: exit code %d\n%s", name, code, stderr)
 		}()
 		for i := 0; rundir.Look(dir) < rundir.Measured; i++ {
@@ -95,25 +90,34 @@ func measureGolden(t *testing.T) {
 		t.Log(<-done)
 		return os.DirFS(dir)
 	}
-	run := measure("run", func(string) {})
-	for _, file := range []string{rundir.Config, rundir.Marks, rundir.Requests, rundir.Chunks, rundir.Telemetry} {
-		keepGolden(t, run, file, "run/"+file)
+	finished := func(name, verb string, args ...string) {
+		run := measure(name, verb, func(string) {}, args...)
+		for _, file := range []string{rundir.Config, rundir.Marks, rundir.Requests, rundir.Chunks, rundir.Telemetry} {
+			keepGolden(t, run, file, name+"/"+file)
+		}
 	}
+	finished("run", "run", append(served, "--rate", "20", "--duration", "5s")...)
+	finished("sweep", "sweep", append(simulated, "--points", "4", "--max-load", "40", "--duration", "5s", "--slo", "chat")...)
+	finished("find", "find", append(simulated, "--slo", "p90 ttft<60ms", "--budget", "1m")...)
 	keepJournal := func(name string, from fs.FS) {
 		keepGolden(t, from, rundir.Config, name+"/"+rundir.Config)
 		keepGolden(t, from, rundir.Journal, name+"/"+rundir.Journal)
 	}
 	// The journal of a run that was killed is what it is at any moment.
-	measure("killed-run", func(dir string) {
-		time.Sleep(4500 * time.Millisecond)
-		keepJournal("killed-run", os.DirFS(dir))
-	})
+	killed := func(name, verb string, after time.Duration, args ...string) {
+		measure(name, verb, func(dir string) {
+			time.Sleep(after)
+			keepJournal(name, os.DirFS(dir))
+		}, append(served, args...)...)
+	}
+	killed("killed-run", "run", 4500*time.Millisecond, "--rate", "20", "--duration", "5s")
+	killed("killed-sweep", "sweep", 10*time.Second, "--points", "4", "--max-load", "60", "--duration", "3s")
 	// A directory in the way of a file keeps a run from being finished.
-	keepJournal("ended-run", measure("ended-run", func(dir string) {
+	keepJournal("ended-run", measure("ended-run", "run", func(dir string) {
 		if err := os.Mkdir(filepath.Join(dir, rundir.Chunks), 0o755); err != nil {
 			t.Fatal(err)
 		}
-	}))
+	}, append(served, "--rate", "20", "--duration", "5s")...))
 }
 
 // pitot runs the command line in this process.
@@ -125,10 +129,10 @@ func pitot(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 // copied is a golden run in a directory of the test's own.
-func copied(t *testing.T, version, name string) string {
+func copied(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden, version, name))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden, name))); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -147,159 +151,19 @@ func decoded(t *testing.T, path string) *result.Run {
 	return run
 }
 
-// rounded takes numbers for equal that differ in their last digits: version 1
-// rounded at every step of a sum.
+// rounded takes numbers for equal that differ in their last digits: sums may be in another order.
 var rounded = cmpopts.EquateApprox(1e-11, 0)
 
-// corrected puts what later versions say of a run where they corrected what version 1
-// did, as CHANGELOG has it.
-//
-// Few samples at a load of a sweep or a search are no flag of the whole.
-func corrected(run *result.Run) {
-	run.Verdict = result.Valid
-	for i := range run.Points {
-		p := &run.Points[i]
-		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c, run.Capacity.Carries(i)) })
-		if v := judge.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
-			run.Verdict = v
-		}
-		if why, ok := reworded[p.Throughput.Why]; ok {
-			p.Throughput.Why = why
-		}
-	}
-}
-
-// reworded are reasons that earlier programs gave in other words.
-var reworded = map[string]string{
-	"nobody counted the output tokens of some answers": "the output tokens of some answers were not counted",
-	"nobody counted the input tokens of some requests": "the input tokens of some requests were not counted",
-}
-
-// withoutIntervals leaves out which values have an interval, how wide it is, and which
-// are marked approximate: later versions found that those of version 1 held less often
-// than they said.
-func withoutIntervals(runs ...*result.Run) {
-	of := func(m *result.Metrics) {
-		for _, d := range m.List {
-			if d.Summary != nil {
-				d.Few, d.CI95, d.NoInterval = nil, nil, nil
-			}
-		}
-	}
-	for _, run := range runs {
-		for i := range run.Points {
-			p := &run.Points[i]
-			of(&p.Metrics)
-			for _, c := range p.Classes {
-				of(&c.Metrics)
-			}
-			p.Throughput.CI95, p.Throughput.NoInterval = nil, ""
-			if p.Throughput.Late != nil {
-				p.Throughput.Late.CI95 = nil
-			}
-			if p.SLO != nil {
-				p.SLO.CI95, p.SLO.NoInterval = nil, ""
-			}
-		}
-	}
-}
-
-// withoutNewMetrics leaves out what a run has of metrics of which the earlier one has
-// neither values nor a reason why there are none: the program did not know them.
-func withoutNewMetrics(earlier, run *result.Run) {
-	of := func(was, now *result.Metrics) {
-		for i := range now.List {
-			d := &now.List[i]
-			if was.SummaryOf(d.Name) == nil && was.Undefined[d.Key] == "" {
-				d.Summary = nil
-				delete(now.Undefined, d.Key)
-			}
-		}
-	}
-	if earlier.Curve != nil && run.Curve != nil && earlier.Curve.Crossing == nil {
-		run.Curve.Crossing = nil
-	}
-	for i := range min(len(earlier.Points), len(run.Points)) {
-		was, now := &earlier.Points[i], &run.Points[i]
-		of(&was.Metrics, &now.Metrics)
-		if old := was.Cost; old != nil && now.Cost != nil && old.Basis == "" { // of a program that knew rents alone, and what output costs
-			now.Cost = &result.Cost{USDPerGPUHour: now.Cost.USDPerGPUHour, USDPerMOutput: now.Cost.USDPerMOutput, USDPerMGoodOutput: now.Cost.USDPerMGoodOutput}
-		}
-		if was.SLO != nil && now.SLO != nil && was.SLO.Violations == nil {
-			now.SLO.Violations = nil
-		}
-		for name, c := range now.Classes {
-			old := was.Classes[name]
-			of(&old.Metrics, &c.Metrics)
-		}
-		for _, x := range []struct{ was, now *map[string]float64 }{{&was.Window, &now.Window}, {&was.Server, &now.Server}} {
-			maps.DeleteFunc(*x.now, func(field string, _ float64) bool { _, known := (*x.was)[field]; return !known })
-			if len(*x.now) == 0 && *x.was == nil {
-				*x.now = nil
-			}
-		}
-	}
-}
-
-// sameChecksOf does it of all points of a run.
-func sameChecksOf(t *testing.T, want, now *result.Run) {
-	t.Helper()
-	for i := range min(len(want.Points), len(now.Points)) {
-		sameChecks(t, &want.Points[i], &now.Points[i])
-	}
-}
-
-// sameChecks holds the checks that are made of a point now against those that
-// version 1 made, in the words that both are shown in, and takes them out of the
-// points. Version 1 did not know every check of today: those must pass.
-func sameChecks(t *testing.T, want, now *result.Point) {
-	t.Helper()
-	for i := range now.Checks {
-		has := report.BuildCheck(&now.Checks[i])
-		k := slices.IndexFunc(want.Checks, func(c result.Check) bool { return c.Name == has.Name })
-		if k < 0 {
-			if has.Status != result.Pass {
-				t.Errorf("a check that version 1 did not make: %+v", has)
-			}
-			continue
-		}
-		had := report.BuildCheck(&want.Checks[k])
-		had.Value, had.Advice = inTodaysWords(had.Value), inTodaysWords(had.Advice)
-		if d := cmp.Diff(had, has); d != "" {
-			t.Errorf("checked then (-), now (+):\n%s", d)
-		}
-		want.Checks = slices.Delete(want.Checks, k, k+1)
-	}
-	for _, c := range want.Checks {
-		t.Errorf("not checked any more: %s", c.Name)
-	}
-	want.Checks, now.Checks = nil, nil
-}
-
-// inTodaysWords puts a sentence of a check of version 1, which kept sentences, into
-// the words of today.
-func inTodaysWords(sentence string) string {
-	sentence = regexp.MustCompile(`window of ([0-9.]+), one takes`).ReplaceAllString(sentence, "$1 in the window, one takes")
-	sentence = strings.ReplaceAll(sentence, "as far apart as chance brings them", "a difference within chance")
-	return strings.ReplaceAll(sentence, "looks alike", "looks the same")
-}
-
-// A killed run is finished to what the program of its time made of it.
+// A killed run is finished to what was made of it when it was stored.
 func TestGoldenKilled(t *testing.T) {
-	for _, name := range []string{"v1/killed-run", "v1/killed-sweep", "v2/killed-run", "v2/ended-run"} {
+	for _, name := range []string{"killed-run", "killed-sweep", "ended-run"} {
 		t.Run(name, func(t *testing.T) {
-			version, name := filepath.Split(name)
-			dir := copied(t, version, name)
+			dir := copied(t, name)
 			code, _, stderr := pitot(t, "report", dir)
-			if code != Done && code != Invalid {
+			if code != Done && code != Invalid && code != SLOMissed {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
-			want, now := decoded(t, filepath.Join(golden, version, name+".expected.json")), decoded(t, filepath.Join(dir, rundir.Result))
-			corrected(want)
-			withoutIntervals(want, now)
-			withoutNewMetrics(want, now)
-			want.Sent = now.Sent // version 1 did not count it
-			sameChecksOf(t, want, now)
+			want, now := decoded(t, filepath.Join(golden, name+".expected.json")), decoded(t, filepath.Join(dir, rundir.Result))
 			if d := cmp.Diff(want, now, rounded); d != "" {
 				t.Errorf("expected (-), now (+):\n%s", d)
 			}
@@ -312,11 +176,10 @@ func TestGoldenFinished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow under the race detector")
 	}
-	for _, name := range []string{"v1/run", "v1/sweep", "v1/find", "v2/run"} {
+	for _, name := range []string{"run", "sweep", "find"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			version, name := filepath.Split(name)
-			dir := copied(t, version, name)
+			dir := copied(t, name)
 			kept, err := os.ReadFile(filepath.Join(dir, rundir.Result))
 			if err != nil {
 				t.Fatal(err)
@@ -333,9 +196,6 @@ func TestGoldenFinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want.Findings == nil { // a program before they were kept: what limits the run is worked out now
-				shown.Findings = nil
-			}
 			if d := cmp.Diff(want, shown, rounded); d != "" {
 				t.Errorf("kept (-), shown (+):\n%s", d)
 			}
@@ -351,7 +211,7 @@ func TestGoldenFinished(t *testing.T) {
 				t.Errorf("report wrote another result: %v", err)
 			}
 			exportAll(t, dir, want, ends)
-			code, stdout, stderr = pitot(t, "compare", dir, copied(t, version, name))
+			code, stdout, stderr = pitot(t, "compare", dir, copied(t, name))
 			if compared := !strings.Contains(stdout, "not compared with"); compared != (code == Done) || !compared && code != Invalid || !strings.Contains(stdout, "have a run in common") {
 				t.Errorf("compare: exit code %d\n%s\n%s", code, stdout, stderr)
 			}
@@ -362,19 +222,7 @@ func TestGoldenFinished(t *testing.T) {
 			if code, _, stderr = pitot(t, "report", dir); code != ends {
 				t.Errorf("report of the records: exit code %d\n%s", code, stderr)
 			}
-			again := decoded(t, filepath.Join(dir, rundir.Result))
-			if name == "find" {
-				again.Capacity = want.Capacity // version 1 kept it nowhere else
-			}
-			corrected(want)
-			withoutIntervals(want, again)
-			withoutNewMetrics(want, again)
-			want.Sent = again.Sent // version 1 did not count it
-			if want.Findings == nil {
-				again.Findings = nil
-			}
-			sameChecksOf(t, want, again)
-			if d := cmp.Diff(want, again, rounded); d != "" {
+			if d := cmp.Diff(want, decoded(t, filepath.Join(dir, rundir.Result)), rounded); d != "" {
 				t.Errorf("kept (-), made again (+):\n%s", d)
 			}
 		})
@@ -421,10 +269,10 @@ func exportAll(t *testing.T, dir string, run *result.Run, ends int) {
 	}
 }
 
-// Runs of version 1 are two sides like any others, and a baseline of theirs is one.
+// Stored runs are two sides like any others, and a baseline of one is a side.
 func TestGoldenCompared(t *testing.T) {
 	t.Parallel()
-	run, killed := copied(t, "v1", "run"), copied(t, "v1", "killed-run")
+	run, killed := copied(t, "run"), copied(t, "killed-run")
 	if code, _, stderr := pitot(t, "report", killed); code != Done {
 		t.Fatal(stderr)
 	}
@@ -432,27 +280,27 @@ func TestGoldenCompared(t *testing.T) {
 	if code != Done || !strings.Contains(stdout, "ttft") && !strings.Contains(stdout, "TTFT") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
-	base := filepath.Join(golden, "v1", "baseline.json")
+	base := filepath.Join(golden, "baseline.json")
 	fromBase, stdoutBase, stderr := pitot(t, "compare", base, killed, "--allow", "workloads")
 	if fromBase != Done {
 		t.Errorf("exit code %d\n%s\n%s", fromBase, stdoutBase, stderr)
 	}
 }
 
-// The twin does a run of version 1 again, and is fitted to it.
+// The twin does a stored run again, and is fitted to it.
 func TestGoldenPredicted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow under the race detector, and has one goroutine")
 	}
 	t.Parallel()
-	run := copied(t, "v1", "run")
+	run := copied(t, "run")
 	code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", run)
 	if code != Done || !strings.Contains(stdout, "TTFT") {
 		t.Errorf("predict --run: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	for _, name := range []string{"sweep", "find"} { // load by load
-		code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", copied(t, "v1", name))
-		if code != Done || !strings.Contains(stdout, "at 16.2 requests/s") || strings.Contains(stdout, " 0      –") {
+		code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", copied(t, name))
+		if code != Done || strings.Count(stdout, "requests/s") < 2 || strings.Contains(stdout, " 0      –") {
 			t.Errorf("predict --run of a %s: exit code %d\n%s\n%s", name, code, stdout, stderr)
 		}
 	}
@@ -463,7 +311,7 @@ func TestGoldenPredicted(t *testing.T) {
 	}
 }
 
-// A run of version 1 goes on: its points are kept, the others measured.
+// A stored run goes on: its points are kept, the others measured.
 func TestGoldenResumed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulated, and slow under the race detector")
@@ -471,24 +319,14 @@ func TestGoldenResumed(t *testing.T) {
 	for name, verb := range map[string]string{"sweep": "sweep", "find": "find", "killed-sweep": "sweep"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := copied(t, "v1", name)
-			if name == "killed-sweep" { // version 1 kept the values of headers, which are secret now
-				path := filepath.Join(dir, rundir.Config)
-				text, err := os.ReadFile(path)
-				if err == nil {
-					err = os.WriteFile(path, bytes.Replace(text, []byte("\ninput:"), []byte("\nheader: X-Team=blue\ninput:"), 1), 0o644)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := copied(t, name)
 			code, _, stderr := pitot(t, verb, "--config", filepath.Join(dir, rundir.Config), "--out", dir, "--resume")
 			if code != Done && code != Invalid && code != SLOMissed {
 				t.Fatalf("exit code %d\n%s", code, stderr)
 			}
-			from := filepath.Join(golden, "v1", name, rundir.Result)
+			from := filepath.Join(golden, name, rundir.Result)
 			if name == "killed-sweep" {
-				from = filepath.Join(golden, "v1", name+".expected.json")
+				from = filepath.Join(golden, name+".expected.json")
 			}
 			want := decoded(t, from)
 			now := decoded(t, filepath.Join(dir, rundir.Result))
@@ -499,10 +337,7 @@ func TestGoldenResumed(t *testing.T) {
 			if len(now.Points) < kept {
 				t.Fatalf("%d points of %d", len(now.Points), kept)
 			}
-			withoutIntervals(want, now)
-			withoutNewMetrics(want, now)
 			for i := range kept {
-				sameChecks(t, &want.Points[i], &now.Points[i])
 				if d := cmp.Diff(want.Points[i], now.Points[i], rounded); d != "" {
 					t.Errorf("point %d, kept (-), now (+):\n%s", i, d)
 				}

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// What version 1 wrote is read whole, for as long as there is a version 1: these files are
-// never written again.
+// A stored experiment is read whole.
 func TestGolden(t *testing.T) {
 	dir := filepath.Join("testdata", "v1")
 	data, err := os.ReadFile(filepath.Join(dir, RecordJSON))
@@ -20,7 +19,7 @@ func TestGolden(t *testing.T) {
 	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(new(Record)); err != nil {
-		t.Errorf("a field of version 1 is gone: %v", err)
+		t.Errorf("a stored field is gone: %v", err)
 	}
 	r, err := ReadRecord(dir)
 	if err != nil {

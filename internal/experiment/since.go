@@ -84,7 +84,7 @@ func PlanOfRecord(path string) (*Plan, []byte, error) {
 		return nil, nil, err
 	}
 	if r.Plan == "" {
-		return nil, nil, say.Errorf("%s holds no plan", path).WithHint("an older pitot wrote it: the plan lies beside it, " + planFile)
+		return nil, nil, say.Errorf("%s holds no plan", path).WithHint("the plan lies beside it, " + planFile)
 	}
 	p, err := Parse(r.Experiment+".yaml", []byte(r.Plan))
 	return p, []byte(r.Plan), err

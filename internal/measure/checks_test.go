@@ -131,7 +131,7 @@ func TestChecks(t *testing.T) {
 		{"arrivals", result.Pass, every(1, func(r *record.Row) { r.Sent += ms / 2 })},
 		{"arrivals", result.Flag, every(1, func(r *record.Row) { r.Ready, r.Sent = r.Ready+25*ms, r.Sent+25*ms })},
 		{"resets", result.Flag, every(500, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
-		{"errors", result.Flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrServer })},
+		{"errors", result.Flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ServerError(500) })},
 		{"own errors", result.Fail, every(900, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrBug })},
 		{"retransmits", result.Flag, every(50, func(r *record.Row) { r.Retransmits = 2 })},
 		{"retries", result.Flag, every(50, func(r *record.Row) { r.Retried = 1 })},
@@ -184,7 +184,7 @@ func breakAt(frames []record.Frame, at int64, but int) {
 func TestFailingServerIsNotInvalid(t *testing.T) {
 	f := NewFold(window(10))
 	for i := range int64(1000) {
-		f.Add(failed(i, i, 5, record.ErrServer))
+		f.Add(failed(i, i, 5, record.ServerError(500)))
 	}
 	p := f.Point()
 	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"] == "" {

@@ -18,23 +18,23 @@ func TestErrorExamples(t *testing.T) {
 		return f
 	}
 	frames := []record.Frame{
-		failure(0, -50, record.ErrServer, "in the warm-up"),
-		failure(3, 300, record.ErrServer, "third"),
-		failure(2, 200, record.ErrServer, "second"),
-		failure(1, 100, record.ErrServer, ""),
+		failure(0, -50, record.ServerError(500), "in the warm-up"),
+		failure(3, 300, record.ServerError(500), "third"),
+		failure(2, 200, record.ServerError(500), "second"),
+		failure(1, 100, record.ServerError(500), ""),
 		failure(4, 400, record.ErrReset, ""),
 	}
 	got := fold(window(1), frames...).Point().Requests
-	if d := cmp.Diff(map[string]string{record.ErrServer: "second"}, got.ErrorExamples); d != "" {
+	if d := cmp.Diff(map[string]string{record.ServerError(500): "second"}, got.ErrorExamples); d != "" {
 		t.Error(d)
 	}
-	if got.Errors[record.ErrServer] != 3 || got.Errors[record.ErrReset] != 1 {
+	if got.Errors[record.ServerError(500)] != 3 || got.Errors[record.ErrReset] != 1 {
 		t.Errorf("%v", got.Errors)
 	}
 	if p := fold(window(1), failed(1, 100, 1, record.ErrInterrupted), failed(2, 200, 1, record.ErrInterrupted)).Point(); p.Outcome != "ok" {
 		t.Errorf("the user's interruption makes the server %s", p.Outcome)
 	}
-	if clean := fold(window(1), failed(1, 5000, 1, record.ErrServer)).Point().Requests; clean.ErrorExamples != nil {
+	if clean := fold(window(1), failed(1, 5000, 1, record.ServerError(500))).Point().Requests; clean.ErrorExamples != nil {
 		t.Errorf("%v", clean.ErrorExamples)
 	}
 }

@@ -679,7 +679,7 @@ func TestLimitOnPooledTokenGaps(t *testing.T) {
 func TestOfferedLoad(t *testing.T) {
 	rate := 20.
 	s := Setup{T0: 1000 * ms, T1: 3000 * ms, Load: result.Load{Loop: "open", Rate: &rate}}
-	p := fold(s, unsent(0, 999), unsent(1, 1000), cut(2, 1500, 10), failed(3, 2999, 5, record.ErrServer), unsent(4, 3000)).Point()
+	p := fold(s, unsent(0, 999), unsent(1, 1000), cut(2, 1500, 10), failed(3, 2999, 5, record.ServerError(500)), unsent(4, 3000)).Point()
 	near(t, "due", p.Throughput.DuePerS, 1.5)
 	near(t, "served", p.Throughput.RequestsPerS, 0)
 }
@@ -690,7 +690,7 @@ func TestWindowTooShortForRates(t *testing.T) {
 	s := Setup{T1: 1, Stamps: "kernel", SLO: spec(t, "p50 ttft<200ms")}
 	var frames []record.Frame
 	for i := range int64(3) {
-		frames = append(frames, failed(i, 0, 50, record.ErrServer))
+		frames = append(frames, failed(i, 0, 50, record.ServerError(500)))
 	}
 	p := fold(s, frames...).Point()
 	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why == "" {

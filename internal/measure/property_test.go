@@ -23,7 +23,7 @@ func crowd(rng *rand.Rand, n int) []record.Frame {
 		due := i * 7
 		switch rng.IntN(12) {
 		case 0:
-			out = append(out, failed(i, due, rng.Int64N(50), record.ErrServer))
+			out = append(out, failed(i, due, rng.Int64N(50), record.ServerError(500)))
 			continue
 		case 1:
 			out = append(out, cut(i, due, rng.Int64N(5000)))

@@ -87,10 +87,6 @@ func notKeptUp(p *result.Point) bool {
 // BuildCheck puts a check into words.
 func BuildCheck(c *result.Check) CheckModel {
 	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}
-	if p := c.Prose; p != nil { // of version 1
-		m.Value, m.Limit, m.Advice = say.Plain(p.Value), say.Plain(p.Limit), say.Plain(p.Advice)
-		return m
-	}
 	words := checkWords()[c.Name]
 	value, limit := words.value, words.limit
 	if value == nil {

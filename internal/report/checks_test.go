@@ -51,14 +51,6 @@ func TestOtherTokenizer(t *testing.T) {
 	}
 }
 
-// What version 1 said in words is said as it was.
-func TestChecksOfVersion1(t *testing.T) {
-	c := result.Check{Name: result.CheckSendLag, Status: result.Flag, Prose: &result.Prose{Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}}
-	if m := BuildCheck(&c); m != (CheckModel{Name: "send lag", Status: result.Flag, Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}) {
-		t.Errorf("%+v", m)
-	}
-}
-
 // Where nothing was served no check speaks of latencies or asks for more of the same.
 func TestAdviceWhereNothingWasServed(t *testing.T) {
 	p := &result.Point{Requests: result.Requests{Due: 60, Failed: 60}}

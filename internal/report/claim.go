@@ -320,13 +320,7 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	}
 	addFigure("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Estimate == nil {
-		switch {
-		case k.Bounds != nil:
-			addFigure("At most", b[1], say.Percent(k.Bounds.Level)+" sure")
-		case k.Load == nil:
-			addFigure("Seemed to hold at", b[0], "of no stated level")
-			addFigure("Seemed violated at", b[1], "of no stated level")
-		}
+		addFigure("At most", b[1], say.Percent(level(k))+" sure")
 	}
 	if f := k.Floor; f != nil {
 		m.Figures = append(m.Figures, Figure{Name: "Violated at any load", Value: say.Percent(float64(f.Violations) / float64(max(f.Requests, 1))), Note: "of " + say.Plural(f.Requests, "request") + " at up to " + say.Quantity(f.Load) + " " + unit})

@@ -3,7 +3,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -173,7 +172,7 @@ func facts(run *result.Run) [][]string {
 	}
 	in := w.Input
 	if w.Prefix != nil {
-		in = cmp.Or(w.Prefix.Prompt, w.Input+" + "+say.Count(w.Prefix.Tokens)) // older runs have the parts alone
+		in = w.Prefix.Prompt
 	}
 	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
 	if w.Sampling.Stop == "natural" && run.Target.Kind == "http" { // nobody told it how many

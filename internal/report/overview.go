@@ -218,10 +218,6 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 		return []string{"nothing is explained by the twin of " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
 	case x.K == nil || x.Rho == nil:
 		return nil
-	case x.Estimate != nil: // of an earlier program
-		return []string{"estimate " + load(*x.Estimate) + " by replay, without an interval that holds",
-			fmt.Sprintf("%s near the limit on the twin of %s, slowed k = %s, ρ = %s; no bound rests on it",
-				say.Plural(x.Requests, "request"), say.Plain(x.Twin), say.Quantity(*x.K), say.Decimal(*x.Rho, 2))}
 	}
 	without := "without it no estimate"
 	if w := x.Without; w != nil {
@@ -263,8 +259,7 @@ func cameOut(c *result.Capacity) string {
 // alone there is nothing to say.
 func severalLimits(c *result.Capacity) bool { return c.Binding != "" && len(c.Limits) > 1 }
 
-// level is with which a search's bounds hold: older programs wrote none where there was
-// an interval of 95 %.
+// level is with which a search's bounds hold.
 func level(c *result.Capacity) float64 {
 	if c.Bounds != nil {
 		return c.Bounds.Level
@@ -275,12 +270,7 @@ func level(c *result.Capacity) float64 {
 // bestOf is the best that can be said of a capacity: every bound with its level.
 func bestOf(c *result.Capacity) (parts []string) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
-	sure := func(text string) string {
-		if c.Bounds == nil { // of a program that had no level for it
-			return text + ", of no stated level"
-		}
-		return text + " (" + say.Percent(c.Bounds.Level) + ")"
-	}
+	sure := func(text string) string { return text + " (" + say.Percent(level(c)) + ")" }
 	if c.Floor != nil {
 		return []string{"no load meets it"}
 	}
@@ -295,8 +285,6 @@ func bestOf(c *result.Capacity) (parts []string) {
 	switch {
 	case met != nil:
 		parts = append(parts, sure("capacity at least "+load(*met)))
-	case c.Load != nil && c.Bounds == nil:
-		parts = append(parts, "capacity at least "+load(*c.Load)+", verified")
 	case c.Load != nil:
 		parts = append(parts, sure("capacity at least "+load(*c.Load))+", verified")
 	}
@@ -309,15 +297,6 @@ func bestOf(c *result.Capacity) (parts []string) {
 		parts = append(parts, s)
 	case c.Estimate != nil:
 		parts = append(parts, "estimate "+load(*c.Estimate))
-	case c.Bounds == nil && c.Bracket != nil && c.Load == nil:
-		switch b := c.Bracket; {
-		case b[0] != nil && b[1] != nil:
-			parts = append(parts, sure(fmt.Sprintf("capacity taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1]))))
-		case b[0] != nil:
-			parts = append(parts, sure("capacity taken to be "+load(*b[0])+" at least"))
-		case b[1] != nil:
-			parts = append(parts, sure("capacity taken to be below "+load(*b[1])))
-		}
 	case most != nil && quoted(c) != nil:
 		parts = append(parts, sure("at most "+load(*most)))
 	case most != nil:

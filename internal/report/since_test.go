@@ -8,8 +8,8 @@ import (
 	"pitot/internal/experiment"
 )
 
-// A record that an earlier program wrote is worded, held against itself and put in a trend.
-func TestRecordOfVersion1(t *testing.T) {
+// A stored record is worded, held against itself and put in a trend.
+func TestStoredRecord(t *testing.T) {
 	r, err := experiment.ReadRecord("../experiment/testdata/v1")
 	if err != nil {
 		t.Fatal(err)

@@ -332,8 +332,8 @@ func read(dir string) (*outline, error) {
 		case err == nil:
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, rundir.NoRun(dir)
-		case errors.Is(err, record.ErrNewer), errors.Is(err, marks.ErrNewer):
-			return nil, say.Errorf("the records in %s were written by a newer pitot", dir).WithHint("update this one")
+		case errors.Is(err, record.ErrVersion), errors.Is(err, marks.ErrVersion):
+			return nil, say.Errorf("another version of pitot wrote the records in %s", dir).WithHint("read them with that version, or measure again")
 		default:
 			return nil, say.Errorf("the records in %s cannot be read: %v", dir, err).WithHint("copy them from where they came")
 		}

@@ -13,7 +13,6 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
-	"pitot/internal/plan"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
 )
@@ -44,7 +43,7 @@ func (s *Session) recall() error {
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
-	if !bytes.Equal(was, p.YAML(s.runner.verb())) && !alikePlanned(p, s.runner.verb()) {
+	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
 		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
 	points := o.points()
@@ -89,21 +88,15 @@ func (s *Session) recall() error {
 		why = "its target failed"
 	}
 	if why == "" && o.end != nil && !o.end.Interrupted {
-		s.concluded = concluded(p.Out, o.found)
+		s.concluded = concluded(o.found)
 	}
 	s.latest = int32(max(0, len(s.earlier)-1))
 	s.tellResumed(o, int(points), why)
 	return nil
 }
 
-// concluded is what a search came to that went to its end, nil if it did not. Version 1
-// kept it in run.json alone.
-func concluded(dir string, found *result.Capacity) *result.Capacity {
-	if found == nil {
-		if run, err := rundir.ReadResult(dir); err == nil {
-			found = run.Capacity
-		}
-	}
+// concluded returns what a search found that went to its end, nil if it did not.
+func concluded(found *result.Capacity) *result.Capacity {
 	if found == nil || strings.HasPrefix(found.Why, "the search was") { // stopped, interrupted, killed
 		return nil
 	}
@@ -116,13 +109,6 @@ func (o *outline) overlapped(last int32) bool {
 	w, over := o.ends[last]
 	around := o.setups[last].Stage == search.Main || o.setups[last].Stage == search.Centre
 	return around && (!over || w.Handed)
-}
-
-// alikePlanned says that the config.yaml of a plan's directory plans the same,
-// written otherwise: an older program kept values of headers that are secret now.
-func alikePlanned(p *plan.Plan, verb plan.Verb) bool {
-	was, err := plan.Recorded(filepath.Join(p.Out, rundir.Config))
-	return err == nil && bytes.Equal(was.YAML(verb), p.YAML(verb))
 }
 
 // points is how many points the records tell of.

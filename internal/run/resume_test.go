@@ -52,7 +52,7 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 		at, bit := (2*i+r.IntN(2))*len(journal)/48, r.IntN(8)
 		// Behind the header of a frame that begins there: where the header of the last
 		// frame is lost, nothing says which point that was of.
-		if frame := bytes.LastIndex(journal[:min(at+4, len(journal))], []byte("PJ2\n")); at-frame < 92 {
+		if frame := bytes.LastIndex(journal[:min(at+4, len(journal))], []byte("PJ1\n")); at-frame < 92 {
 			at = frame + 92
 		}
 		bad := bytes.Clone(journal)

@@ -290,7 +290,7 @@ func TestDamagedProbes(t *testing.T) {
 	// Where frames stand is found by their magic; which are of probes their headers say.
 	damaged := 0
 	for at := 0; at < len(journal); {
-		next := bytes.Index(journal[at+1:], []byte("PJ2\n"))
+		next := bytes.Index(journal[at+1:], []byte("PJ1\n"))
 		if int32(binary.LittleEndian.Uint32(journal[at+12:])) == record.Probing {
 			bad := bytes.Clone(journal)
 			bad[at+70] ^= 4

@@ -1,8 +1,7 @@
 // Package marks is what the records of a run cannot tell by themselves: what was
 // planned of it and of each point, and how they ended. A journal has it as marks
 // between its records, a finished run in marks.json. The types here are what is
-// written, and nothing else: every one has a version, and those of older
-// programs are read for ever.
+// written, and nothing else: every one has a version.
 package marks
 
 import (
@@ -26,7 +25,7 @@ const (
 
 // Version is that of the types of this package. Head and Capacity are parts of
 // run.json and have its schema instead.
-const Version = 2
+const Version = 1
 
 // Point is what was planned of a point. Times are nanoseconds since its load
 // began.
@@ -162,7 +161,7 @@ type Crew struct {
 type Member struct {
 	Host       string `json:"host"`
 	Dir        string `json:"dir"`
-	CPUs       int    `json:"cpus"` // this and what follows: 0 in what programs before 2026-11-26 wrote
+	CPUs       int    `json:"cpus"`
 	Ahead      int64  `json:"ahead_ns"`
 	AheadBound int64  `json:"ahead_bound_ns"`
 }
@@ -222,8 +221,8 @@ type End struct {
 	Interrupted bool   `json:"interrupted"`
 }
 
-// ErrNewer says that a mark has a version that is not known here.
-var ErrNewer = errors.New("a newer pitot wrote it")
+// ErrVersion says that a mark has another version than the one that is read.
+var ErrVersion = errors.New("another version of pitot wrote it")
 
 // encode writes a type of this package.
 func encode(v any) []byte {
@@ -249,41 +248,38 @@ func (a Alone) Encode() []byte { a.Version = Version; return encode(a) }
 // Encode gives the data of the mark.
 func (e End) Encode() []byte { e.Version = Version; return encode(e) }
 
-// decode reads the data of a mark of either version.
-func decode[T any](name string, data []byte, v1 func([]byte) (T, error)) (out T, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("mark %s: %w", name, err)
-		}
-	}()
+// decode reads the data of a mark.
+func decode[T any](name string, data []byte) (out T, err error) {
 	var head struct {
-		Version *int `json:"version"`
+		Version int `json:"version"`
 	}
-	if json.Unmarshal(data, &head) != nil || head.Version == nil { // a bare number, or an object of version 1
-		return v1(data)
+	err = json.Unmarshal(data, &head)
+	if err == nil && head.Version != Version { // before the fields, which may have other types there
+		err = ErrVersion
 	}
-	if *head.Version != Version {
-		return out, ErrNewer
+	if err == nil {
+		err = json.Unmarshal(data, &out)
 	}
-	return out, json.Unmarshal(data, &out)
+	if err != nil {
+		return out, fmt.Errorf("decode mark %s: %w", name, err)
+	}
+	return out, nil
 }
 
 // DecodePoint reads what was planned of a point.
-func DecodePoint(data []byte) (Point, error) { return decode(NamePoint, data, pointV1) }
+func DecodePoint(data []byte) (Point, error) { return decode[Point](NamePoint, data) }
 
 // DecodeWindow reads how a point ended.
-func DecodeWindow(data []byte) (Window, error) { return decode(NameWindow, data, windowV1) }
+func DecodeWindow(data []byte) (Window, error) { return decode[Window](NameWindow, data) }
 
-// DecodeCrew reads who carries a point out. No older program wrote it.
-func DecodeCrew(data []byte) (Crew, error) {
-	return decode(NameCrew, data, func([]byte) (c Crew, err error) { return c, errors.New("it has no version") })
-}
+// DecodeCrew reads who carries a point out.
+func DecodeCrew(data []byte) (Crew, error) { return decode[Crew](NameCrew, data) }
 
 // DecodeAlone reads what one request takes.
-func DecodeAlone(data []byte) (Alone, error) { return decode(NameAlone, data, aloneV1) }
+func DecodeAlone(data []byte) (Alone, error) { return decode[Alone](NameAlone, data) }
 
 // DecodeEnd reads how the run ended.
-func DecodeEnd(data []byte) (End, error) { return decode(NameEnd, data, endV1) }
+func DecodeEnd(data []byte) (End, error) { return decode[End](NameEnd, data) }
 
 // EncodeHead gives the data of the mark with which a run begins: a run.json
 // without points.
@@ -298,15 +294,15 @@ func EncodeCapacity(c *result.Capacity) []byte {
 	}{result.Schema, c})
 }
 
-// DecodeRun reads the head of a run or what a search found, of whatever version.
+// DecodeRun reads the head of a run or what a search found.
 func DecodeRun(data []byte) (*result.Run, error) {
 	run, err := result.Decode(data)
 	var schema *result.SchemaError
-	if errors.As(err, &schema) && schema.Newer() {
-		err = ErrNewer
+	if errors.As(err, &schema) {
+		err = ErrVersion
 	}
 	if err != nil {
-		return nil, fmt.Errorf("mark %s: %w", NameRun, err)
+		return nil, fmt.Errorf("decode mark %s: %w", NameRun, err)
 	}
 	return run, nil
 }

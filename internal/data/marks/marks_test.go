@@ -3,7 +3,6 @@ package marks
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"regexp"
 	"testing"
@@ -53,77 +52,24 @@ func TestNamesInJSON(t *testing.T) {
 	}
 }
 
-// Marks of version 1 say the same.
-func TestVersion1(t *testing.T) {
-	data, err := os.ReadFile("../testdata/v1/find/marks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []struct {
-		Name, Data string
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	for _, m := range list {
-		data := []byte(m.Data)
-		switch seen[m.Name]++; m.Name {
-		case NameRun:
-			run, err := DecodeRun(data)
-			if err != nil || run.Seed != 7 || run.Schema != result.Schema || run.Target.Kind != "sim" {
-				t.Errorf("%+v, %v", run, err)
+func TestOtherVersion(t *testing.T) {
+	for _, other := range []string{`{"version": 3, "t0_ns": "another type"}`, `{"T0": 3}`} {
+		_, p := DecodePoint([]byte(other))
+		_, w := DecodeWindow([]byte(other))
+		_, a := DecodeAlone([]byte(other))
+		_, e := DecodeEnd([]byte(other))
+		_, c := DecodeCrew([]byte(other))
+		_, r := DecodeRun([]byte(`{"schema": "pitot.run/v9"}`))
+		for _, err := range []error{p, w, a, e, c, r} {
+			if !errors.Is(err, ErrVersion) {
+				t.Error(err)
 			}
-		case NameAlone:
-			if a, err := DecodeAlone(data); err != nil || a.Took != 123301094 {
-				t.Errorf("%+v, %v", a, err)
-			}
-		case NamePoint:
-			rate := 8.11
-			want := Point{Version: Version, T0: 1233000000, Load: Load{Loop: "open", Rate: &rate, Arrival: "poisson"}, SLO: "p90 ttft<60ms",
-				GPUs: 1, GPUPrice: 3.99, Stamps: "virtual", Requests: 50, Cold: true, Stage: "light", Residence: 123301094}
-			p, err := DecodePoint(data)
-			if err != nil || p.SLO != want.SLO || seen[m.Name] == 1 && cmp.Diff(want, p) != "" {
-				t.Errorf("%v\n%s", err, cmp.Diff(want, p))
-			}
-		case NameWindow:
-			if w, err := DecodeWindow(data); err != nil || w.T1 == 0 || seen[m.Name] == 1 && (w.T1 != 9038992565 || w.Ended != 9172107307) {
-				t.Errorf("%+v, %v", w, err)
-			}
-		case NameEnd:
-			if e, err := DecodeEnd(data); err != nil || e.Ended == "" || e.Interrupted {
-				t.Errorf("%+v, %v", e, err)
-			}
-		default:
-			t.Errorf("mark %s", m.Name)
-		}
-	}
-	if len(seen) != 5 {
-		t.Error(seen)
-	}
-	joint := `{"T1": 5, "SLO": {"Limits": [{"Metric": "ttft", "Max": 200000000}, {"Metric": "errors", "MaxPercent": 1}], "SharePercent": 99}}`
-	if p, err := DecodePoint([]byte(joint)); err != nil || p.SLO != "ttft<200ms @99%, errors<1%" || *p.T1 != 5 {
-		t.Errorf("%+v, %v", p, err)
-	}
-}
-
-func TestNewerMarks(t *testing.T) {
-	later := []byte(`{"version": 3, "t0_ns": "another type"}`)
-	_, p := DecodePoint(later)
-	_, w := DecodeWindow(later)
-	_, a := DecodeAlone(later)
-	_, e := DecodeEnd(later)
-	_, r := DecodeRun([]byte(`{"schema": "pitot.run/v9"}`))
-	for _, err := range []error{p, w, a, e, r} {
-		if !errors.Is(err, ErrNewer) {
-			t.Error(err)
 		}
 	}
 }
 
 func FuzzMarks(f *testing.F) {
-	f.Add([]byte(`{"version": 2, "load": {"loop": "open", "rate": 3}}`))
-	f.Add([]byte(`{"T1": 5, "SLO": {"Limits": [{"Metric": "ttft", "Max": 200000000}]}}`))
+	f.Add([]byte(`{"version": 1, "load": {"loop": "open", "rate": 3}}`))
 	f.Add([]byte(`17`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if p, err := DecodePoint(data); err == nil {

@@ -40,16 +40,16 @@ func Sealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
 
 // frameEnd is where a frame ends, by its header, that begins at an offset and lies before another.
 func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
-	var buf [headerV2]byte
-	head := buf[:min(headerV2, to-at)]
+	var buf [headerSize]byte
+	head := buf[:min(headerSize, to-at)]
 	if _, err := file.ReadAt(head, at); err != nil {
 		return 0, fmt.Errorf("read journal at byte %d: %w", at, err)
 	}
 	h, short := parseHeader(head)
-	if short || !h.sound || at+h.size()+h.length > to {
+	if short || !h.sound || at+headerSize+h.length > to {
 		return 0, fmt.Errorf("read journal at byte %d: no whole frame", at)
 	}
-	return at + h.size() + h.length, nil
+	return at + headerSize + h.length, nil
 }
 
 // TakeCarried takes the records of a point from frames of another journal, as [Sealed] gave
@@ -61,9 +61,9 @@ func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, 
 	var f Frame
 	for at := int64(0); at < int64(len(frames)); {
 		h, short := parseHeader(frames[at:])
-		from := at + h.size()
+		from := at + headerSize
 		to := from + h.length
-		if short || !h.sound || h.v1 || to > int64(len(frames)) {
+		if short || !h.sound || to > int64(len(frames)) {
 			return fmt.Errorf("read frames: no whole frame at byte %d of %d", at, len(frames))
 		}
 		payload := frames[from:to:to]

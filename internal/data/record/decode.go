@@ -12,8 +12,7 @@ import (
 type decoder struct {
 	rest  []byte
 	bad   bool // something was missing or impossible; every later value is zero
-	newer bool // a row has fields that are not known here
-	v1    bool // the payload is of that version
+	other bool // rows have other fields than those that are known here
 	seen  map[string]string
 	part  reading
 }
@@ -30,11 +29,11 @@ const (
 // decode fills f, whose slices are used again, and reports whether the
 // payload was sound.
 func (d *decoder) decode(payload []byte, f *Frame) bool {
-	d.rest, d.bad, d.newer = payload, false, false
+	d.rest, d.bad, d.other = payload, false, false
 	f.Point = int32(d.varint())
 	chunks, rows, samples, marks := d.bytes(), d.bytes(), d.bytes(), d.bytes()
 	f.Worker = 0
-	if !d.v1 && d.more() {
+	if d.more() {
 		if w := d.uvarint(); w <= math.MaxInt32 {
 			f.Worker = int32(w)
 		} else {
@@ -45,13 +44,11 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 		d.bad = true
 	}
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
-	if !d.v1 { // whose stamps nothing else tells
-		switch d.part {
-		case allButChunks:
-			chunks = nil
-		case marksAlone:
-			chunks, rows, samples = nil, nil, nil
-		}
+	switch d.part {
+	case allButChunks:
+		chunks = nil
+	case marksAlone:
+		chunks, rows, samples = nil, nil, nil
 	}
 	d.chunks(chunks, f)
 	d.rows(rows, f)
@@ -97,20 +94,14 @@ func (d *decoder) chunks(section []byte, f *Frame) {
 
 func (d *decoder) rows(section []byte, f *Frame) {
 	d.section(section)
-	n := rowFieldsV1
-	if !d.v1 && d.more() {
-		switch n = int(min(d.uvarint(), math.MaxInt32)); {
-		case n > len(rowFields):
-			d.newer = true
-			d.fail()
-		case n == 0: // rows of nothing have no end
-			d.fail()
-		}
+	if d.more() && d.uvarint() != uint64(len(rowFields)) {
+		d.other = !d.bad
+		d.fail()
 	}
 	for d.more() {
 		f.Rows = append(f.Rows, BlankRow())
 		r := &f.Rows[len(f.Rows)-1]
-		for i := range rowFields[:n] {
+		for i := range rowFields {
 			switch v := rowFields[i].at(r).(type) {
 			case *int64:
 				*v = d.varint()

@@ -22,7 +22,6 @@ const (
 	ErrRateLimited   = "rate_limited"   // 429
 	ErrContextLength = "context_length" // 400, 413 or 422 that speaks of the context or a length
 	ErrBadRequest    = "bad_request"    // any other 4xx
-	ErrServer        = "server_error"   // 5xx in records that do not tell which: now each is a class, see [ServerError]
 	ErrStream        = "stream_error"   // an error event inside a 200 stream
 	ErrMalformed     = "malformed"      // HTTP, SSE or JSON that cannot be read
 	ErrUnfinished    = "unfinished"     // the answer ended without finish_reason or end mark
@@ -62,6 +61,4 @@ const serverStatus = "http_"
 func ServerError(status int) string { return serverStatus + strconv.Itoa(status) }
 
 // IsServerError says that a class is of HTTP's server errors, whichever.
-func IsServerError(class string) bool {
-	return class == ErrServer || strings.HasPrefix(class, serverStatus)
-}
+func IsServerError(class string) bool { return strings.HasPrefix(class, serverStatus) }

@@ -10,7 +10,6 @@ type field[T any] struct {
 	at    func(*T) any // *int64, *int32, *float64, *bool, *string, or *uint8 for a word
 	null  null
 	words [][]byte // what the values of a *uint8 are called
-	later bool     // a file of an older program may lack the column: then it is null, or 0
 }
 
 // null says which value of a number is stored as null in Parquet.
@@ -35,10 +34,8 @@ func wordsOf[T interface{ String() string }](values ...T) [][]byte {
 	return words
 }
 
-// rowFields fixes the order of a row in the journal too. Further fields come
-// behind these: a journal says how many it has, and one that has fewer leaves
-// the others blank. Any other change is a change of the journal's format, and so
-// of its magic.
+// rowFields fixes the order of a row in the journal too. A journal says how many fields its
+// rows have, and one of another number is not read.
 var rowFields = []field[Row]{
 	{name: "point", at: func(r *Row) any { return &r.Point }},
 	{name: "id", at: func(r *Row) any { return &r.ID }},
@@ -84,31 +81,26 @@ var rowFields = []field[Row]{
 	{name: "outcome", at: func(r *Row) any { return (*uint8)(&r.Outcome) }, words: outcomeWords},
 	{name: "error", at: func(r *Row) any { return &r.Error }},
 	{name: "detail", at: func(r *Row) any { return &r.Detail }},
-
-	// Since version 2, and not in every file of it.
-	{name: "after", at: func(r *Row) any { return &r.After }, null: ifUnset, later: true},
-	{name: "turns", at: func(r *Row) any { return &r.Turns }, null: ifUnset, later: true},
-	{name: "history", at: func(r *Row) any { return &r.History }, null: ifUnset, later: true},
-	{name: "earlier_attempts", at: func(r *Row) any { return &r.Earlier }, later: true},
-	{name: "earlier_errors", at: func(r *Row) any { return &r.EarlierErrors }, later: true},
-	{name: "first_sent_ns", at: func(r *Row) any { return &r.FirstSent }, null: ifUnset, later: true},
-	{name: "backoff_ns", at: func(r *Row) any { return &r.Backoff }, later: true},
-	{name: "counted_tokens", at: func(r *Row) any { return &r.Counted }, null: ifUnset, later: true},
-	{name: "no_usage", at: func(r *Row) any { return &r.NoUsage }, later: true},
-	{name: "question", at: func(r *Row) any { return &r.Question }, later: true},
-	{name: "wrong", at: func(r *Row) any { return &r.Wrong }, later: true},
-	{name: "differs_at", at: func(r *Row) any { return &r.DiffersAt }, null: ifUnset, later: true},
-	{name: "limit_requests", at: func(r *Row) any { return &r.LimitRequests }, null: ifUnset, later: true},
-	{name: "remaining_requests", at: func(r *Row) any { return &r.LeftRequests }, null: ifUnset, later: true},
-	{name: "limit_tokens", at: func(r *Row) any { return &r.LimitTokens }, null: ifUnset, later: true},
-	{name: "remaining_tokens", at: func(r *Row) any { return &r.LeftTokens }, null: ifUnset, later: true},
-	{name: "reset_requests_ns", at: func(r *Row) any { return &r.ResetRequests }, null: ifUnset, later: true},
-	{name: "reset_tokens_ns", at: func(r *Row) any { return &r.ResetTokens }, null: ifUnset, later: true},
-	{name: "skipped_events", at: func(r *Row) any { return &r.Skipped }, later: true},
+	{name: "after", at: func(r *Row) any { return &r.After }, null: ifUnset},
+	{name: "turns", at: func(r *Row) any { return &r.Turns }, null: ifUnset},
+	{name: "history", at: func(r *Row) any { return &r.History }, null: ifUnset},
+	{name: "earlier_attempts", at: func(r *Row) any { return &r.Earlier }},
+	{name: "earlier_errors", at: func(r *Row) any { return &r.EarlierErrors }},
+	{name: "first_sent_ns", at: func(r *Row) any { return &r.FirstSent }, null: ifUnset},
+	{name: "backoff_ns", at: func(r *Row) any { return &r.Backoff }},
+	{name: "counted_tokens", at: func(r *Row) any { return &r.Counted }, null: ifUnset},
+	{name: "no_usage", at: func(r *Row) any { return &r.NoUsage }},
+	{name: "question", at: func(r *Row) any { return &r.Question }},
+	{name: "wrong", at: func(r *Row) any { return &r.Wrong }},
+	{name: "differs_at", at: func(r *Row) any { return &r.DiffersAt }, null: ifUnset},
+	{name: "limit_requests", at: func(r *Row) any { return &r.LimitRequests }, null: ifUnset},
+	{name: "remaining_requests", at: func(r *Row) any { return &r.LeftRequests }, null: ifUnset},
+	{name: "limit_tokens", at: func(r *Row) any { return &r.LimitTokens }, null: ifUnset},
+	{name: "remaining_tokens", at: func(r *Row) any { return &r.LeftTokens }, null: ifUnset},
+	{name: "reset_requests_ns", at: func(r *Row) any { return &r.ResetRequests }, null: ifUnset},
+	{name: "reset_tokens_ns", at: func(r *Row) any { return &r.ResetTokens }, null: ifUnset},
+	{name: "skipped_events", at: func(r *Row) any { return &r.Skipped }},
 }
-
-// rowFieldsV1 is how many of them version 1 of the journal had.
-const rowFieldsV1 = 44
 
 // requestRow is a line of requests.parquet.
 type requestRow struct {
@@ -139,7 +131,7 @@ func requestOf(rows []field[Row]) []field[requestRow] {
 	var out []field[requestRow]
 	for _, f := range rows {
 		pointer := func(r *requestRow) any { return f.at(&r.Row) }
-		out = append(out, field[requestRow]{name: f.name, at: pointer, null: f.null, words: f.words, later: f.later})
+		out = append(out, field[requestRow]{name: f.name, at: pointer, null: f.null, words: f.words})
 	}
 	return out
 }
@@ -195,5 +187,5 @@ var sampleFields = []field[sampleRow]{
 	{name: "source", at: func(s *sampleRow) any { return &s.Source }},
 	{name: "name", at: func(s *sampleRow) any { return &s.Name }},
 	{name: "value", at: func(s *sampleRow) any { return &s.Value }},
-	{name: "worker", at: func(s *sampleRow) any { return &s.worker }, later: true},
+	{name: "worker", at: func(s *sampleRow) any { return &s.worker }},
 }

@@ -15,9 +15,9 @@ import (
 // counts the records before the frame and in it: what a damaged stretch held is
 // known exactly from what stands around it.
 //
-// All numbers are little-endian. Version 2, which is written:
+// All numbers are little-endian:
 //
-//	 0  magic "PJ2\n"
+//	 0  magic "PJ1\n"
 //	 4  u32  length of the payload
 //	 8  u32  CRC-32C of the payload
 //	12  i32  point
@@ -26,14 +26,9 @@ import (
 //	56  u32  chunks in it, then rows, samples and marks
 //	72  i64  earliest stamp of a chunk, a row's end or a sample in it, then the latest; earliest > latest: none
 //	88  u32  CRC-32C of the 88 bytes before
-//
-// Version 1 had the magic "PJ1\n", length and checksum of the payload, and the
-// checksum of these 12 bytes.
 const (
-	magicV1  = "PJ1\n"
-	magicV2  = "PJ2\n"
-	headerV1 = 16
-	headerV2 = 92
+	magic      = "PJ1\n"
+	headerSize = 92
 
 	// A longer payload is none of ours: a frame is closed at frameSize, and the
 	// largest mark has some kilobytes.
@@ -75,7 +70,6 @@ func (s *span) include(t int64) {
 // header is what stands before the payload of a frame.
 type header struct {
 	sound  bool // its checksum is right
-	v1     bool // there is nothing but length and sum
 	length int64
 	sum    uint32
 	point  int32
@@ -83,13 +77,6 @@ type header struct {
 	before tally
 	holds  tally
 	span   span
-}
-
-func (h *header) size() int64 {
-	if h.v1 {
-		return headerV1
-	}
-	return headerV2
 }
 
 // frameWriter puts headers before payloads. It counts what it has written.
@@ -101,11 +88,11 @@ type frameWriter struct {
 // append appends the frame of a batch to dst.
 func (w *frameWriter) append(dst []byte, b *batch) []byte {
 	start := len(dst)
-	dst = append(dst, make([]byte, headerV2)...)
+	dst = append(dst, make([]byte, headerSize)...)
 	dst = b.appendPayload(dst)
-	h, payload := dst[start:start+headerV2], dst[start+headerV2:]
+	h, payload := dst[start:start+headerSize], dst[start+headerSize:]
 	le := binary.LittleEndian
-	copy(h, magicV2)
+	copy(h, magic)
 	le.PutUint32(h[4:], uint32(len(payload)))
 	le.PutUint32(h[8:], crc32.Checksum(payload, castagnoli))
 	le.PutUint32(h[12:], uint32(b.point))
@@ -128,36 +115,27 @@ func (w *frameWriter) append(dst []byte, b *batch) []byte {
 	return dst
 }
 
-// parseHeader reads a header of either version at the beginning of p; where it is
-// not sound nothing else of it counts. It is short where p ends before it does.
+// parseHeader reads the header at the beginning of p; where it is not sound nothing else of it
+// counts. It is short where p ends before it does.
 func parseHeader(p []byte) (h header, short bool) {
-	le := binary.LittleEndian
-	switch magic := string(p[:min(len(p), len(magicV2))]); {
-	case len(magic) < len(magicV2):
-		return h, magic == magicV1[:len(magic)] || magic == magicV2[:len(magic)]
-	case magic == magicV1:
-		if len(p) < headerV1 {
-			return h, true
-		}
-		h = header{v1: true, length: int64(le.Uint32(p[4:])), sum: le.Uint32(p[8:])}
-		h.sound = le.Uint32(p[12:]) == crc32.Checksum(p[:12], castagnoli)
+	begin := p[:min(len(p), len(magic))]
+	switch {
+	case string(begin) != magic[:len(begin)]:
 		return h, false
-	case magic == magicV2:
-		if len(p) < headerV2 {
-			return h, true
-		}
-		u64, u32 := func(i int) int64 { return int64(le.Uint64(p[i:])) }, func(i int) int64 { return int64(le.Uint32(p[i:])) }
-		h = header{
-			length: u32(4), sum: le.Uint32(p[8:]), point: int32(le.Uint32(p[12:])), number: le.Uint64(p[16:]),
-			before: tally{u64(24), u64(32), u64(40), u64(48)},
-			holds:  tally{u32(56), u32(60), u32(64), u32(68)},
-			span:   span{true, u64(72), u64(80)},
-		}
-		if h.span.first > h.span.last {
-			h.span = span{}
-		}
-		h.sound = le.Uint32(p[88:]) == crc32.Checksum(p[:88], castagnoli) && !h.before.negative()
-		return h, false
+	case len(p) < headerSize:
+		return h, true
 	}
+	le := binary.LittleEndian
+	u64, u32 := func(i int) int64 { return int64(le.Uint64(p[i:])) }, func(i int) int64 { return int64(le.Uint32(p[i:])) }
+	h = header{
+		length: u32(4), sum: le.Uint32(p[8:]), point: int32(le.Uint32(p[12:])), number: le.Uint64(p[16:]),
+		before: tally{u64(24), u64(32), u64(40), u64(48)},
+		holds:  tally{u32(56), u32(60), u32(64), u32(68)},
+		span:   span{true, u64(72), u64(80)},
+	}
+	if h.span.first > h.span.last {
+		h.span = span{}
+	}
+	h.sound = le.Uint32(p[88:]) == crc32.Checksum(p[:88], castagnoli) && !h.before.negative()
 	return h, false
 }

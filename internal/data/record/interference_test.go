@@ -207,13 +207,13 @@ func TestFrameWithinDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := parseHeader(data)
-	second, _ := parseHeader(data[first.size()+first.length:])
-	inner := data[first.size()+first.length:][:second.size()+second.length]
-	grown := append([]byte(nil), data[:first.size()]...)
+	second, _ := parseHeader(data[headerSize+first.length:])
+	inner := data[headerSize+first.length:][:headerSize+second.length]
+	grown := append([]byte(nil), data[:headerSize]...)
 	copy(grown[4:], []byte{byte(len(inner) + 1), byte((len(inner) + 1) >> 8), 0, 0}) // a payload one byte longer than the frame within it
 	resum(grown)
 	grown = append(append(grown, 0), inner...)
-	grown = append(grown, data[first.size()+first.length+int64(len(inner)):]...)
+	grown = append(grown, data[headerSize+first.length+int64(len(inner)):]...)
 	if err := os.WriteFile(path, grown, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -21,16 +21,13 @@ type lines[T any] struct {
 	parquet *parquet.File
 	words   decoder // for its store of strings
 
-	at      []int // of each field's column, or absent
+	at      []int // of each field's column
 	group   int   // next row group
 	left    int64 // rows of the current group not read yet
 	columns []column
 	buf     []T // rows read but not taken
 	batch   []T
 }
-
-// absent is the column of a field that a file does not have.
-const absent = -1
 
 func openLines[T any](dir, name string, fields []field[T]) (l *lines[T], err error) {
 	file, err := os.Open(filepath.Join(dir, name))
@@ -56,10 +53,6 @@ func (l *lines[T]) open() error {
 	for i := range l.fields {
 		f := &l.fields[i]
 		c, at := l.parquet.Column(f.name)
-		if c == nil && f.later {
-			l.at = append(l.at, absent)
-			continue
-		}
 		if c == nil || !c.Leaf() || c.Repeated || c.Kind() != f.kind() {
 			return fmt.Errorf("no column %s of type %s", f.name, f.kind())
 		}
@@ -92,24 +85,17 @@ func (l *lines[T]) fill() error {
 			return nil
 		}
 		for i := range l.columns {
-			l.columns[i] = column{}
-			if l.at[i] != absent {
-				pages, err := l.parquet.Pages(l.group, l.at[i])
-				if err != nil {
-					return fmt.Errorf("column %s: %w", l.fields[i].name, err)
-				}
-				l.columns[i].pages = pages
+			pages, err := l.parquet.Pages(l.group, l.at[i])
+			if err != nil {
+				return fmt.Errorf("column %s: %w", l.fields[i].name, err)
 			}
+			l.columns[i] = column{pages: pages}
 		}
 		l.left = l.parquet.Rows(l.group)
 		l.group++
 	}
 	rows := l.batch[:min(int64(len(l.batch)), l.left)]
 	for i := range l.fields {
-		if l.at[i] == absent {
-			l.fields[i].clear(rows)
-			continue
-		}
 		if err := readColumn(&l.columns[i], &l.fields[i], &l.words, rows); err != nil {
 			return fmt.Errorf("column %s: %w", l.fields[i].name, err)
 		}
@@ -248,32 +234,6 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 		}
 	}
 	return nil
-}
-
-// clear makes the field null, or 0, in all rows.
-func (f *field[T]) clear(rows []T) {
-	for i := range rows {
-		switch p := f.at(&rows[i]).(type) {
-		case *int64:
-			*p = 0
-			if f.null == ifUnset {
-				*p = Unset
-			}
-		case *int32:
-			*p = 0
-			if f.null == ifUnset {
-				*p = Unset
-			}
-		case *float64:
-			*p = 0
-		case *bool:
-			*p = false
-		case *string:
-			*p = ""
-		case *uint8:
-			*p = 0
-		}
-	}
 }
 
 // guard runs f and makes an error of a panic: a damaged Parquet file can

@@ -6,15 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 )
 
-// marksSchema names this version of marks.json, an object with a list of marks.
-// Version 1 was the bare list.
-const (
-	marksFamily = "pitot.marks/"
-	marksSchema = marksFamily + "v2"
-)
+// marksSchema is the schema of marks.json, an object with a list of marks.
+const marksSchema = "pitot.marks/v1"
 
 // marksFile is marks.json.
 type marksFile struct {
@@ -51,8 +46,7 @@ func writeMarks(file *os.File, marks []jsonMark) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// readMarks reads marks.json of either version; there are none in a directory
-// without the file.
+// readMarks reads marks.json; there are none in a directory without the file.
 func readMarks(path string) ([]jsonMark, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,17 +55,19 @@ func readMarks(path string) ([]jsonMark, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read marks: %w", err)
 	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
 	var file marksFile
-	if json.Unmarshal(data, &file.Marks) != nil { // not the list of version 1
+	err = json.Unmarshal(data, &head)
+	if err == nil && head.Schema != marksSchema { // before the fields, which may have other types there
+		err = ErrVersion
+	}
+	if err == nil {
 		err = json.Unmarshal(data, &file)
-		switch {
-		case strings.HasPrefix(file.Schema, marksFamily) && file.Schema != marksSchema:
-			return nil, fmt.Errorf("read %s: %w", path, ErrNewer)
-		case err == nil && file.Schema != marksSchema:
-			return nil, fmt.Errorf("read %s: it names no schema", path)
-		case err != nil:
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return file.Marks, nil
 }

@@ -140,7 +140,7 @@ func TestParquetColumns(t *testing.T) {
 			Point:  2,
 			Chunks: []Chunk{{Request: 7, T: 90, Earliest: 80, Tokens: 0, Bytes: 5, Choice: 1, Kind: ToolCall}, {Request: 7, T: 95, Earliest: 95, Tokens: 4}},
 			Rows: []Row{{ID: 7, Session: Unset, Due: 0, FirstToken: Unset, DNS: Unset, Status: 503, RetryAfter: Unset,
-				PromptTokens: Unset, CompletionTokens: 12, Outcome: Failed, Error: ErrServer, Detail: "caf\xc3", Finish: "stop", Reused: true}},
+				PromptTokens: Unset, CompletionTokens: 12, Outcome: Failed, Error: ServerError(500), Detail: "caf\xc3", Finish: "stop", Reused: true}},
 			Samples: []Sample{{Point: 2, T: 1, Source: "server", Name: "queue", Value: 3.5}},
 			Marks:   []Mark{{Point: 2, T: 3, Name: "end", Data: []byte(`{"a":"<b>"}`)}},
 		}, nil)
@@ -173,7 +173,7 @@ func TestParquetColumns(t *testing.T) {
 	}
 	if d := cmp.Diff([]request{{
 		Point: 2, ID: 7, Due: new(int64(0)), Reused: true, CompletionTokens: new(int32(12)), Finish: "stop",
-		Status: new(int32(503)), Outcome: "failed", Error: "server_error", Detail: "caf\uFFFD", ChunkEnd: new(int64(2)),
+		Status: new(int32(503)), Outcome: "failed", Error: "http_500", Detail: "caf\uFFFD", ChunkEnd: new(int64(2)),
 	}}, requests); d != "" {
 		t.Error(d)
 	}
@@ -222,7 +222,7 @@ func TestParquetColumns(t *testing.T) {
 	if created := pf.Metadata().CreatedBy; !strings.HasPrefix(created, "pitot version 1") {
 		t.Errorf("created by %q", created)
 	}
-	if marks, err := os.ReadFile(filepath.Join(dir, rundir.Marks)); string(marks) != `{"schema":"pitot.marks/v2","marks":[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]}`+"\n" {
+	if marks, err := os.ReadFile(filepath.Join(dir, rundir.Marks)); string(marks) != `{"schema":"pitot.marks/v1","marks":[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]}`+"\n" {
 		t.Errorf("marks: %s, %v", marks, err)
 	}
 }
@@ -286,7 +286,7 @@ func TestParquetBounds(t *testing.T) {
 	var f Frame
 	for i := range int64(40) {
 		r := BlankRow()
-		r.ID, r.Due, r.Outcome, r.Error, r.Reused = i, 10*i, Outcome(i/10), []string{ErrServer, ""}[i%2], i > 20
+		r.ID, r.Due, r.Outcome, r.Error, r.Reused = i, 10*i, Outcome(i/10), []string{ServerError(500), ""}[i%2], i > 20
 		if i%3 == 0 {
 			r.Status = 200
 		}
@@ -487,16 +487,16 @@ func createTable[T any](dir, file, name string, fields []field[T], group, page i
 	return newTable(f, name, fields, group, page)
 }
 
-// marks.json of version 1 is a bare list; of a version that is not known nothing is read.
+// Of a marks.json of another version nothing is read.
 func TestMarksFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), rundir.Marks)
 	for text, want := range map[string]string{
-		`[{"point":2,"t_ns":3,"name":"end","data":"{}"}]`:                                     "",
-		`{"schema":"pitot.marks/v2","marks":[{"point":2,"t_ns":3,"name":"end","data":"{}"}]}`: "",
-		`{"schema":"pitot.marks/v3","marks":7}`:                                               "a newer pitot wrote it",
-		`{}`:                                                                                  "names no schema",
+		`{"schema":"pitot.marks/v1","marks":[{"point":2,"t_ns":3,"name":"end","data":"{}"}]}`: "",
+		`{"schema":"pitot.marks/v3","marks":7}`:                                               "another version of pitot wrote it",
+		`{}`:                                                                                  "another version of pitot wrote it",
 		`{"schema":`:                                                                          "unexpected end",
 		`[{"point":"x"}]`:                                                                     "cannot unmarshal",
+		`{"schema":"pitot.marks/v1","marks":7}`:                                               "cannot unmarshal",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -230,7 +230,7 @@ func TestServerErrors(t *testing.T) {
 			t.Errorf("%d is %s", status, got)
 		}
 	}
-	if !IsServerError(ErrServer) || IsServerError(ErrRateLimited) || IsServerError("") {
+	if !IsServerError(ServerError(500)) || IsServerError(ErrRateLimited) || IsServerError("") {
 		t.Error("server errors are told by more than their class")
 	}
 }

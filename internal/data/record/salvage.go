@@ -21,7 +21,7 @@ type Damage struct {
 
 	// What it held. Where Exact is false it is at most so many: nothing but the
 	// length of the stretch tells. Of bytes that are gone nothing does, where no
-	// sound frame of version 2 follows.
+	// sound frame follows.
 	Chunks  int64 `json:"chunks"`
 	Rows    int64 `json:"rows"`
 	Samples int64 `json:"samples"`
@@ -70,14 +70,13 @@ func (d *Damage) frames() (frames []Frame) {
 	}
 }
 
-// ErrNewer marks a journal of a version that is not known here.
-var ErrNewer = errors.New("a newer pitot wrote it")
+// ErrVersion says that records have another version than the one that is read.
+var ErrVersion = errors.New("another version of pitot wrote it")
 
-// The shortest that a record can be: each field of it takes a byte.
-const (
-	leastChunk = 4
-	leastRow   = rowFieldsV1
-)
+// leastChunk is the shortest that a chunk can be, and leastRow a row: each field takes a byte.
+const leastChunk = 4
+
+var leastRow = int64(len(rowFields))
 
 // A scanner reads the frames of a journal one after the other. It steps over
 // what it cannot read, goes on at the next frame, and yields a mark of what was
@@ -131,11 +130,11 @@ func (s *scanner) next() (Frame, error) {
 		switch {
 		case err == io.EOF && s.gap != nil:
 			s.close(nil)
-		case err == nil && s.follows && !h.v1 && h.number < s.number: // a stretch that was read already
+		case err == nil && s.follows && h.number < s.number: // a stretch that was read already
 			s.begin()
-			s.offset += h.size() + h.length
+			s.offset += headerSize + h.length
 		case err == nil:
-			if s.gap != nil || s.follows && !h.v1 && h.number != s.number {
+			if s.gap != nil || s.follows && h.number != s.number {
 				s.begin()
 				s.close(&h)
 			}
@@ -162,7 +161,7 @@ func (s *scanner) read() (header, error) {
 		s.buffer.Reset(io.NewSectionReader(s.in, s.offset, max(0, s.size-s.offset)))
 		s.at = s.offset
 	}
-	p, err := s.buffer.Peek(headerV2)
+	p, err := s.buffer.Peek(headerSize)
 	if err != nil && err != io.EOF {
 		return header{}, err
 	}
@@ -173,13 +172,13 @@ func (s *scanner) read() (header, error) {
 	switch {
 	case short:
 		return header{}, io.EOF
-	case !h.sound && s.offset == 0 && newer(p) && s.find(1) < 0:
-		return header{}, ErrNewer
+	case !h.sound && s.offset == 0 && otherVersion(p) && s.find(1) < 0:
+		return header{}, ErrVersion
 	case !h.sound:
 		return header{}, errDamaged
 	case h.length > largestPayload:
 		return header{}, errDamaged
-	case h.length > s.size-s.offset-h.size():
+	case h.length > s.size-s.offset-headerSize:
 		if s.find(s.offset+1) < 0 {
 			return header{}, io.EOF
 		}
@@ -189,7 +188,7 @@ func (s *scanner) read() (header, error) {
 		s.payload = make([]byte, h.length)
 	}
 	s.payload = s.payload[:h.length]
-	if _, err := s.buffer.Discard(int(h.size())); err != nil {
+	if _, err := s.buffer.Discard(headerSize); err != nil {
 		return header{}, err
 	}
 	s.at = -1
@@ -199,49 +198,27 @@ func (s *scanner) read() (header, error) {
 		}
 		return header{}, err
 	}
-	s.at = s.offset + h.size() + h.length
-	s.decoder.v1 = h.v1
+	s.at = s.offset + headerSize + h.length
 	switch {
 	case h.sum != crc32.Checksum(s.payload, castagnoli):
 		return h, errDamaged
 	case s.decoder.decode(s.payload, &s.frame):
-	case s.decoder.newer:
-		return header{}, ErrNewer
+	case s.decoder.other:
+		return header{}, ErrVersion
 	default:
 		return h, errDamaged
-	}
-	if h.v1 {
-		h.point, h.span = s.frame.Point, spanOf(&s.frame)
 	}
 	return h, nil
 }
 
-// newer says that a journal begins as one of a later version may, and not with a
-// frame of a known one whose magic is damaged.
-func newer(p []byte) bool {
-	if len(p) < len(magicV2) || p[0] != 'P' || p[1] != 'J' || p[2] <= '2' || p[2] > '9' || p[3] != '\n' {
+// otherVersion reports whether a journal begins as one of another version does, and not with
+// a frame whose magic is damaged.
+func otherVersion(p []byte) bool {
+	if len(p) < len(magic) || p[0] != 'P' || p[1] != 'J' || p[2] <= '1' || p[2] > '9' || p[3] != '\n' {
 		return false
 	}
-	for _, magic := range [...]string{magicV1, magicV2} {
-		if h, _ := parseHeader(append([]byte(magic), p[len(magic):]...)); h.sound {
-			return false
-		}
-	}
-	return true
-}
-
-// spanOf are the stamps of a frame.
-func spanOf(f *Frame) (s span) {
-	for i := range f.Chunks {
-		s.include(f.Chunks[i].T)
-	}
-	for i := range f.Rows {
-		s.include(f.Rows[i].Done)
-	}
-	for i := range f.Samples {
-		s.include(f.Samples[i].T)
-	}
-	return s
+	h, _ := parseHeader(append([]byte(magic), p[len(magic):]...))
+	return !h.sound
 }
 
 // accept steps behind a frame that was read.
@@ -257,10 +234,8 @@ func (s *scanner) accept(h *header) {
 		}
 		s.last = &last
 	}
-	s.offset += h.size() + h.length
-	if s.follows = !h.v1; s.follows {
-		s.number, s.count = h.number+1, h.before.plus(h.holds)
-	}
+	s.offset += headerSize + h.length
+	s.follows, s.number, s.count = true, h.number+1, h.before.plus(h.holds)
 }
 
 func (s *scanner) begin() {
@@ -271,7 +246,7 @@ func (s *scanner) begin() {
 
 // step goes on behind a damaged frame, of which the header may be known.
 func (s *scanner) step(h header) {
-	end := s.offset + h.size() + h.length
+	end := s.offset + headerSize + h.length
 	next := s.find(s.offset + 1)
 	// A frame that was cut may have whole ones in the place of its payload, even such as
 	// end where it would have.
@@ -284,11 +259,7 @@ func (s *scanner) step(h header) {
 		return
 	case h.sound && (next == end || next < 0 && end == s.size):
 		s.begin()
-		if h.v1 {
-			s.gap.unexplained += h.length
-		} else {
-			s.gap.takes(&h)
-		}
+		s.gap.takes(&h)
 		s.offset = end
 		return
 	case next < 0:
@@ -334,7 +305,7 @@ func (s *scanner) close(h *header) {
 	d := Damage{Offset: g.from, Bytes: s.offset - g.from, FirstPoint: s.point, LastPoint: s.point, From: s.last}
 	held := g.holds
 	switch {
-	case h != nil && !h.v1 && s.follows && !h.before.minus(s.count).negative():
+	case h != nil && s.follows && !h.before.minus(s.count).negative():
 		held, d.Exact = h.before.minus(s.count), true
 	case g.unexplained == 0:
 		d.Exact = true
@@ -362,13 +333,13 @@ func (s *scanner) close(h *header) {
 
 // headerAt says that a sound header stands at an offset.
 func (s *scanner) headerAt(offset int64) bool {
-	p := make([]byte, headerV2)
+	p := make([]byte, headerSize)
 	n, err := s.in.ReadAt(p, offset)
 	if err != nil && err != io.EOF {
 		return false
 	}
 	h, _ := parseHeader(p[:n])
-	return h.sound && (h.v1 || !s.follows || h.number >= s.number)
+	return h.sound && (!s.follows || h.number >= s.number)
 }
 
 // find gives the offset of the next sound header from an offset on, -1 if
@@ -378,11 +349,11 @@ func (s *scanner) find(from int64) int64 {
 	p := make([]byte, window)
 	for from < s.size {
 		n, err := s.in.ReadAt(p, from)
-		if n < len(magicV2) || err != nil && err != io.EOF {
+		if n < len(magic) || err != nil && err != io.EOF {
 			return -1
 		}
 		for i := 0; ; i++ {
-			k := bytes.Index(p[i:n], []byte(magicV2[:2]))
+			k := bytes.Index(p[i:n], []byte(magic[:2]))
 			if k < 0 {
 				break
 			}
@@ -391,7 +362,7 @@ func (s *scanner) find(from int64) int64 {
 				return from + int64(i)
 			}
 		}
-		from += int64(n - len(magicV2) + 1)
+		from += int64(n - len(magic) + 1)
 	}
 	return -1
 }

@@ -11,14 +11,6 @@ type Check struct {
 	Case   string             `json:"case,omitempty"`   // which of several things it found
 	Worker *int               `json:"worker,omitempty"` // whose it is, the worst of several workers
 	Detail map[string]float64 `json:"detail,omitempty"` // what else it counted, by names of its own
-	Prose  *Prose             `json:"prose,omitempty"`  // of a run of version 1, which has no numbers
-}
-
-// Prose is a check as version 1 wrote it.
-type Prose struct {
-	Value  string `json:"value"`
-	Limit  string `json:"limit"`
-	Advice string `json:"advice"`
 }
 
 // Names of the checks.

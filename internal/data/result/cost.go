@@ -5,7 +5,7 @@ package result
 type Cost struct {
 	USDPerGPUHour *float64 `json:"usd_per_gpu_hour"` // null where tokens are paid
 	USDPerHour    *float64 `json:"usd_per_hour,omitempty"`
-	Basis         Basis    `json:"basis,omitempty"` // "": of a program before it, which knew rents alone
+	Basis         Basis    `json:"basis,omitempty"`
 	Price         string   `json:"price,omitempty"` // as it was written
 	Discount      float64  `json:"discount,omitempty"`
 	CachedUnknown bool     `json:"cached_unknown,omitempty"` // usage does not say what was cached: all input is at the full price

@@ -142,9 +142,7 @@ type Capacity struct {
 	Cost              *Quoted   `json:"cost,omitempty"` // what Load costs, with headroom and without
 	Forecast          *Forecast `json:"forecast,omitempty"`
 	// Bracket is the load that was verified, or a higher one that windows which were counted show
-	// to be within, and one above the capacity: Bounds says how
-	// sure they are. Programs before it wrote the highest load that seemed to hold and the
-	// lowest that did not, which are bounds of no level.
+	// to be within, and one above the capacity: Bounds says how sure they are.
 	Bracket   *[2]*float64    `json:"bracket"`
 	Bounds    *Bounds         `json:"bounds,omitempty"`
 	Floor     *Floor          `json:"floor,omitempty"` // why no load meets the objective
@@ -168,9 +166,7 @@ type Forecast struct {
 
 // Replay is what the schedule of a search, sent to a twin that is slowed until as many
 // requests violate the limit, explains of the violations. That was taken off them before the
-// capacity was read off, unless Why says why not. Estimate, Phi and StandardErrors are of
-// earlier programs, in which the slowed twin's capacity was an estimate of its own, on which
-// no bound rested.
+// capacity was read off, unless Why says why not.
 type Replay struct {
 	Twin   string   `json:"twin"`             // MODEL@GPU, as it was named
 	Spec   string   `json:"spec,omitempty"`   // the limit that is reached first
@@ -184,27 +180,15 @@ type Replay struct {
 	Violations int `json:"violations"` // without errors
 	Errors     int `json:"errors"`     // that the twin does not make
 	// Without is what the counts say alone, null where they say nothing.
-	Without        *Read         `json:"without,omitempty"`
-	TwinError      *float64      `json:"twin_error,omitempty"` // standard error of the estimate's logarithm that the twin's own runs add
-	Why            string        `json:"why,omitempty"`        // why nothing was taken off
-	Estimate       *float64      `json:"estimate,omitempty"`
-	Phi            *float64      `json:"phi,omitempty"` // over-dispersion of what the replay leaves unexplained
-	StandardErrors *ReplayErrors `json:"standard_errors,omitempty"`
+	Without   *Read    `json:"without,omitempty"`
+	TwinError *float64 `json:"twin_error,omitempty"` // standard error of the estimate's logarithm that the twin's own runs add
+	Why       string   `json:"why,omitempty"`        // why nothing was taken off
 }
 
 // Read is a load that was read off a curve.
 type Read struct {
 	Estimate float64    `json:"estimate"`
 	CI95     [2]float64 `json:"ci95"`
-}
-
-// ReplayErrors are the parts of a replay's error, as standard errors of the estimate's
-// logarithm.
-type ReplayErrors struct {
-	Chance float64 `json:"chance"` // of what the schedule does not explain
-	Twin   float64 `json:"twin"`   // of the twin's own capacity, and of the share of errors
-	Model  float64 `json:"model"`  // by how the twin's shape is not the server's
-	Drift  float64 `json:"drift"`  // 0 where none was found
 }
 
 // Bounds is how sure the two ends of a bracket are.
@@ -299,7 +283,7 @@ type CapacityProbe struct {
 	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded
 	Launch     int            `json:"launch,omitempty"`   // which of the starts of the server that a search went on over, from 0
 	Earlier    bool           `json:"earlier,omitempty"`  // of the run that this one went on with
-	Seen       *Counts        `json:"seen,omitempty"`     // what a later search needs of it; programs before wrote none
+	Seen       *Counts        `json:"seen,omitempty"`     // what a later search needs of it, where its violations were counted
 }
 
 // Counts is what a search needs to know of a window besides, to go on from it.

@@ -1,4 +1,4 @@
-// Package result is the contract of run.json, schema "pitot.run/v2": what a
+// Package result is the contract of run.json, schema "pitot.run/v1": what a
 // run was and what it measured. Times are milliseconds, rates are per second,
 // a value that is not known is null, with the reason next to it. It has no clock, no
 // file and no socket: rundir reads and writes the file.
@@ -15,7 +15,7 @@ import (
 )
 
 // Schema names this version of the contract.
-const Schema = "pitot.run/v2"
+const Schema = "pitot.run/v1"
 
 // Run is run.json.
 type Run struct {

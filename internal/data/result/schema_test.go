@@ -202,7 +202,7 @@ func TestSchemaJudges(t *testing.T) {
 	}
 	point := func(m map[string]any) map[string]any { return m["points"].([]any)[0].(map[string]any) }
 	for name, edit := range map[string]func(map[string]any){
-		"another schema":      func(m map[string]any) { m["schema"] = "pitot.run/v1" },
+		"another schema":      func(m map[string]any) { m["schema"] = "pitot.run/v9" },
 		"a field too many":    func(m map[string]any) { m["extra"] = 1 },
 		"a field too few":     func(m map[string]any) { delete(m, "seed") },
 		"no such verdict":     func(m map[string]any) { m["verdict"] = "FINE" },

@@ -11,8 +11,8 @@ import (
 	"pitot/internal/say/unreadable"
 )
 
-// ReadResult reads the result of the run in a directory, of whatever version it
-// is. Every error is the user's, a [say.Error].
+// ReadResult reads the result of the run in a directory. Every error is the user's, a
+// [say.Error].
 func ReadResult(dir string) (*result.Run, error) {
 	switch Look(dir) {
 	case Nothing:
@@ -56,8 +56,8 @@ func DecodeResult(path string, data []byte) (*result.Run, error) {
 // Unknown says that what a run was read from has a schema that is not read here.
 func Unknown(what string, schema *result.SchemaError) error {
 	switch {
-	case schema.Newer():
-		return say.Errorf("%s has schema %q, and this pitot reads up to %q", what, schema.Has, result.Schema).WithHint("a newer pitot wrote it: update this one")
+	case result.Own(schema.Has):
+		return say.Errorf("%s has schema %s; this pitot reads %s", what, schema.Has, result.Schema).WithHint("another version of pitot wrote it: read it with that one, or measure again")
 	case schema.Has == "":
 		return say.Errorf("%s names no schema", what).WithHint("a run's begins with \"schema\": \"" + result.Schema + "\"")
 	}

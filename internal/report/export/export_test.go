@@ -435,7 +435,7 @@ func TestTables(t *testing.T) {
 	}{
 		{1, "in_window", "false"}, {2, "in_window", "true"}, {2, "ttft_ms", "52"}, {2, "service_ttft_ms", "50"}, {2, "tpot_ms", "10"}, {2, "tpot_n1_ms", "10"}, {2, "stream", "true"},
 		{2, "e2e_ms", "92"}, {2, "held_ms", "0"}, {2, "connect_ms", "2"}, {2, "lag_ms", "0"}, {2, "rate", "2"}, {2, "concurrency", ""},
-		{4, "outcome", "failed"}, {4, "ttft_ms", ""}, {4, "error", "server_error"}, {4, "output_tokens", ""}, {4, "input_tokens", "101"},
+		{4, "outcome", "failed"}, {4, "ttft_ms", ""}, {4, "error", "http_500"}, {4, "output_tokens", ""}, {4, "input_tokens", "101"},
 	} {
 		if got := at(c.row, c.column); got != c.want {
 			t.Errorf("row %d: %s is %q, want %q", c.row, c.column, got, c.want)

@@ -54,7 +54,7 @@ func sampleRun(t testing.TB) (*result.Run, string) {
 		sampleRow(3, second+700*ms, second+700*ms, second+800*ms, 2),
 	}
 	failed := &rows[3]
-	failed.Outcome, failed.Error, failed.Detail = record.Failed, record.ErrServer, "out of memory"
+	failed.Outcome, failed.Error, failed.Detail = record.Failed, record.ServerError(500), "out of memory"
 	failed.FirstToken, failed.FirstAnswer, failed.LastToken, failed.CompletionTokens = -1, -1, -1, -1
 	frame := record.Frame{Marks: []record.Mark{{Name: "run", Data: []byte("{}")}}}
 	for i := range rows {
@@ -166,7 +166,7 @@ func TestVLLMFigures(t *testing.T) {
 	for key, want := range map[string]string{
 		"input_lens": "[101,101,101]", "output_lens": "[5,3,0]", "ttfts": "[0.05,0.1,0]",
 		"itls": "[[0.01,0.01,0.01,0.01],[0.01,0.01],[]]", "latencies": "[0.09,0.12,0]", "queue_times": "[0.002,0,0]",
-		"start_times": "[1.002,1.5,1.7]", "generated_texts": `["","",""]`, "errors": `["","","server_error: out of memory"]`,
+		"start_times": "[1.002,1.5,1.7]", "generated_texts": `["","",""]`, "errors": `["","","http_500: out of memory"]`,
 		"label": "null", "tokenizer_id": "null", "max_concurrency": "null", "model_id": `"org/model"`, "backend": `"openai"`,
 		"tp": `"4"`, "measured_by": `"pitot 1.0"`,
 	} {

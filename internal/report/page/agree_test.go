@@ -70,7 +70,7 @@ func crowd(n int, rng *rand.Rand) record.Frame {
 			r.Outcome, r.Error = record.Failed, record.ErrReset
 		case kind == 5:
 			f.Chunks = f.Chunks[:len(f.Chunks)-int(r.Chunks)]
-			r.Outcome, r.Error, r.FirstToken, r.FirstAnswer, r.LastToken, r.Chunks = record.Failed, record.ErrServer, unset, unset, unset, 0
+			r.Outcome, r.Error, r.FirstToken, r.FirstAnswer, r.LastToken, r.Chunks = record.Failed, record.ServerError(500), unset, unset, unset, 0
 		case kind == 6:
 			r.Outcome, r.Error, r.CompletionTokens = record.Cut, record.ErrTimeout, record.Unset
 			r.Done += 200 * ms

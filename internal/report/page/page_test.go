@@ -159,7 +159,7 @@ func TestPageEscapes(t *testing.T) {
 	p := &run.Points[0]
 	p.Requests = result.Requests{Due: 2000, OK: 1999, Failed: 1, Errors: map[string]int{evil: 1}, Finish: map[string]int{evil: 1999}, ErrorExamples: map[string]string{evil: evil}}
 	p.SLO = &result.SLO{Spec: evil, Met: "no", Attained: float(.5), Limits: []result.Limit{{Spec: evil, Metric: "ttft", Limit: 5, Met: "no", Attained: float(.5)}, {Spec: evil, Metric: "e2e", Limit: 5, Met: "no"}}}
-	p.Checks[0] = result.Check{Name: evil, Status: result.Flag, Unit: evil, Case: evil, Prose: &result.Prose{Value: evil, Limit: evil, Advice: evil}}
+	p.Checks[0] = result.Check{Name: evil, Status: result.Flag, Unit: evil, Case: evil}
 	p.Classes = map[string]result.Class{evil: {}, "other": {}}
 	s := &Series{Bin: 1, To: 1, End: 1, Due: []float64{1}, Errors: map[string]Dots{evil: {X: []float64{1}, Y: []float64{1}, Of: 1}},
 		Spread: map[string]Spread{"ttft_ms": {Value: []float64{1, 2}, Share: []float64{.5, 1}, N: 2}},

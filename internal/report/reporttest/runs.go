@@ -206,7 +206,7 @@ func Runs() map[string]*result.Run {
 		p.Classes = map[string]result.Class{"summarise a whole long report": odd, "chat": class(2400, 300, 45), "code": class(288, 2400, 160)}
 	})
 	addRun("not-streaming", 2700, func(run *result.Run, p *result.Point) {
-		run.Workload = json.RawMessage(`{"kind":"random","input":"uniform(100,900)","output":"128","prefix":{"tokens":2048,"share":0.5},"sampling":{"stream":false}}`)
+		run.Workload = json.RawMessage(`{"kind":"random","input":"uniform(100,900)","output":"128","prefix":{"tokens":2048,"share":0.5,"prompt":"uniform(2148,2948)"},"sampling":{"stream":false}}`)
 		p.Load = result.Load{Loop: "closed", Concurrency: whole(1), ThinkMS: float(1500)}
 		m := &p.Metrics
 		for _, name := range []metric.Name{metric.TTFT, metric.TPOT, metric.ITL, metric.ICL, metric.Stall} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -15,11 +14,8 @@ import (
 // baselineName begins the schema of every version of baselines.
 const baselineName = "pitot.baseline/"
 
-// BaselineSchema names this version of the contract, baseline.schema.json.
-const BaselineSchema = baselineName + "v2"
-
-// baselineV1 differs in its runs alone, which say their own version.
-const baselineV1 = baselineName + "v1"
+// BaselineSchema is the schema of a baseline, baseline.schema.json.
+const BaselineSchema = baselineName + "v1"
 
 // Baseline is what later runs are compared with: runs without what a comparison
 // does not look at, small enough to be committed.
@@ -119,10 +115,8 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, damaged(err)
 	}
-	switch {
-	case head.Schema == BaselineSchema, head.Schema == baselineV1:
-	case strings.HasPrefix(head.Schema, baselineName):
-		return nil, say.Errorf("%s has schema %q, and this pitot reads up to %q", path, head.Schema, BaselineSchema).WithHint("a newer pitot wrote it: update this one")
+	if head.Schema != BaselineSchema {
+		return nil, say.Errorf("%s has schema %s; this pitot reads %s", path, head.Schema, BaselineSchema).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
 	}
 	var b struct {
 		Runs []json.RawMessage `json:"runs"`

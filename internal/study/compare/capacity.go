@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -122,8 +121,6 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 			default:
 				p.searchMore = "the search of " + b.name + " gave no capacity: pitot find --continue RUN goes on with it"
 			}
-			p.Notes = append(p.Notes, a.brackets(k)...)
-			p.Notes = append(p.Notes, b.brackets(k)...)
 		} else {
 			p.addTested(f, sa, sb, o)
 		}
@@ -209,25 +206,6 @@ func middleSearch(searches []foundCapacity) foundCapacity {
 		return 1
 	})
 	return known[(len(known)-1)/2]
-}
-
-// brackets say between what the searches took the capacity to lie that gave none: of
-// programs whose bounds have no level.
-func (m *measured) brackets(k objective) (notes []string) {
-	for _, c := range slices.Concat(m.under(k)...) {
-		if c.Estimate != nil || c.Bracket == nil || c.Bounds != nil {
-			continue
-		}
-		switch low, high := c.Bracket[0], c.Bracket[1]; {
-		case low != nil && high != nil:
-			notes = append(notes, fmt.Sprintf("%s: taken to lie between %.4g and %.4g", m.name, *low, *high))
-		case low != nil:
-			notes = append(notes, fmt.Sprintf("%s: met at %.4g", m.name, *low))
-		case high != nil:
-			notes = append(notes, fmt.Sprintf("%s: over the limits at %.4g", m.name, *high))
-		}
-	}
-	return notes
 }
 
 // capacity gives the estimate of each launch, or why not.

@@ -84,12 +84,12 @@ func TestUnreadableSides(t *testing.T) {
 		"begun":         {"ended before anything was measured", "pitot run --config"},
 		"half":          {"half/run.json is damaged", ""},
 		"wrong":         {"wrong/run.json is damaged", "pitot report wrong"},
-		"future":        {`future/run.json has schema "pitot.run/v9", and this pitot reads up to "pitot.run/v2"`, "a newer pitot"},
+		"future":        {"future/run.json has schema pitot.run/v9; this pitot reads pitot.run/v1", "another version of pitot"},
 		"set":           {"the run in set/2 was never finished", "pitot report set/2"},
-		"old.json":      {`schema "pitot.baseline/v9"`, "a newer pitot"},
+		"old.json":      {"old.json has schema pitot.baseline/v9; this pitot reads pitot.baseline/v1", "--save-baseline"},
 		"none.json":     {"none.json holds no run", "--save-baseline"},
 		"bad.json":      {"bad.json is damaged", "--save-baseline"},
-		"mixed.json":    {`a run in mixed.json has schema "pitot.run/v9"`, "a newer pitot"},
+		"mixed.json":    {"a run in mixed.json has schema pitot.run/v9; this pitot reads pitot.run/v1", "another version of pitot"},
 		"vllm.json":     {"vllm.json is no run, no baseline and no result of another tool: no result of a tool that is known", "results of vllm bench serve"},
 		"text.txt":      {"text.txt is no run, no baseline and no result of another tool: not JSON", "results of vllm bench serve"},
 		"=set/1":        {"no name before its =", "new="},
@@ -153,7 +153,7 @@ func TestBaseline(t *testing.T) {
 	if err := judge(text); err != nil {
 		t.Error(err)
 	}
-	if judge(strings.Replace(text, BaselineSchema, "pitot.baseline/v9", 1)) == nil || judge(`{"schema": "pitot.baseline/v2", "runs": []}`) == nil {
+	if judge(strings.Replace(text, BaselineSchema, "pitot.baseline/v9", 1)) == nil || judge(`{"schema": "pitot.baseline/v1", "runs": []}`) == nil {
 		t.Error("another schema, or no run, is let through")
 	}
 }

@@ -51,7 +51,7 @@ func Spreads(s Side) (out []Spread) {
 	}
 	for _, k := range m.objectives() {
 		values, why := m.capacity(k)
-		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: m.brackets(k)}
+		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: []string{}}
 		d.addFigure(k.figure(), values, why)
 		out = append(out, d)
 	}

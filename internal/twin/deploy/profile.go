@@ -15,11 +15,7 @@ import (
 )
 
 // ProfileSchema is the schema of a profile.
-const ProfileSchema = "pitot.profile/v3"
-
-// readSchemas are those that are read: version 2 does not have what the runs leave open,
-// version 1 no error to expect either.
-var readSchemas = []string{ProfileSchema, "pitot.profile/v2", "pitot.profile/v1"}
+const ProfileSchema = "pitot.profile/v1"
 
 // Profile is what a fit found: settings of a deployment under their names,
 // how sure each is, and what loads it was found from.
@@ -101,8 +97,8 @@ func (d *Deployment) applyProfile(path string) error {
 	if err := dec.Decode(&p); err != nil {
 		return say.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
 	}
-	if !slices.Contains(readSchemas, p.Schema) {
-		return say.Errorf("%s is no profile: its schema is %q, not %q", path, p.Schema, ProfileSchema).WithHint(hint)
+	if p.Schema != ProfileSchema {
+		return say.Errorf("%s has schema %s; this pitot reads %s", path, p.Schema, ProfileSchema).WithHint(hint)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
 		if err := d.Set(name, p.Settings[name]); err != nil {

@@ -11,11 +11,11 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/slo"
 	"pitot/internal/study/choose"
-	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
 
@@ -198,7 +198,7 @@ func (v *violations) Done(r *record.Row) {
 		return
 	}
 	v.due++
-	one := predict.Judged(r)
+	one := measure.OfRow(r)
 	for c := range v.claims {
 		if v.claims[c].Times(one) >= 1 {
 			v.over[c]++

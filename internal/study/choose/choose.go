@@ -15,6 +15,7 @@ import (
 
 	"pitot/internal/cost"
 	"pitot/internal/data/metric"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/slo"
@@ -314,7 +315,7 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 			return nil, say.Errorf("limits of classes are not chosen by: %s", c.Spec).WithHint("give one objective for all requests")
 		}
 		for _, of := range c.On() {
-			if !predict.Judges(of) {
+			if !measure.InRow(of) {
 				return nil, say.Errorf("limits on %s are not chosen by: %s", of, c.Spec).WithHint("limit ttft, tpot or e2e; pitot find sim:MODEL@GPU judges all limits, of one deployment")
 			}
 		}

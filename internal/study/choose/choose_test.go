@@ -12,7 +12,6 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
-	"pitot/internal/study/predict"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
@@ -236,7 +235,7 @@ func TestBoundOfSkewedPrompts(t *testing.T) {
 	}
 	s := &schedule{own: 1300, input: 1300, output: 20}
 	for i := range 1000 {
-		a := predict.Asked{Input: 100, Output: 20}
+		a := drawnRequest{Input: 100, Output: 20}
 		if i >= 940 {
 			a.Input = 20_000
 		}

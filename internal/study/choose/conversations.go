@@ -10,7 +10,6 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/slo"
-	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
@@ -67,7 +66,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 				done()
 				return nil, nil, err
 			}
-			a := predict.Asked{Output: int32(max(1, q.Output))}
+			a := drawnRequest{Output: int32(max(1, q.Output))}
 			n++
 			asks++
 			s.input += float64(max(1, q.Input))

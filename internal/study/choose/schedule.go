@@ -14,7 +14,6 @@ import (
 	"pitot/internal/run"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
-	"pitot/internal/study/predict"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
@@ -24,14 +23,20 @@ import (
 // schedule is what all candidates are asked: the same requests with the same random
 // numbers behind their times, so that what tells two of them apart is not what was drawn.
 type schedule struct {
-	talks  *conversations  // nil: requests stand alone
-	asked  []predict.Asked // whose times are not used, by their prompts' length; of conversations Input is what no cache has
-	most   int             // tokens of the longest request
+	talks  *conversations // nil: requests stand alone
+	asked  []drawnRequest // whose times are not used, by their prompts' length; of conversations Input is what no cache has
+	most   int            // tokens of the longest request
 	law    *arrival.Law
 	seed   uint64
 	input  float64 // tokens, means
 	output float64
 	own    float64 // of the input, tokens that surely no other request has: a bound is to hold for a warm cache
+}
+
+// drawnRequest is a request of the workload, by its tokens.
+type drawnRequest struct {
+	Input, Output int32
+	Content       twin.Content // nil for one that shares nothing
 }
 
 // newSchedule draws n requests of a workload.
@@ -41,7 +46,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 		return nil, err
 	}
 	defer done()
-	s := &schedule{asked: make([]predict.Asked, n), law: law, seed: ask.Seed}
+	s := &schedule{asked: make([]drawnRequest, n), law: law, seed: ask.Seed}
 	for i := range s.asked {
 		q, err := src.At(int64(i))
 		if err != nil {
@@ -63,7 +68,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 	default:
 		s.own = s.input
 	}
-	slices.SortStableFunc(s.asked, func(a, b predict.Asked) int { return cmp.Compare(a.Input, b.Input) })
+	slices.SortStableFunc(s.asked, func(a, b drawnRequest) int { return cmp.Compare(a.Input, b.Input) })
 	return s, nil
 }
 
@@ -75,9 +80,9 @@ func (s *schedule) longest() int {
 
 // sample is n requests of the schedule in a random order, one of each of n parts of equal
 // size that have prompts of like length: so few of them have the tails of all.
-func (s *schedule) sample(n int, stream uint64) []predict.Asked {
+func (s *schedule) sample(n int, stream uint64) []drawnRequest {
 	rng := rand.New(rand.NewPCG(s.seed, stream))
-	list := make([]predict.Asked, n)
+	list := make([]drawnRequest, n)
 	for i := range list {
 		from, to := len(s.asked)*i/n, len(s.asked)*(i+1)/n
 		list[i] = s.asked[from+rng.IntN(max(to-from, 1))]
@@ -90,9 +95,9 @@ func (s *schedule) sample(n int, stream uint64) []predict.Asked {
 // that settle it, and the factor between a load within the limits and one beyond them at
 // which the search ends.
 type effort struct {
-	count            int             // requests of a load
-	spans            float64         // of conversations: the window is so many times as long as one lasts, at least
-	requests, before []predict.Asked // nil of conversations
+	count            int            // requests of a load
+	spans            float64        // of conversations: the window is so many times as long as one lasts, at least
+	requests, before []drawnRequest // nil of conversations
 	within           float64
 	close            bool    // it begins at what is known of the candidate
 	flanks           bool    // lighter loads than the capacity are looked at too
@@ -279,7 +284,7 @@ func (b *bounded) Next() int64 {
 
 // asking is requests as a source of them.
 type asking struct {
-	requests []predict.Asked
+	requests []drawnRequest
 	latest   twin.Content // of the request that was asked for last
 }
 
@@ -327,7 +332,7 @@ func (t *tally) Done(r *record.Row) {
 		return
 	}
 	t.begin, t.end = min(t.begin, r.Due), max(t.end, r.Due)
-	one := predict.Judged(r)
+	one := measure.OfRow(r)
 	for c := range t.claims {
 		x := t.claims[c].Times(one)
 		t.times[c][r.ID-t.from] = x
@@ -346,7 +351,7 @@ func (t *tally) judge(r *record.Row) {
 		return
 	}
 	t.begin, t.end = min(t.begin, r.Due), max(t.end, r.Due)
-	one := predict.Judged(r)
+	one := measure.OfRow(r)
 	row := judged{r.Due, r.ID, make([]float64, len(t.claims))}
 	for c := range t.claims {
 		if row.times[c] = t.claims[c].Times(one); row.times[c] >= 1 {

@@ -90,7 +90,7 @@ func rooms() []room {
 		{"fleet/bus", ""}, // messages and journals between processes, over NATS
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api"},                                     // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it
 		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
@@ -104,7 +104,7 @@ func rooms() []room {
 		{"report/export", "measure data/metric data/parquet data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "fleet experiment/server plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable"},
+		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable"},
 		{"cmd/pitot", "cli"},
 	}
 }

@@ -32,7 +32,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), unseenIntervals(), sessionIntervals(), sessionBounds(), sessionTruth(), chosenIntervals(), levels(), waits(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), replays("replay", reported), replays("replay-chosen", chosen), replaySlopes("replay-slopes", reported), replaySlopes("replay-slopes-chosen", chosen), replayTwins("replay-nearest", reported), replayTwins("replay-nearest-chosen", chosen), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), unseenIntervals(), sessionIntervals(), sessionBounds(), sessionTruth(), chosenIntervals(), levels(), waits(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
 	return append(all, findTwins()...)
 }
 

@@ -9,7 +9,6 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
 	"pitot/internal/run/search"
-	"pitot/internal/twin/deploy"
 )
 
 // Every table runs, and its rows are as wide as its header.
@@ -84,17 +83,6 @@ func TestWaitsIsWhatARunPrints(t *testing.T) {
 		}
 		if !ok || math.Abs(got[0]/1e3/want[2].Lo-1) > 1e-3 || math.Abs(got[1]/1e3/want[2].Hi-1) > 1e-3 {
 			t.Errorf("%v: %v, want %v", s, got, want[2])
-		}
-	}
-}
-
-// Every wrong twin of a server is a deployment that there is.
-func TestWrongTwinsExist(t *testing.T) {
-	for of, list := range wrongs {
-		for by, spec := range list {
-			if _, err := deploy.Parse(spec); err != nil {
-				t.Errorf("%s of %s: %v", by, of, err)
-			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ func flooredWidths() table {
 				drawn[i].half = "reported"
 			}
 		}
-		return widthRows(drawn, (*rival).floored, reps, seed)
+		return widthRows(drawn, (*seatServer).floored, reps, seed)
 	}
 	t.about = "Of the servers that violate the limit at a tenth of their capacity by a quarter of what may and more. " + t.about
 	return t
@@ -30,13 +30,13 @@ func mildWidths() table {
 	t := widths()
 	t.name, t.about = "width-mild", "Of the servers whose arrivals are those of a Poisson process and whose lengths have a coefficient of variation of 0.5 at the most. "+t.about
 	t.rows = func(reps int, seed uint64) [][]string {
-		return widthRows(drawnHalves(seed), (*rival).mild, reps, seed)
+		return widthRows(drawnHalves(seed), (*seatServer).mild, reps, seed)
 	}
 	return t
 }
 
 // mild says that little varies from request to request.
-func (r *rival) mild() bool { return r.Shape == 1 && r.Spread <= 0.5 }
+func (r *seatServer) mild() bool { return r.Shape == 1 && r.Spread <= 0.5 }
 
 // floorsChosenOn are the servers that what a search does above a floor was chosen on, of the first
 // drawnFloors.
@@ -49,13 +49,13 @@ const drawnFloors = 115
 func widths() table {
 	return table{
 		name: "width", slow: true, reps: 50,
-		about: "How narrow the interval of the capacity is, of the servers of `replay` and without a twin, a budget of requests in windows; all searches that were started count, and one without an estimate has no end. " +
+		about: "How narrow the interval of the capacity is, of servers that batch with a limited number of seats, a budget of requests in windows; all searches that were started count, and one without an estimate has no end. " +
 			"Yardstick: the half-width of the 95 % interval of one who knows how steeply violations rise and how much they cluster in the long run, and puts all requests on the capacity: 1.96 √(φ(1−ε)/(εn)) ÷ slope; its sum is the median of the systems. " +
 			"Error: of |estimate ÷ truth − 1| the median, and what 95 % of the searches do not exceed. Half-width: median and ninth decile. Holds: of the intervals, the share that holds the truth. At least: of all searches, the share whose lower bound holds. " +
 			"Half: constants were chosen on the design half.",
 		header: []string{"system", "half", "budget", "slope", "φ", "yardstick", "error", "95 % of errors", "half-width", "nine of ten", "interval", "holds", "at least"},
 		rows: func(reps int, seed uint64) [][]string {
-			return widthRows(drawnHalves(seed), func(*rival) bool { return true }, reps, seed)
+			return widthRows(drawnHalves(seed), func(*seatServer) bool { return true }, reps, seed)
 		},
 	}
 }
@@ -63,7 +63,7 @@ func widths() table {
 // drawnEach is how many systems are drawn for each half; some of them have no capacity.
 const drawnEach = 20
 
-// drawnServer is a rival by the seed that it is drawn by.
+// drawnServer is a server of seats by the seed that it is drawn by.
 type drawnServer struct {
 	id   uint64
 	half string
@@ -85,20 +85,20 @@ func drawnHalves(seed uint64) []drawnServer {
 	return drawn
 }
 
-func widthRows(drawn []drawnServer, which func(*rival) bool, reps int, seed uint64) (rows [][]string) {
+func widthRows(drawn []drawnServer, which func(*seatServer) bool, reps int, seed uint64) (rows [][]string) {
 	budgets := []int{3_000, 10_000, 40_000}
 	all := map[string]*widthCount{}
 	for _, d := range drawn {
-		r := piece(fmt.Sprintf("rival %d", d.id), func() *rival { return drawRival(d.id) })
+		r := piece(fmt.Sprintf("server %d", d.id), func() *seatServer { return drawSeatServer(d.id) })
 		if r == nil || r.Capacity == 0 || r.SE > 0.01 {
 			continue // it has no capacity, or its truth is not known well enough
 		}
-		if r = piece(fmt.Sprintf("refined rival %d", d.id), r.refined); r == nil || !which(r) {
+		if r = piece(fmt.Sprintf("refined server %d", d.id), r.refined); r == nil || !which(r) {
 			continue
 		}
-		phi := piece(fmt.Sprintf("clusters of rival %d", d.id), func() *float64 { phi := r.clusters(); return &phi })
+		phi := piece(fmt.Sprintf("clusters of server %d", d.id), func() *float64 { phi := r.clusters(); return &phi })
 		for _, budget := range budgets {
-			c := piece(fmt.Sprintf("widths of rival %d %d %d %d", d.id, budget, reps, seed), func() *widthCount { return r.widths(budget, reps, seed) })
+			c := piece(fmt.Sprintf("widths of server %d %d %d %d", d.id, budget, reps, seed), func() *widthCount { return r.widths(budget, reps, seed) })
 			if phi == nil || c == nil { // there was no time for it
 				continue
 			}
@@ -121,10 +121,10 @@ func widthRows(drawn []drawnServer, which func(*rival) bool, reps int, seed uint
 	return rows
 }
 
-// refined is a rival whose capacity is told by loads within 6 % of it alone, where violations rise so
+// refined is a server whose capacity is told by loads within 6 % of it alone, where violations rise so
 // slowly that the loads that it was found with lie further apart: over these the rise bends,
 // and a line through them was 2 % off.
-func (r *rival) refined() *rival {
+func (r *seatServer) refined() *seatServer {
 	const n, slow, step = 200_000, 10, 0.015
 	if r.Slope > slow {
 		return r
@@ -133,7 +133,7 @@ func (r *rival) refined() *rival {
 		points := make([]stat.Share, 9)
 		together(len(points), func(i int) {
 			p := stat.Share{Load: r.Capacity * math.Exp(step*float64(i-4)), N: n}
-			for _, x := range r.long(&r.Server, p.Load, n) {
+			for _, x := range r.long(p.Load, n) {
 				if x >= 1 {
 					p.Violations++
 				}
@@ -152,11 +152,11 @@ func (r *rival) refined() *rival {
 }
 
 // floored says that a quarter of what may violate the limit does at a tenth of the capacity.
-func (r *rival) floored() bool {
+func (r *seatServer) floored() bool {
 	const n = 20_000
 	share := piece(fmt.Sprintf("floor of %s %v", r.about(), r.Capacity), func() float64 {
 		bad := n * r.Fails
-		for _, x := range r.long(&r.Server, r.Capacity/10, n) {
+		for _, x := range r.long(r.Capacity/10, n) {
 			if x >= 1 {
 				bad++
 			}
@@ -175,9 +175,9 @@ type widthCount struct {
 // nowhere stands for the width of an interval that is not given.
 const nowhere = 1e9
 
-func (r *rival) widths(budget, reps int, seed uint64) *widthCount {
+func (r *seatServer) widths(budget, reps int, seed uint64) *widthCount {
 	found := make([]search.Capacity, reps)
-	together(reps, func(i int) { found[i], _ = r.find(none, budget, seed<<32+uint64(i), measuredWindows[*servedLoad]{}) })
+	together(reps, func(i int) { found[i] = r.find(budget, seed<<32+uint64(i)) })
 	c := &widthCount{}
 	for i := range found {
 		f := &found[i]
@@ -214,10 +214,10 @@ func (c *widthCount) row(yardstick float64) []string {
 
 // clusters is how many times more than independent ones the violations at the capacity vary
 // in the long run.
-func (r *rival) clusters() float64 {
+func (r *seatServer) clusters() float64 {
 	const n, blocks = 1_000_000, 100
 	counts := make([]float64, blocks)
-	for i, x := range r.long(&r.Server, r.Capacity, n) {
+	for i, x := range r.long(r.Capacity, n) {
 		if x >= 1 {
 			counts[i*blocks/n]++
 		}

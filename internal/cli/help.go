@@ -97,11 +97,6 @@ load of --verify was not shown to meet it.
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.
 
-With --twin MODEL@GPU the search is replayed on the twin of what is measured, slowed
-until as many requests violate the limits. What the same arrivals and lengths make the
-twin violate is taken off the server's violations, which narrows the interval where at
-least eight loads lie near the limit.
-
 pitot run --help has what TARGET can be.
 `)
 	printMostUsed(w, plan.VerbFind)

@@ -73,20 +73,8 @@ func (p *Plan) checkFind() error {
 	if _, err := p.SLO.Claims(); err != nil {
 		return err
 	}
-	if p.named() && p.Conversing() {
-		return say.Errorf("a search over conversations cannot be replayed on --twin: when their turns come hangs on the answers").WithHint("leave --twin out")
-	}
-	if p.named() && len(p.SLO.Classes) > 0 {
-		return say.Errorf("a search with limits of classes cannot be replayed on --twin").WithHint("leave --twin out, or give limits of all requests by --slo")
-	}
 	return nil
 }
-
-// AutoTwin has the twin that a search is replayed on found out.
-const AutoTwin = "auto"
-
-// named says that the user named a twin to replay the search on.
-func (p *Plan) named() bool { return p.Twin != "" && p.Twin != AutoTwin }
 
 func (p *Plan) checkTarget(v Verb) error {
 	switch {

@@ -122,7 +122,6 @@ type Search struct {
 	Budget  time.Duration // for the search, or for the window of Load.Until
 	Verify  Verify        // the load to verify, or questions among the requests of those that are searched
 	MaxLoad float64       // 0 for no limit
-	Twin    string        // MODEL@GPU, or GPU, that a search is replayed on, [AutoTwin] for what can be found out, "" for none
 	// Continue is the directory of the search to go on with, "" for none.
 	Continue string
 }

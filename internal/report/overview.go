@@ -135,9 +135,6 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		}
 		addFact(word, fmt.Sprintf("%s of %s violate%s, %s limit %s%s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), by, say.Percent(v.Allowed)))
 	}
-	if x := c.Replay; x != nil {
-		addFact(replayText(x, load)...)
-	}
 	if f := c.Forecast; f != nil {
 		addFact(forecastText(f), cameOut(c))
 	}
@@ -209,26 +206,6 @@ func countedAlone(c *result.Capacity) (n int) {
 		}
 	}
 	return n
-}
-
-// replayText is what a replay on a twin explains of a search, or why nothing.
-func replayText(x *result.Replay, load func(float64) string) []string {
-	switch {
-	case x.Why != "":
-		return []string{"nothing is explained by the twin of " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
-	case x.K == nil || x.Rho == nil:
-		return nil
-	}
-	without := "without it no estimate"
-	if w := x.Without; w != nil {
-		without = fmt.Sprintf("without it %s, %s to %s", load(w.Estimate), say.Quantity(w.CI95[0]), load(w.CI95[1]))
-	}
-	twin := "the twin of " + say.Plain(x.Twin)
-	if x.Own {
-		twin = "a twin, " + say.Plain(x.Twin) + " by its light loads"
-	}
-	return []string{fmt.Sprintf("%s, slowed k = %s, explains %s of how violations scatter over %s near the limit (ρ = %s)",
-		twin, say.Quantity(*x.K), say.Percent(*x.Rho**x.Rho), say.Plural(x.Windows, "window"), say.Decimal(*x.Rho, 2)), without}
 }
 
 // forecastText is what a search said that it would come to.

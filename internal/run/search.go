@@ -35,7 +35,7 @@ type Searcher struct {
 	claims  []slo.Claim
 	closed  bool
 	view    View
-	probed  []Probed // by probe
+	probed  []int // the point of each probe
 
 	died     error   // the target answered nothing at all
 	served   float64 // requests per second, at most so far
@@ -47,18 +47,6 @@ type Searcher struct {
 	budget   float64   // seconds, 0 if there is none
 	low, top float64   // highest load within all limits, lowest over one; 0 if none
 }
-
-// Probed is where a probe is in the run: its point, and its window in nanoseconds since
-// the point's load began. Follows is how long before that the load of the point before it began,
-// where it took over from that one, and 0 where the target was empty.
-type Probed struct {
-	Point   int32
-	T0, T1  int64
-	Follows int64
-}
-
-// Probed are the probes so far.
-func (s *Searcher) Probed() []Probed { return s.probed }
 
 // NewSearcher measures in s. Loads are requests per second, or users where
 // closed is true.
@@ -184,8 +172,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
-	t0 := int64(math.Round(m.Seconds.Warmup * 1e9))
-	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9)), m.follows})
+	s.probed = append(s.probed, m.Index)
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
@@ -443,7 +430,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	for i, step := range c.Trail {
 		point := Unrecorded
 		if i >= earlier {
-			point = int(s.probed[i-earlier].Point)
+			point = s.probed[i-earlier]
 		}
 		var due []int
 		if ofClasses {
@@ -459,19 +446,6 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Cut: step.Seen.Cut, Counted: step.Counted, Carries: step.Carries,
 		})
 	}
-	return r
-}
-
-// replayOf is what a replay explains as run.json has it.
-func (s *Searcher) replayOf(x *search.Replayed, spec string) *result.Replay {
-	r := &result.Replay{Twin: spec, Why: x.Reason, Windows: x.Windows, Requests: x.Requests, Violations: x.Violations, Errors: x.Errors}
-	if v := &x.Alone; v.Reason == "" && v.Load > 0 {
-		r.Without = &result.Read{Estimate: v.Load, CI95: [2]float64{v.Lo, v.Hi}}
-	}
-	if x.Reason != "" {
-		return r
-	}
-	r.Spec, r.K, r.Rho, r.Weight, r.TwinError = s.claims[max(x.Claim, 0)].Spec, search.Known(x.K), &x.Rho, &x.Weight, &x.TwinError
 	return r
 }
 
@@ -510,10 +484,7 @@ type Goal struct {
 	Alone     time.Duration // about how long one request takes on an idle target
 	Verify    float64       // the load to look at; 0: the highest is searched for
 	Seed      uint64
-	Twin      search.Twin   // that the search is replayed on, nil for none
-	TwinNamed func() string // MODEL@GPU of it, as far as it is known by now
-	TwinOwn   bool          // nobody named it: it is what the target tells, or the nearest at light loads
-	Continued *Continued    // what it goes on with, nil for nothing
+	Continued *Continued // what it goes on with, nil for nothing
 }
 
 // Find searches for the capacity of a session's target, or verifies a load. It
@@ -523,7 +494,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	s.budget, s.ended = what.Budget.Seconds(), time.Now()
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
-		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
+		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
 	}
 	cfg.Traffic = TrafficOf(s.session.plan, s.claims)
 	var err error
@@ -539,7 +510,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
-		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
+		cfg.Count = what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
 		if s.session.plan.Mix == nil {
 			cfg.Along = s.Along
 		}
@@ -602,10 +573,6 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	r := s.Result(found, what.Objective)
 	if x := what.Continued; x != nil {
 		r.Continued = x.as()
-	}
-	if x := found.Replayed; x != nil && what.TwinNamed() != "" { // else no twin was ever asked
-		r.Replay = s.replayOf(x, what.TwinNamed())
-		r.Replay.Own = what.TwinOwn
 	}
 	if found.More {
 		more, b := "; ", cfg

@@ -9,17 +9,11 @@ type Share struct {
 	// Less is how much less than its requests say it counts, from 0 for as much as they
 	// say to 1 for nothing.
 	Less float64
-	// Explained is how many of the violations are known to be of other causes than the load:
-	// those are not counted. Below 0 it is how many more the load would have caused.
-	Explained float64
 	// Within is how many times as much as independent ones the violations vary from block to block
 	// of the window; 0 where that is not known, which counts as not at all: what a fit makes of
 	// it was chosen and is measured so.
 	Within float64
 }
-
-// counted is the violations that are.
-func (s Share) counted() float64 { return float64(s.Violations) - s.Explained }
 
 // Prior is a normal prior on a slope. No spread means no prior.
 type Prior struct{ Mean, SD float64 }
@@ -100,7 +94,7 @@ func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	for _, p := range points {
 		f.Lowest, f.Highest = min(f.Lowest, p.Load), max(f.Highest, p.Load)
 		logs += math.Log(p.Load)
-		violations += p.counted()
+		violations += float64(p.Violations)
 		n += float64(p.N)
 	}
 	f.Centre = math.Exp(logs / float64(len(points)))
@@ -129,7 +123,7 @@ func unfit(points []Share) string {
 			return "a load or a count is out of range"
 		}
 		loads[p.Load] = true
-		violations += p.counted()
+		violations += float64(p.Violations)
 		n += float64(p.N)
 	}
 	switch {
@@ -191,7 +185,7 @@ func (f *Logistic) byFloor() float64 {
 	}
 	sum := f.Phi / max(1, f.floor.Phi) * at(f.Floor, float64(f.floor.Violations), float64(f.floor.N-f.floor.Violations))
 	for _, p := range f.points {
-		v := p.counted()
+		v := float64(p.Violations)
 		sum += (1 - p.Less) * at(f.ShareAt(p.Load), v, float64(p.N)-v)
 	}
 	return sum
@@ -231,7 +225,7 @@ func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	x = math.Log(p.Load / f.Centre)
 	eta := f.A + f.B*x
 	yes, no := sigmoid(eta), sigmoid(-eta)
-	v, weight := p.counted(), 1-p.Less
+	v, weight := float64(p.Violations), 1-p.Less
 	rest := float64(p.N) - v
 	if f.Floor > 0 {
 		share := f.Floor + (1-f.Floor)*yes
@@ -247,7 +241,7 @@ func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	sum := f.light() - f.Phi*slope.precision()*d*d/2
 	for _, p := range points {
 		eta := f.A + f.B*math.Log(p.Load/f.Centre)
-		v, log := p.counted(), logSigmoid(eta)
+		v, log := float64(p.Violations), logSigmoid(eta)
 		if f.Floor > 0 {
 			log = math.Log(f.Floor + (1-f.Floor)*sigmoid(eta))
 		}

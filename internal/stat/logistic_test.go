@@ -96,7 +96,7 @@ func TestCapacityOfAQueue(t *testing.T) {
 // statsmodels' binomial GLM, with χ²/(m−2) and HC3 by their definitions in
 // NumPy, and the limits by SciPy's search along the profile.
 func TestLogistic(t *testing.T) {
-	points := []Share{{9, 2, 1000, 0, 0, 0}, {10, 15, 1000, 0, 0, 0}, {11, 21, 900, 0, 0, 0}, {12, 80, 1100, 0, 0, 0}, {13, 170, 1000, 0, 0, 0}}
+	points := []Share{{9, 2, 1000, 0, 0}, {10, 15, 1000, 0, 0}, {11, 21, 900, 0, 0}, {12, 80, 1100, 0, 0}, {13, 170, 1000, 0, 0}}
 	f := FitLogistic(points, Prior{})
 	v := f.LoadAt(.01, .95, .05)
 	for _, c := range []struct {
@@ -113,15 +113,6 @@ func TestLogistic(t *testing.T) {
 			t.Errorf("%s = %.9g, want %.9g", c.name, c.got, c.want)
 		}
 	}
-	// What is explained is not counted, and may be less than none.
-	explained := slices.Clone(points)
-	for i := range explained {
-		explained[i].Violations += 3 - 2*i
-		explained[i].Explained = float64(3 - 2*i)
-	}
-	if g := FitLogistic(explained, Prior{}); !near(g.A, f.A, 1e-9) || !near(g.B, f.B, 1e-9) || !near(g.Bursts, f.Bursts, 1e-9) {
-		t.Errorf("with explained violations %+v, without %+v", g, f)
-	}
 	// Violations that vary more within the loads than from one to the next say how much they do.
 	varied := slices.Clone(points)
 	for i := range varied {
@@ -133,14 +124,14 @@ func TestLogistic(t *testing.T) {
 	// The unit of the load does not matter.
 	scaled := make([]Share, len(points))
 	for i, p := range points {
-		scaled[i] = Share{60 * p.Load, p.Violations, p.N, 0, 0, 0}
+		scaled[i] = Share{60 * p.Load, p.Violations, p.N, 0, 0}
 	}
 	if u := FitLogistic(scaled, Prior{}).LoadAt(.01, .95, .05); !near(u.Load, 60*v.Load, 1e-9) || !near(u.Hi, 60*v.Hi, 1e-9) || !near(u.SE, v.SE, 1e-7) {
 		t.Errorf("%+v in other units is %+v", v, u)
 	}
 	long := make([]Share, len(points)) // windows that miss next to nothing
 	for i, p := range points {
-		long[i] = Share{p.Load, 1e6 * p.Violations, 1e6 * p.N, 0, 0, 0}
+		long[i] = Share{p.Load, 1e6 * p.Violations, 1e6 * p.N, 0, 0}
 	}
 	if p := f.ShareAt(FitLogistic(long, Prior{}).LoadAt(.01, .95, .05).Load); !near(p, .01, 1e-3) {
 		t.Errorf("P at the load is %g", p)
@@ -149,7 +140,7 @@ func TestLogistic(t *testing.T) {
 
 // Where the data say little, the prior does.
 func TestPriorOnTheSlope(t *testing.T) {
-	points := []Share{{9.9, 1, 100, 0, 0, 0}, {10, 0, 100, 0, 0, 0}, {10.1, 2, 100, 0, 0, 0}}
+	points := []Share{{9.9, 1, 100, 0, 0}, {10, 0, 100, 0, 0}, {10.1, 2, 100, 0, 0}}
 	strong := FitLogistic(points, Prior{25, .01})
 	if math.Abs(strong.B-25) > .01 {
 		t.Errorf("a strong prior of 25 gives %g", strong.B)
@@ -161,25 +152,25 @@ func TestPriorOnTheSlope(t *testing.T) {
 }
 
 func TestNoLoad(t *testing.T) {
-	rising := []Share{{9, 2, 1000, 0, 0, 0}, {10, 15, 1000, 0, 0, 0}, {11, 21, 900, 0, 0, 0}, {12, 80, 1100, 0, 0, 0}, {13, 170, 1000, 0, 0, 0}}
+	rising := []Share{{9, 2, 1000, 0, 0}, {10, 15, 1000, 0, 0}, {11, 21, 900, 0, 0}, {12, 80, 1100, 0, 0}, {13, 170, 1000, 0, 0}}
 	for _, c := range []struct {
 		points []Share
 		eps    float64
 		reason string
 	}{
 		{nil, .01, "fewer than three loads"},
-		{[]Share{{9, 1, 10, 0, 0, 0}, {9, 2, 10, 0, 0, 0}, {10, 3, 10, 0, 0, 0}}, .01, "fewer than three loads"},
-		{[]Share{{9, 0, 10, 0, 0, 0}, {10, 0, 10, 0, 0, 0}, {11, 0, 10, 0, 0, 0}}, .01, "no violation"},
-		{[]Share{{9, 10, 10, 0, 0, 0}, {10, 10, 10, 0, 0, 0}, {11, 10, 10, 0, 0, 0}}, .01, "every request violates"},
-		{[]Share{{9, 1, 10, 0, 0, 0}, {10, 11, 10, 0, 0, 0}, {11, 3, 10, 0, 0, 0}}, .01, "out of range"},
-		{[]Share{{0, 1, 10, 0, 0, 0}, {10, 1, 10, 0, 0, 0}, {11, 3, 10, 0, 0, 0}}, .01, "out of range"},
-		{[]Share{{math.NaN(), 1, 10, 0, 0, 0}, {10, 1, 10, 0, 0, 0}, {11, 3, 10, 0, 0, 0}}, .01, "out of range"},
-		{[]Share{{9, 300, 1000, 0, 0, 0}, {10, 100, 1000, 0, 0, 0}, {11, 20, 1000, 0, 0, 0}, {12, 5, 1000, 0, 0, 0}}, .05, "do not rise"},
+		{[]Share{{9, 1, 10, 0, 0}, {9, 2, 10, 0, 0}, {10, 3, 10, 0, 0}}, .01, "fewer than three loads"},
+		{[]Share{{9, 0, 10, 0, 0}, {10, 0, 10, 0, 0}, {11, 0, 10, 0, 0}}, .01, "no violation"},
+		{[]Share{{9, 10, 10, 0, 0}, {10, 10, 10, 0, 0}, {11, 10, 10, 0, 0}}, .01, "every request violates"},
+		{[]Share{{9, 1, 10, 0, 0}, {10, 11, 10, 0, 0}, {11, 3, 10, 0, 0}}, .01, "out of range"},
+		{[]Share{{0, 1, 10, 0, 0}, {10, 1, 10, 0, 0}, {11, 3, 10, 0, 0}}, .01, "out of range"},
+		{[]Share{{math.NaN(), 1, 10, 0, 0}, {10, 1, 10, 0, 0}, {11, 3, 10, 0, 0}}, .01, "out of range"},
+		{[]Share{{9, 300, 1000, 0, 0}, {10, 100, 1000, 0, 0}, {11, 20, 1000, 0, 0}, {12, 5, 1000, 0, 0}}, .05, "do not rise"},
 		{rising, .0001, "outside the loads"},
 		{rising, .5, "outside the loads"},
 		{rising, 0, "between 0 and 1"},
 		{rising, math.NaN(), "between 0 and 1"},
-		{[]Share{{1, 3, 10, 0, 0, 0}, {2, 0, 10, 0, 0, 0}, {3, 2, 10, 0, 0, 0}, {4, 4, 10, 0, 0, 0}}, .2, "factor of ten"},
+		{[]Share{{1, 3, 10, 0, 0}, {2, 0, 10, 0, 0}, {3, 2, 10, 0, 0}, {4, 4, 10, 0, 0}}, .2, "factor of ten"},
 	} {
 		v := FitLogistic(c.points, Prior{}).LoadAt(c.eps, .95, .05)
 		if !strings.Contains(v.Reason, c.reason) || v.Lower != 0 || v.Interval != (Interval{}) {
@@ -191,7 +182,7 @@ func TestNoLoad(t *testing.T) {
 // At a limit of the profile the best line through it is t² times φ less likely than the
 // best of all. It rises no less than the least slope, whatever the counts.
 func TestProfile(t *testing.T) {
-	points := []Share{{9, 2, 1000, 0, 0, 0}, {10, 15, 1000, 0, 0, 0}, {11, 21, 900, 0, 0, 0}, {12, 80, 1100, 0, 0, 0}}
+	points := []Share{{9, 2, 1000, 0, 0}, {10, 15, 1000, 0, 0}, {11, 21, 900, 0, 0}, {12, 80, 1100, 0, 0}}
 	f := FitLogistic(points, Prior{25, 25})
 	at := (logit(.01) - f.A) / f.B
 	for _, steps := range []float64{-3, -1, 1, 3} {
@@ -259,7 +250,7 @@ func TestFloor(t *testing.T) {
 
 // At a limit of the profile no curve through it, above any floor, is more likely than it says.
 func TestProfileAboveAFloor(t *testing.T) {
-	points := []Share{{6, 9, 2000, 0, 0, 0}, {8, 10, 2000, 0, 0, 0}, {9, 14, 2000, 0, 0, 0}, {10, 18, 2000, 0, 0, 0}, {12, 41, 2000, 0, 0, 0}}
+	points := []Share{{6, 9, 2000, 0, 0}, {8, 10, 2000, 0, 0}, {9, 14, 2000, 0, 0}, {10, 18, 2000, 0, 0}, {12, 41, 2000, 0, 0}}
 	f := FitAboveFloor(points, Prior{25, 25}, Floor{Most: .0095, Violations: 2, N: 600})
 	at := (logitAbove(f.Floor, .01) - f.A) / f.B
 	top := f.posterior(points, f.slope)

@@ -145,9 +145,8 @@ type Capacity struct {
 	// to be within, and one above the capacity: Bounds says how sure they are.
 	Bracket   *[2]*float64    `json:"bracket"`
 	Bounds    *Bounds         `json:"bounds,omitempty"`
-	Floor     *Floor          `json:"floor,omitempty"` // why no load meets the objective
-	Unmet     *Floor          `json:"unmet,omitempty"` // why none did so far, by the lightest loads, where that is less sure than a floor
-	Replay    *Replay         `json:"replay,omitempty"`
+	Floor     *Floor          `json:"floor,omitempty"`     // why no load meets the objective
+	Unmet     *Floor          `json:"unmet,omitempty"`     // why none did so far, by the lightest loads, where that is less sure than a floor
 	Continued *Continued      `json:"continued,omitempty"` // what it went on with
 	Binding   string          `json:"binding"`             // the limit that is reached first
 	Limits    []CapacityLimit `json:"limits"`
@@ -162,33 +161,6 @@ type Capacity struct {
 type Forecast struct {
 	Requests  int      `json:"requests"`   // that the budget was to pay
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
-}
-
-// Replay is what the schedule of a search, sent to a twin that is slowed until as many
-// requests violate the limit, explains of the violations. That was taken off them before the
-// capacity was read off, unless Why says why not.
-type Replay struct {
-	Twin   string   `json:"twin"`             // MODEL@GPU, as it was named
-	Spec   string   `json:"spec,omitempty"`   // the limit that is reached first
-	K      *float64 `json:"k"`                // how much slower than the twin the server is
-	Rho    *float64 `json:"rho"`              // correlation of what both violate beyond what is expected
-	Weight *float64 `json:"weight,omitempty"` // of what the twin violates beyond that, as it was taken off
-	Own    bool     `json:"own,omitempty"`    // nobody named the twin: it is what the target tells of itself, or the catalogue's nearest at light loads
-	// What it was taken off: windows near the limit.
-	Windows    int `json:"windows"`
-	Requests   int `json:"requests"`
-	Violations int `json:"violations"` // without errors
-	Errors     int `json:"errors"`     // that the twin does not make
-	// Without is what the counts say alone, null where they say nothing.
-	Without   *Read    `json:"without,omitempty"`
-	TwinError *float64 `json:"twin_error,omitempty"` // standard error of the estimate's logarithm that the twin's own runs add
-	Why       string   `json:"why,omitempty"`        // why nothing was taken off
-}
-
-// Read is a load that was read off a curve.
-type Read struct {
-	Estimate float64    `json:"estimate"`
-	CI95     [2]float64 `json:"ci95"`
 }
 
 // Bounds is how sure the two ends of a bracket are.

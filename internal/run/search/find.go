@@ -170,7 +170,6 @@ type FindConfig struct {
 	Traffic   Traffic  // what is known beforehand of how violations cluster
 	Budget    Budget
 	Seed      uint64 // of the random orders
-	Twin      Twin   // that the search is replayed on, nil for none
 	// Earlier is what earlier searches for the same measured, in order. The budget does not
 	// count it. Launch is which start of the server this search measures, of those from 0
 	// that Earlier is of, or the next one; Held is what was verified on this launch.
@@ -314,7 +313,6 @@ type Capacity struct {
 	Label    string       // what the interval covers
 	Launches int          // that Estimate is of
 	Trail    []Step       // all that was measured, in order
-	Replayed *Replayed    // what a replay on the twin explained of Estimate, or why there is none; nil without a twin
 }
 
 // ClaimLimit is the load at which one claim stops to hold.
@@ -404,10 +402,8 @@ type search struct {
 	cap   Capacity
 	err   error
 
-	launch    int                  // start of the server that is measured, or asked about
-	begun     int                  // steps of earlier searches
-	replayer  *replayer            // nil before the twin is asked
-	explained map[int]*explanation // of claims
+	launch int // start of the server that is measured, or asked about
+	begun  int // steps of earlier searches
 
 	residence float64 // seconds, at light load
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
@@ -686,18 +682,15 @@ func (f *search) rate(load float64) float64 {
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	lowest := f.lowestFitted()
-	for i, s := range f.cap.Trail {
+	for _, s := range f.cap.Trail {
 		// A look far below all that is fitted, and what is far above, make a curve of which
 		// nothing between them is known.
 		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(s.Load, s.Seen.N, cyclesMain) {
-			one := stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)}
-			if one.Explained = f.explained[claim].ofStep(i); one.Explained == 0 { // what a twin leaves is not known block by block
-				one.Within = variation(s.Seen.blocks(claim), one.N)
-			}
-			list = append(list, one)
+			n := s.Seen.due(claim)
+			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: n, Within: variation(s.Seen.blocks(claim), n)})
 		}
 	}
 	return list
@@ -749,9 +742,6 @@ func (f *search) grows() float64 {
 // conclude works out what is left to say.
 func (f *search) conclude() Capacity {
 	f.within()
-	if f.cfg.Twin != nil && f.cap.Replayed == nil && !f.cfg.Closed {
-		f.cap.Replayed = &Replayed{Reason: "no loads were fitted"}
-	}
 	f.cap.AtLeast, f.cap.AtMost = max(f.cap.Quote, f.metByAll()), f.cap.Interval.Hi
 	switch {
 	case f.cap.Floor.Lower > 0:
@@ -798,15 +788,9 @@ func (f *search) within() {
 		return
 	}
 	above := f.refuted()
-	narrow := func(v *stat.Interval, estimate float64) {
-		v.Lo = max(v.Lo, c.Quote)
-		if above > estimate {
-			v.Hi = min(v.Hi, above)
-		}
-	}
-	narrow(&c.Interval, c.Estimate)
-	if r := c.Replayed; r != nil && r.Alone.Reason == "" && r.Alone.Load > c.Quote {
-		narrow(&r.Alone.Interval, r.Alone.Load)
+	c.Interval.Lo = max(c.Interval.Lo, c.Quote)
+	if above > c.Estimate {
+		c.Interval.Hi = min(c.Interval.Hi, above)
 	}
 }
 

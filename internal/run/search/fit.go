@@ -269,8 +269,8 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 		wrong *= briefly
 	}
 	alpha := wrong / 2 / float64(len(f.cfg.claims()))
-	v := f.reachingDown(f.withTwinError(claim, f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha), 1-wrong, alpha))
-	if e := f.explained[claim]; v.Reason == "" && (e == nil || e.Reason != "") { // a twin begins empty too, and says what the long run has
+	v := f.reachingDown(f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha))
+	if v.Reason == "" {
 		settled := f.settledUpTo(v.Load)
 		v.Lo, v.Lower = min(v.Lo, settled), min(v.Lower, settled)
 	}
@@ -336,9 +336,6 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 			fit.DF = max(1, fit.DF-1) // the floor is fitted too
 		}
 	}
-	if e := f.explained[claim]; e != nil && e.Reason == "" {
-		fit.DF = max(1, fit.DF-1) // the weight of the twin is fitted too
-	}
 	return fit
 }
 
@@ -347,6 +344,9 @@ func (f *search) aboveLight(shares []stat.Share) []stat.Share {
 	top := f.lightUpTo()
 	return slices.DeleteFunc(slices.Clone(shares), func(s stat.Share) bool { return s.Load <= top })
 }
+
+// weighings is how often shares are weighed by the fit before.
+const weighings = 3
 
 // locally fits shares with the weights that they have, and again with those by the fit.
 func (f *search) locally(claim int, shares []stat.Share, floor stat.Floor, local float64) stat.Logistic {
@@ -489,7 +489,6 @@ const rivals = 1.2
 // limit of the lowest of k to be too high with probability α, each is taken at
 // α/k. Where the fit gives no answer, an earlier one stands.
 func (f *search) fit() bool {
-	f.explain()
 	var limits []ClaimLimit
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), ""
@@ -529,11 +528,9 @@ func (f *search) fit() bool {
 	if reason != "" {
 		if f.cap.Estimate == 0 {
 			f.cap.Claims, f.cap.Reason = limits, reason
-			f.keepReplayed(limits[0].Claim)
 		}
 		return false
 	}
-	f.keepReplayed(binding.Claim)
 	f.cap.Claims, f.cap.Binding = limits, binding.Claim
 	f.cap.Estimate, f.cap.Interval, f.cap.Lower = binding.Load, binding.Interval, lower
 	f.cap.Margin = 1 - lower/binding.Load

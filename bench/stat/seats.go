@@ -21,7 +21,7 @@ type seats struct {
 	Slow, SlowTime             float64 // of phases, and how long they last
 }
 
-// load is what was sent: when, and how many tokens.
+// loadOf is what was sent: when, and how many tokens.
 type loadOf struct {
 	due            []float64
 	prompt, answer []float64
@@ -30,15 +30,13 @@ type loadOf struct {
 // took is how long requests took.
 type took struct{ ttft, e2e float64 }
 
-// serve is what becomes of a load to which everything comes k times as fast and takes k
-// times as long: of the same seats slowed by k.
-func (q *seats) serve(l *loadOf, k float64, seed uint64) []took {
+// serve returns how long each request of a load takes.
+func (q *seats) serve(l *loadOf, seed uint64) []took {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	free := make([]float64, q.Many)
 	prompts, phase, until := 0.0, 1.0, 0.0
 	out := make([]took, len(l.due))
 	for i, due := range l.due {
-		due /= k
 		first, busy := 0, 0
 		for s, at := range free {
 			if at < free[first] {
@@ -61,35 +59,37 @@ func (q *seats) serve(l *loadOf, k float64, seed uint64) []took {
 		each := slower * (q.Alone + q.Busy*float64(busy))
 		end := prompts + slower*q.Fixed + each*l.answer[i]
 		free[first] = end
-		out[i] = took{k * (prompts + slower*q.Fixed - due), k * (end - due)}
+		out[i] = took{prompts + slower*q.Fixed - due, end - due}
 	}
 	return out
 }
 
-// rival is a server of seats whose twin has others.
-type rival struct {
-	Server, Twin        seats
+// longestPrompt is that of a request.
+const longestPrompt = 30_000
+
+// seatServer is a server of seats with a workload and a limit.
+type seatServer struct {
+	Server              seats
 	Input, Output       float64
 	Spread, Shape       float64
-	TTFT, TPOT, E2E     float64 // limits, 0 for none; of several a request violates any
+	TTFT, E2E           float64 // limits, 0 for none; of several a request violates any
 	Share               float64 // that may violate
 	Fails               float64
 	Guess               float64
 	Capacity, SE, Slope float64
 	Residence           float64
-	kept                longOf
 }
 
-func (r *rival) about() string {
+func (r *seatServer) about() string {
 	kind := "ttft"
 	if r.E2E > 0 {
 		kind = "e2e"
 	}
-	return fmt.Sprintf("%d of %d seats, cv %g, gamma(%g), %g %% %s, %.2g %% fail", r.Server.Many, r.Twin.Many, r.Spread, r.Shape, 100*r.Share, kind, 100*r.Fails)
+	return fmt.Sprintf("%d seats, cv %g, gamma(%g), %g %% %s, %.2g %% fail", r.Server.Many, r.Spread, r.Shape, 100*r.Share, kind, 100*r.Fails)
 }
 
 // draw is a load that is long enough for so many seconds, and so many requests more.
-func (r *rival) draw(rate, warmup float64, n int, seed uint64) (l *loadOf, from int) {
+func (r *seatServer) draw(rate, warmup float64, n int, seed uint64) (l *loadOf, from int) {
 	rng := rand.New(rand.NewPCG(seed, 12))
 	arrivals := &gaps{rng: rng, rate: rate, shape: r.Shape}
 	input, output := lognormal(r.Input, r.Spread), lognormal(r.Output, r.Spread)
@@ -109,7 +109,7 @@ func (r *rival) draw(rate, warmup float64, n int, seed uint64) (l *loadOf, from 
 }
 
 // times is by how many times its limit a request took.
-func (r *rival) times(t took) float64 {
+func (r *seatServer) times(t took) float64 {
 	x := 0.0
 	if r.TTFT > 0 {
 		x = t.ttft / r.TTFT
@@ -120,21 +120,12 @@ func (r *rival) times(t took) float64 {
 	return x
 }
 
-// servedLoad is a window of the server with all that was sent.
-type servedLoad struct {
-	*loadOf
-	from int
-	took []took
-	seen search.Seen
-}
-
 // probe measures a load of the server.
-func (r *rival) probe(p *search.Probe, seed uint64) *servedLoad {
+func (r *seatServer) probe(p *search.Probe, seed uint64) search.Seen {
 	l, from := r.draw(p.Load, p.Residences*p.Residence, p.Requests, seed)
 	s := search.Seen{Load: p.Load, N: p.Requests, Violations: []int{0}, Stability: stat.Undecided, Blocks: [][]int{make([]int, max(1, p.Blocks))}}
 	rng := rand.New(rand.NewPCG(seed, 13))
-	served := r.Server.serve(l, 1, seed)
-	for i, t := range served[from:] {
+	for i, t := range r.Server.serve(l, seed)[from:] {
 		failed := r.Fails > 0 && rng.Float64() < r.Fails
 		if failed {
 			s.Errors++
@@ -146,82 +137,15 @@ func (r *rival) probe(p *search.Probe, seed uint64) *servedLoad {
 		s.Residence += t.e2e / float64(p.Requests)
 	}
 	s.Joint, s.JointBlock, s.Seconds = s.Violations[0], s.Blocks[0], l.due[len(l.due)-1]
-	return &servedLoad{l, from, served, s}
-}
-
-// rivalTwin is a twin of a rival for a search.
-type rivalTwin struct {
-	*rival
-	seats *seats // nil before it is known which are the nearest
-	kept  *longRuns
-	loads []*servedLoad
-}
-
-// choose takes the nearest seats of some that have nothing to do with the server.
-func (t *rivalTwin) choose() {
-	const catalogue = 40
-	if t.seats != nil {
-		return
-	}
-	rng := rand.New(rand.NewPCG(40, 41))
-	best := math.Inf(1)
-	for range catalogue {
-		q := drawSeats(rng, t.Input, t.Output)
-		if off, slower := q.unlike(t.loads[:min(len(t.loads), lightLoads)]); off < best {
-			x := q.slowed(slower)
-			best, t.seats = off, &x
-		}
-	}
-}
-
-// unlike is how far seats are from how light loads were served, and how much slower the server is,
-// as [predict.Nearest] has it.
-func (q *seats) unlike(light []*servedLoad) (off, slower float64) {
-	var all []float64
-	for _, l := range light {
-		var first, each []float64
-		for i, mine := range q.serve(l.loadOf, 1, 99)[l.from:] {
-			its := l.took[l.from+i]
-			first = append(first, math.Log(its.ttft/mine.ttft))
-			each = append(each, math.Log((its.e2e-its.ttft)/(mine.e2e-mine.ttft)))
-		}
-		all = append(all, median(first), median(each))
-	}
-	mean, sd := stat.Moments(all)
-	return math.Hypot(sd, mean/4), math.Exp(mean)
-}
-
-// Again implements [search.Twin].
-func (t *rivalTwin) Again(_ context.Context, steps []int, k float64) (counts [][]int, _ error) {
-	t.choose()
-	for _, step := range steps {
-		l, n := t.loads[step], 0
-		for _, x := range t.seats.serve(l.loadOf, k, 99)[l.from:] {
-			if t.times(x) >= 1 {
-				n++
-			}
-		}
-		counts = append(counts, []int{n, n})
-	}
-	return counts, nil
-}
-
-// Long implements [search.Twin].
-func (t *rivalTwin) Long(_ context.Context, loads []float64, n int) (all [][][]float64, _ error) {
-	t.choose()
-	for _, load := range loads {
-		x, _ := t.kept.of([2]float64{load, float64(n)}, func() ([][]float64, error) { return [][]float64{t.long(t.seats, load, n)}, nil })
-		all = append(all, x)
-	}
-	return all, nil
+	return s
 }
 
 // long is by how many times the limit requests of a long run took.
-func (r *rival) long(of *seats, load float64, n int) []float64 {
+func (r *seatServer) long(load float64, n int) []float64 {
 	seed := math.Float64bits(load) + uint64(n)
 	l, from := r.draw(load, float64(max(n/8, 500))/load, n, seed)
 	times := make([]float64, 0, n)
-	for _, x := range of.serve(l, 1, seed)[from:] {
+	for _, x := range r.Server.serve(l, seed)[from:] {
 		times = append(times, r.times(x))
 	}
 	return times
@@ -238,20 +162,13 @@ func drawSeats(rng *rand.Rand, input, output float64) seats {
 	return q
 }
 
-// slowed are seats that take so many times as long.
-func (q seats) slowed(by float64) seats {
-	q.Prompt, q.Alone, q.Busy, q.Fixed = by*q.Prompt, by*q.Alone, by*q.Busy, by*q.Fixed
-	return q
-}
-
-// drawRival draws one, whose capacity is 0 where it has none. The same seed is the same rival.
-func drawRival(seed uint64) *rival {
+// drawSeatServer draws one, whose capacity is 0 where it has none. The same seed is the same server.
+func drawSeatServer(seed uint64) *seatServer {
 	rng := rand.New(rand.NewPCG(seed, 0x726976616c))
 	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
 	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
-	r := &rival{Input: one(200, 500, 1000, 2000), Output: one(20, 60, 150), Spread: one(0.3, 0.5, 0.5, 1.5), Shape: one(0.25, 0.5, 1, 1, 1)}
-	r.Twin = drawSeats(rng, r.Input, r.Output)
-	r.Server = r.Twin
+	r := &seatServer{Input: one(200, 500, 1000, 2000), Output: one(20, 60, 150), Spread: one(0.3, 0.5, 0.5, 1.5), Shape: one(0.25, 0.5, 1, 1, 1)}
+	r.Server = drawSeats(rng, r.Input, r.Output)
 	s := &r.Server
 	s.Many = int(float64(s.Many) * one(0.75, 1, 1))
 	s.Alone *= within(1, 1.4)
@@ -270,7 +187,7 @@ func drawRival(seed uint64) *rival {
 	}
 	r.Guess = within(0.6, 0.9) / full
 	l, from := r.draw(r.Guess, 2000/r.Guess, 60_000, seed)
-	served := s.serve(l, 1, seed)[from:]
+	served := s.serve(l, seed)[from:]
 	limit := func(of func(took) float64, share float64) float64 {
 		var xs []float64
 		for _, t := range served {
@@ -287,7 +204,7 @@ func drawRival(seed uint64) *rival {
 	}
 	light, _ := r.draw(r.Guess/20, 0, 2_000, seed)
 	first := 0.
-	for _, t := range s.serve(light, 1, seed) {
+	for _, t := range s.serve(light, seed) {
 		first += t.ttft / 2_000
 		r.Residence += t.e2e / 2_000
 	}
@@ -301,14 +218,14 @@ func drawRival(seed uint64) *rival {
 }
 
 // measure finds the true capacity: loads around it, narrower as it is known better.
-func (r *rival) measure() {
+func (r *seatServer) measure() {
 	centre, step := r.Guess, 0.04
 	share := (r.Share - r.Fails) / (1 - r.Fails)
 	for round, n := range []int{20_000, 20_000, 50_000, 200_000} {
 		var points []stat.Share
 		for i := -4; i <= 4; i++ {
 			load, bad := centre*math.Exp(step*float64(i)), 0
-			for _, x := range r.long(&r.Server, load, n+round) {
+			for _, x := range r.long(load, n+round) {
 				if x >= 1 {
 					bad++
 				}
@@ -326,52 +243,20 @@ func (r *rival) measure() {
 	}
 }
 
-// twinBy is a twin of it: seats that are twice as many, slower, or slow in another way where
-// it is wrong.
-func (r *rival) twinBy(by twinned) *rivalTwin {
-	switch by {
-	case none:
-		return nil
-	case nearest: // another one for each search
-		return &rivalTwin{rival: r, kept: &longRuns{}}
-	}
-	q := r.Twin
-	switch by {
-	case anotherSize:
-		q = q.slowed(2)
-		q.Many = max(2, q.Many/2)
-	case anotherGPU:
-		q.Prompt, q.Fixed, q.Busy = 3*q.Prompt, 3*q.Fixed, q.Busy/2
-	case anotherCount:
-		q = q.slowed(0.6)
-		q.Many *= 2
-	}
-	return &rivalTwin{rival: r, seats: &q, kept: r.kept.of(by)}
-}
-
 // traffic is what is known of it beforehand.
-func (r *rival) traffic() search.Traffic {
+func (r *seatServer) traffic() search.Traffic {
 	return search.Traffic{Allowed: r.Share, Lengths: r.Spread * r.Spread, Gaps: 1 / r.Shape, Plain: true}
 }
 
-// find searches for its capacity, with a twin or none.
-func (r *rival) find(by twinned, budget int, seed uint64, had measuredWindows[*servedLoad]) (c search.Capacity, sent int) {
+// find searches for its capacity.
+func (r *seatServer) find(budget int, seed uint64) search.Capacity {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Traffic: r.traffic(), Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
-	twin := r.twinBy(by)
-	if twin != nil {
-		cfg.Twin = twin
-	}
 	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-		s := had.of(&p, rng.Uint64(), func(seed uint64) *servedLoad { return r.probe(&p, seed) })
-		if twin != nil {
-			twin.loads = append(twin.loads, s)
-		}
-		sent += len(s.due)
-		return s.seen, nil
+		return r.probe(&p, rng.Uint64()), nil
 	})
 	if err != nil {
 		panic(err)
 	}
-	return c, sent
+	return c
 }

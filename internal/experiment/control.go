@@ -34,7 +34,7 @@ func (p *Plan) control(c Configuration, row *Row) bool {
 		return false
 	}
 	for _, k := range p.Knobs {
-		if (k.Name == c.Knob || k.Name == c.And[0]) && (k.Rows == nil || slices.Contains(k.Rows, row.Name)) {
+		if k.Name == c.Knob && (k.Rows == nil || slices.Contains(k.Rows, row.Name)) {
 			return false
 		}
 	}

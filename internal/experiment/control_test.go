@@ -99,38 +99,3 @@ func TestLimitInFront(t *testing.T) {
 		}
 	}
 }
-
-// Pairs of knobs are tried together when asked: a configuration each, and what they do
-// beyond what each does alone.
-func TestCross(t *testing.T) {
-	text := controlled + "cross: max-num-seqs x max_num_batched_tokens\n"
-	p, err := Parse("plan.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := p.Configurations()
-	if len(all) != 6 || all[5].Name != "max_num_seqs=16,max_num_batched_tokens=2048" || p.Spec(all[5]) != "sim:llama-3.1-8b@h100?max_num_seqs=16&max_num_batched_tokens=2048" {
-		t.Fatalf("%+v, %s", all, p.Spec(all[5]))
-	}
-	if len(p.parts(all[5], 2)) != 2 {
-		t.Error("a row that one of them can move is no control")
-	}
-	q := decide.Problem{Confidence: .95}
-	for i, x := range []float64{10, 8, 9, 11, 8.8, 5} { // the first crossing is the product, the second is half of it
-		q.Carries = append(q.Carries, []float64{x, x * 1.01, x * (.99 + .004*float64(i%2))})
-	}
-	x := &Experiment{Plan: p}
-	list := x.interactions(&decide.Decision{}, &q)
-	if len(list) != 2 || *list[0].PAdjusted < .05 || *list[1].PAdjusted > .01 || *list[1].Change > -.4 {
-		t.Errorf("%v %v %v %v", *list[0].Change, *list[0].PAdjusted, *list[1].Change, *list[1].PAdjusted)
-	}
-	for cross, want := range map[string]string{
-		"max_num_seqs":              "is no pair of knobs",
-		"max_num_seqs x block_size": "cross names block_size, which is no knob",
-		"[max_num_seqs x max_num_batched_tokens, max_num_batched_tokens x max_num_seqs]": "twice",
-	} {
-		if _, err := Parse("plan.yaml", []byte(controlled+"cross: "+cross+"\n")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", cross, err)
-		}
-	}
-}

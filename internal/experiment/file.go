@@ -157,7 +157,6 @@ func planKeys() []key {
 		}},
 		{"rows", "what is asked, each with a load: presets A to F, and your own with the settings of pitot run", rowsSchema(), (*reader).rows},
 		{"knobs", "settings of the engine, each with the values to try", knobsSchema(), (*reader).knobs},
-		{"cross", "pairs of knobs whose values are tried together too, as max_num_seqs x max_num_batched_tokens; a list of several", map[string]any{"anyOf": []any{stringSchema("max_num_seqs x max_num_batched_tokens"), map[string]any{"type": "array", "items": stringSchema("")}}}, (*reader).cross},
 		text("launches", "starts of the engine with each configuration", map[string]any{"type": "integer", "minimum": 2}, func(p *Plan, v string) (err error) {
 			if p.Launches, err = strconv.Atoi(v); err != nil || p.Launches < 2 || p.Launches > 100 {
 				return say.Errorf("%.40q is no number of launches from 2 to 100", v).WithHint("one launch says nothing of how launches differ; 3 is usual")
@@ -470,32 +469,6 @@ func (r *reader) knobParts(k *Knob, n *yaml.Node) (values *yaml.Node, err error)
 	return values, nil
 }
 
-// cross reads pairs of knobs.
-func (r *reader) cross(n *yaml.Node) error {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
-	}
-	for _, c := range nodes {
-		v, err := scalar(c)
-		if err != nil {
-			return err
-		}
-		a, b, ok := strings.Cut(v, " x ")
-		pair := [2]string{strings.TrimSpace(a), strings.TrimSpace(b)}
-		for i, name := range pair {
-			if !strings.HasPrefix(name, "load.") {
-				pair[i] = strings.ReplaceAll(name, "-", "_")
-			}
-		}
-		if !ok || pair[0] == pair[1] || pair[0] == "" || pair[1] == "" {
-			return say.Errorf("%s%.60q is no pair of knobs", r.at(c.Line), v).WithHint("for example cross: max_num_seqs x max_num_batched_tokens")
-		}
-		r.plan.Cross = append(r.plan.Cross, pair)
-	}
-	return nil
-}
-
 // complete checks a plan as a whole.
 func (r *reader) complete() error {
 	p := r.plan
@@ -544,20 +517,6 @@ func (r *reader) complete() error {
 				}
 				return say.Errorf("%sthere is no row %s that %s could move", r.at(k.line), row, k.Name).WithHint(say.Known(row, names))
 			}
-		}
-	}
-	for i, pair := range p.Cross {
-		for _, name := range pair {
-			var names []string
-			for _, k := range p.Knobs {
-				names = append(names, k.Name)
-			}
-			if !slices.Contains(names, name) {
-				return none("cross names "+name+", which is no knob of the plan", say.Known(name, names))
-			}
-		}
-		if slices.ContainsFunc(p.Cross[:i], func(o [2]string) bool { return o == pair || o == [2]string{pair[1], pair[0]} }) {
-			return none("cross has "+pair[0]+" x "+pair[1]+" twice", "keep one of them")
 		}
 	}
 	return r.checkKnobs()

@@ -46,7 +46,7 @@ func (x *Experiment) Reckon(ctx context.Context, version result.Version, view Vi
 		return nil
 	}
 	q := *p
-	q.Knobs, q.Cross = nil, nil
+	q.Knobs = nil
 	alone := &Rehearsal{Plan: &q, Twin: p.TwinSpec()}
 	rehearsed, err := alone.quiet(0)
 	if err == nil {

@@ -24,17 +24,14 @@ func parallel() [][]string {
 
 // timesGPUs is how many times the baseline's GPUs a configuration has.
 func (p *Plan) timesGPUs(c Configuration) float64 {
-	times := 1.0
-	for _, k := range c.knobs() {
-		for _, names := range parallel() {
-			if slices.Contains(names, k[0]) {
-				if n, err := strconv.Atoi(k[1]); err == nil && n > 0 {
-					times *= float64(n) / p.baselineOf(names)
-				}
+	for _, names := range parallel() {
+		if slices.Contains(names, c.Knob) {
+			if n, err := strconv.Atoi(c.Value); err == nil && n > 0 {
+				return float64(n) / p.baselineOf(names)
 			}
 		}
 	}
-	return times
+	return 1
 }
 
 // baselineOf is the baseline's value of such a setting, as its target or its command says;

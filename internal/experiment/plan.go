@@ -25,8 +25,7 @@ type Plan struct {
 	Common   []Setting // of all rows
 	Rows     []*Row
 	Knobs    []Knob
-	Cross    [][2]string // pairs of knobs whose values are tried together too
-	Launches int         // of each configuration
+	Launches int // of each configuration
 	Seed     uint64
 	Stop     Stop
 
@@ -93,20 +92,13 @@ type Stop struct {
 
 // Configuration is the engine with its settings. The first of a plan is the baseline.
 type Configuration struct {
-	Name        string    // "baseline", or "max_num_seqs=64"
-	Knob, Value string    // "" of the baseline
-	And         [2]string // a second knob and its value, of a crossing of two; else ""
+	Name        string // "baseline", or "max_num_seqs=64"
+	Knob, Value string // "" of the baseline
 }
 
-// knobs are a configuration's, with their values.
-func (c Configuration) knobs() (list [][2]string) {
-	for _, k := range [][2]string{{c.Knob, c.Value}, c.And} {
-		if k[0] != "" {
-			list = append(list, k)
-		}
-	}
-	return list
-}
+// setsEngine reports whether the configuration has a setting of the engine, which the
+// baseline and a limit in front of the server have not.
+func (c Configuration) setsEngine() bool { return c.Knob != "" && c.Knob != limitInFront }
 
 // Baseline is the name of the configuration that others are compared with.
 const Baseline = "baseline"
@@ -117,15 +109,6 @@ func (p *Plan) planned() []Configuration {
 	for _, k := range p.Knobs {
 		for _, v := range k.Values {
 			list = append(list, Configuration{Name: k.Name + "=" + v, Knob: k.Name, Value: v})
-		}
-	}
-	for _, pair := range p.Cross {
-		for _, a := range list[1:] {
-			for _, b := range list[1:] {
-				if a.Knob == pair[0] && b.Knob == pair[1] && a.And[0] == "" && b.And[0] == "" {
-					list = append(list, Configuration{Name: a.Name + "," + b.Name, Knob: a.Knob, Value: a.Value, And: [2]string{b.Knob, b.Value}})
-				}
-			}
 		}
 	}
 	return list
@@ -160,10 +143,8 @@ func (p *Plan) Spec(c Configuration) string {
 
 // on is a target with the settings of a configuration.
 func (c Configuration) on(spec string) string {
-	for _, k := range c.knobs() {
-		if k[0] != limitInFront {
-			spec = withSetting(spec, k[0], k[1])
-		}
+	if c.setsEngine() {
+		return withSetting(spec, c.Knob, c.Value)
 	}
 	return spec
 }

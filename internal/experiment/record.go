@@ -37,44 +37,43 @@ const (
 
 // Record is what was decided, and what it rests on.
 type Record struct {
-	Schema       string              `json:"schema"`
-	Experiment   string              `json:"experiment"`
-	Pitot        result.Version      `json:"pitot"`
-	Target       string              `json:"target"`
-	Contract     ContractRecord      `json:"contract"`
-	Answer       string              `json:"answer"`
-	Accepted     string              `json:"accepted,omitempty"` // configuration
-	Settings     string              `json:"settings,omitempty"` // the target with its settings
-	Standings    []Standing          `json:"configurations"`     // the baseline first
-	NotStarted   []Failure           `json:"not_started,omitempty"`
-	Hypotheses   []Tested            `json:"hypotheses"`
-	Interactions []InteractionRecord `json:"interactions,omitempty"` // of knobs that are crossed
-	Controls     []ControlRecord     `json:"controls,omitempty"`     // rows that a knob is said not to move
-	Effects      []EffectRecord      `json:"effects"`
-	Corrected    int                 `json:"corrected"`                      // effects that were corrected for their number
-	Distance     *Distance           `json:"distance_from_bounds,omitempty"` // of the configuration accepted, else of the one that carries most
-	Headroom     *[2]float64         `json:"headroom"`                       // of what is carried over what is wanted: by the estimate, and by what is sure; null: none is accepted
-	Limiter      *Limiter            `json:"limits_it,omitempty"`
-	Open         string              `json:"why_undecided,omitempty"`
-	PerGPU       bool                `json:"changes_per_gpu,omitempty"` // configurations have more GPUs or fewer: changes, and what another carries more, are of what is carried by a GPU
-	Spread       *float64            `json:"between_launches"`          // coefficient of variation of what launches that count carry, about blocks and configurations
-	Bad          []BadRecord         `json:"not_counted"`               // launches
-	Drift        *DriftRecord        `json:"drift"`                     // null: too few blocks
-	More         *float64            `json:"others_carry_more"`         // than the one accepted, else than the one that carries most: at most by this share, at the confidence
-	Launches     LaunchesRecord      `json:"launches"`
-	Stopped      string              `json:"why_it_stopped"`
-	Next         []string            `json:"next"`
-	Spent        Spent               `json:"spent"`
-	Void         []string            `json:"void,omitempty"`
-	Repeat       []string            `json:"repeat"` // commands
-	Machine      *MachineRecord      `json:"machine,omitempty"`
-	Server       map[string]string   `json:"server,omitempty"` // what the baseline's tells of itself: engine, version, settings
-	Sittings     []SittingRecord     `json:"sittings"`
-	Rows         []RowRecord         `json:"rows"`
-	Lines        []LineRecord        `json:"measured"` // by launch
-	Plan         string              `json:"plan"`     // its file
-	Since        *Since              `json:"since,omitempty"`
-	Trend        *Trend              `json:"trend,omitempty"`
+	Schema     string            `json:"schema"`
+	Experiment string            `json:"experiment"`
+	Pitot      result.Version    `json:"pitot"`
+	Target     string            `json:"target"`
+	Contract   ContractRecord    `json:"contract"`
+	Answer     string            `json:"answer"`
+	Accepted   string            `json:"accepted,omitempty"` // configuration
+	Settings   string            `json:"settings,omitempty"` // the target with its settings
+	Standings  []Standing        `json:"configurations"`     // the baseline first
+	NotStarted []Failure         `json:"not_started,omitempty"`
+	Hypotheses []Tested          `json:"hypotheses"`
+	Controls   []ControlRecord   `json:"controls,omitempty"` // rows that a knob is said not to move
+	Effects    []EffectRecord    `json:"effects"`
+	Corrected  int               `json:"corrected"`                      // effects that were corrected for their number
+	Distance   *Distance         `json:"distance_from_bounds,omitempty"` // of the configuration accepted, else of the one that carries most
+	Headroom   *[2]float64       `json:"headroom"`                       // of what is carried over what is wanted: by the estimate, and by what is sure; null: none is accepted
+	Limiter    *Limiter          `json:"limits_it,omitempty"`
+	Open       string            `json:"why_undecided,omitempty"`
+	PerGPU     bool              `json:"changes_per_gpu,omitempty"` // configurations have more GPUs or fewer: changes, and what another carries more, are of what is carried by a GPU
+	Spread     *float64          `json:"between_launches"`          // coefficient of variation of what launches that count carry, about blocks and configurations
+	Bad        []BadRecord       `json:"not_counted"`               // launches
+	Drift      *DriftRecord      `json:"drift"`                     // null: too few blocks
+	More       *float64          `json:"others_carry_more"`         // than the one accepted, else than the one that carries most: at most by this share, at the confidence
+	Launches   LaunchesRecord    `json:"launches"`
+	Stopped    string            `json:"why_it_stopped"`
+	Next       []string          `json:"next"`
+	Spent      Spent             `json:"spent"`
+	Void       []string          `json:"void,omitempty"`
+	Repeat     []string          `json:"repeat"` // commands
+	Machine    *MachineRecord    `json:"machine,omitempty"`
+	Server     map[string]string `json:"server,omitempty"` // what the baseline's tells of itself: engine, version, settings
+	Sittings   []SittingRecord   `json:"sittings"`
+	Rows       []RowRecord       `json:"rows"`
+	Lines      []LineRecord      `json:"measured"` // by launch
+	Plan       string            `json:"plan"`     // its file
+	Since      *Since            `json:"since,omitempty"`
+	Trend      *Trend            `json:"trend,omitempty"`
 }
 
 // ContractRecord is the contract as it was judged.
@@ -292,7 +291,6 @@ func (x *Experiment) Record() *Record {
 		}
 	}
 	x.effects(r, d, q, blocks)
-	r.Interactions = x.interactions(&d, &q)
 	x.counts(r)
 	r.Limiter = x.limiter(r, &d, blocks)
 	if d.Leads >= 0 {

@@ -178,7 +178,7 @@ func (r *Rehearsal) quiet(scaled float64) (*Plan, error) {
 	q.Server, q.Budget, q.left = nil, Budget{}, nil
 	q.Launches, q.Stop.Early, q.rehearsed = 1, false, true
 	q.Target = "sim:" + without(r.Twin, "launch_cv")
-	q.Knobs, q.Cross = nil, nil // what knobs do together is not told here
+	q.Knobs = nil
 	for _, k := range p.Knobs {
 		if k.Name == scaleKnob {
 			r.Unknown = append(r.Unknown, "scale: a rehearsal sets it itself")

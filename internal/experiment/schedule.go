@@ -54,10 +54,8 @@ func (part *Part) dir(below string) string {
 func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	one := part.Row.Plan
 	one.Spec = p.Spec(part.Configuration)
-	for _, k := range part.Configuration.knobs() {
-		if k[0] == limitInFront {
-			one.MaxInFlight, _ = strconv.Atoi(k[1]) // checked when the plan was read
-		}
+	if c := part.Configuration; c.Knob == limitInFront {
+		one.MaxInFlight, _ = strconv.Atoi(c.Value) // checked when the plan was read
 	}
 	if one.GPUs > 0 {
 		one.GPUs = p.gpus(part.Configuration)

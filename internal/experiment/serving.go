@@ -43,10 +43,8 @@ func (p *Plan) ByHand() bool { return p.Server != nil && p.Server.Commands.Start
 
 // settingsOf are those that a configuration adds to the baseline.
 func settingsOf(c Configuration) (list []server.Setting) {
-	for _, k := range c.knobs() {
-		if k[0] != limitInFront {
-			list = append(list, server.Setting{Name: k[0], Value: k[1]})
-		}
+	if c.setsEngine() {
+		list = append(list, server.Setting{Name: c.Knob, Value: c.Value})
 	}
 	return list
 }

@@ -37,7 +37,7 @@ func BuildDecision(r *experiment.Record) DecisionModel {
 	m := DecisionModel{Word: r.Answer, Of: r}
 	m.Claim = decisionClaim(r)
 	m.Basis = decisionBasis(r)
-	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), interactionSection(r), controlSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
+	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), controlSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
 		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
 			m.Sections = append(m.Sections, s)
 		}
@@ -395,35 +395,6 @@ func effectSection(r *experiment.Record) DecisionSection {
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same))
 	return s
-}
-
-// interactionSection are what knobs do together.
-func interactionSection(r *experiment.Record) DecisionSection {
-	s := DecisionSection{ID: "interactions", Title: "What knobs do together"}
-	for _, i := range r.Interactions {
-		text := say.Plain(i.Configuration) + ": "
-		switch {
-		case i.Change == nil:
-			text += "too few launches have the two together, each alone and the baseline"
-		case i.PAdjusted != nil && *i.PAdjusted < 1-r.Contract.Confidence:
-			text += fmt.Sprintf("together they carry %s than each alone makes one expect%s", moreOrLess(*i.Change), changeInterval(i.Interval, false))
-		default:
-			text += fmt.Sprintf("no interaction is established: %s%s", say.Change(*i.Change, false), changeInterval(i.Interval, false))
-		}
-		s.Lines = append(s.Lines, text)
-	}
-	if len(s.Lines) > 0 {
-		s.Lines = append(s.Lines, "of what is carried, by blocks that have all four, corrected for the number of crossings")
-	}
-	return s
-}
-
-// moreOrLess is a change in words: "5 % more".
-func moreOrLess(change float64) string {
-	if change < 0 {
-		return say.Percent(-change) + " less"
-	}
-	return say.Percent(change) + " more"
 }
 
 // controlSection are the rows that a knob must not move.

@@ -255,3 +255,27 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func
 		cancel()
 	}
 }
+
+// leaveAfter is how long a verb has to end by itself after the first signal, while no load has
+// begun.
+const leaveAfter = 800 * time.Millisecond
+
+// leaveUnlessBegun ends the process, by exit, if it goes on for leaveAfter behind the end of ctx
+// and no load has begun: there is nothing to keep then, and reading a large file or making a long
+// prompt does not look at ctx. Call stop where the verb ends by itself.
+func leaveUnlessBegun(ctx context.Context, began func() bool, exit func(code int)) (stop func()) {
+	ended := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		select {
+		case <-ended:
+		case <-time.After(leaveAfter):
+			if !began() {
+				exit(Interrupted)
+			}
+		}
+	})
+	return func() {
+		forget()
+		close(ended)
+	}
+}

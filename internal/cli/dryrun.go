@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -89,7 +90,7 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 }
 
 // writeDryRun says what a run would send and take; further lines come before the last.
-func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
+func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
 	e := estimated(v, p)
 	about := func(x float64, unit string) string {
 		if x == 0 {
@@ -130,7 +131,7 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 		}
 	}
 	if v == plan.VerbRun {
-		if text := report.ExpectedCacheText(run.ExpectedHits(p, int64(e.Requests))); text != "" {
+		if text := report.ExpectedCacheText(run.ExpectedHits(ctx, p, int64(e.Requests))); text != "" {
 			lines = slices.Insert(lines, len(lines)-1, "cache     expected to have "+text)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
@@ -33,7 +34,7 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if p.DryRun {
-		return v.dryRun(e, p)
+		return v.dryRun(ctx, e, p)
 	}
 	if p.Launches > 1 {
 		return v.eachLaunch(ctx, e, p)
@@ -74,18 +75,18 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 }
 
 // dryRun says what would be sent, of what would not be refused.
-func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
+func (v *measuring) dryRun(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
 	if p.Launches > 1 {
 		parent := launchesDir(p)
 		if err := checkLaunches(p, parent); err != nil {
 			return Usage, err
 		}
-		return Done, writeDryRun(e.Stdout, v.verb, p, launchLines(p, parent)...)
+		return Done, writeDryRun(ctx, e.Stdout, v.verb, p, launchLines(p, parent)...)
 	}
 	if err := run.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}
-	return Done, writeDryRun(e.Stdout, v.verb, p)
+	return Done, writeDryRun(ctx, e.Stdout, v.verb, p)
 }
 
 // carryOut measures. What was measured comes back whatever ended it, with the
@@ -96,6 +97,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		view.ShowLine("settings: " + from)
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
+	defer leaveUnlessBegun(ctx, r.Began, os.Exit)()
 	switch {
 	case p.Workers == plan.AutoFleet:
 		var disband func()

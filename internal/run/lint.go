@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -23,7 +24,7 @@ const mostRead = 16 << 20
 // Lint tells what is odd about what a plan asks of a target, as far as that is known before
 // anything is sent: the findings of [workload.Trace.Lint], and those of generated lengths
 // and of arrivals.
-func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
+func Lint(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	c := workload.Conditions{}
 	c.Limit, _ = strconv.Atoi(t.Server["max_model_len"]) // 0 where it is not told
 	if p.Requests == 0 && p.Duration > 0 && t.Residence > 0 && p.Generated() {
@@ -60,16 +61,31 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})
 		}
 	}
-	return append(list, lintCache(p, t)...)
+	return append(list, lintCache(ctx, p, t)...)
 }
 
 // flattering is from what share of hits on that nobody asked for a capacity is that of a warm
 // cache.
 const flattering = 0.5
 
+// mostLinted bounds the requests that are looked at for what they share.
+const mostLinted = 1000
+
+// linted is how many of a plan's requests are looked at for what they share: as many as it
+// sends, where that is known.
+func linted(l *plan.Load) int64 {
+	n := int64(mostLinted)
+	switch {
+	case l.Requests > 0:
+		n = l.Requests
+	case l.Rate > 0 && l.Duration > 0:
+		n = int64(l.Rate * l.Duration.Seconds())
+	}
+	return min(max(n, 1), mostLinted)
+}
+
 // lintCache looks at what requests share: at the first thousand of them.
-func lintCache(p *plan.Plan, t *target.Target) (list []workload.Finding) {
-	const first = 1000
+func lintCache(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	block := cmp.Or(t.KV.BlockSize, hits.UsualBlock)
 	whose := fmt.Sprintf("the server's blocks of %d tokens", block)
 	if t.KV.BlockSize == 0 {
@@ -84,7 +100,7 @@ func lintCache(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	if t.KV.None || asked && p.Reused() == 0 {
 		return list
 	}
-	e := expectedHits(p, t, first)
+	e := expectedHits(ctx, p, t, linted(&p.Load))
 	switch {
 	case e == nil:
 	case p.Reused() > 0 && e.Expected < p.Reused()-.02:

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"pitot/internal/data/marks"
@@ -221,22 +222,25 @@ func tokensBySize(src workload.Source, list []sentRequest, items *itemized) floa
 // expectedAlone stands for how long a request takes where that is not known.
 const expectedAlone = time.Second
 
-// mostForeseen is how many requests of a plan are looked at before it is carried out.
-const mostForeseen = 20_000
+// What is looked at of a plan's requests before it is carried out: the first of them.
+const (
+	mostForeseen       = 20_000  // requests
+	mostForeseenTokens = 4 << 20 // of their prompts
+)
 
 // ExpectedHits is what a plan's requests are expected to find in the prefix cache, before
 // anything is sent: due times as planned, each held for as long as one takes alone. n is
-// how many there will be, 0 where that is not known. nil where it cannot be known. A
-// shared prefix that is asked for while it is computed for the first time is found, in
-// Expected; in Late it is not, until that request has ended.
-func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
+// how many there will be, 0 where that is not known. nil where it cannot be known, or ctx has
+// ended. A shared prefix that is asked for while it is computed for the first time is found,
+// in Expected; in Late it is not, until that request has ended.
+func ExpectedHits(ctx context.Context, p *plan.Plan, n int64) *result.PrefixCache {
 	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: target.ResidenceOf(target.WantedBy(p))}
 	t.Options.Vocab = token.Universal()
-	return expectedHits(p, t, n)
+	return expectedHits(ctx, p, t, n)
 }
 
 // expectedHits is that of a target of which some is known.
-func expectedHits(p *plan.Plan, t *target.Target, n int64) *result.PrefixCache {
+func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) *result.PrefixCache {
 	if p.Conversing() { // when later turns come depends on the answers
 		return nil
 	}
@@ -260,41 +264,52 @@ func expectedHits(p *plan.Plan, t *target.Target, n int64) *result.PrefixCache {
 	if err != nil {
 		return nil
 	}
+	list, all := foreseen(ctx, src.Source, layingOf(t, 1), due, alone)
+	if list == nil {
+		return nil
+	}
 	lay := layingOf(t, 1)
-	at := func(late bool) (hits.Part, bool) {
-		list, known := make([]hits.Request, len(due)), true
-		for i := range list {
-			r, err := src.At(int64(i))
-			if err != nil {
-				return hits.Part{}, false
-			}
-			first, done := due[i], due[i]+int64(alone)
-			if late {
-				first = done
-			}
-			list[i] = hits.Request{Sent: due[i], First: first, Done: done, Prompt: lay.tokens(&r), Answer: max(r.Output, 1), Served: -1,
-				Content: func() twin.Content {
-					r, err := src.At(int64(i))
-					known = known && err == nil
-					return lay.content(&r, lay.tokens(&r))
-				}}
-		}
+	simulated := func(list []hits.Request) hits.Part {
 		cache := hits.New(cacheOf(t.KV))
 		for i := range src.shared {
 			cache.Ask(lay.tokens(&src.shared[i]), lay.content(&src.shared[i], lay.tokens(&src.shared[i])))
 		}
 		found, _ := cache.Run(list, 1)
-		return found[0], known
+		return found[0]
 	}
-	got, known := at(false)
-	late, knownToo := at(true)
-	if !known || !knownToo || got.Requests == 0 {
+	got := simulated(list)
+	for i := range list {
+		list[i].First = list[i].Done
+	}
+	late := simulated(list)
+	if got.Requests == 0 || ctx.Err() != nil {
 		return nil
 	}
 	got.Late = min(late.Late, got.Expected)
-	m := cacheMark([]hits.Part{got}, t.KV, n <= mostForeseen)
+	m := cacheMark([]hits.Part{got}, t.KV, all && n <= mostForeseen)
 	m.Asked = len(src.shared)
 	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
+}
+
+// foreseen gives the first requests of a workload as they are put to a cache, until there are
+// mostForeseenTokens of prompts; all says that there is one for each due time. It reads each
+// request once. list is nil where a request cannot be read, or ctx has ended.
+func foreseen(ctx context.Context, src workload.Source, lay laying, due []int64, alone time.Duration) (list []hits.Request, all bool) {
+	for i, tokens := 0, 0; i < len(due); i++ {
+		if tokens > mostForeseenTokens {
+			return list, false
+		}
+		r, err := src.At(int64(i))
+		if err != nil || ctx.Err() != nil {
+			return nil, false
+		}
+		prompt := lay.tokens(&r)
+		content := lay.content(&r, prompt)
+		list = append(list, hits.Request{Sent: due[i], First: due[i], Done: due[i] + int64(alone), Prompt: prompt, Answer: max(r.Output, 1), Served: -1,
+			Content: func() twin.Content { return content }})
+		tokens += prompt
+	}
+	return list, true
 }
 
 // dueTimes are those of the first n requests of a plan, as far as answers have no part in

@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pitot/internal/cost"
@@ -59,7 +60,13 @@ type Runner struct {
 	// before. It is asked where a load with --fleet auto needs them; nil for never.
 	Muster func(workers int) (Crew, error)
 	Cores  int // of this machine, for these, 0 for as many as it says it has
+
+	began atomic.Bool // some load has
 }
+
+// Began reports whether a load has begun: whether there is something to keep. It may be called
+// from any goroutine.
+func (r *Runner) Began() bool { return r.began.Load() }
 
 // verb is what config.yaml is for.
 func (r *Runner) verb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }

@@ -189,7 +189,10 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	var odd []workload.Finding
 	if !r.Figures {
-		odd = Lint(p, t)
+		odd = Lint(ctx, p, t)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	for _, f := range odd {
 		line := "note: " + f.Name + ": " + f.Text
@@ -560,6 +563,7 @@ func (s *Session) Found(c *result.Capacity) { s.found = c }
 // begins notes that the load of a point does.
 func (s *Session) begins(point int32, setup *measure.Setup) {
 	s.loaded, s.latest = true, point
+	s.runner.began.Store(true)
 	if s.Target.Kind != "sim" && setup.Follows == 0 { // else it has begun
 		setup.Began = time.Now()
 	}

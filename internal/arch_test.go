@@ -31,37 +31,38 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},                                       // what is said to a user who got something wrong
-		{"say/unreadable", "say"},                         // why a file that a user named cannot be read
-		{"tokenizer", "say say/unreadable"},               // the tokenizers that models are published with
-		{"tokenizer/chat", "say say/unreadable"},          // the chat templates that are published with them
-		{"clock", ""},                                     // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"},                           // sockets, and when what is read from them arrived
-		{"stat", ""},                                      // percentiles, intervals, tests: pure functions
-		{"telemetry", ""},                                 // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
-		{"cost", "say"},                                   // prices and what they make of rates: pure functions
-		{"data/metric", "stat telemetry"},                 // the catalogue of metrics
-		{"data/result", "data/metric stat"},               // run.json and its schema: what it was
-		{"data/rundir", "data/result say say/unreadable"}, // names, state and result of a run directory
-		{"data/parquet", ""},                              // Parquet files: pages, columns, rows
-		{"data/record", "data/rundir data/parquet"},       // rows, chunks, journal: what happened
-		{"data/spill", "stat"},                            // more than memory should hold: columns, sorted records, order statistics
+		{"say", ""},                                  // what is said to a user who got something wrong
+		{"userfile", ""},                             // files that a user names, opened and read with a bound
+		{"say/unreadable", "say userfile"},           // why a file that a user named cannot be read
+		{"tokenizer", "say say/unreadable userfile"}, // the tokenizers that models are published with
+		{"tokenizer/chat", "say say/unreadable"},     // the chat templates that are published with them
+		{"clock", ""},                                // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"},                      // sockets, and when what is read from them arrived
+		{"stat", ""},                                 // percentiles, intervals, tests: pure functions
+		{"telemetry", ""},                            // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
+		{"cost", "say"},                              // prices and what they make of rates: pure functions
+		{"data/metric", "stat telemetry"},            // the catalogue of metrics
+		{"data/result", "data/metric stat"},          // run.json and its schema: what it was
+		{"data/rundir", "data/result say say/unreadable userfile"}, // names, state and result of a run directory
+		{"data/parquet", ""}, // Parquet files: pages, columns, rows
+		{"data/record", "data/rundir data/parquet userfile"}, // rows, chunks, journal: what happened
+		{"data/spill", "stat"},                               // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say data/metric"},
 		{"data/marks", "data/result"}, // what was planned and how it ended, as it is written
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed say stat"},
-		{"workload/plain", "data/parquet"}, // files as plain text, whatever they are packed in
-		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill"},
+		{"workload/plain", "data/parquet userfile"}, // files as plain text, whatever they are packed in
+		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill say/unreadable userfile"},
 		{"workload/question", "say workload workload/seed workload/token"}, // requests whose answers are known, and the check of these
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
-		{"twin/catalogue", "say"},
+		{"twin/catalogue", "say userfile"},
 		{"twin/fleet", "twin"},
 		{"twin/sglang", "twin"},
-		{"twin/deploy", "twin twin/catalogue twin/fleet twin/sglang twin/vllm say"},
+		{"twin/deploy", "twin twin/catalogue twin/fleet twin/sglang twin/vllm say userfile"},
 		// the server in front of it: never imports wire, since an instrument and its
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},
@@ -73,7 +74,7 @@ func rooms() []room {
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable"}, // what a log was like, without text: logs, the profile, the workload of one
-		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable"},
+		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile"},
 		// measured
 		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
@@ -82,29 +83,29 @@ func rooms() []room {
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
 		{"measure", "measure/judge data/record data/spill data/result say slo stat data/metric telemetry cost"},
-		{"target", "plan tokenizer tokenizer/chat wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable"}, // what is measured: opened, asked, adapted to
+		{"target", "plan tokenizer tokenizer/chat wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable"},
-		{"fleet/bus", ""}, // messages and journals between processes, over NATS
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile"},
+		{"fleet/bus", "userfile"}, // messages and journals between processes, over NATS
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost"},
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost userfile"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api"},                                     // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it
 		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
-		{"study/tools", "run/audit say data/result data/metric say/unreadable"},                      // what other tools wrote, read as what they say
-		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable"}, // what changed between systems
+		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                      // what other tools wrote, read as what they say
+		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile"}, // what changed between systems
 		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
 		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
-		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable"}, // from a contract to a decision: the plan, its launches, the record
+		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/parquet data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable"},
+		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile"},
 		{"cmd/pitot", "cli"},
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"pitot/internal/report/page"
 	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/say/unreadable"
 )
 
 // experimentAction is one thing that pitot experiment does.
@@ -94,9 +93,7 @@ func planned(action string, o *plan.Experimenting, args []string) (p *experiment
 	if p, err = experiment.Read(path); err != nil {
 		return nil, nil, "", err
 	}
-	if source, err = os.ReadFile(path); err != nil {
-		return nil, nil, "", unreadable.File("plan", path, err, "")
-	}
+	source = p.Source()
 	if dir = o.Out; dir == "" {
 		dir = filepath.Join("experiments", p.Name())
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
+	"pitot/internal/userfile"
 )
 
 // writePage writes a run's page into its directory and gives its path, and what of
@@ -51,7 +51,7 @@ func makePage(run *result.Run, m report.Model, dir string) (html []byte, missing
 		missing = append(missing, fmt.Sprintf("The records are damaged: charts of single requests show what comes before the damage, and nothing is exported from them. The figures are those of run.json. (%v)", err))
 	}
 	parts := page.Extra{Series: series, Missing: missing}
-	if config, err := os.ReadFile(filepath.Join(dir, rundir.Config)); err == nil {
+	if config, err := userfile.Read(filepath.Join(dir, rundir.Config), userfile.MostText); err == nil {
 		parts.Config = string(config)
 	}
 	var b bytes.Buffer

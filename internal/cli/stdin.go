@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
 
 	"pitot/internal/say"
 )
+
+// mostStdin is the most bytes that are kept of standard input.
+const mostStdin = 16 << 30
 
 // fromStdin keeps a workload that comes on standard input, as "-", in a file: it is read more
 // than once. The arguments name that then; remove it when done.
@@ -29,7 +33,10 @@ func fromStdin(verb string, args []string, stdin io.Reader) (_ []string, remove 
 		return nil, nil, say.Errorf("keep standard input: %v", err)
 	}
 	remove = func() { _ = os.Remove(f.Name()) }
-	_, err = io.Copy(f, stdin)
+	n, err := io.Copy(f, io.LimitReader(stdin, mostStdin+1))
+	if err == nil && n > mostStdin {
+		err = fmt.Errorf("it is over %d GiB", mostStdin>>30)
+	}
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 func workerHelp(w io.Writer) {
@@ -78,7 +79,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	if b.TokenFile == "" {
 		return e.Getenv(plan.TokenVariable), nil
 	}
-	text, err := os.ReadFile(b.TokenFile)
+	text, err := userfile.Read(b.TokenFile, userfile.MostSecret)
 	if err != nil {
 		return "", unreadable.File("--token-file", b.TokenFile, err, "a file that holds the token alone")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"pitot/internal/say/unreadable"
 	"pitot/internal/slo"
 	"pitot/internal/target"
+	"pitot/internal/userfile"
 )
 
 // The file is strict: a key that is not known, a value without its unit and a name that
@@ -43,12 +43,15 @@ type reader struct {
 // Read reads the plan in a file, and checks it as far as this machine alone can tell.
 // Errors are the user's.
 func Read(path string) (*Plan, error) {
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostText)
 	if err != nil {
 		return nil, unreadable.File("plan", path, err, "pitot experiment new chat > plan.yaml writes one")
 	}
 	return Parse(path, data)
 }
+
+// Source gives the text that a plan was read from.
+func (p *Plan) Source() []byte { return []byte(p.source) }
 
 // Parse is Read of a file's contents.
 func Parse(path string, data []byte) (*Plan, error) {

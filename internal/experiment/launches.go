@@ -18,6 +18,7 @@ import (
 	"pitot/internal/experiment/server"
 	"pitot/internal/say"
 	"pitot/internal/target"
+	"pitot/internal/userfile"
 )
 
 // A launch of a server is one start of it with the settings of one configuration. What it
@@ -77,7 +78,7 @@ func (x *Experiment) launchDir(c Configuration, block int) string {
 func (x *Experiment) readLaunch(c Configuration, block int) (*launchRecord, error) {
 	rec := &launchRecord{Schema: LaunchSchema, Configuration: c.Name, Launch: block, Flags: x.Plan.Flags(c)}
 	path := filepath.Join(x.launchDir(c, block), launchFile)
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostResult)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rec, nil
 	}

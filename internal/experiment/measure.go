@@ -18,6 +18,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 )
 
 // View shows how an experiment goes on.
@@ -198,7 +199,7 @@ func (x *Experiment) finished(part *Part) *result.Run {
 // sameplan says that the run in a part's directory is of this plan.
 func (x *Experiment) sameplan(part *Part) bool {
 	dir := part.dir(x.Dir)
-	was, err := os.ReadFile(filepath.Join(dir, rundir.Config))
+	was, err := userfile.Read(filepath.Join(dir, rundir.Config), userfile.MostText)
 	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(plan.VerbRun))
 }
 

@@ -16,6 +16,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/stat"
+	"pitot/internal/userfile"
 )
 
 // Has the system changed since a record? Two records of the same plan are held against
@@ -47,7 +48,7 @@ func ReadRecord(path string) (*Record, error) {
 			return nil, say.Errorf("%s holds no record of an experiment", filepath.Dir(path)).WithHint("pitot experiment report " + filepath.Dir(path) + " writes " + RecordJSON + " where launches are measured")
 		}
 	}
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostResult)
 	if err != nil {
 		return nil, unreadable.File("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
 	}

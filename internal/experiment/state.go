@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 // An experiment is a directory: what was measured is in run directories below it, the
@@ -49,7 +50,7 @@ type sitting struct {
 
 // readState reads it, nil where there is none.
 func readState(dir string) (*state, error) {
-	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	data, err := userfile.Read(filepath.Join(dir, stateFile), userfile.MostResult)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/slo"
+	"pitot/internal/userfile"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
 )
@@ -165,7 +165,7 @@ func ReadMix(path string) (*Mix, error) {
 	if !isMix(path) {
 		return nil, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostText)
 	switch {
 	case err != nil:
 		return nil, unreadable.File("--workload", path, err, "name a file that can be read")

@@ -16,13 +16,14 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 // readFile takes the settings of a YAML file: a flat mapping of the flags' names,
 // and target.
 func (d *decoder) readFile(path string) (target string, err error) {
 	d.path = path
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostText)
 	if err != nil {
 		hint := "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"
 		if own := filepath.Join(path, rundir.Config); fileExists(own) {
@@ -164,7 +165,7 @@ const runsAgain = "# Does this run again: pitot "
 
 // RecordedBy is the verb that wrote a run's config.yaml, "" where that is not known.
 func RecordedBy(path string) Verb {
-	b, _ := os.ReadFile(path)
+	b, _ := userfile.Read(path, userfile.MostText)
 	line, _, _ := strings.Cut(string(b), "\n")
 	rest, ok := strings.CutPrefix(line, runsAgain)
 	if !ok {

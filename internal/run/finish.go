@@ -23,6 +23,7 @@ import (
 	"pitot/internal/measure/judge"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 	"pitot/internal/workload"
 )
 
@@ -293,7 +294,7 @@ func Saved(dir string, run *result.Run) bool {
 	if err != nil {
 		return false
 	}
-	has, err := os.ReadFile(filepath.Join(dir, rundir.Result))
+	has, err := userfile.Read(filepath.Join(dir, rundir.Result), userfile.MostLarge)
 	return err == nil && bytes.Equal(has, want)
 }
 

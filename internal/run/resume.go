@@ -15,6 +15,7 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 )
 
 // A session that goes on has the points that it had, as far as they are whole. What
@@ -39,7 +40,7 @@ func (s *Session) recall() error {
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want && !o.headless { // the plan tells it too
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
-	was, err := os.ReadFile(filepath.Join(p.Out, rundir.Config))
+	was, err := userfile.Read(filepath.Join(p.Out, rundir.Config), userfile.MostText)
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}

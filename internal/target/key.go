@@ -14,6 +14,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 	"pitot/internal/wire/api"
 )
 
@@ -120,7 +121,7 @@ const keyHint = "a file that holds the API key alone; or name a variable that ho
 
 // readKey reads the API key from a file that holds nothing else.
 func readKey(path, hint string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := userfile.Read(path, userfile.MostSecret)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
 			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)

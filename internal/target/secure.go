@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 	"pitot/internal/wire"
 )
 
@@ -22,7 +22,7 @@ import (
 func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
 	if p.CACert != "" {
-		data, err := os.ReadFile(p.CACert)
+		data, err := userfile.Read(p.CACert, userfile.MostPEM)
 		if err != nil {
 			return unreadable.File("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
 		}
@@ -60,7 +60,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 func readCertificate(cert, key string) (tls.Certificate, error) {
 	const certHint = "a file with this client's certificate, PEM: -----BEGIN CERTIFICATE-----"
 	const keyHint = "a file with the private key of --cert, PEM: -----BEGIN PRIVATE KEY-----; an API key comes from --key-env VAR or --key-file FILE"
-	certData, err := os.ReadFile(cert)
+	certData, err := userfile.Read(cert, userfile.MostPEM)
 	if err != nil {
 		return tls.Certificate{}, unreadable.File("--cert", cert, err, certHint)
 	}
@@ -69,7 +69,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 	}
 	keyData, from := certData, cert
 	if key != "" {
-		if keyData, err = os.ReadFile(key); err != nil {
+		if keyData, err = userfile.Read(key, userfile.MostPEM); err != nil {
 			if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(key) {
 				return tls.Certificate{}, say.Errorf("read --key: there is no such file").WithHint("it names " + keyHint)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 // Tokenizer is one that was read from a file. It does not change: an Encoder,
@@ -37,7 +38,7 @@ type Tokenizer struct {
 
 // Open reads a tokenizer from a file.
 func Open(path string) (*Tokenizer, error) {
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostLarge)
 	if err != nil {
 		hint := "a model's tokenizer is its file tokenizer.json, tokenizer.model, tekken.json or *.tiktoken"
 		for _, name := range []string{"tokenizer.json", "tokenizer.model", "tekken.json"} {

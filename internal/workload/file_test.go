@@ -244,7 +244,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("Open of %q: %v, want read workload FILE%s", content, err, want)
 		}
 	}
-	if _, err := Open(t.TempDir(), FileOptions{}); err == nil || !strings.Contains(err.Error(), "regular file") {
+	if _, err := Open(t.TempDir(), FileOptions{}); err == nil || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("Open of a directory: %v", err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none"), FileOptions{}); err == nil || !strings.Contains(err.Error(), "open workload") {

@@ -18,7 +18,7 @@ func traceLines(n int, law string, edit func(i int, q *row)) *Trace {
 		panic(err)
 	}
 	t := &Trace{Unit: "s", Records: n, Rejected: map[string]int{}, First: map[string]int{}}
-	var rows []row
+	c := columns{names: map[string]string{}}
 	for i := range n {
 		q := row{at: p.Next(), input: int32(100 + i%700), output: int32(20 + i%97), client: fmt.Sprint("client ", i%7)}
 		for k := range (int(q.input) + 63) / 64 {
@@ -27,9 +27,11 @@ func traceLines(n int, law string, edit func(i int, q *row)) *Trace {
 		if edit != nil {
 			edit(i, &q)
 		}
-		rows = append(rows, q)
+		if err := c.add(&q); err != nil {
+			panic(err)
+		}
 	}
-	t.take(rows)
+	c.into(t)
 	return t
 }
 

@@ -115,7 +115,7 @@ func (r *Rows) index() (err error) {
 	misfits := make([]int, len(blockSizes))
 	last, unsorted, blocks := int64(0), 0, false
 	hash := sha256.New()
-	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), func(q *row, offset int64, raw []byte) {
+	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), func(q *row, offset int64, raw []byte) error {
 		if q.at < last {
 			unsorted++
 		}
@@ -133,6 +133,7 @@ func (r *Rows) index() (err error) {
 			blocks = true
 			misfit(misfits, q)
 		}
+		return nil
 	})
 	if err != nil {
 		return err

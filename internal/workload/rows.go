@@ -66,8 +66,8 @@ type rowForm struct {
 const mostRow = 16 << 20
 
 // scanRows hands on the rows of a trace, with where each begins in the text, and counts
-// them. What it hands on is not to be kept.
-func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte)) (*Trace, error) {
+// them. What it hands on is not to be kept; an error of take ends it.
+func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte) error) (*Trace, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(3)
@@ -83,30 +83,28 @@ func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte)) (*Trace,
 	t := &Trace{Format: form.name, Unit: form.unit, Rejected: map[string]int{}, First: map[string]int{}}
 	var q row
 	kept, conversations := 0, chats{}
-	visit := func(offset int64, line int, raw []byte) {
+	visit := func(offset int64, line int, raw []byte) error {
 		t.Records++
 		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0], chat: Unknown, parent: Unknown}
 		if reason := form.parse(raw, &q); reason != "" {
 			t.reject(line, reason)
-			return
+			return nil
 		}
+		kept++
 		if form.name == bailianForm {
 			q.client = conversations.of(&q)
 		}
 		if one := q; len(q.blocks) == 0 {
 			one.blocks = nil
-			take(&one, offset, raw)
-		} else {
-			take(&q, offset, raw)
+			return take(&one, offset, raw)
 		}
-		kept++
+		return take(&q, offset, raw)
 	}
 	if form.array {
 		n := 0
 		err = scanArray(in, 0, func(_ container, offset int64, raw []byte) error {
 			n++
-			visit(offset, n, raw)
-			return nil
+			return visit(offset, n, raw)
 		})
 	} else {
 		err = scanRowLines(in, form.header, visit, func(line int) {
@@ -124,7 +122,7 @@ func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte)) (*Trace,
 }
 
 // scanRowLines hands on the lines that are not blank; long those that are too long.
-func scanRowLines(in *bufio.Reader, header bool, visit func(offset int64, line int, raw []byte), long func(line int)) error {
+func scanRowLines(in *bufio.Reader, header bool, visit func(offset int64, line int, raw []byte) error, long func(line int)) error {
 	var kept []byte // of a line that is longer than the buffer
 	offset := int64(0)
 	for line := 1; ; {
@@ -152,7 +150,9 @@ func scanRowLines(in *bufio.Reader, header bool, visit func(offset int64, line i
 		case len(raw) > mostRow:
 			long(line)
 		default:
-			visit(offset+int64(bytes.IndexByte(raw, text[0])), line, text)
+			if err := visit(offset+int64(bytes.IndexByte(raw, text[0])), line, text); err != nil {
+				return err
+			}
 		}
 		offset += int64(len(raw))
 		kept = kept[:0]

@@ -2,16 +2,19 @@ package workload
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/plain"
 )
@@ -88,7 +91,7 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 			return nil, fmt.Errorf("open trace %s: %w", path, err)
 		}
 		defer f.Close()
-		t, err := scanRows(f.Text(), func(q *row, _ int64, _ []byte) { visit(q) })
+		t, err := scanRows(f.Text(), func(q *row, _ int64, _ []byte) error { visit(q); return nil })
 		if err != nil {
 			return nil, fmt.Errorf("read trace %s: %w", path, err)
 		}
@@ -129,18 +132,107 @@ func misfit(counts []int, q *row) {
 	}
 }
 
+// What a trace may have that is kept in memory.
+const (
+	mostTraceRows = 10_000_000
+	mostTraceIDs  = 100_000_000 // of blocks
+)
+
 func readTrace(in io.Reader) (*Trace, error) {
-	var rows []row
-	t, err := scanRows(in, func(q *row, _ int64, _ []byte) {
-		own := *q
-		own.blocks = slices.Clone(q.blocks)
-		rows = append(rows, own)
-	})
+	c := columns{names: map[string]string{}}
+	t, err := scanRows(in, func(q *row, _ int64, _ []byte) error { return c.add(q) })
 	if err != nil {
 		return nil, err
 	}
-	t.take(rows)
+	c.into(t)
 	return t, nil
+}
+
+// columns are the rows of a trace as they are read. A column that no row has is nil.
+type columns struct {
+	at            []int64
+	input, output []int32
+	clients       []string
+	blocks        [][]int64
+
+	names           map[string]string // of clients: each is kept once
+	ids             int
+	inputs, outputs bool // some row says it
+	unsorted        int
+	last            int64
+}
+
+func (c *columns) add(q *row) error {
+	n := len(c.at)
+	if n == mostTraceRows {
+		return say.Errorf("over %s rows", say.Count(mostTraceRows)).WithHint("take a part of it, as the first of them: head -n 1000000; pitot run replays a trace of any length")
+	}
+	if c.ids += len(q.blocks); c.ids > mostTraceIDs {
+		return say.Errorf("over %s ids of blocks", say.Count(mostTraceIDs)).WithHint("take a part of it, as the first of them: head -n 10000")
+	}
+	if q.at < c.last {
+		c.unsorted++
+	}
+	c.last = q.at
+	c.inputs, c.outputs = c.inputs || q.input != Unknown, c.outputs || q.output != Unknown
+	c.at, c.input, c.output = append(c.at, q.at), append(c.input, q.input), append(c.output, q.output)
+	if c.clients == nil && q.client != "" {
+		c.clients = make([]string, n)
+	}
+	if c.clients != nil {
+		name, known := c.names[q.client]
+		if !known {
+			name = strings.Clone(q.client)
+			c.names[name] = name
+		}
+		c.clients = append(c.clients, name)
+	}
+	if c.blocks == nil && q.blocks != nil {
+		c.blocks = make([][]int64, n)
+	}
+	if c.blocks != nil {
+		c.blocks = append(c.blocks, slices.Clone(q.blocks))
+	}
+	return nil
+}
+
+// into gives a trace its columns, in the order of their times.
+func (c *columns) into(t *Trace) {
+	if t.Unit != "" {
+		t.At, t.Unsorted = c.at, c.unsorted
+	}
+	if c.inputs {
+		t.Input = c.input
+	}
+	if c.outputs {
+		t.Output = c.output
+	}
+	t.Clients = c.clients
+	if t.Format != ragPulseForm {
+		t.Blocks = c.blocks
+	}
+	if t.Unsorted == 0 {
+		return
+	}
+	order := make([]int32, len(t.At))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(t.At[a], t.At[b]) })
+	t.At, t.Input, t.Output = inOrder(order, t.At), inOrder(order, t.Input), inOrder(order, t.Output)
+	t.Clients, t.Blocks = inOrder(order, t.Clients), inOrder(order, t.Blocks)
+}
+
+// inOrder gives a column in another order of the rows, nil of none.
+func inOrder[T any](order []int32, column []T) []T {
+	if column == nil {
+		return nil
+	}
+	out := make([]T, len(order))
+	for i, k := range order {
+		out[i] = column[k]
+	}
+	return out
 }
 
 // Reasons tells why rows were left out, with the line of the first of each.
@@ -159,44 +251,6 @@ func (t *Trace) reasons() string {
 func (t *Trace) reject(line int, reason string) {
 	if t.Rejected[reason]++; t.Rejected[reason] == 1 {
 		t.First[reason] = line
-	}
-}
-
-// take puts rows into columns, in the order of their times.
-func (t *Trace) take(rows []row) {
-	if t.Unit != "" {
-		for i := 1; i < len(rows); i++ {
-			if rows[i].at < rows[i-1].at {
-				t.Unsorted++
-			}
-		}
-		slices.SortStableFunc(rows, func(a, b row) int { return int(min(max(a.at-b.at, -1), 1)) })
-		for i := range rows {
-			t.At = append(t.At, rows[i].at)
-		}
-	}
-	has := func(of func(*row) bool) bool {
-		return slices.ContainsFunc(rows, func(q row) bool { return of(&q) })
-	}
-	if has(func(q *row) bool { return q.input != Unknown }) {
-		for i := range rows {
-			t.Input = append(t.Input, rows[i].input)
-		}
-	}
-	if has(func(q *row) bool { return q.output != Unknown }) {
-		for i := range rows {
-			t.Output = append(t.Output, rows[i].output)
-		}
-	}
-	if has(func(q *row) bool { return q.client != "" }) {
-		for i := range rows {
-			t.Clients = append(t.Clients, rows[i].client)
-		}
-	}
-	if t.Format != ragPulseForm && has(func(q *row) bool { return q.blocks != nil }) {
-		for i := range rows {
-			t.Blocks = append(t.Blocks, rows[i].blocks)
-		}
 	}
 }
 
@@ -237,8 +291,11 @@ func userError(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if u, ok := errors.AsType[*say.Error](err); ok {
-		return u
+	if _, ok := errors.AsType[*say.Error](err); ok {
+		return say.Errorf("%v", err).WithHint(say.Hint(err))
+	}
+	if at, system := errors.AsType[*fs.PathError](err); system {
+		return unreadable.File("workload", name, at, "name a file that can be read")
 	}
 	return say.Errorf("%v", err)
 }
@@ -249,7 +306,7 @@ const mostRates = 1_000_000
 // readRates reads SECONDS RATE a line, separated by spaces or a comma: from then on so many
 // requests per second. The last line's time is the end; its rate may be left out.
 func readRates(name string) (times, rates []float64, err error) {
-	f, err := os.Open(name)
+	f, err := userfile.Open(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open rates: %w", err)
 	}

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/say"
 	"pitot/internal/workload/arrival"
 )
 
@@ -159,4 +162,47 @@ func FuzzParseRates(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Columns are those that some row has, in the order of the times; equal times stay as they stood.
+func TestColumnsOfTraces(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       Trace
+	}{
+		{"in order", "timestamp,input_tokens\n1,10\n2,20\n",
+			Trace{At: []int64{1e9, 2e9}, Input: []int32{10, 20}}},
+		{"out of order", "timestamp,input_tokens,output_tokens,client\n3,30,1,a\n1,10,2,b\n1,11,3,a\n",
+			Trace{At: []int64{1e9, 1e9, 3e9}, Input: []int32{10, 11, 30}, Output: []int32{2, 3, 1}, Clients: []string{"b", "a", "a"}, Unsorted: 1}},
+		{"clients from the second row on", "{\"timestamp\":2,\"input_length\":1}\n{\"timestamp\":1,\"input_length\":2,\"session_id\":\"x\"}\n",
+			Trace{At: []int64{1e6, 2e6}, Input: []int32{2, 1}, Clients: []string{"x", ""}, Unsorted: 1}},
+		{"ids from the second row on", "{\"timestamp\":1,\"input_length\":1}\n{\"timestamp\":2,\"input_length\":2,\"hash_ids\":[7,8]}\n",
+			Trace{At: []int64{1e6, 2e6}, Input: []int32{1, 2}, Blocks: [][]int64{nil, {7, 8}}}},
+		{"no times", "input_tokens,output_tokens\n3,1\n2,1\n",
+			Trace{Input: []int32{3, 2}, Output: []int32{1, 1}}},
+		{"times alone", "2\n1\n",
+			Trace{At: []int64{1e9, 2e9}, Unsorted: 1}},
+	} {
+		got, err := readTrace(strings.NewReader(c.text))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got = &Trace{At: got.At, Input: got.Input, Output: got.Output, Clients: got.Clients, Blocks: got.Blocks, Unsorted: got.Unsorted}
+		if diff := cmp.Diff(&c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// A trace that is kept in memory has a bound, whatever it is made of.
+func TestTraceIsBounded(t *testing.T) {
+	for name, c := range map[string]columns{
+		"rows": {names: map[string]string{}, at: make([]int64, mostTraceRows)},
+		"ids":  {names: map[string]string{}, ids: mostTraceIDs},
+	} {
+		if err := c.add(&row{blocks: []int64{1}}); err == nil || say.Hint(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

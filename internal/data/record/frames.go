@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"pitot/internal/data/rundir"
+	"pitot/internal/userfile"
 )
 
 // Frames yields what the run directory dir holds, in the order in which it
@@ -108,7 +109,7 @@ func hasJournal(dir string) bool {
 // journalFrames yields the frames of a journal from an offset on, or a part of each.
 func journalFrames(path string, offset int64, part reading) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		file, err := os.Open(path)
+		file, err := userfile.Open(path)
 		if err != nil {
 			yield(Frame{}, fmt.Errorf("open journal: %w", err))
 			return

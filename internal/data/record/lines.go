@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/parquet"
+	"pitot/internal/userfile"
 )
 
 // A lines reads the rows of a Parquet file in order, a batch at a time.
@@ -30,7 +31,7 @@ type lines[T any] struct {
 }
 
 func openLines[T any](dir, name string, fields []field[T]) (l *lines[T], err error) {
-	file, err := os.Open(filepath.Join(dir, name))
+	file, err := userfile.Open(filepath.Join(dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("open records: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"pitot/internal/userfile"
 )
 
 // marksSchema is the schema of marks.json, an object with a list of marks.
@@ -48,7 +50,7 @@ func writeMarks(file *os.File, marks []jsonMark) error {
 
 // readMarks reads marks.json; there are none in a directory without the file.
 func readMarks(path string) ([]jsonMark, error) {
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostLarge)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

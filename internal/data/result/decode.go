@@ -26,6 +26,9 @@ func (e *SchemaError) Error() string {
 // Decode reads a run.json. Another schema gives a [SchemaError]; every other error says that
 // the document is damaged.
 func Decode(data []byte) (*Run, error) {
+	if err := bounded(data); err != nil {
+		return nil, err
+	}
 	var head struct {
 		Schema string `json:"schema"`
 	}

@@ -3,12 +3,12 @@ package rundir
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 // ReadResult reads the result of the run in a directory. Every error is the user's, a
@@ -23,7 +23,7 @@ func ReadResult(dir string) (*result.Run, error) {
 		return nil, say.Errorf("the run in %s was never finished", dir).WithHint("pitot report " + dir + " finishes it")
 	}
 	path := filepath.Join(dir, Result)
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostLarge)
 	if err != nil {
 		return nil, unreadable.File("run", path, err, "")
 	}

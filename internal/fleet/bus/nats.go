@@ -23,6 +23,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pitot/internal/userfile"
 )
 
 // largest is the size of a message that may be sent: a frame of a journal is a quarter of
@@ -39,6 +41,9 @@ type Server struct {
 // its own for port 0, and who connects from there needs its token, which is made where a has
 // none; certificate and key are then the server's.
 func Serve(a Access, dir string) (*Server, error) {
+	if err := a.checkFiles(); err != nil {
+		return nil, fmt.Errorf("start NATS server: %w", err)
+	}
 	host, port, err := net.SplitHostPort(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("start NATS server: %w", err)
@@ -87,6 +92,19 @@ func Serve(a Access, dir string) (*Server, error) {
 	return s, nil
 }
 
+// checkFiles reports why one of the files is refused that NATS opens by itself.
+func (a Access) checkFiles() error {
+	for _, path := range []string{a.Nkey, a.CA, a.Cert, a.Key} {
+		if path == "" {
+			continue
+		}
+		if err := userfile.Check(path, userfile.MostPEM); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Check implements [server.Authentication].
 func (s *Server) Check(c server.ClientAuthentication) bool {
 	return subtle.ConstantTimeCompare([]byte(c.GetOpts().Token), []byte(s.token)) == 1
@@ -127,6 +145,9 @@ func (s *Server) Dial() (*Conn, error) {
 
 // Dial connects. An error of a server that refuses is [ErrRefused].
 func Dial(a Access) (*Conn, error) {
+	if err := a.checkFiles(); err != nil {
+		return nil, fmt.Errorf("%w: connect to NATS at %s: %w", ErrRefused, a.URL, err)
+	}
 	var opts []nats.Option
 	if a.Token != "" {
 		opts = append(opts, nats.Token(a.Token))

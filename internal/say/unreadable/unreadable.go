@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 )
 
 // File says that a file could not be read: what named it (as "config" or
@@ -26,6 +27,8 @@ func File(what, path string, err error, hint string) error {
 		if near := neighbour(path); near != "" {
 			hint = "did you mean " + near + "?"
 		}
+	case errors.Is(err, userfile.ErrSilent):
+		hint = "start what writes to it first"
 	}
 	return say.Errorf("read %s %s: %v", what, path, why).WithHint(hint)
 }

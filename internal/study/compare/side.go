@@ -19,6 +19,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/study/tools"
+	"pitot/internal/userfile"
 )
 
 // Side is one of what is compared: the runs of one system, or what files of one
@@ -177,7 +178,7 @@ func readRun(dir string) (*result.Run, error) {
 // readFile adds what a file holds: a baseline, a run.json or a result of
 // another tool.
 func (s *Side) readFile(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := userfile.Read(path, userfile.MostLarge)
 	if err != nil {
 		return unreadable.File("side", path, err, "")
 	}

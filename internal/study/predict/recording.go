@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -20,6 +19,7 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/say"
 	"pitot/internal/twin"
+	"pitot/internal/userfile"
 )
 
 // Recording is a run of a real engine. It is timed at the engine, each
@@ -102,14 +102,14 @@ const (
 func ReadRecording(dir string) (*Recording, error) {
 	r := &Recording{Dir: dir}
 	hint := "a recording is a directory with meta.json and requests.jsonl"
-	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	b, err := userfile.Read(filepath.Join(dir, "meta.json"), userfile.MostText)
 	if err != nil {
 		return nil, say.Errorf("read recording: %v", err).WithHint(hint)
 	}
 	if err := json.Unmarshal(b, &r.Meta); err != nil {
 		return nil, say.Errorf("read recording %s: meta.json: %v", dir, err).WithHint(hint)
 	}
-	f, err := os.Open(filepath.Join(dir, "requests.jsonl"))
+	f, err := userfile.Open(filepath.Join(dir, "requests.jsonl"))
 	if err != nil {
 		return nil, say.Errorf("read recording: %v", err).WithHint(hint)
 	}

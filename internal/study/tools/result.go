@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/userfile"
 )
 
 // Result is what a file of another tool says. What it does not say is nil:
@@ -133,14 +133,14 @@ func (s *Summary) orNil() *Summary {
 	return s
 }
 
-// largest is the largest file that is read.
-const largest = 2 << 30
+// largest is the largest file that is read. What is decoded takes some five times as much memory.
+const largest = 512 << 20
 
 // Read reads a result file of vLLM, SGLang, AIPerf or GuideLLM: JSON, or one
 // object a line. Which tool wrote it shows in its contents. Every error is a
 // [say.Error].
 func Read(path string) (*Result, error) {
-	data, err := readFile(path)
+	data, err := userfile.Read(path, largest)
 	if err != nil {
 		return nil, unreadable.File("result", path, err, hintKnown)
 	}
@@ -150,19 +150,6 @@ func Read(path string) (*Result, error) {
 	}
 	r.File = path
 	return r, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, largest+1))
-	if err == nil && len(data) > largest {
-		err = errors.New("larger than 2 GiB")
-	}
-	return data, err
 }
 
 const hintKnown = "results of vllm bench serve, SGLang's bench_serving, AIPerf and GuideLLM are read, as JSON"

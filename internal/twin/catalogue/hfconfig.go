@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 )
 
 // hfConfig is what a config.json says of a decoder-only model's shape.
@@ -79,7 +80,7 @@ func ReadConfig(path string) (Model, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}
-	b, err := os.ReadFile(path)
+	b, err := userfile.Read(path, userfile.MostText)
 	if err != nil {
 		return Model{}, say.Errorf("read model: %v", err).WithHint("give a model's directory or its config.json, as on the Hugging Face hub")
 	}
@@ -110,7 +111,7 @@ func (m *Model) readQuantConfig(path string) {
 			Exclude []string `json:"exclude_modules"`
 		} `json:"quantization"`
 	}
-	b, err := os.ReadFile(path)
+	b, err := userfile.Read(path, userfile.MostText)
 	if err != nil || json.Unmarshal(b, &c) != nil || c.Quantization.Algo == "" {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/say"
+	"pitot/internal/userfile"
 )
 
 // ProfileSchema is the schema of a profile.
@@ -87,7 +88,7 @@ func (p *Profile) check() error {
 // applyProfile takes the settings of a profile.
 func (d *Deployment) applyProfile(path string) error {
 	const hint = "pitot fit writes profiles"
-	b, err := os.ReadFile(path)
+	b, err := userfile.Read(path, userfile.MostText)
 	if err != nil {
 		return say.Errorf("read profile: %v", err).WithHint(hint)
 	}

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"pitot/internal/data/parquet"
 )
 
 // parquetLines gives the rows of a Parquet file as JSON, a line each. Its index is at the
 // end: what is compressed besides is unpacked first.
-func parquetLines(f *os.File, packed bool, in io.Reader) (lines io.Reader, err error) {
+func parquetLines(f *File, packed bool, in io.Reader) (lines io.Reader, err error) {
 	defer func() {
 		if p := recover(); p != nil { // of what reads the footer, at a damaged file
 			err = fmt.Errorf("parquet: a damaged file: %v", p)
@@ -24,7 +23,7 @@ func parquetLines(f *os.File, packed bool, in io.Reader) (lines io.Reader, err e
 	}
 	size := info.Size()
 	if packed {
-		whole, err := Copy(in)
+		whole, err := Copy(unpacked(f, in))
 		if err != nil {
 			return nil, err
 		}

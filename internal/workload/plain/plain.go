@@ -10,10 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"pitot/internal/userfile"
 )
 
 // File is a file as plain text that can be read from any place and more than once: the
@@ -23,6 +28,7 @@ type File struct {
 	Packed []string // what it was unpacked of, as "gzip", "utf-16"
 	start  int64    // behind the byte order mark
 	remove string   // where a copy could not lose its name
+	held   bool     // it stays open for others
 }
 
 // nested is how many packings may lie in each other: a Parquet or UTF-16 file in a
@@ -45,12 +51,11 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	if info, err := f.Stat(); len(packed) == 0 && err == nil && info.Mode().IsRegular() {
-		out := &File{File: f}
 		var mark [3]byte
 		if n, _ := f.ReadAt(mark[:], 0); n == 3 && mark == [3]byte{0xef, 0xbb, 0xbf} {
-			out.start = 3
+			f.start = 3
 		}
-		return out, nil
+		return f, nil
 	}
 	defer f.Close()
 	copied, err := Copy(r)
@@ -61,16 +66,104 @@ func Open(path string) (*File, error) {
 	return copied, nil
 }
 
-func open(path string) (*os.File, error) {
-	f, err := os.Open(path)
+// open opens a file as it is packed.
+func open(path string) (*File, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		_ = f.Close()
-		return nil, errors.New("want a regular file")
+	if userfile.IsPipe(info) {
+		return openPipe(path, info)
 	}
-	return f, nil
+	f, err := userfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f}, nil
+}
+
+// pipes are those that were read: a pipe gives what it holds once, and a workload is read many
+// times. What came out of each is kept until the process ends.
+var pipes struct {
+	sync.Mutex
+	read []*pipe
+}
+
+type pipe struct {
+	path string
+	info fs.FileInfo
+	once sync.Once
+	held *File
+	err  error // why it cannot be read, in place of held
+}
+
+// mostPiped is the most bytes that a pipe may give.
+var mostPiped int64 = 16 << 30
+
+// openPipe opens what came out of a pipe.
+func openPipe(path string, info fs.FileInfo) (*File, error) {
+	p := pipeOf(path, info)
+	p.once.Do(func() { p.held, p.err = keepPipe(path) })
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &File{File: p.held.File, held: true}, nil
+}
+
+func pipeOf(path string, info fs.FileInfo) *pipe {
+	pipes.Lock()
+	defer pipes.Unlock()
+	for _, p := range pipes.read {
+		if p.path == path && os.SameFile(p.info, info) {
+			return p
+		}
+	}
+	p := &pipe{path: path, info: info}
+	pipes.read = append(pipes.read, p)
+	return p
+}
+
+func keepPipe(path string) (*File, error) {
+	f, err := userfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Copy(&bounded{r: f, left: mostPiped, over: fmt.Errorf("the pipe gives more than %d GiB", mostPiped>>30)})
+}
+
+// bounded reads so many bytes at most; more of them are an error.
+type bounded struct {
+	r    io.Reader
+	left int64
+	over error
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, b.over
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, b.over
+	}
+	return n, err
+}
+
+// What a packed file may come to: so many bytes, or so many times its size where that is more.
+var (
+	mostUnpacked int64 = 1 << 30
+	mostTimes    int64 = 100
+)
+
+// unpacked bounds what a packed file comes to.
+func unpacked(f *File, r io.Reader) io.Reader {
+	most := mostUnpacked
+	if info, err := f.Stat(); err == nil {
+		most = max(most, mostTimes*info.Size())
+	}
+	return &bounded{r: r, left: most, over: fmt.Errorf("it comes to more than %d MiB, over %d times its size: unpack it first", most>>20, mostTimes)}
 }
 
 // Copy keeps what is read in a file without a name.
@@ -91,6 +184,9 @@ func Copy(r io.Reader) (*File, error) {
 
 // Close closes the file.
 func (f *File) Close() error {
+	if f.held {
+		return nil
+	}
 	err := f.File.Close()
 	if f.remove != "" {
 		_ = os.Remove(f.remove)
@@ -130,7 +226,7 @@ func Head(path string, most int) ([]byte, error) {
 
 // Stream reads a file once, from its beginning to its end, without a copy of it anywhere.
 func Stream(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +242,17 @@ func Stream(path string) (io.ReadCloser, error) {
 }
 
 // unpack reads a file as plain text, and says what it was packed in.
-func unpack(f *os.File) (io.Reader, []string, error) {
+func unpack(f *File) (r io.Reader, packed []string, err error) {
+	if r, packed, err = layers(f); len(packed) > 0 && err == nil {
+		r = unpacked(f, r)
+	}
+	return r, packed, err
+}
+
+// layers takes one packing off after the other.
+func layers(f *File) (io.Reader, []string, error) {
 	var packed []string
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
 	for range nested {
 		head, err := in.Peek(4)
 		if err != nil && err != io.EOF {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,4 +170,54 @@ func FuzzUnpack(f *testing.F) {
 			_ = f.Close()
 		}
 	})
+}
+
+// A packed file that comes to many times its size is refused where it has come to much, however it
+// is packed and read; one that is only large, or only well packed, is read.
+func TestUnpackedIsBounded(t *testing.T) {
+	defer func(most, times int64) { mostUnpacked, mostTimes = most, times }(mostUnpacked, mostTimes)
+	mostUnpacked, mostTimes = 64<<10, 10
+	zeros := bytes.Repeat([]byte("0,1,1\n"), 100_000)
+	large, random := make([]byte, 200_000), rand.New(rand.NewPCG(1, 2))
+	for i := range large {
+		large[i] = "0123456789abcdef\n"[random.IntN(17)]
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		ok   bool
+	}{
+		{"gzip", gzipped(zeros), false},
+		{"zstandard", zstandard(zeros), false},
+		{"gzip in gzip", gzipped(gzipped(zeros)), false},
+		{"zstandard in gzip", gzipped(zstandard(zeros)), false},
+		{"utf-16 in gzip", gzipped(utf16Of(string(zeros), binary.LittleEndian, true)), false},
+		{"parquet in gzip, with much behind", gzipped(append([]byte("PAR1"), zeros...)), false},
+		{"little", gzipped(zeros[:6_000]), true},
+		{"large", gzipped(large), true},
+		{"large and not packed", zeros, true},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path)
+		if err == nil {
+			f.Close()
+		}
+		if (err == nil) != c.ok {
+			t.Errorf("%s: opened: %v", c.name, err)
+		}
+		s, err := Stream(path)
+		if err == nil {
+			_, err = io.Copy(io.Discard, s)
+			s.Close()
+		}
+		if (err == nil) != c.ok {
+			t.Errorf("%s: streamed: %v", c.name, err)
+		}
+		if _, err := Head(path, 1000); err != nil && !strings.Contains(c.name, "parquet") {
+			t.Errorf("%s: its head: %v", c.name, err)
+		}
+	}
 }

@@ -48,7 +48,7 @@ const logHint = "logs that are read: OpenAI-style JSON lines, LiteLLM, OpenTelem
 func ReadLog(name string, take func(q *Request) bool) (*Log, error) {
 	f, err := plain.Stream(name)
 	if err != nil {
-		return nil, unreadable.File("pitot workload profile", name, plain.Cut(err), logHint)
+		return nil, unreadable.File("log", name, plain.Cut(err), logHint)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 256<<10)

@@ -20,14 +20,14 @@ import (
 	"pitot/internal/target"
 )
 
-// Exit codes. Where several apply, the first of Interrupted, TargetFailed,
-// Invalid, Fired, SLOMissed wins.
+// Exit codes. Where several apply, the first of Interrupted, TargetFailed, INVALID,
+// Fired, SLOMissed, undecided wins.
 const (
 	Done         = 0
 	Bug          = 1
 	Usage        = 2
 	TargetFailed = 3
-	Invalid      = 4
+	Invalid      = 4 // no verdict: the measurement is INVALID, or a gate is undecided
 	SLOMissed    = 5 // or, of a search, not met at any load
 	Fired        = 6 // a condition of --fail-if, or workloads that differ
 	ByHand       = 7 // an experiment waits for a launch that is made by hand

@@ -60,10 +60,16 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Done, err
 	}
 	switch {
-	case c.NotJudged(), c.ComparedNothing():
-		return Invalid, nil
 	case c.Fired():
 		return Fired, nil
+	case c.NotJudged(), c.ComparedNothing():
+		return Invalid, nil
+	case c.Undecided():
+		code := undecidedCode(p.Undecided)
+		if code != Done {
+			fmt.Fprintln(e.Stderr, "pitot: no verdict on --fail-if: "+undecidedHint)
+		}
+		return code, nil
 	}
 	return Done, nil
 }
@@ -240,8 +246,13 @@ Two searches for a capacity (pitot find) are compared by what they found: the
 capacity of each side with its interval or bounds, the difference with its own, the
 limit that is reached first, and what good output costs there.
 
-Exit codes: 6 if a condition fired, 4 if one could not be judged or nothing could
-be compared. Markdown is appended to the file that GITHUB_STEP_SUMMARY names.
+One launch a side gives a verdict too, by the runs' own intervals. It holds for these
+two starts alone, and says so. A side that does not keep up with a load that the
+other keeps up with is worse, and every condition about its latencies fires.
+
+Exit codes: 6 if a condition fired; 4 if one is undecided (--undecided pass: 0),
+could not be judged, or nothing could be compared.
+Markdown is appended to the file that GITHUB_STEP_SUMMARY names.
 `)
 	printSettings(w, plan.VerbCompare)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -28,8 +29,38 @@ func codeOfRun(run *result.Run) int {
 		return Invalid
 	case run.Capacity != nil && noLoadMeets(run.Capacity), missedSLO(run):
 		return SLOMissed
+	case gateUndecided(run), windowEmpty(run):
+		return Invalid
 	}
 	return Done
+}
+
+// definiteCode returns the exit code of a run that is shown again: it is no gate, so what is
+// undecided does not fail.
+func definiteCode(run *result.Run) int {
+	if code := codeOfRun(run); code != Invalid || run.Verdict == result.Invalid || !gateUndecided(run) {
+		return code
+	}
+	return Done
+}
+
+// gateUndecided reports whether the run had to answer whether a load meets the SLO, and
+// could not: too few requests, or none that are certain.
+func gateUndecided(run *result.Run) bool {
+	if c := run.Capacity; c != nil {
+		return c.Asked() != nil && c.Floor == nil && (c.Verified == nil || !c.Verified.Passed && !c.Verified.Refuted)
+	}
+	return run.Curve == nil && slices.ContainsFunc(run.Points, func(p result.Point) bool {
+		return p.SLO != nil && p.SLO.Met == result.Undecided
+	})
+}
+
+// windowEmpty reports whether a run, which is no search, has a point in which no request
+// came due: it measured nothing.
+func windowEmpty(run *result.Run) bool {
+	return run.Curve == nil && run.Capacity == nil && slices.ContainsFunc(run.Points, func(p result.Point) bool {
+		return p.Requests.Due == 0
+	})
 }
 
 // targetFailed says whether the target failed: it went away, or it answered less
@@ -74,13 +105,35 @@ func missedSLO(run *result.Run) bool {
 	return false
 }
 
-// noLoadMeets says that a search ended with this: no load meets the SLO, or the one that
-// was asked about was not shown to. Bounds of a capacity are an answer.
+// noLoadMeets reports whether a search found that no load meets the SLO, or that the load
+// of --verify does not. Bounds of a capacity are an answer.
 func noLoadMeets(c *result.Capacity) bool {
-	return c.Floor != nil || c.Asked() != nil && (c.Verified == nil || !c.Verified.Passed)
+	return c.Floor != nil || c.Asked() != nil && c.Verified != nil && c.Verified.Refuted
 }
 
-// strictly gives the exit code of a run under --strict: flags fail too, unless
+// gatedCode returns the exit code of a run under --undecided and --strict, and says on
+// standard error what these made of it.
+func gatedCode(o *plan.Output, e *Env, run *result.Run, code int) int {
+	if run != nil && code == Invalid && run.Verdict != result.Invalid && gateUndecided(run) {
+		if code = undecidedCode(o.Undecided); code != Done {
+			fmt.Fprintln(e.Stderr, "pitot: no verdict on the SLO: "+undecidedHint)
+		}
+	}
+	return strictly(o, e, run, code)
+}
+
+// undecidedCode returns the exit code of a gate that is undecided.
+func undecidedCode(undecided string) int {
+	if undecided == plan.UndecidedPass {
+		return Done
+	}
+	return Invalid
+}
+
+// undecidedHint says what --undecided does.
+const undecidedHint = "it is undecided, exit code 4; --undecided pass makes that 0"
+
+// strictly returns the exit code of a run under --strict: flags fail too, unless
 // something worse happened.
 func strictly(o *plan.Output, e *Env, run *result.Run, code int) int {
 	if !o.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"io"
 	"testing"
 
 	"pitot/internal/data/result"
+	"pitot/internal/plan"
 )
 
 // The worst that came out of several runs is what counts.
@@ -21,6 +24,7 @@ func TestWorse(t *testing.T) {
 // What ends a run decides its exit code, the first that applies.
 func TestExitCode(t *testing.T) {
 	missed := result.Point{Requests: result.Requests{Due: 9, OK: 8}, SLO: &result.SLO{Met: "no"}}
+	undecided := result.Point{Requests: result.Requests{Due: 9, OK: 9}, SLO: &result.SLO{Met: "undecided"}}
 	nothing := result.Point{Requests: result.Requests{Due: 9}, SLO: &result.SLO{Met: "no"}}
 	refused := nothing
 	refused.Requests.Errors, refused.RateLimits, refused.Outcome = map[string]int{"http_429": 7}, &result.RateLimits{Refused: 7}, result.Failing
@@ -32,7 +36,11 @@ func TestExitCode(t *testing.T) {
 	}{
 		{result.Run{}, Done},
 		{result.Run{Points: []result.Point{refused}}, SLOMissed},
-		{result.Run{Points: []result.Point{{SLO: &result.SLO{Met: "undecided"}}}}, Done},
+		{result.Run{Points: []result.Point{undecided}}, Invalid},
+		{result.Run{Points: []result.Point{undecided, missed}}, SLOMissed},
+		{result.Run{Points: []result.Point{undecided}, Curve: &result.Curve{}}, Done},
+		{result.Run{Points: []result.Point{undecided}, Capacity: &result.Capacity{Load: &load}}, Done},
+		{result.Run{Points: []result.Point{{}}}, Invalid}, // nothing came due
 		{result.Run{Points: []result.Point{{Requests: missed.Requests}, missed}}, SLOMissed},
 		{result.Run{Points: []result.Point{missed}, Verdict: result.Invalid}, Invalid},
 		{result.Run{Points: []result.Point{missed}, Verdict: result.ValidWithFlags}, SLOMissed},
@@ -50,12 +58,29 @@ func TestExitCode(t *testing.T) {
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Floor: &result.Floor{}}}, SLOMissed},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: []result.CapacityProbe{{Stage: "light"}}, Verified: &result.Verified{}}}, Done},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{Refuted: true}}}, SLOMissed},
-		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{}}}, SLOMissed},
-		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked, Verified: &result.Verified{}}}, Invalid},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Trail: asked}}, Invalid},
 		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{}, Verdict: result.Invalid}, Invalid},
 	} {
 		if got := exitCode(&c.run); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.run, got, c.want)
 		}
+	}
+}
+
+// A gate that is undecided ends with 4, and with 0 where the user says so.
+func TestUndecidedGate(t *testing.T) {
+	run := &result.Run{Verdict: result.Valid, Points: []result.Point{{Requests: result.Requests{Due: 9, OK: 9}, SLO: &result.SLO{Met: "undecided"}}}}
+	for undecided, want := range map[string]int{plan.UndecidedFail: Invalid, plan.UndecidedPass: Done} {
+		var stderr bytes.Buffer
+		got := gatedCode(&plan.Output{Undecided: undecided}, &Env{Stderr: &stderr}, run, exitCode(run))
+		if got != want || (stderr.Len() > 0) != (want == Invalid) {
+			t.Errorf("--undecided %s: %d, want %d; %q", undecided, got, want, stderr.String())
+		}
+	}
+	invalid := *run
+	invalid.Verdict = result.Invalid
+	if got := gatedCode(&plan.Output{Undecided: plan.UndecidedPass}, &Env{Stderr: io.Discard}, &invalid, exitCode(&invalid)); got != Invalid {
+		t.Errorf("an INVALID measurement passes: %d", got)
 	}
 }

@@ -199,7 +199,7 @@ func TestGoldenFinished(t *testing.T) {
 			if d := cmp.Diff(want, shown, rounded); d != "" {
 				t.Errorf("kept (-), shown (+):\n%s", d)
 			}
-			ends := codeOfRun(want)
+			ends := definiteCode(want)
 			if code != ends {
 				t.Errorf("report: exit code %d, not %d", code, ends)
 			}

@@ -86,7 +86,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 			view.ShowLine(fmt.Sprintf("launch %d was stopped: it is in %s, and in no figure below", n, dir))
 		default:
 			side.Runs = append(side.Runs, compare.Source{Path: dir, Run: measured})
-			code = worseCode(code, strictly(&p.Output, e, measured, exitCode(measured)))
+			code = worseCode(code, gatedCode(&p.Output, e, measured, exitCode(measured)))
 		}
 		if err != nil {
 			return Done, err // the launches before it are in their directories

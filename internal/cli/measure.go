@@ -44,7 +44,7 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	code, err := conclude(ctx, e, measured, dir, p.Format, exports, err)
-	return strictly(&p.Output, e, measured, code), err
+	return gatedCode(&p.Output, e, measured, code), err
 }
 
 // prepare makes the plan. Its errors are the user's.

@@ -62,7 +62,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // where this one could not be written it is an earlier one, as a note says
 			openPage(e, path)
 		}
-		code = worseCode(code, strictly(&p, e, measured, codeOfRun(measured))) // that a run was interrupted is history
+		code = worseCode(code, strictly(&p, e, measured, definiteCode(measured))) // that a run was interrupted is history
 	}
 	if p.Format == "text" || p.Format == "md" {
 		if err := sideBySide.Write(e.Stdout, p.Format == "md"); err != nil {

@@ -88,7 +88,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	case err != nil:
 		return Done, err
 	}
-	return exitCode(measured), nil
+	return gatedCode(&plan.Output{Undecided: plan.UndecidedPass}, e, measured, exitCode(measured)), nil
 }
 
 // whyNotValid lists the checks that make a run invalid, which vLLM's output has no

@@ -148,7 +148,15 @@ type Output struct {
 	DryRun   bool
 	Quiet    bool
 	Strict   bool // flags fail
+
+	Undecided string // what a gate does that is undecided: [UndecidedFail] or [UndecidedPass]
 }
+
+// What --undecided may say.
+const (
+	UndecidedFail = "fail" // exit code 4
+	UndecidedPass = "pass" // exit code 0
+)
 
 // Embedded is what an embedded target is like.
 type Embedded struct {
@@ -259,6 +267,7 @@ type Comparison struct {
 	Primary      string // the metric that it is made for, "" for none
 	Equivalent   string // share within which sides are equivalent
 	Allow        string // what is taken all the same
+	Undecided    string // what a clause does that is undecided: [UndecidedFail] or [UndecidedPass]
 	SaveBaseline string // file
 	Format       string
 	Page         string // file

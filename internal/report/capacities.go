@@ -20,8 +20,13 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	for _, n := range p.Notes {
 		m.Notes = append(m.Notes, say.Plain(n))
 	}
-	few := p.FewLaunches()
+	few := ""
+	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
+		few = p.FewLaunches()
+	}
 	switch {
+	case p.Scope != "" && few == "":
+		m.Title = append(m.Title, string(p.Scope))
 	case few != "":
 		m.Title = append(m.Title, "no verdict ("+few+")")
 	case p.Launches[0] == p.Launches[1]:

@@ -162,11 +162,15 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	for _, n := range p.Notes {
 		m.Notes = append(m.Notes, say.Plain(n))
 	}
+	if p.Overload != nil {
+		m.Why = say.Plain(OverloadText(p))
+		return m
+	}
 	if p.Why != "" {
 		return m
 	}
 	few := ""
-	if len(p.Rows) > 0 && !slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Why != p.Rows[0].Why || r.Verdict != compare.Undistinguished }) {
+	if len(p.Rows) > 0 && !slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return !r.TooFewLaunches() || r.Verdict != compare.Undistinguished }) {
 		few = p.Rows[0].Why
 	}
 	switch {
@@ -174,6 +178,8 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
 		m.Title = append(m.Title, say.Plain("no verdict ("+few+")"))
+	case p.Scope != "":
+		m.Title = append(m.Title, string(p.Scope))
 	case p.Launches[0] == p.Launches[1]:
 		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
 	default:
@@ -185,6 +191,15 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.day(p)
 	}
 	return m
+}
+
+// OverloadText returns which side alone does not keep up.
+func OverloadText(p *compare.Pair) string {
+	x, does := p.Overload, " does"
+	if x.Failing {
+		does = " does not"
+	}
+	return x.Side + " " + x.At(p.What) + ", and " + x.Other + does
 }
 
 // table has a row for each metric. A column that would be empty is left out.
@@ -233,7 +248,11 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 			row = append(row, cell)
 		}
 		if verdicts {
-			row = append(row, r.Verdict)
+			word := r.Verdict
+			if r.TooFewLaunches() {
+				word = say.Unknown
+			}
+			row = append(row, word)
 		}
 		m.Table.Rows = append(m.Table.Rows, row)
 	}
@@ -295,6 +314,9 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	if missing != "" {
 		m.Legend = append(m.Legend, "no interval: "+say.Plain(missing))
 	}
+	if text := detectableText(p); text != "" {
+		m.Notes = append(m.Notes, text)
+	}
 	if robust {
 		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
 	}
@@ -312,6 +334,20 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	}
 	m.needed(p)
 	m.left(p)
+}
+
+// detectableText says which changes the launches there are detect.
+func detectableText(p *compare.Pair) string {
+	var parts []string
+	for _, r := range p.Rows {
+		if r.Detectable != nil && r.PreRegistered {
+			parts = append(parts, r.Metric+" "+say.ChangeSize(*r.Detectable, r.OfShare()))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "the smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
 }
 
 // needed says how many more launches would tell.
@@ -381,6 +417,16 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 		return false
 	})
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if x := p.Overload; x != nil && p.B == v.B {
+			text := OverloadText(p)
+			if x.Side == v.B {
+				text = "it" + strings.TrimPrefix(text, v.B)
+			}
+			changes = append([]string{say.Plain(text)}, changes...)
+		}
+	}
 	switch v.Word {
 	case compare.Undistinguished:
 		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.Plain(v.Why), true
@@ -405,6 +451,10 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	default:
 		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
 	}
+	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
+		m.Claim += ", " + string(v.Scope)
+		m.More = append(m.More, scopeNote(v.Scope))
+	}
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
 			m.capacities(p, v)
@@ -425,6 +475,14 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 	}
 	return m
+}
+
+// scopeNote says what a verdict on one launch a side leaves open.
+func scopeNote(s compare.Scope) string {
+	if s == compare.TheseRuns {
+		return fmt.Sprintf("other runs may differ by more: a verdict on the systems takes %d runs a side at other times, each with a name: pitot run … --launch NAME", compare.Enough)
+	}
+	return fmt.Sprintf("other starts of the servers may differ by more: a verdict on the systems takes %d starts a side: pitot run … --launch NAME", compare.Enough)
 }
 
 // moreLaunches says how a comparison without a verdict comes to one.

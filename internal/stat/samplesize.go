@@ -23,6 +23,29 @@ func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	return 2 + sort.Search(mostValues-2, func(i int) bool { return Assurance(delta, sd, df, i+2, level) >= power }), true
 }
 
+// Detectable returns the smallest difference that a two-sided t test of k values a side finds
+// with the given power, where the standard deviation sd is an estimate with df degrees of
+// freedom: the inverse of [ValuesNeeded]. ok is false below two values a side and without spread.
+func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok bool) {
+	if k < 2 || !(sd > 0) || !(df > 0) {
+		return 0, false
+	}
+	lo, hi := 0., sd
+	for Assurance(hi, sd, df, k, level) < power {
+		if lo, hi = hi, 2*hi; math.IsInf(hi, 0) {
+			return 0, false
+		}
+	}
+	for range 50 {
+		if mid := lo + (hi-lo)/2; Assurance(mid, sd, df, k, level) < power {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi, true
+}
+
 // Assurance is the power of a two-sided t test of k values a side to find a
 // difference, averaged over the true standard deviation, of which sd is an estimate
 // with df degrees of freedom. The noncentral t is taken as normal (Abramowitz and

@@ -192,7 +192,7 @@ func (m *comparisonView) curveSection(at int) section {
 	switch {
 	case most < 2:
 		each := "One launch each."
-		if slices.ContainsFunc(m.Of.Pairs, func(p compare.Pair) bool { return p.FewLaunches() == compare.OneOfBoth }) {
+		if slices.ContainsFunc(m.Of.Pairs, func(p compare.Pair) bool { return p.Scope == compare.OneStart }) {
 			each = "One launch, the same for both."
 		}
 		s.Text += " " + each
@@ -461,6 +461,8 @@ func (m *comparisonView) changesSection(at int) section {
 	for i := range c.Pairs {
 		switch p := &c.Pairs[i]; {
 		case p.B != b:
+		case p.Overload != nil:
+			s.Notes = append(s.Notes, say.Sentence(say.Plain(report.OverloadText(p))))
 		case p.Why != "":
 			s.Notes = append(s.Notes, "not compared: "+say.Plain(p.What)+": "+say.Plain(p.Why))
 		case len(p.Rows) > 0:
@@ -470,7 +472,11 @@ func (m *comparisonView) changesSection(at int) section {
 	}
 	if len(pairs) == 0 {
 		s.Absent = "Nothing could be compared."
-		if m.Of.Verdicts[at].Word != compare.NotCompared {
+		switch bounds := slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool { return p.B == b && p.Capacity != nil }); {
+		case m.Of.Verdicts[at].Word == compare.NotCompared:
+		case !bounds:
+			s.Absent = "No latency is compared: one side does not keep up."
+		default:
 			s.Absent = "Bounds of the capacities alone were found: the table has them."
 		}
 		return s

@@ -191,7 +191,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 // What cannot be compared has a page that says so.
 func TestComparisonPageOfNothing(t *testing.T) {
 	grow := func(run *result.Run, _ int) { run.Points[0].Stability = "unstable" }
-	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, nil), reporttest.Launches("b", 2, 1, grow)}, compare.Options{Within: .05})
+	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, grow), reporttest.Launches("b", 2, 1, grow)}, compare.Options{Within: .05})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -241,4 +241,4 @@ func unlikeSearches(a, b *measured) error {
 }
 
 // FewLaunches says why there is no verdict on systems, "" if there may be one.
-func (p *Pair) FewLaunches() string { return fewLaunches(p.Launches[0], p.Launches[1], p.same) }
+func (p *Pair) FewLaunches() string { return fewLaunches(p.Launches[0], p.Launches[1]) }

@@ -69,6 +69,8 @@ type Pair struct {
 	Instruments [2]string `json:"instruments"`   // that measured A and B: "pitot", or another tool
 	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
 	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
+	Scope       Scope     `json:"scope,omitempty"`
+	Overload    *Overload `json:"overload,omitempty"` // one side does not keep up: then nothing else is compared
 	Rows        []Row     `json:"rows"`
 	Costs       []Cost    `json:"costs,omitempty"` // of runs that have a price
 	Left        []Left    `json:"not_compared"`    // metrics that are not compared
@@ -84,14 +86,28 @@ type Pair struct {
 	searchMore string // what to do where a search gave no capacity
 }
 
+// Scope is what a verdict holds for, where it is less than both systems: one launch a side
+// was measured, and other starts of the same server may differ by more.
+type Scope string
+
+const (
+	TheseStarts Scope = "of these two starts"              // of the servers
+	TheseRuns   Scope = "of these two runs"                // of hosted APIs and routers, which have no starts that could be told apart
+	OneStart    Scope = "of these two runs of one process" // of the server
+)
+
+// Overload says that one side does not keep up with a load that the other side keeps up with.
+type Overload struct {
+	Side    string `json:"side"`    // that does not keep up
+	Other   string `json:"other"`   // that does
+	Failing bool   `json:"failing"` // half of its requests or more fail; else its queue grows
+}
+
 // sameProcess notes that both sides are of one process of the server.
 func (p *Pair) sameProcess() {
 	p.same = true
 	for i := range p.Rows {
 		p.Rows[i].same = true
-		if p.Rows[i].Why == oneEach {
-			p.Rows[i].Why = OneOfBoth
-		}
 	}
 }
 
@@ -132,6 +148,8 @@ type Row struct {
 	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
 	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
 
+	Detectable *float64 `json:"detectable"` // the smallest change that as many launches detect with 80 % power; null where their spread is not known
+
 	metric   figure
 	scale    scale
 	launches [2]int
@@ -159,9 +177,10 @@ const (
 
 // Verdict is the judgement on a side as a whole, against the first.
 type Verdict struct {
-	B    string `json:"b"`
-	Word string `json:"word"` // one of those of a row, or "better and worse"
-	Why  string `json:"why,omitempty"`
+	B     string `json:"b"`
+	Word  string `json:"word"`            // one of those of a row, or "better and worse"
+	Scope Scope  `json:"scope,omitempty"` // what it holds for, where it is less than both systems
+	Why   string `json:"why,omitempty"`
 
 	Primary string `json:"primary,omitempty"` // the word for the primary metric alone
 
@@ -187,6 +206,9 @@ const (
 
 // Fired says whether any clause of --fail-if did.
 func (c *Comparison) Fired() bool { return c.state(Fired) }
+
+// Undecided reports whether a clause of --fail-if neither fired nor was ruled out.
+func (c *Comparison) Undecided() bool { return c.state(Undecided) }
 
 // NotJudged says whether a clause of --fail-if could not be judged.
 func (c *Comparison) NotJudged() bool { return c.state(NotJudged) }
@@ -235,10 +257,13 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		if err := c.pair(all[0], b, o, tokens, counter); err != nil {
 			return nil, err
 		}
-		if sameProcess(&sides[0], &sides[i+1]) {
-			for k := range c.Pairs[from:] {
-				c.Pairs[from+k].sameProcess()
+		same, starts := sameProcess(&sides[0], &sides[i+1]), sides[0].hasStarts() && sides[i+1].hasStarts()
+		for k := range c.Pairs[from:] {
+			p := &c.Pairs[from+k]
+			if same {
+				p.sameProcess()
 			}
+			p.setScope(starts)
 		}
 	}
 	c.Curves = curves(sides, all, o)
@@ -314,6 +339,9 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		p.Notes = append(p.Notes, s.invalid...)
 	}
 	p.Launches = [2]int{len(x.launches), len(y.launches)}
+	if p.Overload = overload(x, y, a.name, b.name); p.Overload != nil {
+		return p
+	}
 	whyA, whyB := x.unusable(a.name), y.unusable(b.name)
 	if p.Why = join(whyA, whyB); p.Why != "" {
 		p.failed = whyA == ""
@@ -372,6 +400,37 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		p.addTested(m, sa, sb, o)
 	}
 	return p
+}
+
+// setScope sets what the pair's verdicts hold for; starts says that both sides tell one start
+// of the server from another.
+func (p *Pair) setScope(starts bool) {
+	switch {
+	case p.HasOtherInstrument():
+	case p.same:
+		p.Scope = OneStart
+	case p.Launches != [2]int{1, 1}:
+	case starts:
+		p.Scope = TheseStarts
+	default:
+		p.Scope = TheseRuns
+	}
+}
+
+// overload returns which side alone does not keep up with a load, in every launch; nil where
+// both do, neither does, or some launches do.
+func overload(x, y *loadOfSide, a, b string) *Overload {
+	slowX, failX := x.overloaded()
+	slowY, failY := y.overloaded()
+	allX, allY := len(x.launches), len(y.launches)
+	switch {
+	case allX == 0 || allY == 0:
+	case slowX+failX == 0 && slowY+failY == allY:
+		return &Overload{Side: b, Other: a, Failing: failY == allY}
+	case slowY+failY == 0 && slowX+failX == allX:
+		return &Overload{Side: a, Other: b, Failing: failX == allX}
+	}
+	return nil
 }
 
 // addTested compares one metric.

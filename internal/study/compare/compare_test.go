@@ -122,7 +122,6 @@ func TestVerdicts(t *testing.T) {
 		"equivalent":         {steady, times(steady, 1.001), Equivalent, ""},
 		"real but small":     {steady, times(steady, 1.02), Equivalent, "smaller than matters"},
 		"noise":              {noisy, times(noisy, 1.1), Undistinguished, ""},
-		"one launch each":    {steady[:1], []float64{1000}, Undistinguished, "one launch each"},
 		"two launches":       {steady[:2], times(steady[:2], 10), Undistinguished, "2 launches a side, verdicts from 3 on"},
 		"three launches":     {steady[:3], times(steady[:3], 2), Slower, ""},
 		"one of a side":      {steady, []float64{1000}, Undistinguished, "6 against 1 launches"},
@@ -200,10 +199,16 @@ func TestSymmetry(t *testing.T) {
 			if x.CI95 != nil && (x.CI95[0] > x.Change || x.CI95[1] < x.Change) {
 				t.Fatalf("%s: %g not in %v", x.Metric, x.Change, *x.CI95)
 			}
-			if len(a.Runs) == 1 || len(b.Runs) == 1 {
-				if x.Verdict != Undistinguished || x.P != nil || !there.Pairs[0].Within {
+			switch one := len(a.Runs) == 1 || len(b.Runs) == 1; {
+			case one != there.Pairs[0].Within:
+				t.Fatalf("within one launch: %v", there.Pairs[0].Within)
+			case !one:
+			case len(a.Runs) == len(b.Runs): // by the launches' own intervals, if they have any
+				if (x.P != nil) != (x.CI95 != nil) || there.Pairs[0].Scope != TheseStarts {
 					t.Fatalf("%s: %+v", x.Metric, x)
 				}
+			case x.Verdict != Undistinguished || x.P != nil:
+				t.Fatalf("%s: %+v", x.Metric, x)
 			}
 		}
 	})
@@ -250,8 +255,8 @@ func TestWithinLaunch(t *testing.T) {
 	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval == "" {
 		t.Errorf("%+v", r)
 	}
-	if c.Verdicts[0].Word != Undistinguished || c.Verdicts[0].Why != "one launch each" {
-		t.Errorf("%+v", c.Verdicts[0])
+	if v := c.Verdicts[0]; v.Word != Slower || v.Scope != TheseStarts {
+		t.Errorf("%+v", v)
 	}
 	repeated := func(name string, xs ...float64) Side {
 		s := Side{Name: name}
@@ -262,7 +267,7 @@ func TestWithinLaunch(t *testing.T) {
 	}
 	c = mustCompare(t, Options{}, repeated("a", 100, 102, 98, 101, 99), repeated("b", 200, 203, 197, 201, 199))
 	r = c.Pairs[0].row("p99 ttft")
-	if r.Verdict != Undistinguished || r.CI95 == nil || math.Abs(r.Change-1) > 1e-9 || r.CI95[1]-r.CI95[0] > 0.2 {
+	if r.Verdict != Slower || r.CI95 == nil || math.Abs(r.Change-1) > 1e-9 || r.CI95[1]-r.CI95[0] > 0.2 || c.Pairs[0].Scope != TheseRuns {
 		t.Errorf("repeats of one launch: %+v", r)
 	}
 	if len(c.Warnings) == 0 || !strings.Contains(c.Warnings[0], "--launch ID") {
@@ -469,7 +474,7 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 						if i == 1 {
 							x *= c.factor
 						}
-						return x * math.Exp(0.03*rng.NormFloat64())
+						return x * math.Exp(0.02*rng.NormFloat64())
 					}
 					point := pointAt(8, draw(100))
 					for _, m := range []metric.Name{metric.TTFT, metric.TPOT, metric.E2E, metric.Stall, metric.ITL} {
@@ -509,7 +514,7 @@ func TestGateOfClauses(t *testing.T) {
 			sides := [2]Side{{Name: "a"}, {Name: "b"}}
 			for i := range sides {
 				for n := range launches {
-					draw := func(x float64) float64 { return x * math.Exp(0.03*rng.NormFloat64()) }
+					draw := func(x float64) float64 { return x * math.Exp(0.02*rng.NormFloat64()) }
 					point := pointAt(8, draw(100))
 					point.Metrics.SetSummary(metric.TPOT, spread(draw(100)))
 					slow := draw(100)
@@ -558,7 +563,7 @@ func TestClauses(t *testing.T) {
 		{"req/s slower by 5%", slow, Fired, ""},
 		{"errors worse by 1%", slow, RuledOut, "errors unchanged"},
 		{"p99 ttft slower by 5%", same, RuledOut, ""},
-		{"p99 ttft slower by 5%", rough, Undecided, "launches a side would tell 5.0 %"},
+		{"p99 ttft slower by 5%", rough, Undecided, "launches a side decide 5.0 %"},
 		{"p99 ttft slower by 5%", side("b", 8, 1000), Undecided, "6 against 1 launches"},
 		{"p99 ttft slower by 5%", side("b", 8, times(steady[:2], 9)...), Undecided, "6 against 2 launches"},
 		{"capacity lower by 5%", slow, NotJudged, "nothing that was measured on both sides"},
@@ -633,7 +638,7 @@ func TestCapacities(t *testing.T) {
 		t.Errorf("%+v, %+v", c.Pairs, c.Clauses)
 	}
 	c = mustCompare(t, Options{}, found("a", 10), found("b", 8))
-	if r := c.Pairs[0].row(capacity); r.Verdict != Undistinguished || r.CI95 == nil || !c.Pairs[0].Within {
+	if r := c.Pairs[0].row(capacity); r.Verdict != Slower || r.CI95 == nil || !c.Pairs[0].Within || c.Verdicts[0].Scope != TheseStarts {
 		t.Errorf("%+v", r)
 	}
 	none := found("b", 8)
@@ -882,19 +887,116 @@ func TestLaunchOf(t *testing.T) {
 	}
 }
 
-// Sides that measured one process of the server are of one launch, the same for both; on two processes they are of one each.
-func TestSidesOfOneProcess(t *testing.T) {
-	for at, want := range map[string]string{"17": "one launch, the same for both", "18": "one launch each", "": "one launch each"} {
-		a, b := side("a", 8, steady[0]), side("b", 8, steady[1])
-		a.Runs[0].Run.Target.Server = map[string]string{started: "17"}
-		if at != "" {
-			b.Runs[0].Run.Target.Server = map[string]string{started: at}
+// A verdict on one launch a side says what it holds for.
+func TestScope(t *testing.T) {
+	for _, c := range []struct {
+		a, b string // when the server's process began
+		want Scope
+	}{
+		{"17", "17", OneStart}, {"17", "18", TheseStarts}, {"", "", TheseRuns}, {"17", "", TheseRuns},
+	} {
+		a, b := side("a", 8, 100), side("b", 8, 150)
+		for s, at := range map[*Side]string{&a: c.a, &b: c.b} {
+			s.Runs[0].Run.Launch = ""
+			s.Runs[0].Run.Target.Server = map[string]string{started: at}
 		}
-		c := mustCompare(t, Options{}, a, b)
-		if p, v := &c.Pairs[0], c.Verdicts[0]; p.FewLaunches() != want || p.row("p99 ttft").Why != want || v.Why != want {
-			t.Errorf("at %q: %q, row %q, verdict %q", at, p.FewLaunches(), p.row("p99 ttft").Why, v.Why)
+		got := mustCompare(t, Options{Clauses: clauses(t, "p50 ttft slower by 5%")}, a, b)
+		if p, v := &got.Pairs[0], got.Verdicts[0]; p.Scope != c.want || v.Scope != c.want || v.Word != Slower {
+			t.Errorf("%q, %q: scope %q, verdict %+v", c.a, c.b, p.Scope, v)
+		}
+		if o := got.Clauses[0]; o.State != Fired || !strings.Contains(o.Why, string(c.want)) {
+			t.Errorf("%q, %q: %+v", c.a, c.b, o)
 		}
 	}
+}
+
+// One launch a side decides a clause where its own interval can, and only there.
+func TestOneLaunchGate(t *testing.T) {
+	for b, want := range map[float64]string{150: Fired, 100: RuledOut, 115: Undecided, 70: RuledOut} {
+		got := mustCompare(t, Options{Clauses: clauses(t, "p50 ttft slower by 20%")}, side("a", 8, 100), side("b", 8, b))
+		if o := got.Clauses[0]; o.State != want {
+			t.Errorf("%g ms: %+v, want %s", b, o, want)
+		}
+		if r := got.Pairs[0].row("p50 ttft"); r.Detectable == nil || !(*r.Detectable > 0) {
+			t.Errorf("%g ms: %+v", b, r)
+		}
+	}
+	got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 20%")}, side("a", 8, 100), side("b", 8, 150))
+	if o := got.Clauses[0]; o.State != Undecided || !strings.Contains(o.Why, "one launch each") {
+		t.Errorf("without an interval: %+v", o)
+	}
+}
+
+// A side that does not keep up with a load that the other keeps up with is worse, and fires
+// every clause about latencies; the other way round it is better.
+func TestOverload(t *testing.T) {
+	growing := func(p *result.Point) { p.Stability = "unstable" }
+	failing := func(p *result.Point) { p.Outcome = result.Failing }
+	spoil := func(s Side, edit func(*result.Point), n int) Side { return s.edit(len(s.Runs)-n, edit) } // the last n
+	fine := func(name string) Side { return side(name, 8, steady[:3]...) }
+	for _, c := range []struct {
+		name  string
+		a, b  Side
+		spec  string
+		state string
+		word  string
+	}{
+		{"b is overloaded", fine("a"), spoil(fine("b"), growing, 3), "p99 ttft slower by 5%", Fired, Worse},
+		{"b is overloaded, goodput", fine("a"), spoil(fine("b"), growing, 3), "output tok/s slower by 5%", Fired, Worse},
+		{"b is overloaded, errors", fine("a"), spoil(fine("b"), growing, 3), "errors worse by 1%", NotJudged, Worse},
+		{"b fails", fine("a"), spoil(fine("b"), failing, 3), "errors worse by 1%", Fired, Worse},
+		{"b is asked to be faster", fine("a"), spoil(fine("b"), growing, 3), "p99 ttft faster by 5%", RuledOut, Worse},
+		{"a is overloaded", spoil(fine("a"), growing, 3), fine("b"), "p99 ttft slower by 5%", RuledOut, Better},
+		{"a is overloaded, asked", spoil(fine("a"), growing, 3), fine("b"), "p99 ttft faster by 5%", Fired, Better},
+		{"some launches of b", fine("a"), spoil(fine("b"), growing, 1), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"both", spoil(fine("a"), growing, 3), spoil(fine("b"), growing, 3), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"one launch each", side("a", 8, 100), spoil(side("b", 8, 100), growing, 1), "p99 ttft slower by 5%", Fired, Worse},
+	} {
+		got := mustCompare(t, Options{Clauses: clauses(t, c.spec)}, c.a, c.b)
+		if o, v := got.Clauses[0], got.Verdicts[0]; o.State != c.state || v.Word != c.word {
+			t.Errorf("%s: %+v, verdict %+v", c.name, o, v)
+		}
+	}
+}
+
+// With as many launches as it asks for, a gate passes where nothing changed in 95 of 100
+// comparisons, and fires at a step of twice what it asks about in 80 of 100.
+func TestGateOnNeededLaunches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	draw := func(name string, n int, factor float64) Side {
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = 100 * factor * math.Exp(0.02*rng.NormFloat64())
+		}
+		return side(name, 8, xs...)
+	}
+	const trials = 100
+	states := map[float64]map[string]int{1: {}, 1.1: {}}
+	most := 0
+	for factor, of := range states {
+		for range trials {
+			n := 3
+			var o Outcome
+			for range 4 { // a gate that is still undecided asks for more
+				got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, draw("a", n, 1), draw("b", n, factor))
+				o = got.Clauses[0]
+				needed := got.Pairs[0].row("p99 ttft").Needed
+				if o.State != Undecided || needed == nil || *needed <= n {
+					break
+				}
+				n = *needed
+			}
+			of[o.State]++
+			most = max(most, n)
+		}
+	}
+	if n := states[1][RuledOut]; n < trials*95/100 {
+		t.Errorf("no change: %v, want %d ruled out", states[1], trials*95/100)
+	}
+	if n := states[1.1][Fired]; n < trials*80/100 {
+		t.Errorf("a step of 10 %%: %v, want %d fired", states[1.1], trials*80/100)
+	}
+	t.Logf("%v, at most %d launches a side", states, most)
 }
 
 // Runs of one process are one launch, whatever they are called.

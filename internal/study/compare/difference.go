@@ -77,10 +77,11 @@ func (s scale) interval(v stat.Interval) *[2]float64 {
 
 // test is what launches say of a difference.
 type test struct {
-	d    stat.Difference // on the scale
-	flat bool            // no spread: the same in every launch
-	sd   float64         // of launches, both sides pooled
-	df   float64         // of sd
+	d      stat.Difference // on the scale
+	flat   bool            // no spread: the same in every launch
+	single bool            // of one launch a side, by their own intervals
+	sd     float64         // of launches, both sides pooled
+	df     float64         // of sd
 	// below gives the p-value, one-sided, that the change is not as large as one on
 	// the scale, of its sign; nil where nothing tells.
 	below func(change float64) float64
@@ -183,7 +184,7 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 
 func constant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
 
-// within gives the interval that single launches allow: of the difference
+// within gives the interval and the test that single launches allow: of the difference
 // between these two launches, not between systems.
 func (r *Row) within(a, b sample) {
 	if len(a.values) > 1 || len(b.values) > 1 {
@@ -194,6 +195,7 @@ func (r *Row) within(a, b sample) {
 		r.NoInterval = "one launch of " + one
 		return
 	}
+	x, y := r.scale.to(a.values[0]), r.scale.to(b.values[0])
 	var xs [2][]float64 // repeats
 	for i, s := range []sample{a, b} {
 		for _, v := range s.repeats[0] {
@@ -202,7 +204,7 @@ func (r *Row) within(a, b sample) {
 	}
 	if len(xs[0]) > 1 && len(xs[1]) > 1 {
 		if d, ok := stat.Welch(xs[0], xs[1], level); ok {
-			r.CI95 = r.scale.interval(d.Interval)
+			r.testWithin(y-x, d.Interval)
 			return
 		}
 	}
@@ -215,23 +217,51 @@ func (r *Row) within(a, b sample) {
 		}
 		own[i] = stat.Interval{Lo: r.scale.to(ci[0]), Hi: r.scale.to(ci[1])}
 	}
-	x, y := r.scale.to(a.values[0]), r.scale.to(b.values[0])
-	r.CI95 = r.scale.interval(stat.IntervalOfDifference(x, y, own[0], own[1]))
+	r.testWithin(y-x, stat.IntervalOfDifference(x, y, own[0], own[1]))
 }
 
-// needed says how many launches a side would tell a difference: the asked one,
-// else the one seen, else the least that matters, the spread being known only as
-// well as these launches tell it. The level is that of the
-// first step of Holm's correction, so that it is enough whatever the others show.
-func (r *Row) needed(asked float64) {
-	if r.test == nil || r.test.flat {
+// testWithin tests a difference by its own 95 % interval, each half of which is taken for
+// that of a normal distribution: the halves of an interval of a ratio are unlike.
+func (r *Row) testWithin(difference float64, v stat.Interval) {
+	r.CI95 = r.scale.interval(v)
+	z := stat.NormalQuantile(1 - alpha/2)
+	down, up := (difference-v.Lo)/z, (v.Hi-difference)/z // standard errors
+	if r.CI95 == nil || !(down > 0) || !(up > 0) {
+		return
+	}
+	toZero := down
+	if difference < 0 {
+		toZero = up
+	}
+	d := stat.Difference{Estimate: difference, SE: toZero, DF: math.Inf(1), Interval: v}
+	d.P = 2 * stat.NormalCDF(-math.Abs(difference)/toZero)
+	r.P = &d.P
+	r.test = &test{d: d, single: true, below: func(change float64) float64 {
+		if math.Signbit(change) {
+			return stat.NormalCDF((change - difference) / down)
+		}
+		return stat.NormalCDF((difference - change) / up)
+	}}
+}
+
+// setNeeded sets how many launches a side detect a difference with 80 % power: the one that
+// a clause asks about, else the one seen, else the least that matters. The spread is known
+// only as well as these launches tell it. The level is that of the first step of Holm's
+// correction, so that it is enough whatever the others show.
+func (r *Row) setNeeded(asked float64) {
+	if r.test == nil || r.test.flat || r.test.single {
 		return
 	}
 	delta := max(math.Abs(r.test.d.Estimate), r.scale.margin)
 	if asked != 0 {
 		delta = math.Abs(r.scale.back(asked))
 	}
-	k, ok := stat.ValuesNeeded(delta, r.test.sd, r.test.df, 1-alpha/float64(max(1, r.family)), power)
+	k, ok := stat.ValuesNeeded(delta, r.test.sd, r.test.df, r.familyLevel(), power)
+	if ok && asked != 0 { // a gate also has to rule the change out where nothing changed
+		var of int
+		of, ok = stat.ValuesNeeded(delta, r.test.sd, r.test.df, stat.OneSided(level), quietPower)
+		k = max(k, of)
+	}
 	if !ok {
 		return
 	}
@@ -242,6 +272,34 @@ func (r *Row) needed(asked float64) {
 	r.Needed, r.ToTell = &k, r.scale.change(delta)
 }
 
+// quietPower is the share of comparisons without any change in which a gate of as many
+// launches as [Row.Needed] rules the change out.
+const quietPower = 0.95
+
+// familyLevel is the level of the first step of Holm's correction.
+func (r *Row) familyLevel() float64 { return 1 - alpha/float64(max(1, r.family)) }
+
+// setDetectable sets the smallest change that the launches there are detect with 80 % power.
+func (r *Row) setDetectable() {
+	t := r.test
+	if t == nil || t.flat {
+		return
+	}
+	var delta float64
+	if t.single {
+		delta = t.d.SE * (stat.NormalQuantile(1-(1-r.familyLevel())/2) + stat.NormalQuantile(power))
+	} else {
+		var ok bool
+		delta, ok = stat.Detectable(t.sd, t.df, min(r.launches[0], r.launches[1]), r.familyLevel(), power)
+		if !ok {
+			return
+		}
+	}
+	if x := r.scale.change(delta); !math.IsInf(x, 0) && !math.IsNaN(x) {
+		r.Detectable = &x
+	}
+}
+
 // worse says whether a change is for the worse.
 func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 
@@ -250,18 +308,18 @@ func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 func (r *Row) TooFewLaunches() bool { return r.fewLaunches() != "" }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
-func (r *Row) fewLaunches() string { return fewLaunches(r.launches[0], r.launches[1], r.same) }
+func (r *Row) fewLaunches() string {
+	if r.test != nil && r.test.single {
+		return "" // a verdict on these two launches: see [Scope]
+	}
+	return fewLaunches(r.launches[0], r.launches[1])
+}
 
-// Why there is none where one launch a side was measured: two of them, or one and the same.
-const (
-	oneEach   = "one launch each"
-	OneOfBoth = "one launch, the same for both"
-)
+// oneEach says why there is no verdict on two launches that have no interval of their own.
+const oneEach = "one launch each"
 
-func fewLaunches(a, b int, same bool) string {
+func fewLaunches(a, b int) string {
 	switch {
-	case same:
-		return OneOfBoth
 	case a == 1 && b == 1:
 		return oneEach
 	case min(a, b) >= Enough:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/stat"
 )
 
@@ -91,11 +92,12 @@ func (r *Row) judge(o Options) {
 			asked = c.change()
 		}
 	}
+	r.setDetectable()
 	switch few := r.fewLaunches(); {
 	case r.Instruments != nil: // nothing is known of the error
 	case few != "":
 		r.Verdict, r.Why = Undistinguished, few
-		r.needed(asked)
+		r.setNeeded(asked)
 	case r.PEquivalent != nil && *r.PEquivalent < alpha:
 		r.Verdict = Equivalent
 		if r.PAdjusted != nil && *r.PAdjusted < alpha {
@@ -111,7 +113,7 @@ func (r *Row) judge(o Options) {
 	case *r.PAdjusted < alpha:
 		r.Verdict = r.word()
 	default:
-		r.needed(asked)
+		r.setNeeded(asked)
 	}
 }
 
@@ -144,6 +146,12 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 	lost := ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
+		if state, why := p.overloadOutcome(clause); state != "" {
+			if slices.Index(order, state) > slices.Index(order, o.State) {
+				o.State, o.Why = state, why
+			}
+			continue
+		}
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
 		if at < 0 || p.HasOtherInstrument() {
 			if why, onlyB := p.without(clause.metric); onlyB && lost == "" {
@@ -163,8 +171,14 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			case state != Undecided && r.gate != nil:
 				o.Why += fmt.Sprintf(" (p = %.2g)", *r.gate)
 			}
+			if p.Scope != "" {
+				o.Why += ", " + string(p.Scope)
+			}
+			if r.Detectable != nil {
+				o.Why += "; " + p.measuredLaunches() + " detect " + strings.TrimLeft(r.amount(*r.Detectable), "+-")
+			}
 			if state == Undecided && r.Needed != nil {
-				o.Why += fmt.Sprintf("; about %d launches a side would tell %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
+				o.Why += fmt.Sprintf("; about %d launches a side decide %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
 			}
 		}
 	}
@@ -172,6 +186,54 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 		o.State, o.Why = NotJudged, lost
 	}
 	return o
+}
+
+// measuredLaunches names how many launches the pair has.
+func (p *Pair) measuredLaunches() string {
+	switch a, b := p.Launches[0], p.Launches[1]; {
+	case p.Scope == TheseRuns || p.Scope == OneStart:
+		return "these two runs"
+	case a != b:
+		return fmt.Sprintf("%d and %d launches", a, b)
+	case a == 1:
+		return "one launch a side"
+	default:
+		return fmt.Sprintf("%d launches a side", a)
+	}
+}
+
+// overloadOutcome returns how a clause comes out where one side does not keep up: no figure
+// of an overloaded server is as good as one of a server that keeps up. "" where both do, or
+// where the clause is about the share of errors and the requests queue.
+func (p *Pair) overloadOutcome(clause Clause) (state, why string) {
+	x := p.Overload
+	if x == nil || clause.metric.name == capacity || clause.metric.of != nil && clause.metric.of.Name == metric.Errors && !x.Failing {
+		return "", ""
+	}
+	why = x.Side + " " + x.At(p.What) + ", and " + x.Other + " does"
+	if x.Failing {
+		why = x.Side + " " + x.At(p.What) + ", and " + x.Other + " does not"
+	}
+	if p.Scope != "" {
+		why += ", " + string(p.Scope)
+	}
+	if (x.Side == p.B) == clause.better {
+		return RuledOut, why
+	}
+	return Fired, why
+}
+
+// At returns what the side does at a load.
+func (x *Overload) At(load string) string {
+	if x.Failing {
+		return "fails half of its requests or more at " + load
+	}
+	return "does not keep up with " + load
+}
+
+// tested reports whether any metric of the pair has a test.
+func (p *Pair) tested() bool {
+	return slices.ContainsFunc(p.Rows, func(r Row) bool { return !r.TooFewLaunches() })
 }
 
 // sides names them where there are more than two.
@@ -273,15 +335,28 @@ func (c *Comparison) verdict(b string) Verdict {
 		if why == "" {
 			why = cmp.Or(p.Why, p.searchMore)
 		}
+		switch {
+		case p.Overload == nil:
+		case p.Overload.Side == b:
+			rows[Worse]++
+		default:
+			rows[Better]++
+		}
+		if p.Scope != "" && (p.tested() || p.Overload != nil) {
+			v.Scope = p.Scope
+		}
 		if p.failed {
 			v.Lost = append(v.Lost, p.What+": "+p.Why)
 		}
 		for k := range p.Rows {
+			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && p.tested() {
+				continue // others say more than one that cannot be tested
+			}
 			rows[p.Rows[k].Verdict]++
 			if p.Rows[k].Primary {
 				primary[p.Rows[k].Verdict]++
 			}
-			if !p.HasOtherInstrument() {
+			if !p.HasOtherInstrument() && !p.tested() {
 				few = max(few, p.Rows[k].fewLaunches())
 			}
 		}
@@ -301,7 +376,11 @@ func (c *Comparison) verdict(b string) Verdict {
 	if c.Primary != "" {
 		v.Primary = wordOf(primary)
 	}
-	switch v.Word = wordOf(rows); v.Word {
+	v.Word = wordOf(rows)
+	if v.Word == Slower && rows[Worse] > 0 {
+		v.Word = Worse
+	}
+	switch v.Word {
 	case Undistinguished:
 		v.Why = few
 	case OtherInstrument:

@@ -251,6 +251,16 @@ func (s *Side) oneProcess() (process string) {
 	return process
 }
 
+// hasStarts reports whether the side's runs say which start of the server they measured.
+func (s *Side) hasStarts() bool {
+	for _, r := range s.Runs {
+		if launchOf(r.Run) != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // sameProcess says that two sides measured one and the same process of a server.
 func sameProcess(a, b *Side) bool { return a.oneProcess() != "" && a.oneProcess() == b.oneProcess() }
 

@@ -35,7 +35,6 @@ func rooms() []room {
 		{"userfile", ""},                             // files that a user names, opened and read with a bound
 		{"say/unreadable", "say userfile"},           // why a file that a user named cannot be read
 		{"tokenizer", "say say/unreadable userfile"}, // the tokenizers that models are published with
-		{"tokenizer/chat", "say say/unreadable"},     // the chat templates that are published with them
 		{"clock", ""},                                // monotonic nanoseconds, alarms
 		{"wire/stamp", "clock"},                      // sockets, and when what is read from them arrived
 		{"stat", ""},                                 // percentiles, intervals, tests: pure functions
@@ -83,7 +82,7 @@ func rooms() []room {
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
 		{"measure", "measure/judge data/record data/spill data/result say slo stat data/metric telemetry cost"},
-		{"target", "plan tokenizer tokenizer/chat wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile"}, // what is measured: opened, asked, adapted to
+		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts

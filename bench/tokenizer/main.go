@@ -4,10 +4,6 @@
 //	python3 bench/tokenizer/corpus.py texts 1000000
 //	python3 bench/tokenizer/reference.py tokenizer.json texts ids
 //	go run ./bench/tokenizer tokenizer.json texts ids
-//
-// and its chat templates against transformers' (see templates.py):
-//
-//	go run ./bench/tokenizer templates cases
 package main
 
 import (
@@ -31,10 +27,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("tokenizer FILE TEXTS [IDS], or tokenizer templates CASES")
-	}
-	if args[0] == "templates" {
-		return holdTemplates(args[1])
+		return fmt.Errorf("tokenizer FILE TEXTS [IDS]")
 	}
 	began := processor()
 	t, err := tokenizer.Open(args[0])

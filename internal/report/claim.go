@@ -656,6 +656,13 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	if len(m.Facts) > 1 {
 		addCondition("Workload", m.Facts[1]...)
 	}
+	var adapted []string
+	for _, a := range run.Target.Adaptations {
+		adapted = append(adapted, say.Plain(a.String()))
+	}
+	if len(adapted) > 0 {
+		addCondition("Adapted", adapted...)
+	}
 	var loads []string
 	var warmups, windows []float64
 	due := 0

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/result"
 	"pitot/internal/tokenizer"
 	"pitot/internal/workload/token"
 )
@@ -146,33 +147,31 @@ func TestHeldTokenizer(t *testing.T) {
 	}
 }
 
-// Where a server counts no prompts, or is not asked, the chat template beside the tokenizer's file makes
-// prompts as long as they should be.
-func TestTemplateBeside(t *testing.T) {
+// Where a server counts no prompts, or is not asked, the tokenizer counts their text alone, and
+// the result says so. Where it counts them, its count has the chat template.
+func TestLengthsByTokenizer(t *testing.T) {
 	file, tok := spelling(t)
-	source := "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}\n"
-	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "chat_template.jinja"), []byte(source), 0o600); err != nil {
+	counted := openSpelled(t, &spelled{tok, "vllm", true}, file, "--turns", "3")
+	if c := counted.Calibration; len(counted.Adaptations) > 0 || c.Overhead <= 0 || c.Turn <= 0 || c.System <= 0 {
+		t.Errorf("counted by the server: %v %+v", counted.Adaptations, c)
+	}
+	for name, x := range map[string]*Target{
+		"the server counts none": openSpelled(t, &spelled{tok, "", false}, file, "--turns", "3"),
+		"nothing is requested":   openSpelled(t, &spelled{tok, "", true}, file, "--no-probe", "--model", "m"),
+	} {
+		a, c := x.Adaptations, x.Calibration
+		if len(a) != 1 || a[0].Kind != result.TextLengths || c.PerWord != 1 || c.Overhead != 0 || c.Turn != 0 || c.System != 0 {
+			t.Errorf("%s: %v %+v", name, a, c)
+		}
+	}
+	server := httptest.NewServer(&spelled{tok, "", true})
+	t.Cleanup(server.Close)
+	bare, err := Open(context.Background(), planned(t, server.URL, "--api", "openai-completions", "--tokenizer", file, "--rate", "1", "--no-probe", "--model", "m"), nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	told := openSpelled(t, &spelled{tok, "vllm", true}, file, "--turns", "3")
-	untold := openSpelled(t, &spelled{tok, "", false}, file, "--turns", "3")
-	if want := told.Calibration; want.Overhead <= 0 || want.Turn <= 0 || want.System <= 0 || untold.Calibration != want {
-		t.Errorf("by the template %+v, by the server %+v\n%s", untold.Calibration, want, untold.Notes)
-	}
-	if x := openSpelled(t, &spelled{tok, "", false}, file, "--no-probe", "--model", "m"); x.Calibration.Overhead != told.Calibration.Overhead {
-		t.Errorf("not asked: %+v", x.Calibration)
-	}
-	if notes := strings.Join(untold.Notes, "\n"); !strings.Contains(notes, "tokens a prompt has: prompts are as long as the tokenizer counts, with the ") {
-		t.Errorf("%q", notes)
-	}
-	if x := openSpelled(t, &spelled{tok, "", false}, file, "--body", `{"chat_template_kwargs":{"x":1}}`); x.Calibration.Overhead != 0 {
-		t.Errorf("with settings of the template: %+v", x.Calibration)
-	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "chat_template.jinja"), []byte("{% include 'x' %}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x := openSpelled(t, &spelled{tok, "", false}, file)
-	if notes := strings.Join(x.Notes, "\n"); x.Calibration.Overhead != 0 || !strings.Contains(notes, "comes on top: the chat template is not followed: line 1: the tag include") {
-		t.Errorf("%+v, %q", x.Calibration, notes)
+	t.Cleanup(bare.Close)
+	if a := bare.Adaptations; len(a) != 1 || a[0].Kind != result.TokenizerLengths {
+		t.Errorf("prompts without a template: %v", a)
 	}
 }

@@ -148,8 +148,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 }
 
 // calibrateTurns finds out what the chat template adds to a conversation for each further
-// turn, and for a system prompt. Where the server does not tell, the template beside the
-// tokenizer's file does; where there is none, they are taken for nothing.
+// turn, and for a system prompt: nothing where the server does not tell.
 func (t *Target) calibrateTurns(ctx context.Context) error {
 	c := &t.Calibration
 	if c.PerWord == 0 || !t.API.Messages(t.Options) {
@@ -167,11 +166,7 @@ func (t *Target) calibrateTurns(ctx context.Context) error {
 		}
 		row := t.askWithRetries(ctx, r, 1)
 		if row.PromptTokens < 0 {
-			added, why := t.templateAdds(roles...)
-			if why != "" {
-				return 0
-			}
-			return added - c.Overhead
+			return 0
 		}
 		words := float64(greetingWords * len(roles))
 		return float64(row.PromptTokens) - c.Overhead - float64(c.PerWord*words)

@@ -69,7 +69,6 @@ type Target struct {
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
 	fullRoute    bool                                                          // the user gave the whole route
-	beside       string                                                        // the file of the tokenizer, beside which its chat template lies
 	choices      int                                                           // answers to each request
 	apiGuessed   bool                                                          // the API was chosen by default or the host, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
@@ -130,7 +129,6 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), IDs: p.PromptIDs}
 	t.choices = p.Choices
 	if p.Tokenizer != "" {
-		t.beside = p.Tokenizer
 		if t.Tokenizer, err = tokenizer.Open(p.Tokenizer); err != nil {
 			return nil, err
 		}
@@ -185,9 +183,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	}
 	if p.NoProbe {
 		if t.Tokenizer != nil && p.GeneratedWords() && t.takeWords() {
-			added, how := t.overhead()
-			t.Calibration.Overhead = added
-			t.Notes = append(t.Notes, "prompts are as long as the tokenizer counts, "+how)
+			t.lengthsByTokenizer("nothing was requested before the load")
 		}
 		return t, t.needsModel()
 	}

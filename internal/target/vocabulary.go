@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/say"
-	"pitot/internal/tokenizer/chat"
 	"pitot/internal/workload"
 )
 
@@ -159,55 +158,17 @@ func (t *Target) takeWords() bool {
 	return true
 }
 
-// overhead is what is put around a prompt, as far as the tokenizer's file and the chat template
-// beside it say so, and how that was found out, in words.
-func (t *Target) overhead() (tokens float64, how string) {
-	if !t.API.Messages(t.Options) {
-		return float64(t.Tokenizer.Around()), "with what its file puts around them"
+// lengthsByTokenizer notes that prompts are as long as the tokenizer counts, and why the server's
+// count is not known. Of a chat it counts the text alone: the server's template adds tokens that
+// only the server can count.
+func (t *Target) lengthsByTokenizer(why string) {
+	kind := result.TokenizerLengths
+	if t.API.Messages(t.Options) {
+		kind = result.TextLengths
+	} else {
+		t.Calibration.Overhead = float64(t.Tokenizer.Around())
 	}
-	added, why := t.templateAdds("user")
-	if why != "" {
-		return 0, "and what the server's template adds comes on top: " + why
-	}
-	return added, fmt.Sprintf("with the %s that the chat template beside it adds", say.Count(int(added)))
-}
-
-// templateAdds is how many tokens the chat template beside the tokenizer's file adds to messages of
-// generated words, or why that is not known.
-func (t *Target) templateAdds(roles ...string) (tokens float64, why string) {
-	template, err := chat.Beside(t.beside)
-	switch {
-	case err != nil:
-		return 0, err.Error()
-	case template == nil:
-		return 0, "none lies beside the tokenizer's file"
-	case bytes.Contains(t.Options.Body, []byte("chat_template")):
-		return 0, "--body has settings of it"
-	}
-	e := t.Tokenizer.Encoder()
-	for start := range uint64(4) {
-		words, total := greetingWords*int(start+1), 0
-		var messages []chat.Message
-		for i, role := range roles {
-			text := t.Options.Vocab.AppendText(nil, start+uint64(i), words, true)
-			messages = append(messages, chat.Message{Role: role, Content: string(text)})
-			total += words
-		}
-		rendered, err := template.Render(messages, time.Now())
-		if err != nil {
-			return 0, err.Error()
-		}
-		n, err := e.Count([]byte(rendered))
-		if err != nil {
-			return 0, err.Error()
-		}
-		added := float64(n - total)
-		if start > 0 && added != tokens {
-			return 0, "the one beside the tokenizer's file adds another number of tokens to each prompt"
-		}
-		tokens = added
-	}
-	return tokens, ""
+	t.adapted(result.Adaptation{Kind: kind, Why: why})
 }
 
 // calibrateByTokenizer takes the length of prompts from the tokenizer. The server is
@@ -227,9 +188,7 @@ func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error
 			return false, ctx.Err()
 		}
 		if row.PromptTokens < 0 {
-			added, how := t.overhead()
-			t.Calibration.Overhead = added
-			t.Notes = append(t.Notes, "the server does not say how many tokens a prompt has: prompts are as long as the tokenizer counts, "+how)
+			t.lengthsByTokenizer("the server does not report how many tokens a prompt has")
 			return true, nil
 		}
 		besides[i] = row.PromptTokens - int32(n)

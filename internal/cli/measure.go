@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
@@ -141,7 +142,7 @@ func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format str
 	if err == nil {
 		return exitCode(measured), nil
 	}
-	if dir != "" && saved {
+	if dir != "" && saved && rundir.Look(dir) >= rundir.Measured {
 		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
 	}
 	if ctx.Err() != nil {

@@ -16,7 +16,7 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 	e := &judge.Evidence{
 		Probe: f.probe, Queue: f.queue, Point: p, Cohort: all.times(), Until: f.end, Store: all.scratch,
 		Answers: all.answers(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
-		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
+		Asked: f.asked, Duplicates: f.duplicates,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed, ByTokenizer: f.flow.byTokenizer,
 	}
 	e.Served = f.served()

@@ -51,7 +51,6 @@ type Fold struct {
 	choices    int32    // the most of one answer
 	talks      sessions // where requests follow one another
 	duplicates int
-	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
 	output     tally // events and their tokens
 	extent     Extent
@@ -217,8 +216,7 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 		f.answered++
 	}
 	if f.probe.Damaged() && s.Count != int64(max(r.Chunks, 0)) {
-		f.incomplete++ // what is left of its chunks has gaps that its stream had not
-		s.Reset()
+		s.Reset() // what is left of its chunks has gaps that its stream had not
 	}
 	f.queue.Add(r)
 	f.talks.add(r)

@@ -185,16 +185,12 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckRecording: {
 			value: func(c *result.Check) string {
-				switch {
-				case c.Status == result.Pass:
+				if c.Status == result.Pass {
 					return "no record lost"
-				case c.Case == result.CaseInterfered:
-					return "something else deleted, moved or shortened them while they were written"
 				}
 				return "records lost"
 			},
 			limit: always("none lost"), advice: "Free disk space and measure again.",
-			or: map[string]string{result.CaseInterfered: "Measure again where nothing else deletes or shortens files."},
 		},
 		result.CheckDamage:    {value: damagedRecords, limit: always("none lost"), advice: "Measure this load again: its journal was damaged on the disk."},
 		result.CheckOwnErrors: {value: counted, advice: bug},

@@ -186,7 +186,7 @@ type recordCount struct{ chunks, rows int }
 func (n *recordCount) count(f *record.Frame) {
 	n.chunks += len(f.Chunks)
 	for i := range f.Rows {
-		if e := f.Rows[i].Error; e != record.ErrInterrupted && e != record.ErrWorkerLost && e != record.ErrLost {
+		if e := f.Rows[i].Error; e != record.ErrInterrupted && e != record.ErrWorkerLost {
 			n.rows++
 		}
 	}

@@ -29,17 +29,16 @@ import (
 
 // outline is what a first pass over the records finds.
 type outline struct {
-	run      result.Run
-	setups   map[int32]measure.Setup
-	ends     map[int32]marks.Window
-	crews    map[int32]marks.Crew // of points that several workers carry out
-	end      *marks.End
-	alone    time.Duration
-	found    *result.Capacity // of a search
-	last     map[int32]int64  // when each point ended; of one that did not, the latest stamp
-	begun    bool             // the head is there
-	headless bool             // and was made of the plan
-	damage   []record.Damage  // of the journal
+	run    result.Run
+	setups map[int32]measure.Setup
+	ends   map[int32]marks.Window
+	crews  map[int32]marks.Crew // of points that several workers carry out
+	end    *marks.End
+	alone  time.Duration
+	found  *result.Capacity // of a search
+	last   map[int32]int64  // when each point ended; of one that did not, the latest stamp
+	begun  bool             // the head is there
+	damage []record.Damage  // of the journal
 }
 
 // Finish makes the results of a run directory from its records: run.json and
@@ -339,10 +338,8 @@ func read(dir string) (*outline, error) {
 			return nil, say.Errorf("the records in %s cannot be read: %v", dir, err).WithHint("copy them from where they came")
 		}
 	}
-	if len(o.damage) > 0 {
-		if err := o.replan(dir); err != nil {
-			return nil, err
-		}
+	if !o.begun && len(o.damage) > 0 {
+		return nil, say.Errorf("the journal in %s is damaged where it says what was measured", dir).WithHint("measure again; the journal stays as it is")
 	}
 	if !o.begun {
 		return nil, say.Errorf("%s has no records", dir).WithHint("it was stopped before its load began")

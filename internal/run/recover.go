@@ -33,8 +33,6 @@ type remains struct {
 	traces  map[int64]trace      // of requests without a row
 	stream  bool                 // answers are streamed
 	highest int64                // id seen
-
-	lostBefore int64 // rows made for lost ones when the run was finished before
 }
 
 // known is when a request that has a row was due.
@@ -118,9 +116,6 @@ func (m *remains) row(r *record.Row) {
 	if r.Outcome == record.OK {
 		m.stream = r.Stream
 	}
-	if r.Error == record.ErrLost {
-		m.lostBefore++
-	}
 }
 
 func (t *trace) chunk(c *record.Chunk) {
@@ -195,13 +190,12 @@ func planOnce(frames iter.Seq2[record.Frame, error]) iter.Seq2[record.Frame, err
 }
 
 // missing gives rows for requests that have none, by point: those that were under
-// way when the run was killed, and those whose own are lost. It sets the end of
-// each window.
+// way when the run was killed, or lost with a worker. It sets the end of each window. Of a point
+// that lost records it is not known which of them were under way: it gets none.
 func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Frame {
 	left := map[int32][]record.Frame{}
 	for point, s := range o.setups {
 		w, over := o.ends[point]
-		damaged, lost := o.damaged(point)
 		// made makes rows of what is left of workers' records, with each worker's number.
 		made := func(workers []int32, rows func(worker int32, m *remains) []record.Row) {
 			for i, m := range gather(dir, point, workers, store) {
@@ -213,15 +207,13 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 				m.dues.Free()
 			}
 		}
-		all := []int32{everyone}
 		of := max(s.Sharing, len(o.crews[point].Workers)) // one that was alone has a crew, and shared with none
-		switch {
+		switch damaged := o.damaged(point); {
+		case damaged && !over:
+			s.T1 = max(min(s.T1, o.last[point]), s.T0)
 		case over:
 			s = ended(s, w)
 			if damaged {
-				made(all, func(_ int32, m *remains) []record.Row {
-					return m.lostRows(point, s, o.run.Seed, o.last[point], lost)
-				})
 				break
 			}
 			var gone []int32
@@ -235,7 +227,7 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 					return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, int(i), len(w.Workers)), w.Workers[i].Lost.At)
 				})
 			}
-		case of > 0 && !damaged:
+		case of > 0:
 			var workers []int32
 			for i := range of {
 				workers = append(workers, int32(i))
@@ -243,15 +235,15 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 			t1 := int64(load.Never)
 			made(workers, func(i int32, m *remains) (rows []record.Row) {
 				var end int64
-				rows, end = m.underWay(point, s, o.run.Seed, o.last[point], 0, shareOf(s, o.run.Seed, point, int(i), of))
+				rows, end = m.underWay(point, s, o.run.Seed, o.last[point], shareOf(s, o.run.Seed, point, int(i), of))
 				t1 = min(t1, end)
 				return rows
 			})
 			s.T1 = t1
 			s.Workers = crewOf(o.crews[point])
 		default:
-			made(all, func(_ int32, m *remains) (rows []record.Row) {
-				rows, s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost, func(int64) bool { return true })
+			made([]int32{everyone}, func(_ int32, m *remains) (rows []record.Row) {
+				rows, s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], func(int64) bool { return true })
 				return rows
 			})
 		}
@@ -301,10 +293,9 @@ func (m *remains) tell(r *record.Row) {
 }
 
 // underWay gives the rows of the requests of a point that were under way when
-// its records ended, and the end of the window for which all are known. So many
-// rows are known to be lost: those of the requests that were due first. Only those that are
+// its records ended, and the end of the window for which all are known. Only those that are
 // mine are made.
-func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, lostRows int64, mine func(id int64) bool) (rows []record.Row, t1 int64) {
+func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last int64, mine func(id int64) bool) (rows []record.Row, t1 int64) {
 	t1 = max(min(s.T1, last), s.T0)
 	requests, ok := m.scheduled(s, runSeed, point, t1, -1)
 	if !ok {
@@ -331,10 +322,6 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, l
 	}
 	for q := range requests {
 		if q.row || !mine(q.id) || q.due >= t1 && !m.traced(q.id) { // after the window it is not known whether it was asked
-			continue
-		}
-		if m.lostBefore++; m.lostBefore <= lostRows {
-			rows = append(rows, m.lost(q.id, point, q.due))
 			continue
 		}
 		r := interrupted(q.id, point, q.due, last)

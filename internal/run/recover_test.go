@@ -216,7 +216,7 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return gather(dir, 0, []int32{everyone}, nil)[0].underWay(0, s, 7, last, 0, func(int64) bool { return true })
+	return gather(dir, 0, []int32{everyone}, nil)[0].underWay(0, s, 7, last, func(int64) bool { return true })
 }
 
 // What is left of a point comes behind its last record and before the next

@@ -35,9 +35,9 @@ func (s *Session) recall() error {
 	if p.SeedSet && p.Seed != o.run.Seed {
 		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
-	s.head, s.headless = marks.EncodeHead(&o.run), o.headless
+	s.head = marks.EncodeHead(&o.run)
 	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[metric.ProcessStart]
-	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want && !o.headless { // the plan tells it too
+	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
 	was, err := userfile.Read(filepath.Join(p.Out, rundir.Config), userfile.MostText)
@@ -149,7 +149,7 @@ func (o *outline) unfit(i, points int32) string {
 		return fmt.Sprintf("the journal is damaged there: %s requests, %s chunks and %s other records are lost",
 			say.Count(lost.Rows), say.Count(lost.Chunks), say.Count(lost.Samples+lost.Marks))
 	case damaged:
-		return fmt.Sprintf("the journal is damaged there, or near: at most %s requests and %s chunks are lost", say.Count(lost.Rows), say.Count(lost.Chunks))
+		return "the journal is damaged there, or near: an unknown number of records is lost"
 	case !planned:
 		return "what was planned of it is lost"
 	case !over:

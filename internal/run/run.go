@@ -120,10 +120,6 @@ type RecordsError struct {
 }
 
 func (e *RecordsError) Error() string {
-	var other *record.InterferenceError
-	if errors.As(e.Err, &other) { // which says it all
-		return other.Error() + "; the load was stopped"
-	}
 	var lost *LostError
 	if errors.As(e.Err, &lost) {
 		return lost.Error()
@@ -144,11 +140,10 @@ func (e *RecordsError) Hint() string {
 		}
 		return hint
 	}
-	var other *record.InterferenceError
-	if !errors.As(e.Err, &other) {
-		return "free space where the run directory is, or choose another place with --out"
+	if errors.Is(e.Err, record.ErrInterference) {
+		return "measure again, with --out where nothing else writes or cleans up"
 	}
-	return "measure again, with --out where nothing else writes or cleans up"
+	return "free space where the run directory is, or choose another place with --out"
 }
 
 // Unwrap gives the cause.

@@ -77,7 +77,6 @@ type Session struct {
 	// end: another program may search otherwise, and has nothing to add.
 	concluded *result.Capacity
 	head      []byte // what is known of the run before its load, as a mark
-	headless  bool   // of a session that goes on that is lost
 	next      int32
 	counted   int32     // loads of which nothing is recorded
 	latest    int32     // index of the point whose load began last
@@ -213,9 +212,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		if now := t.Server[metric.ProcessStart]; now != "" && s.began != "" && now != s.began {
 			r.showLine("note: the server has been restarted since: what follows is measured on another launch of it")
 		}
-		if s.Dir = p.Out; s.headless {
-			s.head = s.describeRun(src, time.Now())
-		}
+		s.Dir = p.Out
 		return s, nil
 	}
 	existed := p.Out != "" && exists(p.Out)
@@ -512,9 +509,6 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{Err: e}
 	}
-	if ours, e := s.follow(); !ours {
-		return nil, errors.Join(err, e)
-	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
 	run, e := finish(s.Dir, incomplete && !lost.told, s.memory())
@@ -527,29 +521,6 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 		return run, err // that the rest could not be written either is no news
 	}
 	return run, errors.Join(err, e)
-}
-
-// follow goes where the journal is, if it was deleted or moved and saved again, and
-// puts the plan next to it. It reports false where the run cannot be finished by this
-// session: nothing is left of the records, or another process has the place, which
-// the error says. Then they stay there, to be finished later.
-func (s *Session) follow() (ours bool, err error) {
-	var other *record.InterferenceError
-	if !errors.As(s.journal.Err(), &other) {
-		return true, nil
-	}
-	if s.Dir = other.Dir; s.Dir == "" {
-		return false, nil
-	}
-	if err := rundir.WriteNew(s.Dir, rundir.Config, s.plan.YAML(s.runner.verb())); err != nil && !errors.Is(err, fs.ErrExist) {
-		s.runner.showLine("note: " + err.Error())
-	}
-	if s.release != nil { // the plan that is locked may be gone, or elsewhere
-		s.release()
-		s.release = nil
-	}
-	err = s.hold(s.Dir)
-	return err == nil, err
 }
 
 // Concluded is what the search of a session that goes on had come to, nil if it had

@@ -218,49 +218,6 @@ func TestOneSessionADirectory(t *testing.T) {
 	}
 }
 
-// A run whose directory is deleted under way is saved where it was. If by then another
-// process has that place, the records stay there as they are, and the error says so.
-func TestSavedWhereAnotherHoldsThePlace(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	s := open(t, sweeping(t, dir))
-	want := loads(t, s, 2)
-	plan, err := os.ReadFile(filepath.Join(dir, rundir.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Skip(err) // an open file cannot be removed there
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, rundir.Config), plan, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	release, err := rundir.Hold(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	run, err := s.Close(false, nil)
-	if run != nil || err == nil {
-		t.Fatalf("%+v, %v", run, err)
-	}
-	for _, says := range []string{"what was measured until then is there again", "another process finishes it"} {
-		if !strings.Contains(err.Error(), says) {
-			t.Errorf("nothing says %q: %v", says, err)
-		}
-	}
-	if rundir.Look(dir) != rundir.Measured {
-		t.Errorf("state %v", rundir.Look(dir))
-	}
-	release()
-	run, err = Finish(dir)
-	if err != nil || len(run.Points) != 1 || run.Points[0].Requests.OK != want[0].Requests.OK || run.Verdict != result.Invalid {
-		t.Errorf("%+v, %v", run, err)
-	}
-}
-
 // A frame of probes whose header is damaged is of no point: no request of a load is
 // made up for it, wherever it stands.
 func TestDamagedProbes(t *testing.T) {
@@ -327,5 +284,20 @@ func TestDamagedProbes(t *testing.T) {
 	}
 	if damaged == 0 {
 		t.Error("no frame of probes")
+	}
+}
+
+// A run whose directory is deleted under way ends with an error that says so.
+func TestDeletedUnderWay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	loads(t, s, 2)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Skip(err) // an open file cannot be removed there
+	}
+	run, err := s.Close(false, nil)
+	var records *RecordsError
+	if run != nil || !errors.Is(err, record.ErrInterference) || !errors.As(err, &records) || !strings.Contains(records.Hint(), "measure again") {
+		t.Errorf("%+v, %v", run, err)
 	}
 }

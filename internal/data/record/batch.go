@@ -22,7 +22,6 @@ type batch struct {
 	chunks, rows, samples, marks []byte
 
 	holds tally // how many of each
-	span  span  // when they were taken
 
 	whole []byte // the payload, of a frame that was taken as it is: the sections have nothing then
 
@@ -70,7 +69,6 @@ func (b *batch) chunk(c Chunk) {
 	}
 	b.chunks, b.request, b.t = p, c.Request, c.T
 	b.holds.chunks++
-	b.span.include(c.T)
 }
 
 // row takes r as a row of the batch's point.
@@ -101,7 +99,6 @@ func (b *batch) row(r *Row) {
 	b.rows = p
 	b.scratch = Row{} // its strings are not ours to keep
 	b.holds.rows++
-	b.span.include(r.Done)
 }
 
 func (b *batch) sample(s Sample) {
@@ -110,7 +107,6 @@ func (b *batch) sample(s Sample) {
 	p = appendString(p, s.Name)
 	b.samples = binary.LittleEndian.AppendUint64(p, math.Float64bits(s.Value))
 	b.holds.samples++
-	b.span.include(s.T)
 }
 
 func (b *batch) mark(m Mark) {

@@ -100,7 +100,7 @@ func (j *Journal) takeWhole(h *header, worker int32, payload []byte) {
 		if due || j.open.size() > 0 {
 			j.seal()
 		}
-		j.queue = append(j.queue, &batch{point: h.point, worker: worker, holds: h.holds, span: h.span, whole: payload})
+		j.queue = append(j.queue, &batch{point: h.point, worker: worker, holds: h.holds, whole: payload})
 		j.wakeFlusher()
 	}
 	many := len(j.queue) >= queueLimit/4

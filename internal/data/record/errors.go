@@ -30,7 +30,6 @@ const (
 	ErrRedirect      = "redirect"       // 3xx: Pitot does not follow
 	ErrOversized     = "oversized"      // larger than what was asked for can be: events, bytes, choices, headers
 	ErrBug           = "bug"            // ours
-	ErrLost          = "record_lost"    // its record was in a part of the journal that is damaged
 	ErrWorkerLost    = "worker_lost"    // the worker that had it was lost, or the one that was to send it: see [Row.LostWithWorker]
 	ErrOwnFiles      = "client_files"   // this process, or its machine, has no descriptors left
 	ErrOwnPorts      = "client_ports"   // this machine has no local ports left to connect from
@@ -41,7 +40,7 @@ const (
 // says anything of the server.
 func IsOwn(class string) bool {
 	switch class {
-	case ErrBug, ErrLost, ErrWorkerLost, ErrOwnFiles, ErrOwnPorts, ErrOwnMemory:
+	case ErrBug, ErrWorkerLost, ErrOwnFiles, ErrOwnPorts, ErrOwnMemory:
 		return true
 	}
 	return false

@@ -80,8 +80,8 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-// Wherever a bit flips, all frames but one are read, and of that one it is
-// known exactly what it held.
+// Wherever a bit flips, all frames but one are read. The frame behind it tells what that held;
+// of the last it is not known.
 func TestFlippedAnywhere(t *testing.T) {
 	data, ends := smallJournal(t)
 	for i := range data {
@@ -91,29 +91,20 @@ func TestFlippedAnywhere(t *testing.T) {
 		if len(got) != len(ends)-1 || len(damage) != 1 {
 			t.Fatalf("byte %d damaged: %d frames, %v", i, len(got), damage)
 		}
-		d, last := damage[0], i >= ends[1]
-		n := 0
-		for n < len(ends) && ends[n] <= i {
-			n++
+		d, n := damage[0], i/ends[0] // all frames are as long
+		inHeader := i < n*ends[0]+headerSize
+		want := Damage{Chunks: 2, Rows: 1, Samples: 1, Marks: 1, Exact: true, FirstPoint: int32(n), LastPoint: int32(n)}
+		if inHeader { // the frames around it alone tell its point
+			want.FirstPoint, want.LastPoint = int32(max(n-1, 0)), int32(n+1)
 		}
-		inHeader := n > 0 && i < ends[n-1]+headerSize || n == 0 && i < headerSize
-		if d.Bytes != int64(ends[0]) || d.Offset != int64(n*ends[0]) {
-			t.Fatalf("byte %d: %+v", i, d)
-		}
-		if last && inHeader { // nothing tells but the length
-			if d.Exact || d.Chunks < 2 || d.Rows < 1 || d.Marks < 1 || d.Samples < 1 {
-				t.Fatalf("byte %d: %+v", i, d)
+		if last := len(ends) - 1; n == last {
+			want = Damage{FirstPoint: int32(last), LastPoint: int32(last)}
+			if inHeader { // nothing tells which point it was of
+				want.FirstPoint, want.LastPoint = int32(last-1), int32(last-1)
 			}
-			continue
 		}
-		if !d.Exact || d.Chunks != 2 || d.Rows != 1 || d.Samples != 1 || d.Marks != 1 {
-			t.Fatalf("byte %d: %+v", i, d)
-		}
-		if !inHeader && (d.FirstPoint != int32(n) || d.LastPoint != int32(n) || *d.From != 0 || *d.To != 1500) {
-			t.Fatalf("byte %d: %+v from %d to %d", i, d, *d.From, *d.To)
-		}
-		if d.FirstPoint > int32(n) || d.LastPoint < int32(n) {
-			t.Fatalf("byte %d: %+v", i, d)
+		if d != want {
+			t.Fatalf("byte %d: %+v, want %+v", i, d, want)
 		}
 	}
 }
@@ -141,7 +132,7 @@ func TestDamageAddsUp(t *testing.T) {
 			}
 			rapid.Check(t, func(rt *rapid.T) {
 				bad := bytes.Clone(data)
-				cut, removed := false, false
+				cut := false
 				for range rapid.IntRange(1, 4).Draw(rt, "damages") {
 					if len(bad) == 0 {
 						break
@@ -158,7 +149,6 @@ func TestDamageAddsUp(t *testing.T) {
 						last := bytes.LastIndex(bad, []byte("PJ1\n"))
 						bad = slices.Delete(bad, at, at+n)
 						cut = cut || at+n > last // what is left of the last frame is as after a kill
-						removed = true
 					case "cut":
 						bad, cut = bad[:at], true
 					case "strange":
@@ -181,8 +171,6 @@ func TestDamageAddsUp(t *testing.T) {
 					rt.Errorf("%+v of %+v are accounted for: %+v", left, all, damage)
 				case exact && missing.negative():
 					rt.Errorf("more than there was: %+v of %+v: %+v", left, all, damage)
-				case !cut && !gone(bad, data) && (exact || !removed) && max(missing.chunks, missing.rows, missing.samples, missing.marks) > 0:
-					rt.Errorf("less than there was: %+v of %+v: %+v", left, all, damage)
 				}
 				// What is read is what was written, in its order.
 				before := -1
@@ -312,7 +300,7 @@ func framed(payload []byte) []byte {
 	copy(frame, magic)
 	binary.LittleEndian.PutUint32(frame[4:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(frame[8:], crc32.Checksum(payload, castagnoli))
-	binary.LittleEndian.PutUint32(frame[88:], crc32.Checksum(frame[:88], castagnoli))
+	binary.LittleEndian.PutUint32(frame[72:], crc32.Checksum(frame[:72], castagnoli))
 	return append(frame, payload...)
 }
 

@@ -12,8 +12,8 @@ import (
 //
 // The header has a checksum of its own, so that a damaged length is distinguished from a
 // frame that was cut short, and the next frame is found behind a damaged one. It
-// counts the records before the frame and in it: what a damaged stretch held is
-// known exactly from what stands around it.
+// counts the records before the frame and in it: so the frames around a damaged stretch tell
+// what it held.
 //
 // All numbers are little-endian:
 //
@@ -24,11 +24,10 @@ import (
 //	16  u64  number of the frame, from 0
 //	24  u64  chunks in all frames before it, then rows, samples and marks
 //	56  u32  chunks in it, then rows, samples and marks
-//	72  i64  earliest stamp of a chunk, a row's end or a sample in it, then the latest; earliest > latest: none
-//	88  u32  CRC-32C of the 88 bytes before
+//	72  u32  CRC-32C of the 72 bytes before
 const (
 	magic      = "PJ1\n"
-	headerSize = 92
+	headerSize = 76
 
 	// A longer payload is none of ours: a frame is closed at frameSize, and the
 	// largest mark has some kilobytes.
@@ -50,23 +49,6 @@ func (t tally) minus(o tally) tally {
 
 func (t tally) negative() bool { return min(t.chunks, t.rows, t.samples, t.marks) < 0 }
 
-// span is from the earliest stamp of some records to the latest. The zero span
-// has none.
-type span struct {
-	any         bool
-	first, last int64
-}
-
-func (s *span) include(t int64) {
-	switch {
-	case t == Unset:
-	case !s.any:
-		*s = span{true, t, t}
-	default:
-		s.first, s.last = min(s.first, t), max(s.last, t)
-	}
-}
-
 // header is what stands before the payload of a frame.
 type header struct {
 	sound  bool // its checksum is right
@@ -76,7 +58,6 @@ type header struct {
 	number uint64
 	before tally
 	holds  tally
-	span   span
 }
 
 // frameWriter puts headers before payloads. It counts what it has written.
@@ -103,13 +84,7 @@ func (w *frameWriter) append(dst []byte, b *batch) []byte {
 	for i, n := range [...]int64{b.holds.chunks, b.holds.rows, b.holds.samples, b.holds.marks} {
 		le.PutUint32(h[56+4*i:], uint32(n))
 	}
-	s := b.span
-	if !s.any {
-		s.first, s.last = 1, 0
-	}
-	le.PutUint64(h[72:], uint64(s.first))
-	le.PutUint64(h[80:], uint64(s.last))
-	le.PutUint32(h[88:], crc32.Checksum(h[:88], castagnoli))
+	le.PutUint32(h[72:], crc32.Checksum(h[:72], castagnoli))
 	w.number++
 	w.before = w.before.plus(b.holds)
 	return dst
@@ -131,11 +106,7 @@ func parseHeader(p []byte) (h header, short bool) {
 		length: u32(4), sum: le.Uint32(p[8:]), point: int32(le.Uint32(p[12:])), number: le.Uint64(p[16:]),
 		before: tally{u64(24), u64(32), u64(40), u64(48)},
 		holds:  tally{u32(56), u32(60), u32(64), u32(68)},
-		span:   span{true, u64(72), u64(80)},
 	}
-	if h.span.first > h.span.last {
-		h.span = span{}
-	}
-	h.sound = le.Uint32(p[88:]) == crc32.Checksum(p[:88], castagnoli) && !h.before.negative()
+	h.sound = le.Uint32(p[72:]) == crc32.Checksum(p[:72], castagnoli) && !h.before.negative()
 	return h, false
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"pitot/internal/data/rundir"
@@ -44,11 +45,9 @@ type Journal struct {
 	pause  time.Duration // until it is written again
 	age    *time.Timer   // of the open batch, since its first record
 
-	interference *InterferenceError // something else deleted or shortened the file
-
 	writing   sync.Mutex // held by the one who writes; taken before mu
-	file      file       // changed under mu too, as is dir
-	dir       string     // where it has its name, "" where it has none
+	file      file
+	dir       string // where it has its name, "" where it has none
 	out       []byte
 	frames    frameWriter  // of the end
 	earlier   frameWriter  // of where the last whole frame begins
@@ -68,6 +67,10 @@ type Journal struct {
 // LostMark is the name of the mark that a journal ends with where further records
 // could not be written.
 const LostMark = "record_errors"
+
+// ErrInterference is the error of a journal that something else deleted, moved or shortened
+// while it was written.
+var ErrInterference = errors.New("something else deleted, moved or shortened the journal while it was written")
 
 // file is what a journal needs of an [os.File].
 type file interface {
@@ -401,13 +404,13 @@ func (j *Journal) seal() {
 // wakeFlusher has what there is written.
 func (j *Journal) wakeFlusher() { wake(j.wake) }
 
-// inspectEvery is how often the file is looked at where nothing is written: something else may
+// checkEvery is how often the file is checked where nothing is written: something else may
 // have deleted it, or a disk that was full have room for a [LostMark].
-const inspectEvery = time.Second
+const checkEvery = time.Second
 
 // flusher writes what there is when it is woken, and looks at the file now and then.
 func (j *Journal) flusher() {
-	tick := time.NewTicker(inspectEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -450,12 +453,9 @@ func (j *Journal) syncer() {
 			case <-time.After(wait):
 			}
 		}
-		j.mu.Lock()
-		file := j.file
-		j.mu.Unlock()
-		if err := file.Sync(); err != nil {
+		if err := j.file.Sync(); err != nil {
 			j.mu.Lock()
-			if file == j.file && j.err == nil { // what the disk refused once it may have thrown away
+			if j.err == nil { // what the disk refused once it may have thrown away
 				j.err = fmt.Errorf("sync journal: %w", err)
 				j.fail()
 			}
@@ -478,7 +478,7 @@ func (j *Journal) Offset() (int64, error) {
 func (j *Journal) Flush() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.inspect()
+	j.checkFile()
 
 	j.mu.Lock()
 	if j.open.size() > 0 {
@@ -514,7 +514,24 @@ func (j *Journal) Flush() error {
 			j.free = append(j.free, b)
 		}
 	}
-	return j.problem()
+	return j.err
+}
+
+// checkFile notes that the file is no longer what was written, under its name. The caller holds
+// j.writing.
+func (j *Journal) checkFile() {
+	info, err := j.file.Stat()
+	if err != nil || j.broken != nil {
+		return // a disk in trouble: the next write tells
+	}
+	gone := info.Size() < j.end.Load()
+	if j.dir != "" {
+		named, err := os.Stat(filepath.Join(j.dir, rundir.Journal))
+		gone = gone || err == nil && !os.SameFile(info, named) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	}
+	if gone {
+		j.broken = ErrInterference
+	}
 }
 
 // write writes one frame. The caller holds j.writing.
@@ -570,19 +587,10 @@ func (j *Journal) writeLostMark(of part) {
 	}
 }
 
-// Err gives the first error: of a write, from which on records were not taken, or
-// an [InterferenceError].
+// Err gives the first error, from which on records were not taken.
 func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.problem()
-}
-
-// problem is what is wrong. The caller holds j.mu.
-func (j *Journal) problem() error {
-	if j.err == nil && j.interference != nil {
-		return j.interference
-	}
 	return j.err
 }
 
@@ -597,14 +605,6 @@ func (j *Journal) fail() {
 	default:
 		close(j.failed)
 	}
-}
-
-// Dir is where the journal is: another directory than at first, if it was deleted
-// there and could not be saved in the same place.
-func (j *Journal) Dir() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.dir
 }
 
 // Close writes what is left, brings it to the disk and closes the file. It
@@ -622,7 +622,6 @@ func (j *Journal) Close() error {
 	_ = j.Flush()
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.inspect() // the last time: what is deleted from now on cannot be saved
 	err := j.Err()
 	if syncErr := j.file.Sync(); err == nil && syncErr != nil {
 		err = fmt.Errorf("sync journal: %w", syncErr)

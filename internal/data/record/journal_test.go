@@ -3,9 +3,12 @@ package record
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -319,4 +322,86 @@ func TestChunkAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { j.Done(&row) }); n > 1 {
 		t.Errorf("a row allocates %v times", n)
 	}
+}
+
+// A journal that something else deletes, moves or shortens ends with an error, by itself, and
+// what is left of it says that records are missing.
+func TestInterference(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be deleted there")
+	}
+	whole := newRows(t, t.TempDir())
+	if err := whole.Close(); err != nil {
+		t.Fatal(err)
+	}
+	type harm func(dir string) error
+	harms := map[string]harm{
+		"directory deleted":   os.RemoveAll,
+		"parent deleted":      func(dir string) error { return os.RemoveAll(filepath.Dir(dir)) },
+		"journal deleted":     func(dir string) error { return os.Remove(filepath.Join(dir, rundir.Journal)) },
+		"directory moved":     func(dir string) error { return os.Rename(dir, dir+"-moved") },
+		"a file in its place": func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)) },
+	}
+	for size := int64(0); size < whole.Written(); size += 31 {
+		harms[fmt.Sprintf("cut at %d", size)] = func(dir string) error { return os.Truncate(filepath.Join(dir, rundir.Journal), size) }
+	}
+	for name, harm := range harms {
+		dir := filepath.Join(t.TempDir(), "runs", "run")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		j := newRows(t, dir)
+		if err := harm(dir); err != nil {
+			t.Fatal(err)
+		}
+		_ = j.Flush() // as it does every second
+		select {
+		case <-j.Failed():
+		default:
+			t.Errorf("%s: it goes on", name)
+		}
+		j.Done(&Row{ID: 9})
+		if err := j.Close(); !errors.Is(err, ErrInterference) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.HasPrefix(name, "cut") {
+			continue
+		}
+		rows, marks, lost := 0, 0, int64(0)
+		for f, err := range Frames(dir) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += len(f.Rows)
+			for i := range f.Marks {
+				if f.Marks[i].Name == LostMark {
+					marks++
+				}
+				if d, ok := DamageOf(&f.Marks[i]); ok && d.Exact && f.Point == d.FirstPoint {
+					lost += d.Rows
+				}
+			}
+		}
+		if int64(rows)+lost != 9 || marks != 1 {
+			t.Errorf("%s: %d rows, %d lost, %d marks", name, rows, lost, marks)
+		}
+	}
+}
+
+// newRows starts a journal and writes nine rows, three a frame.
+func newRows(t *testing.T, dir string) *Journal {
+	t.Helper()
+	j, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(9) {
+		j.Done(&Row{ID: id, Done: id + 1})
+		if id%3 == 2 {
+			if err := j.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return j
 }

@@ -65,7 +65,6 @@ const (
 // Cases of checks that may find one of several things.
 const (
 	CaseUnknown     = "unknown"     // the value could not be had
-	CaseAtMost      = "at_most"     // the value is a bound of it
 	CaseGone        = "gone"        // the server went away
 	CaseEmpty       = "empty"       // the window has no length
 	CaseLate        = "late"        // the load settled too late, or not at all
@@ -83,7 +82,6 @@ const (
 	CaseTokenizer   = "tokenizer"   // it is about the counts of a tokenizer that the user gave
 	CaseIDs         = "ids"         // ids of tokens were compared, not how many they are
 	CaseBeyond      = "beyond"      // the server has ids that the user's file has not
-	CaseInterfered  = "interfered"  // something else deleted or shortened the records while they were written
 )
 
 // CheckKind is one of the checks there are.

@@ -62,15 +62,12 @@ type Traffic struct {
 // Damage is a stretch of a run's journal that could not be read when the run was
 // finished. What it held is in no figure.
 type Damage struct {
-	Point     int      `json:"point"` // index of the first point that it may be of
-	LastPoint int      `json:"last_point"`
-	FromS     *float64 `json:"from_s"`   // since the load of the first point began; null: from its beginning
-	ToS       *float64 `json:"to_s"`     // since that of the last began; null: to its end
-	Requests  int64    `json:"requests"` // records of requests, written when each ended
-	Chunks    int64    `json:"chunks"`
-	Others    int64    `json:"others"` // samples of the client and the server, and notes of how the run went
-	Exact     bool     `json:"exact"`  // false: it held at most so many of each
-	Bytes     int64    `json:"bytes"`  // 0 where whole parts of the journal are gone
+	Point     int   `json:"point"` // index of the first point that it may be of
+	LastPoint int   `json:"last_point"`
+	Requests  int64 `json:"requests"` // records of requests, written when each ended
+	Chunks    int64 `json:"chunks"`
+	Others    int64 `json:"others"` // samples of the client and the server, and notes of how the run went
+	Exact     bool  `json:"exact"`  // false: how many of each is not known
 }
 
 // Version says which pitot it was.

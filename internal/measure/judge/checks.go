@@ -48,7 +48,6 @@ type Evidence struct {
 
 	Asked      int // requests of any time
 	Duplicates int // of them that came twice
-	Incomplete int // of them whose chunks are not all there, for damage
 
 	Served  *Served  // nil where the server does not tell
 	Foreign *float64 // share of the tokens that it counted that were not of these requests; nil where that is not known
@@ -88,7 +87,7 @@ func (e *Evidence) Checks() []result.Check {
 	unanswered, of := Lost(p.Requests)
 	out := []result.Check{
 		checkAccounting(p.Requests, c.Planned, e.Duplicates),
-		checkRecording(b),
+		checkCount(result.CheckRecording, b.recordErrors, result.Fail),
 		checkCount(result.CheckOwnErrors, b.bugs, result.Fail),
 		checkLag(&e.Lag),
 		ClockSteps(b.clockSteps),
@@ -100,7 +99,7 @@ func (e *Evidence) Checks() []result.Check {
 		checkSupport(e.Headline, e.Values),
 	}
 	if len(b.damage) > 0 {
-		out = append(out, checkDamage(b.damage, e.Incomplete))
+		out = append(out, checkDamage(b.damage))
 	}
 	if n := c.Prompts; n > 0 {
 		repeated := result.NewCheck(result.CheckRepeated, float64(e.Asked), float64(n))
@@ -241,15 +240,6 @@ func checkOutputs(p *Probe) result.Check {
 	return c
 }
 
-// checkRecording says whether every record was written, and what kept them.
-func checkRecording(p *Probe) result.Check {
-	c := checkCount(result.CheckRecording, p.recordErrors, result.Fail)
-	if p.interfered {
-		c.Case = result.CaseInterfered
-	}
-	return c
-}
-
 // Workers allows none of those that carried a load out to be lost.
 func Workers(workers []result.Worker) result.Check {
 	lost, status := 0, result.Pass
@@ -298,22 +288,21 @@ func checkOwnLimits(failed map[string]int) result.Check {
 }
 
 // checkDamage allows no record to be lost from the journal afterwards.
-func checkDamage(damage []record.Damage, incomplete int) result.Check {
+func checkDamage(damage []record.Damage) result.Check {
 	c := result.NewCheck(result.CheckDamage, 0, 0)
 	c.Status = result.Flag // foreign bytes, and nothing lost
-	var rows, chunks, others int64
+	lost, exact := int64(0), true
 	for i := range damage {
 		d := &damage[i]
-		rows, chunks, others = rows+d.Rows, chunks+d.Chunks, others+d.Samples+d.Marks
+		lost, exact = lost+d.Rows+d.Chunks+d.Samples+d.Marks, exact && d.Exact
 		if !d.None() {
 			c.Status = result.Fail
 		}
-		if !d.Exact {
-			c.Case = result.CaseAtMost
-		}
 	}
-	*c.Value = float64(rows + chunks + others)
-	return c.With(map[string]float64{"requests": float64(rows), "chunks": float64(chunks), "others": float64(others), "incomplete": float64(incomplete)})
+	if *c.Value = float64(lost); !exact {
+		c.Value, c.Case = nil, result.CaseUnknown
+	}
+	return c
 }
 
 // checkAccounting holds the requests against each other and the schedule.

@@ -20,7 +20,6 @@ type Probe struct {
 	cpu, cpuN    float64
 	clockSteps   int
 	recordErrors int
-	interfered   bool            // something else deleted or shortened the records
 	damage       []record.Damage // of the records
 
 	chunks, arrivals, merged, userStamps int64 // of the cohort
@@ -92,7 +91,6 @@ func (p *Probe) Sample(s *record.Sample) {
 func (p *Probe) Mark(m *record.Mark) {
 	if m.Name == record.RecordErrors {
 		p.recordErrors++
-		p.interfered = p.interfered || record.Interfered(m)
 	}
 	if d, ok := record.DamageOf(m); ok {
 		p.damage = append(p.damage, d)

@@ -31,8 +31,7 @@ type experimentAction struct {
 func experimentActions() []experimentAction {
 	return []experimentAction{
 		{"new", "[chat|rag|batch|mixed]", "write a commented plan to standard output, or to --out FILE", newExperiment},
-		{"check", "PLAN", "what is wrong with it; what it takes, part by part", checkExperiment},
-		{"rehearse", "PLAN", "on the twin, in seconds: what each row could tell, what each knob is expected to do", rehearseExperiment},
+		{"forecast", "PLAN", "what is wrong with it, what it takes, and, on the twin, what it can tell", forecastExperiment},
 		{"run", "PLAN", "measure, or go on measuring, until there is enough", runExperiment},
 		{"status", "PLAN", "how far it came, and what is known by now", statusExperiment},
 		{"report", "PLAN", "the decision record again", reportExperiment},
@@ -134,59 +133,45 @@ func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	return Done, err
 }
 
-func checkExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
-	p, _, dir, err := planned("check", o, args)
+// forecastExperiment shows what a plan takes and what its launches can tell.
+func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	p, _, dir, err := planned("forecast", o, args)
 	if err != nil {
 		return Usage, err
 	}
 	if err := p.CheckFiles(); err != nil {
 		return Usage, err
+	}
+	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
+	defer view.close()
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	if o.GPU != "" {
+		if err := p.AssumeTwin(ctx, o.GPU); err != nil {
+			return Usage, err
+		}
 	}
 	x, err := experiment.Load(p, dir)
 	if err != nil {
 		return Usage, err
 	}
-	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
-	defer stop()
-	err = x.Reckon(ctx, versionOf(), quiet{view})
+	if code, err := simulate(ctx, x, true, view); err != nil {
+		return code, err
+	}
 	view.close()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return Interrupted, err
-	case err != nil:
-		return Usage, err
+	if o.Format == "json" {
+		return Done, report.JSON(e.Stdout, x.Forecast())
 	}
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), styleOf(e.Stdout, e.Getenv))
 }
 
-// rehearseExperiment carries a plan out on the twin.
-func rehearseExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
-	p, _, _, err := planned("rehearse", o, args)
-	if err != nil {
-		return Usage, err
+// simulate carries a plan out on its twin, for a forecast. The exit code is that of an error.
+func simulate(ctx context.Context, x *experiment.Experiment, power bool, view *progress) (int, error) {
+	err := x.Simulate(ctx, power, versionOf(), quiet{view})
+	if err != nil && ctx.Err() != nil {
+		return Interrupted, err
 	}
-	if err := p.CheckFiles(); err != nil {
-		return Usage, err
-	}
-	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
-	defer stop()
-	if o.GPU != "" {
-		if err := p.AssumeTwin(ctx, o.GPU); err != nil {
-			view.close()
-			return Usage, err
-		}
-	}
-	r, err := experiment.Rehearse(ctx, p, versionOf(), quiet{view})
-	view.close()
-	switch {
-	case err != nil:
-		return Usage, err
-	case o.Format == "json":
-		return Done, report.JSON(e.Stdout, r)
-	}
-	return Done, report.WriteRehearsal(e.Stdout, r, styleOf(e.Stdout, e.Getenv))
+	return Usage, err
 }
 
 // quiet is a live view without lines of its own.
@@ -292,15 +277,13 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	}
 	if !strings.HasPrefix(p.Target, "sim:") { // in virtual time nobody waits
 		begun, err := experiment.Load(p, dir)
+		code := Usage
 		if err == nil {
-			err = begun.Reckon(ctx, versionOf(), quiet{view})
+			code, err = simulate(ctx, begun, false, view)
 		}
 		if err != nil {
 			view.close()
-			if ctx.Err() != nil {
-				return Interrupted, err
-			}
-			return Usage, err
+			return code, err
 		}
 		forecast := begun.Forecast()
 		if forecast.Untold != "" {

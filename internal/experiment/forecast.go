@@ -15,44 +15,51 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// Forecast is what a plan takes, part by part.
+// Forecast is what a plan takes, part by part, and what its launches would tell.
 type Forecast struct {
-	Plan           *Plan
-	Configurations int
-	Rows           []RowForecast
-	Launches       int // starts of the engine, of all configurations
-	Seconds, USD   float64
-	Requests       float64
-	Done, Parts    int      // runs that are there already, of all
-	Void           []string // runs that the plan has no use for any more
-	Over           []string // what of the budget it is over
-	Start          float64  // seconds that a start and a stop of a server take
-	StartKnown     bool     // by those that were made; else it is a guess
-	Unknown        []string // rows whose time is not known
-	Left           float64  // seconds of what is still to be measured, where no more is given up
-	Untold         string   // why the twin tells no times, also among the notes; empty where it does, or there is none
-	Notes          []string
+	Plan           *Plan         `json:"-"`
+	Configurations int           `json:"configurations"`
+	Rows           []RowForecast `json:"rows"`
+	Launches       int           `json:"launches"` // starts of the engine, of all configurations
+	Seconds        float64       `json:"seconds"`
+	USD            float64       `json:"usd"`
+	Requests       float64       `json:"requests"`
+	Tokens         [2]float64    `json:"tokens"` // in and out, of all launches
+	Done           int           `json:"runs_measured"`
+	Parts          int           `json:"runs"`
+	Void           []string      `json:"void,omitempty"`                 // runs that the plan has no use for any more
+	Over           []string      `json:"over_budget,omitempty"`          // what of the budget it is over
+	Start          float64       `json:"start_seconds,omitempty"`        // that a start and a stop of a server take
+	StartKnown     bool          `json:"start_is_measured,omitempty"`    // by those that were made; else it is a guess
+	Unknown        []string      `json:"rows_of_unknown_time,omitempty"` //
+	Left           float64       `json:"seconds_left"`                   // of what is still to be measured, where no more is given up
+	Untold         string        `json:"twin_failed,omitempty"`          // why the twin tells nothing, also among the notes
+	Notes          []string      `json:"notes,omitempty"`                //
+	Power          *Power        `json:"power"`                          // what the launches would tell; null where that was not asked, or no twin is known
 }
 
-// Reckon carries the baseline's first launch out on the twin, where one is known, so that
+// Simulate carries the baseline's first launch out on the twin, where one is known, so that
 // [Experiment.Forecast] knows what each row takes: its warm-up, the loads that a launch
 // climbs, and the queue that is answered behind a load which is more than is served. It
-// takes a second or two of a processor for a plan of the usual size. A twin of a server that does
-// not carry the plan out is no error: the forecast says so, and reckons by the settings. That of
-// a simulated target is one, as it is when the plan is measured.
-func (x *Experiment) Reckon(ctx context.Context, version result.Version, view View) error {
+// takes a second or two of a processor for a plan of the usual size. With power it carries
+// out all configurations, and the forecast has the power of the plan; it takes ten times as
+// long. A twin of a server that does not carry the plan out is no error: the forecast says
+// so, and reckons by the settings. That of a simulated target is one, as it is when the plan
+// is measured.
+func (x *Experiment) Simulate(ctx context.Context, power bool, version result.Version, view View) error {
 	p := x.Plan
-	if p.rehearsed || p.deployment() == nil && !strings.HasPrefix(p.Target, "sim:") {
+	ofServer := !strings.HasPrefix(p.Target, "sim:")
+	if p.simulated || p.deployment() == nil && ofServer {
 		return nil
 	}
-	q := *p
-	q.Knobs = nil
-	alone := &Rehearsal{Plan: &q, Twin: p.TwinSpec()}
-	rehearsed, err := alone.quiet(0)
+	s, err := x.simulated(power && p.deployment() != nil)
 	if err == nil {
-		x.twin, err = rehearsal(ctx, rehearsed, version, view)
+		err = s.run(ctx, version, view)
 	}
-	if !strings.HasPrefix(p.Target, "sim:") && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		x.simulation, x.twin = s, s.done
+	case ofServer && ctx.Err() == nil:
 		x.untold, err = err, nil
 	}
 	return err
@@ -183,11 +190,26 @@ func (x *Experiment) start() (seconds float64, known bool) {
 
 // RowForecast is one launch of one configuration in one row.
 type RowForecast struct {
-	Row           *Row
-	Load          string
-	Requests      float64
-	Input, Output float64 // tokens
-	Seconds       float64
+	Row      *Row    `json:"-"`
+	Name     string  `json:"row"`
+	Load     string  `json:"load"`
+	Requests float64 `json:"requests"`
+	Input    float64 `json:"input_tokens"`
+	Output   float64 `json:"output_tokens"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// Share is the time of a row in all launches, and what it costs.
+func (f *Forecast) Share(row string) (seconds, usd float64) {
+	for _, r := range f.Rows {
+		if r.Name == row {
+			seconds = r.Seconds * float64(f.Launches)
+		}
+	}
+	if f.Seconds > 0 {
+		usd = f.USD * seconds / f.Seconds
+	}
+	return seconds, usd
 }
 
 const (
@@ -199,7 +221,7 @@ const (
 )
 
 // Forecast works it out: by what was measured of each row, else by what the twin takes
-// (see [Experiment.Reckon]), else by its settings.
+// (see [Experiment.Simulate]), else by its settings.
 func (x *Experiment) Forecast() *Forecast {
 	p := x.Plan
 	f := &Forecast{Plan: p, Configurations: len(p.Configurations())}
@@ -211,7 +233,7 @@ func (x *Experiment) Forecast() *Forecast {
 	for _, row := range p.Rows {
 		one := &row.Plan
 		in, out := one.Input.Mean()+one.PrefixMean(), one.Ask.Output.Mean()
-		r := RowForecast{Row: row, Requests: float64(one.Requests)}
+		r := RowForecast{Row: row, Name: row.Name, Requests: float64(one.Requests)}
 		seconds := one.Duration.Seconds()
 		switch {
 		case row.Name == p.Contract.Row:
@@ -254,6 +276,8 @@ func (x *Experiment) Forecast() *Forecast {
 		}
 		r.Seconds, r.Input, r.Output = seconds, r.Requests*in, r.Requests*out
 		f.Rows = append(f.Rows, r)
+		f.Tokens[0] += r.Input * float64(f.Launches)
+		f.Tokens[1] += r.Output * float64(f.Launches)
 		for i, c := range p.Configurations() {
 			first, later, took := x.takes(c, row)
 			if !took {
@@ -328,6 +352,9 @@ func (x *Experiment) Forecast() *Forecast {
 	}
 	if b := p.Budget; b.USD > 0 && f.USD > b.USD {
 		f.Over = append(f.Over, "money: "+"$"+say.Dollars(f.USD)+" of $"+say.Dollars(b.USD))
+	}
+	if s := x.simulation; s != nil && s.power {
+		f.Power = s.powerOf(p, f)
 	}
 	return f
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // What a plan is said to take is what it takes, within a fifth: before anything was
-// measured, as check and rehearse reckon it, and to the second once all of it was.
+// measured, by the baseline on the twin or by all configurations, and to the second once all of it was.
 func TestForecastIsWhatARunTakes(t *testing.T) {
 	const source = `contract: {limits: "p95 ttft<500ms, p95 tpot<30ms", capacity: 10/s}
 target: sim:llama-3.1-8b@h100?launch_cv=0.03
@@ -27,26 +27,29 @@ stop: {early: false}
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "x")
-	before, err := Load(p, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Reckon(t.Context(), result.Version{Version: "test"}, &lines{}); err != nil {
-		t.Fatal(err)
-	}
-	f := before.Forecast()
-	rehearsed, err := Rehearse(t.Context(), p, result.Version{Version: "test"}, &lines{})
-	if err != nil {
-		t.Fatal(err)
+	forecasts := map[string]*Forecast{}
+	for by, power := range map[string]bool{"baseline": false, "all configurations": true} {
+		before, err := Load(p, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := before.Simulate(t.Context(), power, result.Version{Version: "test"}, &lines{}); err != nil {
+			t.Fatal(err)
+		}
+		f := before.Forecast()
+		forecasts[by] = f
+		if (f.Power != nil) != power || power && (len(f.Power.Knobs) != 1 || len(f.Power.Lines) == 0 || f.Power.Carries <= 0) {
+			t.Errorf("%s: %+v", by, f.Power)
+		}
 	}
 	x, err := Measure(t.Context(), p, []byte(source), dir, result.Version{Version: "test"}, &lines{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	took, _ := x.took()
-	for by, forecast := range map[string]float64{"check": f.Seconds, "what is left": f.Left, "rehearse": rehearsed.Seconds} {
-		if math.Abs(forecast/took-1) > 0.2 {
-			t.Errorf("%s says %.0f s, and it took %.0f s", by, forecast, took)
+	for by, f := range forecasts {
+		if math.Abs(f.Seconds/took-1) > 0.2 || f.Left != f.Seconds {
+			t.Errorf("by the %s it takes %.0f s, of which %.0f s are left; it took %.0f s", by, f.Seconds, f.Left, took)
 		}
 	}
 	if f := x.Forecast(); math.Abs(f.Seconds-took) > 1e-6 || f.Left != 0 {
@@ -54,7 +57,7 @@ stop: {early: false}
 	}
 }
 
-// Only an interruption ends the reckoning of a server's plan: a twin that does not carry it out
+// Only an interruption ends the forecast of a server's plan: a twin that does not carry it out
 // is said, and the settings tell what it takes.
 func TestForecastWithoutItsTwin(t *testing.T) {
 	p, err := Parse("plan.yaml", []byte(`contract: {limits: "p95 ttft<500ms", capacity: 10/s}
@@ -73,13 +76,13 @@ launches: 2
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := x.Reckon(over, result.Version{Version: "test"}, &lines{}); !errors.Is(err, context.Canceled) {
+	if err := x.Simulate(over, true, result.Version{Version: "test"}, &lines{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted, it says %v", err)
 	}
-	if err := x.Reckon(t.Context(), result.Version{Version: "test"}, &lines{}); err != nil {
+	if err := x.Simulate(t.Context(), true, result.Version{Version: "test"}, &lines{}); err != nil {
 		t.Fatal(err)
 	}
-	if f := x.Forecast(); f.Untold == "" || f.Seconds < 4*climbs*6 {
+	if f := x.Forecast(); f.Untold == "" || f.Power != nil || f.Seconds < 4*climbs*6 {
 		t.Errorf("%.0f s, and %q of the twin", f.Seconds, f.Untold)
 	}
 }

@@ -50,6 +50,12 @@ type Figure struct {
 // Share says that it is a share of requests.
 func (f Figure) Share() bool { return f.Metric.Unit == metric.Share }
 
+// capacityFigure is what is carried within the limits.
+func capacityFigure() Figure {
+	m := metric.All().Find(metric.Capacity)
+	return Figure{Name: string(m.Name), Metric: m}
+}
+
 // parseFigure reads a metric as comparisons write it.
 func parseFigure(text string) (f Figure, err error) {
 	name := strings.Join(strings.Fields(strings.ToLower(text)), " ")

@@ -38,6 +38,8 @@ type Experiment struct {
 	runs   map[string]*result.Run // of finished parts, by directory; nil of others
 	twin   *Experiment            // the same on the twin, whose runs tell how long rows take; nil where that is not known
 	untold error                  // why the twin tells nothing; nil where it does, or there is none
+
+	simulation *simulation // that twin is of
 }
 
 // Load reads what was measured of a plan.
@@ -261,7 +263,7 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.rehearsed}
+	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.simulated}
 	if by, ok := view.(Crewed); ok {
 		r.Crew = by.Crew()
 	}

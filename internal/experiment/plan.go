@@ -31,7 +31,7 @@ type Plan struct {
 
 	source string // of the file
 
-	rehearsed bool // only figures are asked of its runs, which are thrown away
+	simulated bool // only figures are asked of its runs, which are thrown away
 
 	left map[string]bool // configurations that could not be started
 }

@@ -479,9 +479,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 		}
 		r.Rows = append(r.Rows, RowRecord{row.Name, row.Question, strings.TrimSpace(asks)})
 		if row.Name == p.Contract.Row {
-			if f, err := parseFigure("capacity"); err == nil {
-				r.addLines(row, f, configurations, q.Carries)
-			}
+			r.addLines(row, capacityFigure(), configurations, q.Carries)
 		}
 	}
 	type source struct {

@@ -111,7 +111,7 @@ func targetKeys() []key {
 			}
 			return nil
 		}),
-		text("twin", "of the server, for rehearse and check: sim:MODEL@GPU?settings", stringSchema("sim:llama-3.1-8b@h100"), func(p *Plan, v string) error {
+		text("twin", "of the server, for forecast: sim:MODEL@GPU?settings", stringSchema("sim:llama-3.1-8b@h100"), func(p *Plan, v string) error {
 			spec, ok := strings.CutPrefix(v, "sim:")
 			if !ok {
 				return say.Errorf("%.60q is no twin", v).WithHint("for example sim:llama-3.1-8b@h100")

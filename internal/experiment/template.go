@@ -51,9 +51,9 @@ func starts() []start {
 // planText are the words of a new plan; what stands in braces is the kind's.
 const planText = `# An experiment: which settings of the engine carry this traffic within its limits?
 #
-#   pitot experiment check  THIS FILE    what it takes, part by part
-#   pitot experiment run    THIS FILE    measure; Ctrl-C and run again go on
-#   pitot experiment report THIS FILE    the decision record again
+#   pitot experiment forecast THIS FILE    what it takes, and what it can tell
+#   pitot experiment run      THIS FILE    measure; Ctrl-C and run again go on
+#   pitot experiment report   THIS FILE    the decision record again
 #
 # An editor that knows JSON Schema completes it: pitot experiment schema > plan.schema.json
 
@@ -181,10 +181,12 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := Rehearse(ctx, p, version, view)
-	if err != nil {
+	x := &Experiment{Plan: p, runs: map[string]*result.Run{}}
+	if err := x.Simulate(ctx, true, version, view); err != nil {
 		return nil, err
 	}
+	x.Dir = x.twin.Dir // that is removed: nothing is measured
+	r := x.Forecast().Power
 	s.Capacity = strconv.FormatFloat(r.Carries*askedOfTwin, 'g', 2, 64) + "/s"
 	if x := r.Carries * askedOfTwin; x >= 100 {
 		s.Capacity = say.Exact(math.Round(x)) + "/s"

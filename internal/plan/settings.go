@@ -472,7 +472,7 @@ func Settings() []Setting {
 			Help:  "no progress on standard error",
 			value: field(toggle(), func(x *Experimenting) *bool { return &x.Quiet })},
 		{Name: "gpu", Verbs: verbs(VerbExperiment), Group: groupRun, Arg: "NAME", NotKept: noRun,
-			Help:  "MODEL@GPU, or a GPU, whose twin is asked: by new what it expects of the plan, by rehearse in place of a server",
+			Help:  "MODEL@GPU, or a GPU, whose twin is asked: by new what it expects of the plan, by forecast in place of a server",
 			value: field(nonEmptyWord(), func(x *Experimenting) *string { return &x.GPU })},
 		{Name: "launched", Verbs: verbs(VerbExperiment), Group: groupRun, NotKept: noRun,
 			Help:  "of a server that is started by hand: the launch that run asked for is made",

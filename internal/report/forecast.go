@@ -10,7 +10,7 @@ import (
 	"pitot/internal/say"
 )
 
-// WriteForecast says what a plan takes.
+// WriteForecast says what a plan takes, and what its launches are expected to tell.
 func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	about := func(x float64) string { return say.Count(int64(math.Round(x))) }
@@ -26,9 +26,14 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	if f.USD > 0 {
 		head += ", " + usdText(f.USD)
 	}
-	p.write(s, bold, "", head, fmt.Sprintf("%s of %s", say.Plural(f.Launches, "launch"), say.Plural(f.Configurations, "configuration")), "about "+about(f.Requests)+" requests")
+	p.write(s, bold, "", head, fmt.Sprintf("%s of %s", say.Plural(f.Launches, "launch"), say.Plural(f.Configurations, "configuration")), fmt.Sprintf("about %s requests, %s tokens in and %s out", about(f.Requests), about(f.Tokens[0]), about(f.Tokens[1])))
 	c := &f.Plan.Contract
 	p.write(s, "", "", "contract: "+c.Limits.String()+" at "+say.Exact(c.Capacity)+"/s, by row "+c.Row)
+	if f.Power != nil {
+		for _, line := range powerLines(f) {
+			p.write(s, "", "", line)
+		}
+	}
 	p.line("")
 	t := Table{Head: []string{"one launch", "load", "requests", "tokens in", "out", "time", "question"}}
 	var seconds, requests, in, out float64
@@ -92,6 +97,12 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	}
 	if f.Plan.Stop.Early {
 		p.write(s, "", "", "less, where configurations are given up or the answer is clear after two launches")
+	}
+	switch {
+	case f.Power != nil:
+		p.writePower(f, s)
+	case f.Plan.Server != nil && f.Untold == "":
+		p.write(s, yellow, "", "note: what the launches would tell is not known without a twin: name the server's GPU with --gpu h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
 	}
 	return p.err
 }

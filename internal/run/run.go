@@ -52,7 +52,7 @@ type Runner struct {
 	// Late is by how much the client of a simulated target is late with each request of a
 	// point, and with what it reads; nil: never. So a starved client is simulated.
 	Late func(point int32) time.Duration
-	// Figures says that nothing but the run's figures is asked for, as of a rehearsal: what a
+	// Figures says that nothing but the run's figures is asked for, as of a forecast: what a
 	// prefix cache is expected to have had is not worked out, and the workload is not judged.
 	Figures bool
 	Crew    Crew // carries loads out, nil where this process does

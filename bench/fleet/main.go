@@ -39,6 +39,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/bench/ks"
 	"pitot/bench/setup"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -238,7 +239,7 @@ func (b *bench) alike() {
 		show := func(name string, m *measured, during float64) {
 			compare := func(x, y []int64) string {
 				d := stat.Distance(x, y)
-				return fmt.Sprintf("%.3f %.2f", d, stat.DistanceP(d, len(x), len(y)))
+				return fmt.Sprintf("%.3f %.2f", d, ks.P(d, len(x), len(y)))
 			}
 			ratio := m.each() / alone.each()
 			all.add(name, ratio)

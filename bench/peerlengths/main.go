@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/bench/ks"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/workload"
@@ -76,7 +77,7 @@ func cells(asked string, theirs, ours []int) string {
 	slices.Sort(theirs)
 	slices.Sort(ours)
 	d := stat.Distance(theirs, ours)
-	p := fmt.Sprintf("%.2f", stat.DistanceP(d, len(theirs), len(ours)))
+	p := fmt.Sprintf("%.2f", ks.P(d, len(theirs), len(ours)))
 	if p == "0.00" {
 		p = "<0.01"
 	}

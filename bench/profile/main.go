@@ -51,8 +51,9 @@ func measure(name string) error {
 	if err != nil {
 		return err
 	}
-	due = profile.Spread(due)
-	law, err := profile.ArrivalLaw(p.Arrival)
+	due, _ = profile.Spread(due)
+	p.Sessions = nil // the law is that of all requests
+	law, err := p.Law()
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,6 @@ func workloadActions() []workloadAction {
 		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from; --html FILE writes a page with plots", showWorkload},
 		{"stats", "what the requests of one, of a trace or of a file of prompts are like; --tokenizer FILE counts as a model does", workloadStats},
 		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
-		{"diff", "how near two are: pitot workload diff A B [--format text|json|md]; exit code 6 where they differ", diffWorkloads},
 		{"sample", "requests as they would be sent: NAME|FILE [-n 5] [--seed N] [--text]", sampleWorkload},
 		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
 		{"convert", "its requests in another format: pitot workload convert IN --to pitot|mooncake|timed_trace|aiperf|openai [-o OUT]", convertWorkload},
@@ -47,9 +46,7 @@ func workloadVerb(_ context.Context, e *Env) (int, error) {
 	var names []string
 	for _, a := range workloadActions() {
 		if a.name == e.Args[0] {
-			if err := a.run(e, e.Args[1:]); err == errDiffer {
-				return Fired, nil
-			} else if err != nil {
+			if err := a.run(e, e.Args[1:]); err != nil {
 				return Usage, err
 			}
 			return Done, nil
@@ -400,7 +397,7 @@ func workloadArguments(args []string, _ string) (found completion) {
 		for _, a := range workloadActions() {
 			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
 		}
-	case slices.Contains([]string{"show", "stats", "lint", "profile", "diff", "sample", "convert"}, args[0]):
+	case slices.Contains([]string{"show", "stats", "lint", "profile", "sample", "convert"}, args[0]):
 		found.files = true
 		for _, p := range workload.Presets() {
 			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})

@@ -22,11 +22,7 @@ const (
 // arrivalOf tells how times came, in nanoseconds and in order: by a law of the grammar where
 // one is near, else by sums (see [arrival.Cascade]). nil where all came at once.
 func arrivalOf(times []int64, least int) (*Arrival, error) {
-	due := make([]int64, len(times))
-	for i := range times {
-		due[i] = times[i] - times[0]
-	}
-	rounded := spread(due)
+	due, rounded := Spread(times)
 	e := arrival.Observed(due)
 	if math.IsNaN(e.Rate) || !(e.Rate >= arrival.MinRate && e.Rate <= arrival.MaxRate) {
 		return nil, nil
@@ -104,20 +100,16 @@ func spread(due []int64) float64 {
 	return float64(step) / 1e9
 }
 
-// Spread gives the times of a log from its first on, in order, and spread where they are
-// rounded: what a profile is held against.
-func Spread(times []int64) []int64 {
-	due := slices.Clone(times)
+// Spread returns the times of a log from its first on, in order and spread where they are
+// rounded, and to how many seconds they are.
+func Spread(times []int64) (due []int64, rounded float64) {
+	due = slices.Clone(times)
 	slices.Sort(due)
 	for i, first := len(due)-1, due[0]; i >= 0; i-- {
 		due[i] -= first
 	}
-	spread(due)
-	return due
+	return due, spread(due)
 }
-
-// ArrivalLaw is the law of arrivals that a profile tells, of all requests.
-func ArrivalLaw(a *Arrival) (*arrival.Law, error) { return a.law() }
 
 const spreadSeed = 0x3c6ef372fe94f82b // of no run
 

@@ -1,11 +1,14 @@
 package profile
 
 import (
+	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
 )
 
 // What is asked of a profile is like its log: lengths, what is shared, sessions; the same
@@ -128,5 +131,48 @@ func TestSharedBeginnings(t *testing.T) {
 	}
 	if share := float64(again) / n; math.Abs(share-0.5) > 0.1 {
 		t.Errorf("%.2f of the requests begin with 400 words of one before", share)
+	}
+}
+
+// Arrivals of a profile are like those of its log, of which there were bursts: their rate, the
+// gaps between them, and how many come in 1, 10 and 60 s.
+func TestArrivalsAreLikeTheirLog(t *testing.T) {
+	const n = 8000
+	process, err := arrival.Parse("mmpp(1:20s,5:5s)", 5, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	log.WriteString("timestamp,input_tokens,output_tokens\n")
+	due := make([]int64, n)
+	for i := range due {
+		due[i] = process.Next()
+		fmt.Fprintf(&log, "%.6f,%d,%d\n", float64(due[i])/1e9, 700+i*7919%700, 20+i*104729%80)
+	}
+	p, _ := profileOf(t, log.String(), Options{5, 2})
+	law, err := p.Law()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if process, err = law.Process(law.OwnRate(), 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	made := make([]int64, n)
+	for i := range made {
+		made[i] = process.Next()
+	}
+	if d := GapDistance(due, made); d > 0.03 {
+		t.Errorf("gaps are %.3f apart", d)
+	}
+	want, got := arrival.Observed(due), arrival.Observed(made)
+	near := func(what string, got, want, within float64) {
+		if math.Abs(got/want-1) > within {
+			t.Errorf("%s: %.4g, want %.4g", what, got, want)
+		}
+	}
+	near("rate", got.Rate, want.Rate, 0.05)
+	near("CV of the gaps", got.CV, want.CV, 0.05)
+	for i, scale := range arrival.Scales {
+		near(fmt.Sprintf("dispersion at %g s", scale), got.Dispersion[i], want.Dispersion[i], 0.15)
 	}
 }

@@ -94,7 +94,7 @@ func (p *Plan) checkSteady() error {
 	case err != nil:
 		return arrivalError(err)
 	case law.Varies():
-		return say.Errorf("the rate of %s changes with time, so that no load of it has a steady state to find a capacity or a curve in", p.Arrival).WithHint("measure it with pitot run, or search with poisson, gamma(…), on-off(…), mmpp(…) or clients(…)")
+		return say.Errorf("the rate of %s changes with time, so that no load of it has a steady state to find a capacity or a curve in", p.Arrival).WithHint("measure it with pitot run, or search with poisson, gamma(…), on-off(…) or mmpp(…)")
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func Settings() []Setting {
 			value: field(wholeNumber(1, mostUsers), func(l *Load) *int { return &l.Concurrency })},
 		{Name: "arrival", Verbs: asking, Group: groupLoad, Arg: "NAME", Default: "poisson",
 			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}, {"over=agents", ownTimes + "--over rate"}},
-			Help:    "poisson, constant, gamma(0.5), on-off(5s,20s), mmpp(0.5:60s,4:10s), step(3,30s), ramp(0.5,2,60s), sinusoid(0.5,60s), diurnal(10m), piecewise(FILE), trace(FILE), clients(20,1.1,gamma(0.1)), or a sum as 0.8*poisson + 0.2*on-off(5s,20s): docs/workloads.md",
+			Help:    "poisson, constant, gamma(0.5), on-off(5s,20s), mmpp(0.5:60s,4:10s), step(3,30s), ramp(0.5,2,60s), sinusoid(0.5,60s), diurnal(10m), piecewise(FILE), trace(FILE), or a sum as 0.8*poisson + 0.2*on-off(5s,20s): docs/workloads.md",
 			value:   field(arrivals(), func(l *Load) *string { return &l.Arrival })},
 		{Name: "max-in-flight", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "none",
 			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}, {"over=agents", ownLimit}},

@@ -38,7 +38,7 @@ func drawTimes(t testing.TB, l *Law, rate float64, seed uint64, n int) []int64 {
 // What sums make of a log has its gaps and its dispersions, whatever it is like: the laws
 // here and their numbers have no part in how the constants were chosen.
 func TestCascadeIsLikeItsLog(t *testing.T) {
-	for _, text := range []string{"poisson", "gamma(0.2)", "on-off(3s,9s)", "mmpp(1:40s,6:5s)", "clients(10,1,gamma(0.2))", "sinusoid(0.9,600s)"} {
+	for _, text := range []string{"poisson", "gamma(0.2)", "on-off(3s,9s)", "mmpp(1:40s,6:5s)", "0.5*gamma(0.2) + 0.5*gamma(0.1)", "sinusoid(0.9,600s)"} {
 		due := drawTimes(t, law1(t, text), 6, 11, 12_000)
 		c, ok := NewCascade(due, 5)
 		if !ok {

@@ -19,8 +19,8 @@ type Law struct {
 // law is one kind of arrival process. Rates are requests per second, times seconds.
 type law interface {
 	// process begins the stream; the time that the law counts from is at from nanoseconds.
-	// stationary says that it is looked at from any time on: one of several clients, which
-	// did not all begin when the load did.
+	// stationary says that it is looked at from any time on: one part of a sum, and parts
+	// do not all begin when the load does.
 	process(rate float64, seed uint64, from int64, stationary bool) (Process, error)
 	// shape is what the law makes one expect at any rate: of the fields of Expected those
 	// that no rate has a part in.
@@ -119,7 +119,6 @@ func families() []family {
 		{"piecewise", "piecewise(FILE)", "rates from a file: SECONDS RATE a line, again from the beginning at its end", parsePiecewise},
 		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; trace(FILE,speed=2), trace(FILE,spread) where stamps are rounded", parseTrace},
 		{"profile", "profile(FILE)", "as in the log that a profile was made of, at its own rate or stretched to --rate", parseProfile},
-		{"clients", "clients(20,1.1,gamma(0.1))", "20 clients of their own, the k-th with a share as k^-1.1", nil}, // parseClients, which comes back here
 	}
 }
 
@@ -131,29 +130,23 @@ func Forms() (forms [][2]string) {
 	return append(forms, [2]string{"0.8*poisson + 0.2*on-off(5s,20s)", "of several, each with its share of the rate"})
 }
 
-// nested bounds laws within laws.
-const nested = 4
-
 // ParseLaw reads the name of a law with what stands in its parentheses, or a sum of such
 // with their shares. A law of a file asks files for it. Every error is a [say.Error].
 func ParseLaw(s string, files Files) (*Law, error) {
-	l, own, err := parseLaw(strings.TrimSpace(s), files, nested)
+	l, own, err := parseLaw(strings.TrimSpace(s), files)
 	if err != nil {
 		return nil, err
 	}
 	return &Law{strings.TrimSpace(s), l, own}, nil
 }
 
-func parseLaw(s string, files Files, depth int) (law, float64, error) {
-	if depth == 0 {
-		return nil, 0, say.Errorf("laws within laws, more than %d deep", nested)
-	}
+func parseLaw(s string, files Files) (law, float64, error) {
 	terms, ok := splitOutside(s, '+')
 	if !ok {
 		return nil, 0, say.Errorf("%.60q: a parenthesis is missing", s).WithHint("for example gamma(0.5)")
 	}
 	if len(terms) > 1 {
-		return parseSum(terms, files, depth)
+		return parseSum(terms, files)
 	}
 	name, inner, call := strings.Cut(s, "(")
 	name = strings.TrimSpace(name)
@@ -168,9 +161,6 @@ func parseLaw(s string, files Files, depth int) (law, float64, error) {
 			if args, ok = splitOutside(inner, ','); !closed || !ok {
 				return nil, 0, say.Errorf("%.60q: a parenthesis is missing", s).WithHint("for example " + f.form)
 			}
-		}
-		if f.name == "clients" {
-			return parseClients(args, files, depth)
 		}
 		l, own, err := f.parse(args, files)
 		if err != nil {

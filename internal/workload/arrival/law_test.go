@@ -50,7 +50,7 @@ func duesOf(t testing.TB, text string, rate float64, seed uint64, n int) []int64
 func stationaryLaws() []string {
 	return []string{
 		"poisson", "gamma(0.3)", "gamma(4)", "on-off(0.2s,0.6s)", "mmpp(0.5:2s,4:500ms)",
-		"mmpp(1:1s,0:500ms,5:200ms)", "clients(12,1.1,gamma(0.2))", "0.7*poisson + 0.3*on-off(100ms,400ms)",
+		"mmpp(1:1s,0:500ms,5:200ms)", "0.7*poisson + 0.3*on-off(100ms,400ms)",
 	}
 }
 
@@ -264,12 +264,8 @@ func TestLawErrors(t *testing.T) {
 		"gamma 0.5)":                 "parenthesis is missing",
 		"poisson + poisson":          "no share",
 		"0.5*poisson + 0.4*constant": "come to 0.9",
-		"clients(2.5,1,poisson)":     "come whole",
-		"clients(2,1)":               "2 values in parentheses, want 3",
-		"clients(5000,1,poisson)":    "want 1 to 1000",
-		"clients(2,1,clients(2,1,clients(2,1,clients(2,1,poisson))))": "more than 4 deep",
-		"trace(x,fast)":    "unknown option",
-		"trace(x,speed=0)": "want 0.000001 to",
+		"trace(x,fast)":              "unknown option",
+		"trace(x,speed=0)":           "want 0.000001 to",
 	} {
 		l, err := ParseLaw(text, testFiles())
 		if err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), want) || l != nil {
@@ -306,7 +302,7 @@ func FuzzParseLaw(f *testing.F) {
 	for _, form := range Forms() {
 		f.Add(form[0])
 	}
-	f.Add("0.5*clients(3,1,gamma(0.1)) + 0.5*step(2,1s,2s)")
+	f.Add("0.5*gamma(0.1) + 0.5*step(2,1s,2s)")
 	f.Fuzz(func(t *testing.T, s string) {
 		l, err := ParseLaw(s, testFiles())
 		if err != nil {

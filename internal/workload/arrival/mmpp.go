@@ -73,7 +73,7 @@ func (l mmpp) cycle() (sum float64) {
 const (
 	streamStates = 1 + iota
 	streamPhase
-	streamClients
+	streamParts
 	streamSpread
 )
 

@@ -33,7 +33,7 @@ func parseConstant(args []string, _ Files) (law, float64, error) {
 	return constantLaw{}, 0, a.err
 }
 
-// process of several clients: each begins at a time of its own.
+// process as a part of a sum begins at a time of its own.
 func (constantLaw) process(rate float64, start uint64, _ int64, stationary bool) (Process, error) {
 	p, err := NewConstant(rate)
 	if err == nil && stationary {

@@ -16,7 +16,7 @@ type sum struct {
 	shares []float64 // of the rate, 1 in all
 }
 
-func parseSum(terms []string, files Files, depth int) (law, float64, error) {
+func parseSum(terms []string, files Files) (law, float64, error) {
 	s := sum{}
 	total := 0.0
 	for _, term := range terms {
@@ -29,7 +29,7 @@ func parseSum(terms []string, files Files, depth int) (law, float64, error) {
 		if a.err != nil {
 			return nil, 0, a.err
 		}
-		l, _, err := parseLaw(strings.TrimSpace(inner), files, depth-1)
+		l, _, err := parseLaw(strings.TrimSpace(inner), files)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -41,41 +41,11 @@ func parseSum(terms []string, files Files, depth int) (law, float64, error) {
 	return s, 0, nil
 }
 
-// Superposed is a process of several at once: that of a sum of laws, and of clients.
+// Superposed is a process of several at once: that of a sum of laws.
 type Superposed interface {
 	Process
 	// NextOf is the next due time, and which of them it is of, in the order of the law.
 	NextOf() (due int64, part int)
-}
-
-// mostClients bounds those of one law.
-const mostClients = 1000
-
-func parseClients(args []string, files Files, depth int) (law, float64, error) {
-	a := arguments{list: args}
-	a.want(3, 3)
-	n := a.number(0, "number of clients", 1, mostClients)
-	exponent := a.number(1, "exponent", 0, 10)
-	if n != math.Trunc(n) {
-		a.fail("clients come whole, not %s", args[0])
-	}
-	if a.err != nil {
-		return nil, 0, say.Errorf("clients: %v", a.err).WithHint("for example clients(20,1.1,gamma(0.1))")
-	}
-	l, _, err := parseLaw(args[2], files, depth-1)
-	if err != nil {
-		return nil, 0, err
-	}
-	s := sum{}
-	total := 0.0
-	for k := range int(n) {
-		w := math.Pow(float64(k+1), -exponent)
-		s.parts, s.shares, total = append(s.parts, l), append(s.shares, w), total+w
-	}
-	for k := range s.shares {
-		s.shares[k] /= total
-	}
-	return s, 0, nil
 }
 
 func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
@@ -83,9 +53,9 @@ func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, e
 	for i, l := range s.parts {
 		r := rate * s.shares[i]
 		if r < MinRate {
-			return nil, say.Errorf("the rate of one of the clients is %s, want %s requests per second at least", say.Exact(r), say.Exact(MinRate))
+			return nil, say.Errorf("the rate of one of the laws is %s, want %s requests per second at least", say.Exact(r), say.Exact(MinRate))
 		}
-		p, err := l.process(r, seed.At(start, streamClients, uint64(i)), from, true)
+		p, err := l.process(r, seed.At(start, streamParts, uint64(i)), from, true)
 		if err != nil {
 			return nil, err
 		}
@@ -95,14 +65,14 @@ func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, e
 	return m, nil
 }
 
-// coming is what is due next of a client.
+// coming is what is due next of a part.
 type coming struct {
 	due int64
 	i   int
 	of  Process
 }
 
-// merged is a heap of clients by when they are due.
+// merged is a heap of parts by when they are due.
 type merged struct{ list []coming }
 
 func (m *merged) Len() int { return len(m.list) }

@@ -73,7 +73,7 @@ func rooms() []room {
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable"}, // what a log was like, without text: logs, the profile, the workload of one
-		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile"},
+		{"plan", "twin/serve/dialect workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile"},
 		// measured
 		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},

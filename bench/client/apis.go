@@ -182,6 +182,27 @@ func (a *answer) split(all []byte) {
 // documented are the events of APIs of which the mock has no face, as their documents have
 // them: the text, tokens so far, and whether it is the last.
 var documented = map[string]func(text string, n int, last bool) string{
+	"tgi": func(text string, n int, last bool) string {
+		ends := `"generated_text":null,"details":null`
+		if last {
+			ends = fmt.Sprintf(`"generated_text":"%s","details":{"finish_reason":"length","generated_tokens":%d,"input_length":9,"seed":null}`, text, n)
+		}
+		return fmt.Sprintf(`data:{"index":%d,"token":{"id":17,"text":"%s","logprob":-0.5,"special":false},%s}`, n, text, ends)
+	},
+	"llamacpp": func(text string, n int, last bool) string {
+		event := fmt.Sprintf(`data: {"index":0,"content":"%s","tokens":[],"stop":false,"id_slot":-1,"tokens_predicted":%d,"tokens_evaluated":9}`, text, n)
+		if last {
+			event += fmt.Sprintf("\n\n"+`data: {"index":0,"content":"","tokens":[],"id_slot":0,"stop":true,"model":"m","tokens_predicted":%d,"tokens_evaluated":9,"tokens_cached":%d,"truncated":false,"stop_type":"limit","stopping_word":""}`, n, n+8)
+		}
+		return event
+	},
+	"gemini": func(text string, n int, last bool) string {
+		finish := ""
+		if last {
+			finish = `"finishReason":"MAX_TOKENS",`
+		}
+		return fmt.Sprintf(`data: {"candidates":[{"content":{"parts":[{"text":"%s"}],"role":"model"},%s"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":%d,"totalTokenCount":%d},"modelVersion":"m"}`, text, finish, n, n+9)
+	},
 	"triton": func(text string, _ int, _ bool) string {
 		return fmt.Sprintf(`data: {"model_name":"ensemble","model_version":"1","sequence_end":false,"sequence_id":0,"sequence_start":false,"text_output":"%s"}`, text)
 	},

@@ -5,6 +5,7 @@ import (
 
 	"pitot/internal/cost"
 	"pitot/internal/slo"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/workload"
 	"pitot/internal/workload/question"
 )
@@ -555,8 +556,8 @@ func Settings() []Setting {
 			Help:  "name the role in an event of its own, at once",
 			value: field(toggle(), func(e *Embedded) *bool { return &e.RoleChunk })},
 		{Name: "face", Verbs: embedded, Group: groupMock, Arg: "SERVER", Unset: "that of its engine", Targets: MockTargets,
-			Help:  "whose routes it has: vllm, sglang (/generate), tgi (/generate_stream), ollama (/api/chat), llamacpp (/completion), gemini (/v1beta/models); of embeddings and scores vllm-pooling (/v1/embeddings, /v1/rerank) or tei (/embed, /rerank)",
-			value: field(oneOf("face", "vllm", "sglang", "tgi", "ollama", "llamacpp", "gemini", "vllm-pooling", "tei"), func(e *Embedded) *string { return &e.Face })},
+			Help:  "whose routes it has: vllm, sglang (/generate), ollama (/api/chat), or vllm-pooling, of embeddings and scores (/v1/embeddings, /v1/rerank)",
+			value: field(oneOf("face", dialect.Names()...), func(e *Embedded) *string { return &e.Face })},
 		{Name: "speed", Verbs: embedded, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
 			Help:  "how many times as fast as in reality it runs",
 			value: field(numberWithin(0.001, 1000), func(e *Embedded) *float64 { return &e.Speed })},

@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/twin/serve"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 )
@@ -21,11 +22,8 @@ var faces = []struct {
 	{"vllm", "openai-responses", "", false},
 	{"vllm", "anthropic", "", false},
 	{"sglang", "sglang", "", true},
-	{"tgi", "tgi", "", true},
 	{"ollama", "ollama", "", false},
 	{"ollama", "ollama", "/api/generate", false},
-	{"llamacpp", "llamacpp", "", true},
-	{"gemini", "gemini", "", true},
 }
 
 // openFace opens a mock with a face.
@@ -43,16 +41,16 @@ func openFace(t *testing.T, face, api string, args ...string) *Target {
 	return target
 }
 
-// Every way of speaking that there is can be named, and no other.
+// Every face that there is can be named, and no other.
 func TestFaceNames(t *testing.T) {
-	for _, name := range serve.Dialects() {
+	for _, name := range dialect.Names() {
 		if p := planned(t, "mock:", "--face", name); p.Face != name {
 			t.Errorf("--face %s is %q", name, p.Face)
 		}
 	}
 	for _, f := range faces {
-		if !slices.Contains(serve.Dialects(), f.face) {
-			t.Errorf("%s is no dialect", f.face)
+		if !slices.Contains(dialect.Names(), f.face) {
+			t.Errorf("%s is no face", f.face)
 		}
 	}
 }
@@ -120,12 +118,12 @@ func TestFacesWithFaults(t *testing.T) {
 // Calls, and reasoning.
 func TestFacesReason(t *testing.T) {
 	for _, f := range faces {
-		if f.api == "sglang" || f.api == "tgi" || f.api == "llamacpp" || f.route == "/api/generate" { // a bare prompt has no such
+		if f.api == "sglang" || f.route == "/api/generate" { // a bare prompt has no such
 			continue
 		}
 		target := openFace(t, f.face, f.api, "--reasoning", "0.5")
 		row := target.askOnce(context.Background(), someWords(4), 12)
-		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || (row.HiddenTokens > 0) != (f.api == "gemini") { // whose thoughts are summaries
+		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || row.HiddenTokens > 0 {
 			t.Errorf("%s: %+v", f.api, row)
 		}
 	}
@@ -140,7 +138,7 @@ func TestAPIsOfDialects(t *testing.T) {
 			t.Errorf("%s: known %v, twice %v", name, known, seen[name])
 		}
 		seen[name] = true
-		if face, ok := serve.DialectOf(name); !ok || !slices.Contains(serve.Dialects(), face) {
+		if face, ok := serve.DialectOf(name); !ok || !slices.Contains(dialect.Names(), face) {
 			t.Errorf("%s has the dialect %q", name, face)
 		}
 	}

@@ -3,9 +3,11 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,38 +37,96 @@ func only(url string, paths ...string) http.Handler {
 	})
 }
 
+// canned serves an answer by path, whatever is asked there: a whole HTTP response as it was
+// recorded, or a JSON body.
+func canned(t *testing.T, answers map[string]string) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, known := answers[r.URL.Path]
+		switch {
+		case !known:
+			http.NotFound(w, r)
+		case strings.HasPrefix(text, "HTTP/1.1 "):
+			_, _ = io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, text)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, text)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// llamacpp and tgi are servers of which the mock has no face: what llama.cpp answered when it
+// was recorded, and what TGI's documents say.
+func llamacpp(t *testing.T) string {
+	stream, err := os.ReadFile("../wire/testdata/recorded/llamacpp-live-stream.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return canned(t, map[string]string{
+		"/completion": string(stream),
+		"/props":      `{"default_generation_settings":{"n_ctx":1024},"total_slots":1,"model_path":"tiny.gguf","build_info":"b1"}`,
+	})
+}
+
+func tgi(t *testing.T) string {
+	token := func(i int, rest string) string {
+		return fmt.Sprintf("data:{\"index\":%d,\"token\":{\"id\":17,\"text\":\" a\",\"logprob\":-0.5,\"special\":false},%s}\n\n", i, rest)
+	}
+	const more = `"generated_text":null,"details":null`
+	return canned(t, map[string]string{
+		"/generate_stream": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + token(1, more) + token(2, more) + token(3, more) +
+			token(4, `"generated_text":" a a a a","details":{"finish_reason":"length","generated_tokens":4,"input_length":8,"seed":null}`),
+		"/info": `{"model_id":"m","max_total_tokens":4096,"router":"text-generation-router","version":"3.3.6"}`,
+	})
+}
+
 // A server without OpenAI's routes is found out by what it answers elsewhere, and an API
 // that a server does not have is named with the one it has.
 func TestAPIFound(t *testing.T) {
-	for face, paths := range map[string][]string{
-		"ollama": {"/api/"}, "tgi": {"/generate", "/info"}, "llamacpp": {"/completion", "/props"}, "sglang": {"/generate", "/get_model_info"},
+	behind := func(face string, paths ...string) string {
+		server := httptest.NewServer(only(openFace(t, face, face).Dialer.Endpoint.URL(""), paths...))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	for name, url := range map[string]string{
+		"ollama": behind("ollama", "/api/"), "sglang": behind("sglang", "/generate", "/get_model_info"), "tgi": tgi(t), "llamacpp": llamacpp(t),
 	} {
-		mock := openFace(t, face, face)
-		server := httptest.NewServer(only(mock.Dialer.Endpoint.URL(""), paths...))
-		defer server.Close()
-		args := []string{server.URL}
-		if face == "sglang" || face == "llamacpp" { // which list no models elsewhere
+		args := []string{url}
+		if name == "sglang" || name == "llamacpp" { // which list no models elsewhere
 			args = append(args, "--model", "fixed")
 		}
 		target, err := Open(context.Background(), planned(t, args...), func(string) {})
 		if err != nil {
-			t.Errorf("%s: %v, %s", face, err, say.Hint(err))
+			t.Errorf("%s: %v, %s", name, err, say.Hint(err))
 			continue
 		}
-		if target.API.Name() != face || len(target.Adaptations) != 1 || target.Adaptations[0].Value != face {
-			t.Errorf("%s is taken for %s: %q", face, target.API.Name(), target.Adaptations)
+		if target.API.Name() != name || len(target.Adaptations) == 0 || target.Adaptations[0].Value != name {
+			t.Errorf("%s is taken for %s: %q", name, target.API.Name(), target.Adaptations)
 		}
 		target.Close()
 	}
-	for _, c := range []struct{ face, named, right string }{
-		{"vllm", "ollama", "openai-chat"}, {"vllm", "tgi", "openai-chat"}, {"vllm", "llamacpp", "openai-chat"}, {"vllm", "sglang", "openai-chat"},
-		{"ollama", "anthropic", "ollama"}, {"ollama", "tgi", "ollama"}, {"llamacpp", "tgi", "llamacpp"}, {"tgi", "ollama", "tgi"}, {"sglang", "llamacpp", "sglang"},
+	mock := func(face string) string { return openFace(t, face, "openai-chat").Dialer.Endpoint.URL("") }
+	for _, c := range []struct{ url, named, right string }{
+		{mock("vllm"), "ollama", "openai-chat"}, {mock("vllm"), "tgi", "openai-chat"}, {mock("vllm"), "llamacpp", "openai-chat"}, {mock("vllm"), "sglang", "openai-chat"},
+		{mock("ollama"), "anthropic", "ollama"}, {mock("ollama"), "tgi", "ollama"}, {mock("sglang"), "llamacpp", "sglang"},
+		{llamacpp(t), "tgi", "llamacpp"}, {tgi(t), "ollama", "tgi"},
 	} {
-		mock := openFace(t, c.face, "openai-chat")
-		_, err := Open(context.Background(), planned(t, mock.Dialer.Endpoint.URL(""), "--api", c.named), func(string) {})
+		args := []string{c.url, "--api", c.named}
+		if c.right == "llamacpp" {
+			args = append(args, "--model", "fixed")
+		}
+		_, err := Open(context.Background(), planned(t, args...), func(string) {})
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(e.Msg, "does not have "+c.named) || !strings.HasSuffix(e.Hint, "use --api "+c.right) {
-			t.Errorf("%s as %s: %v", c.face, c.named, err)
+			t.Errorf("%s as %s: %v", c.right, c.named, err)
 		}
 	}
 }
@@ -85,7 +145,8 @@ func TestAPIHints(t *testing.T) {
 		_, _ = io.WriteString(w, "<html><head><title>502 Bad Gateway</title></head></html>")
 	}))
 	defer gateway.Close()
-	sglang, gemini := openFace(t, "sglang", "sglang").Dialer.Endpoint.URL(""), openFace(t, "gemini", "gemini").Dialer.Endpoint.URL("")
+	sglang := openFace(t, "sglang", "sglang").Dialer.Endpoint.URL("")
+	gemini := canned(t, map[string]string{"/v1beta/models": `{"models":[{"name":"models/fixed","version":"001","inputTokenLimit":4095,"outputTokenLimit":4095,"supportedGenerationMethods":["generateContent","countTokens"]}]}`})
 	for args, want := range map[string]string{
 		sglang + " --api triton":                 "name it with --model NAME, or take the API that the server has: /get_model_info answers as that of SGLang, so that is --api sglang",
 		gemini + " --api tgi --model fixed":      "/v1beta/models answers as that of Gemini: use --api gemini",

@@ -9,10 +9,11 @@ import (
 	"pitot/internal/twin/serve/vllmapi"
 )
 
-// dialects are the ways of speaking that a server may have, each named after
-// the engine whose API server it is. A new one is a package next to vllmapi and a
-// line here, with the APIs that are first its own, by the names that clients have for
-// them, as far as these generate; the first is what a [Config] without a dialect means.
+// dialects are the ways of speaking that a server may have, each named after the engine
+// whose API server it is, in the order of [dialect.Names]. A new one is a package next to
+// vllmapi and a line here, with the APIs that are first its own, by the names that clients
+// have for them, as far as these generate; the first is what a [Config] without a dialect
+// means.
 var dialects = []struct {
 	name string
 	open func(dialect.Served) dialect.Dialect
@@ -20,12 +21,8 @@ var dialects = []struct {
 }{
 	{"vllm", vllmapi.Open, []string{"openai-completions", "openai-chat", "openai-responses", "anthropic"}},
 	{"sglang", sglang, []string{"sglang"}},
-	{"tgi", beside(native.TGI), []string{"tgi"}},
 	{"ollama", beside(native.Ollama), []string{"ollama"}},
-	{"llamacpp", beside(native.LlamaCpp), []string{"llamacpp"}},
-	{"gemini", beside(native.Gemini), []string{"gemini"}},
 	{"vllm-pooling", beside(native.VLLMPooling), nil},
-	{"tei", beside(native.TEI), nil},
 }
 
 // beside is a dialect whose routes stand beside some of vLLM's.
@@ -46,14 +43,6 @@ type widened struct {
 
 // Routes implements [dialect.Dialect].
 func (w widened) Routes() []dialect.Route { return append(w.Dialect.Routes(), w.more...) }
-
-// Dialects lists the ways of speaking, the usual one first.
-func Dialects() (names []string) {
-	for _, d := range dialects {
-		names = append(names, d.name)
-	}
-	return names
-}
 
 // APIs lists what can be asked of one of them or another, the usual first.
 func APIs() (names []string) {

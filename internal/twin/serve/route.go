@@ -17,7 +17,7 @@ import (
 // route answers a request: with a reply, or with a stream that is to begin.
 func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply, *stream) {
 	path := req.URL.Path
-	asked := dialect.Request{Method: req.Method, Path: path, Query: req.URL.RawQuery, Header: req.Header, Body: c.body.Bytes(), Loading: clock.Now() < s.ready}
+	asked := dialect.Request{Method: req.Method, Path: path, Header: req.Header, Body: c.body.Bytes(), Loading: clock.Now() < s.ready}
 	if req.Method == http.MethodOptions {
 		if r, ok := s.dialect.Preflight(&asked); ok {
 			return r, nil
@@ -58,14 +58,8 @@ func (s *Server) admits(req *http.Request) bool {
 	if s.cfg.APIKey == "" && len(s.cfg.APIKeys) == 0 || req.Method == http.MethodOptions || !s.dialect.Guarded(req.URL.Path) {
 		return true
 	}
-	known := func(key string) bool {
-		return key != "" && (key == s.cfg.APIKey || slices.Contains(s.cfg.APIKeys, key))
-	}
-	if own, ok := s.dialect.(dialect.Keyed); ok && known(req.Header.Get(own.KeyHeader())) {
-		return true
-	}
 	scheme, key, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "bearer") && known(key)
+	return strings.EqualFold(scheme, "bearer") && key != "" && (key == s.cfg.APIKey || slices.Contains(s.cfg.APIKeys, key))
 }
 
 // generate begins an answer, or refuses to. Each request has its line in the

@@ -14,6 +14,9 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
+// Names returns the names of the dialects that a server may have, the usual one first.
+func Names() []string { return []string{"vllm", "sglang", "ollama", "vllm-pooling"} }
+
 // Served is what a dialect speaks of.
 type Served struct {
 	Model               *lm.Model
@@ -46,9 +49,6 @@ type Dialect interface {
 	// once.
 	Metrics(engines int) Metrics
 }
-
-// Keyed is a [Dialect] whose clients send their key in a header of its own.
-type Keyed interface{ KeyHeader() string }
 
 // Problem is why a server does not let a request through to its route, or why
 // the engine does not answer it.
@@ -86,7 +86,6 @@ type Route struct {
 // Request is what a client asks.
 type Request struct {
 	Method, Path string
-	Query        string // behind the path, as it came
 	Header       http.Header
 	Body         []byte
 	N            int64 // number of a request that has an answer generated, from 0

@@ -1,7 +1,7 @@
-// Package native speaks as servers do on routes of their own, where they do not go by
-// OpenAI's: TGI, Ollama, llama.cpp, Gemini, and SGLang's /generate. What stands beside those
-// routes (OpenAI's, which all of them have too, and metrics) is another dialect's, in
-// its words. The forms are those of the servers' documents and sources.
+// Package native speaks as servers do on routes that are not vLLM's of generated text:
+// Ollama's, SGLang's /generate, and vLLM's with a pooling model. What stands beside those
+// routes (OpenAI's and metrics) is another dialect's, in its words. The forms are those of
+// the servers' documents and sources.
 package native
 
 import (
@@ -187,16 +187,3 @@ func (l *list) UnmarshalJSON(b []byte) error {
 }
 
 var get, post = []string{http.MethodGet}, []string{http.MethodPost}
-
-// healthy answers a health check.
-func healthy(r *dialect.Request) dialect.Reply {
-	if r.Loading {
-		return dialect.Reply{Status: http.StatusServiceUnavailable}
-	}
-	return dialect.Reply{Status: http.StatusOK}
-}
-
-// health is its route.
-func health(reply func(*dialect.Request) dialect.Reply) dialect.Route {
-	return dialect.Route{Path: "/health", Methods: get, Early: true, Uncounted: true, Reply: reply}
-}

@@ -13,13 +13,13 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// Servers of models that generate nothing: each text is one prompt for the engine, whose
-// step it is done with is all that it takes.
+// Models that generate nothing: each text is one prompt for the engine, and the step that
+// it is done with is all that it takes.
 
 // VLLMPooling is vLLM with a pooling model: /v1/embeddings and /v1/rerank, as version 0.32
 // answers there.
 func VLLMPooling(s dialect.Served, base dialect.Dialect) dialect.Dialect {
-	p := pooling{s, vllmError}
+	p := pooling{s}
 	rerank := dialect.Route{Methods: post, Generate: p.rerank}
 	own := []dialect.Route{{Path: "/v1/embeddings", Methods: post, Generate: p.embeddings}}
 	for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
@@ -40,41 +40,8 @@ func vllmError(status int, message string) dialect.Reply {
 	return dialect.Reply{Status: status, Body: fmt.Appendf(nil, `{"error":{"message":%s,"type":"%s","param":null,"code":%d}}`, dialect.Marshal(message), kind, status)}
 }
 
-// TEI is Text Embeddings Inference: /embed and /rerank, and OpenAI's route.
-func TEI(s dialect.Served, base dialect.Dialect) dialect.Dialect {
-	p := pooling{s, teiError}
-	info := func(*dialect.Request) dialect.Reply {
-		return dialect.Reply{Status: http.StatusOK, Body: fmt.Appendf(nil,
-			`{"model_id":%s,"model_sha":null,"model_dtype":"float16","model_type":{"embedding":{"pooling":"mean"}},"max_concurrent_requests":512,`+
-				`"max_input_length":%d,"max_batch_tokens":16384,"max_batch_requests":null,"max_client_batch_size":4096,"auto_truncate":false,"tokenization_workers":2,"version":"1.8.2","sha":null,"docker_label":null}`,
-			dialect.Marshal(s.Name), s.MaxModelLen)}
-	}
-	own := []dialect.Route{
-		{Path: "/embed", Methods: post, Generate: p.teiEmbed},
-		{Path: "/rerank", Methods: post, Generate: p.teiRerank},
-		{Path: "/v1/embeddings", Methods: post, Generate: p.embeddings},
-		{Path: "/info", Methods: get, Reply: info},
-		health(healthy),
-	}
-	return &face{base, with(base, own, "/v1/models"), teiError}
-}
-
-func teiError(status int, message string) dialect.Reply {
-	kind := "Backend"
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		kind = "Validation"
-	case http.StatusTooManyRequests:
-		kind = "Overloaded"
-	}
-	return tgiError(status, kind, message)
-}
-
-// pooling is what these servers have in common.
-type pooling struct {
-	dialect.Served
-	words func(status int, message string) dialect.Reply // for errors
-}
+// pooling answers requests to such a model.
+type pooling struct{ dialect.Served }
 
 // usualDimensions are those of a vector of which no other number was asked for.
 const usualDimensions = 384
@@ -83,7 +50,7 @@ const usualDimensions = 384
 const dimensionsMost = 1 << 16
 
 func (p *pooling) refuse(status int, format string, args ...any) (*dialect.Call, *dialect.Reply) {
-	r := p.words(status, fmt.Sprintf(format, args...))
+	r := vllmError(status, fmt.Sprintf(format, args...))
 	return nil, &r
 }
 
@@ -148,45 +115,6 @@ func (p *pooling) rerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 			b = fmt.Appendf(b, `{"index":%d,"document":{"text":%s,"multi_modal":null},"relevance_score":%.9f},`, i, dialect.Marshal((*in.Documents)[i]), w.score(i))
 		}
 		return append(b[:len(b)-1], "]}"...)
-	})
-}
-
-func (p *pooling) teiEmbed(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	var in struct {
-		Inputs list `json:"inputs"`
-	}
-	if problem := decode(req, &in); problem != "" {
-		return p.refuse(http.StatusBadRequest, "%s", problem)
-	}
-	if len(in.Inputs) == 0 {
-		return p.refuse(http.StatusBadRequest, "`inputs` cannot be empty")
-	}
-	return p.call(req, "", in.Inputs, func(b []byte, w *poolingWriter) []byte {
-		b = append(b, '[')
-		for i := range w.prompts {
-			b = append(w.vector(b, i, usualDimensions), ',')
-		}
-		return append(b[:len(b)-1], ']')
-	})
-}
-
-func (p *pooling) teiRerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	var in struct {
-		Query *string `json:"query"`
-		Texts list    `json:"texts"`
-	}
-	if problem := decode(req, &in); problem != "" {
-		return p.refuse(http.StatusBadRequest, "%s", problem)
-	}
-	if in.Query == nil || len(in.Texts) == 0 {
-		return p.refuse(http.StatusBadRequest, "`query` and `texts` cannot be empty")
-	}
-	return p.call(req, *in.Query, in.Texts, func(b []byte, w *poolingWriter) []byte {
-		b = append(b, '[')
-		for _, i := range w.order() {
-			b = fmt.Appendf(b, `{"index":%d,"score":%.9f},`, i, w.score(i))
-		}
-		return append(b[:len(b)-1], ']')
 	})
 }
 

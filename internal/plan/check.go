@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pitot/internal/say"
 	"pitot/internal/slo"
@@ -127,6 +128,10 @@ func noTarget(v Verb) error {
 func (p *Plan) checkLoad() error {
 	if p.Rate == 0 && p.Concurrency == 0 {
 		return say.Errorf("no load given").WithHint("requests at times of their own: pitot run " + p.Spec + " --rate 4\n      users who wait for answers:      pitot run " + p.Spec + " --concurrency 8")
+	}
+	if n := p.Rate * p.Duration.Seconds(); p.Rate > 0 && p.Requests == 0 && p.Duration > 0 && n < 1 {
+		return say.Errorf("a window of %s at %s requests/s is expected to have %s requests: it would measure nothing", say.Span(p.Duration), say.Exact(p.Rate), say.Significant(n, 2)).
+			WithHint(fmt.Sprintf("--duration %s has about 10, or count them: --requests 10", say.Span(time.Duration(math.Ceil(10/p.Rate))*time.Second)))
 	}
 	return nil
 }

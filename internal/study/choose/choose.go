@@ -438,9 +438,11 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	errs := make([]error, len(others))
 	brief := r.first
 	brief.longer = nil
+	for _, c := range others {
+		guess[c] *= 1 + worthSetting
+	}
 	predict.InParallel(len(others), func(i int) {
 		c := others[i]
-		guess[c] *= 1 + worthSetting
 		x, err := r.schedule.at(ctx, c, r.claims, guess[c], &brief)
 		if errs[i] = err; err == nil {
 			_, times := x.worst()
@@ -919,7 +921,8 @@ func (r *race) likely() {
 	}
 }
 
-// sort puts the cheapest first, of those that cost the same the one that carries the most.
+// sort puts the cheapest first. Of those that cost the same, weights of 16 bits or more come
+// before quantized ones, which answer otherwise; then the one that carries the most.
 func (r *race) sort() {
 	price := func(o *Option) float64 {
 		switch {
@@ -931,8 +934,19 @@ func (r *race) sort() {
 		return float64(o.Engines) * r.hourly(o.candidate)
 	}
 	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(price(&a), price(&b)), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
+		return cmp.Or(cmp.Compare(price(&a), price(&b)), compareWidth(a.DType, b.DType), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
 	})
+}
+
+// compareWidth orders data types of 16 bits or more before others.
+func compareWidth(a, b string) int {
+	switch x, y := wide(a), wide(b); {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
 }
 
 // alike is the share of the variance of errors that systems of one model on one accelerator

@@ -95,8 +95,8 @@ func rooms() []room {
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it
 		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
-		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                      // what other tools wrote, read as what they say
-		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile"}, // what changed between systems
+		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                                          // what other tools wrote, read as what they say
+		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile data/record measure"}, // what changed between systems
 		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
 		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
 		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record

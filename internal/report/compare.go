@@ -33,8 +33,15 @@ type PairModel struct {
 	Why    string // why nothing is compared
 	Table  Table
 	Legend []string
+	Paired *PairedModel
 	Day    *Table // the times of day at which both were measured, nil where they share none
 	Notes  []string
+}
+
+// PairedModel is the differences of the same requests, sent at the same times to both sides.
+type PairedModel struct {
+	Title string
+	Table Table
 }
 
 // ClauseModel is how a condition of --fail-if came out.
@@ -187,10 +194,37 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	}
 	m.table(p, few == "" && !p.HasOtherInstrument())
 	m.legend(c, p)
+	if p.Paired != nil {
+		m.Paired = pairedModel(p)
+	}
 	if p.Day != nil {
 		m.day(p)
 	}
 	return m
+}
+
+// pairedModel has a row for each latency.
+func pairedModel(p *compare.Pair) *PairedModel {
+	m := &PairedModel{
+		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), say.Plain(p.B), say.Plain(p.A), compare.TheseRuns),
+		Table: Table{Head: []string{"", "mean", "95 % interval", "p50", "p90", "pairs"}},
+	}
+	for _, r := range p.Paired.Rows {
+		interval := say.Unknown
+		if r.CI95 != nil {
+			interval = pairedMS(r.CI95[0]) + "…" + pairedMS(r.CI95[1])
+		}
+		m.Table.Rows = append(m.Table.Rows, []string{r.Metric, pairedMS(r.Mean), interval, pairedMS(r.P50), pairedMS(r.P90), say.Count(r.Pairs)})
+	}
+	return m
+}
+
+// pairedMS writes a difference with its sign.
+func pairedMS(ms float64) string {
+	if ms > 0 {
+		return "+" + say.Quantity(ms)
+	}
+	return say.Quantity(ms)
 }
 
 // OverloadText returns which side alone does not keep up.
@@ -641,6 +675,11 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 			narrow.writeTerminal(p, s)
 			p.write(s, dim, "", legend...)
 		}
+		if pair.Paired != nil {
+			p.line("")
+			p.write(s, "", "", pair.Paired.Title)
+			pair.Paired.Table.writeTerminal(p, s)
+		}
 		if pair.Day != nil {
 			p.line("")
 			pair.Day.writeTerminal(p, s)
@@ -705,6 +744,13 @@ func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 			Table{Head: head, Rows: pair.Table.Rows}.writeMarkdown(p)
 			p.line("")
 			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
+		}
+		if pair.Paired != nil {
+			p.line("")
+			p.line("%s", inMarkdown(pair.Paired.Title))
+			p.line("")
+			pair.Paired.Table.writeMarkdown(p)
+			p.line("")
 		}
 		if pair.Day != nil {
 			p.line("")

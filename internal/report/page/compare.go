@@ -650,6 +650,9 @@ func (m *comparisonView) pairSection(at int) pairView {
 	if len(p.Table.Rows) > 0 {
 		v.Section.Tables = []captioned{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
 	}
+	if p.Paired != nil {
+		v.Section.Tables = append(v.Section.Tables, captioned{p.Paired.Title, p.Paired.Table})
+	}
 	if p.Day != nil {
 		v.Section.Tables = append(v.Section.Tables, captioned{"By time of day, by the clients' clocks", *p.Day})
 	}

@@ -77,6 +77,8 @@ type Pair struct {
 	Notes       []string  `json:"notes"`           // points that were left out; what numbers of other instruments mean
 	Why         string    `json:"why,omitempty"`   // why nothing is compared
 
+	Paired *Paired `json:"paired,omitempty"` // the same requests at the same times, of one run a side
+
 	Day *Day `json:"day,omitempty"` // times of day at which both sides were measured, of loads that lasted for long
 
 	Capacity *CapacityPair `json:"capacity,omitempty"` // what searches found, where that is what is compared
@@ -227,7 +229,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	var all []*measured
 	c.Warnings = append(c.Warnings, foremost(sides)...)
 	for i := range sides {
-		m := measure(&sides[i], o.Workloads)
+		m := measureSide(&sides[i], o.Workloads)
 		if len(m.order)+len(m.searches)+len(m.others) == 0 {
 			return nil, say.Errorf("side %s has no measured point", m.name).WithHint("pitot report shows what they hold")
 		}
@@ -348,6 +350,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+	p.Paired = pairedRequests(x, y)
 	p.Day = dayOf(x, y, [2]string{a.name, b.name}, tokens == "")
 	p.Costs = costsOf(x, y, tokens == "", counter)
 	for i, side := range []*loadOfSide{x, y} {
@@ -398,6 +401,9 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 			continue
 		}
 		p.addTested(m, sa, sb, o)
+	}
+	if p.Paired != nil {
+		p.addPaired(x, y, o)
 	}
 	return p
 }

@@ -225,8 +225,10 @@ func (r *Row) within(a, b sample) {
 func (r *Row) testWithin(difference float64, v stat.Interval) {
 	r.CI95 = r.scale.interval(v)
 	z := stat.NormalQuantile(1 - alpha/2)
-	down, up := (difference-v.Lo)/z, (v.Hi-difference)/z // standard errors
-	if r.CI95 == nil || !(down > 0) || !(up > 0) {
+	// Standard errors; of pairs that are all alike there is none but that of rounding.
+	const rounding = 1e-9
+	down, up := max((difference-v.Lo)/z, rounding), max((v.Hi-difference)/z, rounding)
+	if r.CI95 == nil || math.IsNaN(down+up) {
 		return
 	}
 	toZero := down

@@ -169,7 +169,7 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			case state == Undecided && r.Why != "":
 				o.Why += " (" + r.Why + ")"
 			case state != Undecided && r.gate != nil:
-				o.Why += fmt.Sprintf(" (p = %.2g)", *r.gate)
+				o.Why += " (" + pText(*r.gate) + ")"
 			}
 			if p.Scope != "" {
 				o.Why += ", " + string(p.Scope)
@@ -186,6 +186,14 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 		o.State, o.Why = NotJudged, lost
 	}
 	return o
+}
+
+// pText writes a p-value; one too small for its approximation is only bounded.
+func pText(p float64) string {
+	if p < 1e-9 {
+		return "p < 1e-09"
+	}
+	return fmt.Sprintf("p = %.2g", p)
 }
 
 // measuredLaunches names how many launches the pair has.

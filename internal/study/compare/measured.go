@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/stat"
@@ -64,8 +65,8 @@ func points(run *result.Run) (out []result.Point) {
 	return out
 }
 
-// measure takes a side apart. anyWorkload takes all workloads for one.
-func measure(s *Side, anyWorkload bool) *measured {
+// measureSide takes a side apart. anyWorkload takes all workloads for one.
+func measureSide(s *Side, anyWorkload bool) *measured {
 	if len(s.Others) > 0 {
 		return measureOthers(s)
 	}
@@ -340,7 +341,15 @@ func (m *measured) contents() string {
 
 // identity tells one run from another, wherever it was read from.
 func identity(r *result.Run) string {
-	return fmt.Sprintf("%s %s %s %d %s %d", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points))
+	measured := ""
+	if len(r.Points) > 0 {
+		p := &r.Points[0]
+		measured = fmt.Sprint(p.Requests.Due, p.Requests.OK, p.InFlight)
+		if e2e := p.Metrics.SummaryOf(metric.E2E); e2e != nil && e2e.Mean != nil {
+			measured += fmt.Sprint(*e2e.Mean)
+		}
+	}
+	return fmt.Sprintf("%s %s %s %d %s %d %s", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points), measured)
 }
 
 // shared says whether the sides have runs or results in common.

@@ -31,7 +31,7 @@ type SpreadValue struct {
 
 // Spreads says what the launches of a side show, load by load.
 func Spreads(s Side) (out []Spread) {
-	m := measure(&s, false)
+	m := measureSide(&s, false)
 	for _, key := range m.order {
 		x := m.measuredAt[key]
 		d := Spread{What: m.titled(key), Launches: len(x.launches), Values: []SpreadValue{}, Left: []Left{}, Notes: x.invalid}

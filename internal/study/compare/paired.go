@@ -1,0 +1,177 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/measure"
+	"pitot/internal/stat"
+)
+
+// Paired is what the same requests, sent at the same times to both sides, show one by one.
+// What arrivals and lengths do to both sides cancels in the differences.
+type Paired struct {
+	Requests int         `json:"requests"` // that were due on both sides
+	Rows     []PairedRow `json:"rows"`
+}
+
+// PairedRow is one latency: B less A of each request.
+type PairedRow struct {
+	Metric     string      `json:"metric"`
+	Pairs      int         `json:"pairs"` // of which both values are known
+	Mean       float64     `json:"mean_ms"`
+	CI95       *[2]float64 `json:"ci95_ms"` // of the mean; of these two runs
+	NoInterval string      `json:"no_interval,omitempty"`
+	P50        float64     `json:"p50_ms"` // of the differences
+	P90        float64     `json:"p90_ms"`
+}
+
+// samePart is the share of the requests of both sides that have to be the same.
+const samePart = 0.9
+
+const (
+	leastPairs = 40 // from so many on their mean has an interval
+	fewBatch   = 8  // pairs of a batch where they are few: neighbours are alike
+)
+
+// pairedRequests compares two runs request by request, nil where they did not send the same
+// ones at the same times, or where their records are not there.
+func pairedRequests(x, y *loadOfSide) *Paired {
+	if x.load.Rate == nil || len(x.launches) != 1 || len(y.launches) != 1 || len(x.launches[0].points) != 1 || len(y.launches[0].points) != 1 {
+		return nil
+	}
+	a, b := x.source.Run, y.source.Run
+	if a.Seed != b.Seed || asked(a) != asked(b) {
+		return nil
+	}
+	rowsA, rowsB := x.rows(), y.rows()
+	if len(rowsA) == 0 || len(rowsB) == 0 {
+		return nil
+	}
+	p := &Paired{Rows: []PairedRow{}}
+	names := []metric.Name{metric.TTFT, metric.TPOT, metric.E2E}
+	differences := make([][]float64, len(names))
+	due := make([]int64, 0, len(rowsA))
+	for id := range rowsA {
+		due = append(due, id)
+	}
+	slices.SortFunc(due, func(i, j int64) int { return cmp.Compare(rowsA[i].Due, rowsA[j].Due) })
+	for _, id := range due {
+		r, other := rowsA[id], rowsB[id]
+		if other == nil || r.Due != other.Due || r.InputPlanned != other.InputPlanned || r.OutputPlanned != other.OutputPlanned {
+			continue
+		}
+		p.Requests++
+		before, after := measure.OfRow(r), measure.OfRow(other)
+		if !before.OK() || !after.OK() {
+			continue
+		}
+		for i, name := range names {
+			if ns := after.Value(name) - before.Value(name); !math.IsNaN(ns) {
+				differences[i] = append(differences[i], ns/1e6)
+			}
+		}
+	}
+	if float64(p.Requests) < samePart*float64(max(len(rowsA), len(rowsB))) {
+		return nil
+	}
+	for i, name := range names {
+		if len(differences[i]) > 0 {
+			p.Rows = append(p.Rows, pairedRow(string(name), differences[i]))
+		}
+	}
+	return p
+}
+
+// addPaired gives the means of latencies the test that pairs allow, which is far sharper than
+// that of two runs whose arrivals and lengths differ.
+func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
+	for _, paired := range p.Paired.Rows {
+		if paired.CI95 == nil {
+			continue
+		}
+		m := percentile(metric.All().Find(metric.Name(paired.Metric)), metric.Mean)
+		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == m.name })
+		if at < 0 {
+			a, whyA := x.sample(m, p.A)
+			b, whyB := y.sample(m, p.B)
+			if whyA != "" || whyB != "" {
+				continue
+			}
+			p.addTested(m, a, b, o)
+			at = slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == m.name })
+		}
+		if at < 0 {
+			continue
+		}
+		if r := &p.Rows[at]; r.A > 0 {
+			r.NoInterval = ""
+			lo, hi := r.scale.back(paired.CI95[0]/r.A), r.scale.back(paired.CI95[1]/r.A)
+			r.testWithin(r.scale.back(r.Change), stat.Interval{Lo: lo, Hi: hi})
+		}
+	}
+}
+
+// pairedRow summarizes differences in the order in which their requests were due.
+func pairedRow(name string, differences []float64) PairedRow {
+	r := PairedRow{Metric: name, Pairs: len(differences)}
+	batches := stat.NewBatches(int64(len(differences)), stat.FineBatches)
+	for _, d := range differences {
+		batches.Add(d)
+		r.Mean += d / float64(len(differences))
+	}
+	if mean, half, ok := batches.Widest(level); ok {
+		r.CI95 = &[2]float64{mean - half, mean + half}
+	} else if m, ok := stat.BatchMeans(differences, len(differences)/fewBatch, level); ok && len(differences) >= leastPairs {
+		r.CI95 = &[2]float64{m.Lo, m.Hi}
+	} else {
+		r.NoInterval = "few pairs"
+	}
+	sorted := slices.Sorted(slices.Values(differences))
+	at := func(p float64) float64 { return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)] }
+	r.P50, r.P90 = at(.5), at(.9)
+	return r
+}
+
+// rows returns the requests that the one point of a side at its load had in its window, by
+// their ids; nil where the records cannot be read.
+func (x *loadOfSide) rows() map[int64]*record.Row {
+	index := int32(-1)
+	for i := range x.source.Run.Points {
+		p := &x.source.Run.Points[i]
+		if p.Verdict != result.Invalid && describe(p.Load) == describe(x.load) {
+			index = int32(i)
+		}
+	}
+	dir := x.source.Path
+	if filepath.Base(dir) == rundir.Result {
+		dir = filepath.Dir(dir)
+	}
+	if index < 0 || rundir.Look(dir) == rundir.Nothing {
+		return nil
+	}
+	p := &x.source.Run.Points[index]
+	from := int64(math.Round(p.Seconds.Warmup * 1e9))
+	to := from + int64(math.Round(p.Seconds.Window*1e9))
+	rows := map[int64]*record.Row{}
+	for f, err := range record.Rows(dir) {
+		if err != nil {
+			return nil
+		}
+		if f.Point != index || f.Worker != 0 { // ids of several workers are not the same requests
+			continue
+		}
+		for i := range f.Rows {
+			if r := f.Rows[i]; r.Due >= from && r.Due < to && r.Question == "" {
+				rows[r.ID] = &r
+			}
+		}
+	}
+	return rows
+}

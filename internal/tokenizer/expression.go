@@ -17,6 +17,7 @@ import (
 // expression finds the matches of a pattern.
 type expression struct {
 	root node
+	work *budget // of the text, nil for one of its own for each search
 }
 
 // then goes on behind a match that ends at i: it gives the end of the whole, or -1.
@@ -27,17 +28,39 @@ type node interface {
 	match(m *matcher, i int, k then) int
 }
 
+// budget is how many steps the expressions may take on one text.
+type budget struct{ most, left int }
+
+// textBudget returns the budget of a text of a number of bytes.
+func textBudget(bytes int) budget {
+	steps := freeSteps + stepsPerByte*bytes
+	return budget{steps, steps}
+}
+
+// bounded returns a finder whose searches share a budget.
+func bounded(at finder, work *budget) finder {
+	if x, ok := at.(expression); ok {
+		x.work = work
+		return x
+	}
+	return at
+}
+
 // find gives up, by a panic that [Encoder.Append] makes an error of, where it takes too long and
 // where the match is empty: Hugging Face's library splits there, and a match without text is
 // none here.
 func (x expression) find(t *classes, s []byte, from int) (int, int) {
-	m := &matcher{t: t, s: s, steps: mostSteps + stepsPerByte*(len(s)-from)}
+	m := &matcher{t: t, s: s, work: x.work}
+	if m.work == nil {
+		own := textBudget(len(s) - from)
+		m.work = &own
+	}
 	for from < len(s) {
 		switch end := x.root.match(m, from, func(i int) int { return i }); {
 		case end > from:
 			return from, end
 		case end == from:
-			panic(gaveUp("its expression matches where nothing is"))
+			panic(gaveUp("the tokenizer's split pattern matches where there is no text"))
 		}
 		_, n := t.at(s, from)
 		from += n
@@ -49,22 +72,25 @@ func (x expression) find(t *classes, s []byte, from int) (int, int) {
 type matcher struct {
 	t     *classes
 	s     []byte
-	steps int
+	work  *budget
 	depth int // of repetitions and sequences within one another: each is on the stack
 }
 
-// What looking for a match may take. Expressions that split text take a few steps for each
-// character; what backtracks without end takes twice as many for each further one.
+// What the matches in a text may take together. Expressions that split text take up to 30 steps
+// a byte; what backtracks without end takes twice as many for each further one.
 const (
-	mostSteps    = 1 << 20
-	stepsPerByte = 32
+	freeSteps    = 1 << 14
+	stepsPerByte = 64
 	mostDepth    = 1 << 17
 )
 
 // take notes that so many steps are taken, one level deeper.
 func (m *matcher) take(steps int) {
-	if m.steps -= steps; m.steps < 0 || m.depth >= mostDepth {
-		panic(gaveUp("its expression takes too long on a text"))
+	if m.work.left -= steps; m.work.left < 0 {
+		panic(gaveUp("the tokenizer's split pattern needs more than " + say.Count(m.work.most) + " steps for one text: refused"))
+	}
+	if m.depth >= mostDepth {
+		panic(gaveUp("the tokenizer's split pattern nests " + say.Count(mostDepth) + " deep in one text: refused"))
 	}
 }
 
@@ -279,7 +305,7 @@ func compile(pattern string, tiktoken bool) (x expression, err error) {
 // empty says that it matches in an empty text, or that this takes too long to say.
 func (x expression) empty() (is bool) {
 	err := giving(func() {
-		m := &matcher{t: classTable(), steps: mostSteps}
+		m := &matcher{t: classTable(), work: &budget{1 << 20, 1 << 20}}
 		is = x.root.match(m, 0, func(i int) int { return i }) >= 0
 	})
 	return is || err != nil

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,7 +174,7 @@ func TestMergeLong(t *testing.T) {
 // Marks in runs of any length are ordered and composed as the standard says.
 func TestForms(t *testing.T) {
 	long := "aaa" + strings.Repeat("\u0301", 40) + "\u0323b"
-	change := form(3)(classTable()) // NFKD
+	change := form(3)(classTable(), nil) // NFKD
 	out, _ := change([]byte(long))
 	if want := "aaa\u0323" + strings.Repeat("\u0301", 40) + "b"; string(out) != want {
 		t.Errorf("%q", out)
@@ -331,6 +332,27 @@ func TestOniguruma(t *testing.T) {
 	}
 }
 
+// A text of any length is split by what known models have, within its budget.
+func TestBudgetIsEnough(t *testing.T) {
+	text := []byte(strings.Repeat("ITL     9.67   13.2 'ſ  'LL\u00a0ʰ 中文 don't  \n\n", 5000))
+	for pattern := range scanners() {
+		x, err := compile(pattern, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := textBudget(len(text))
+		at := bounded(x, &work)
+		if err := giving(func() {
+			for i := 0; i < len(text); {
+				begin, end := at.find(classTable(), text, i)
+				i = max(begin, end)
+			}
+		}); err != nil || work.left < work.most/2 {
+			t.Errorf("%s: %v, %d of %d steps are left", pattern, err, work.left, work.most)
+		}
+	}
+}
+
 // What takes too long, or too much room, is given up with an error; the next text is counted again.
 func TestGivesUp(t *testing.T) {
 	doubling := `"normalizer":{"type":"Sequence","normalizers":[` +
@@ -339,6 +361,10 @@ func TestGivesUp(t *testing.T) {
 		"backtracking": {expressed(`(?:a|a)*b`), strings.Repeat("a", 24)},
 		"deep":         {expressed(`(?:(?:a|b)*c?)*d`), strings.Repeat("ab", 1<<20)},
 		"growing":      {doubling, "a"},
+		// Each match takes less than a text may; all of them together take more.
+		"many matches":           {expressed(`(?:(?:a?){10}b|a)`), strings.Repeat("a", 70)},
+		"many matches, replaced": {`"normalizer":{"type":"Replace","pattern":{"Regex":"(?:(?:a?){10}b|a)"},"content":"c"}`, strings.Repeat("a", 70)},
+		"many pieces":            {expressed(`(?:(?:a?){10}b|a)`) + `,"added_tokens":[{"id":90,"content":"-","special":true}]`, strings.Repeat("aaaaaaaaaa-", 7)},
 	} {
 		tok, err := hf(t, x.parts)
 		if err != nil {
@@ -347,6 +373,11 @@ func TestGivesUp(t *testing.T) {
 		e := tok.Encoder()
 		if n, err := e.Count([]byte(x.text)); err == nil || n != 0 {
 			t.Errorf("%s: %d tokens, %v", name, n, err)
+		} else if want := fmt.Sprintf("the tokenizer's split pattern needs more than %s steps for one text: refused", say.Count(textBudget(len(x.text)).most)); strings.HasPrefix(name, "many") && err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if steps := textBudget(len(x.text)).most - e.work.left; steps > textBudget(len(x.text)).most+1+len(x.text)/16 {
+			t.Errorf("%s: %d steps", name, steps)
 		}
 		if n, err := e.Count([]byte("xyz")); n != 3 || err != nil {
 			t.Errorf("%s, then another text: %d tokens, %v", name, n, err)

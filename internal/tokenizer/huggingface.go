@@ -630,7 +630,8 @@ func (b *builder) added(tokens []hfAdded) error {
 	}
 	var raw, normalized []added
 	t := &Tokenizer{class: classTable(), normalizers: b.t.normalizers}
-	change := t.changes()
+	var work budget
+	change := t.changes(&work)
 	for _, a := range tokens {
 		if a.Content == "" {
 			continue
@@ -646,6 +647,7 @@ func (b *builder) added(tokens []hfAdded) error {
 			continue
 		}
 		s := []byte(a.Content)
+		work = textBudget(len(s))
 		if err := giving(func() {
 			for _, c := range change {
 				s, _ = c(s)

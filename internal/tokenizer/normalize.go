@@ -10,12 +10,12 @@ import (
 // preTokenizer, an encoder makes its own of it, which keeps a buffer: what it
 // returns is good until it is called again. cut says that the text no longer
 // begins with what it began with.
-type normalizer func(t *classes) func(s []byte) (out []byte, cut bool)
+type normalizer func(t *classes, work *budget) func(s []byte) (out []byte, cut bool)
 
 // change makes a normalizer of a function that appends the new text to dst, or gives nil where
 // nothing changes.
 func change(with func(t *classes, dst, s []byte) []byte) normalizer {
-	return func(t *classes) func([]byte) ([]byte, bool) {
+	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		buf := make([]byte, 0, 64)
 		return func(s []byte) ([]byte, bool) {
 			out := with(t, buf[:0], s)
@@ -31,7 +31,7 @@ func change(with func(t *classes, dst, s []byte) []byte) normalizer {
 // runes is a normalizer that looks at each character alone: becomes appends
 // what one becomes that is not the same.
 func runes(same func(class, rune) bool, becomes func(dst []byte, c class, r rune) []byte) normalizer {
-	return func(t *classes) func([]byte) ([]byte, bool) {
+	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		var plain [utf8.RuneSelf]bool // ASCII that is the same
 		for r := range rune(utf8.RuneSelf) {
 			plain[r] = same(t[r], r)
@@ -54,7 +54,7 @@ func runes(same func(class, rune) bool, becomes func(dst []byte, c class, r rune
 				return nil
 			}
 			return append(dst, s[done:]...)
-		})(t)
+		})(t, work)
 	}
 }
 
@@ -77,8 +77,8 @@ func without(kind func(class, rune) bool) normalizer {
 
 // filter tells of a normalizer that leaves a kind of character out when it left out the first.
 func filter(kind func(class, rune) bool, n normalizer) normalizer {
-	return func(t *classes) func([]byte) ([]byte, bool) {
-		change := n(t)
+	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
+		change := n(t, work)
 		return func(s []byte) ([]byte, bool) {
 			out, _ := change(s)
 			r, n := utf8.DecodeRune(s)
@@ -129,20 +129,23 @@ func replace(at finder, content string) normalizer {
 			return replaceByte(dst, s, l[0], content)
 		})
 	}
-	return change(func(t *classes, dst, s []byte) []byte {
-		begin, end := at.find(t, s, 0)
-		if begin == end {
-			return nil
-		}
-		done := 0
-		for begin < end {
-			dst = append(append(dst, s[done:begin]...), content...)
-			grown(len(dst), len(s))
-			done = end
-			begin, end = at.find(t, s, done)
-		}
-		return append(dst, s[done:]...)
-	})
+	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
+		at := bounded(at, work)
+		return change(func(t *classes, dst, s []byte) []byte {
+			begin, end := at.find(t, s, 0)
+			if begin == end {
+				return nil
+			}
+			done := 0
+			for begin < end {
+				dst = append(append(dst, s[done:begin]...), content...)
+				grown(len(dst), len(s))
+				done = end
+				begin, end = at.find(t, s, done)
+			}
+			return append(dst, s[done:]...)
+		})(t, work)
+	}
 }
 
 func prepend(text string) normalizer {
@@ -155,7 +158,7 @@ func prepend(text string) normalizer {
 }
 
 func strip(left, right bool) normalizer {
-	return func(t *classes) func([]byte) ([]byte, bool) {
+	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		blank := func(r rune) bool { return t[r]&space != 0 }
 		return func(s []byte) ([]byte, bool) {
 			n := len(s)

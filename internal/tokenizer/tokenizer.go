@@ -117,6 +117,7 @@ type Encoder struct {
 	ids    []uint32
 	valid  []byte // a text that was not UTF-8, repaired
 	seen   *pieces
+	work   budget // of this text
 
 	symbols    []int32 // what the models need while they work on a piece
 	ranks      []uint32
@@ -128,18 +129,24 @@ type Encoder struct {
 
 // Encoder gives a new encoder.
 func (t *Tokenizer) Encoder() *Encoder {
-	e := &Encoder{t: t, seen: newPieces(), change: t.changes()}
+	e := &Encoder{t: t, seen: newPieces()}
+	e.change = t.changes(&e.work)
 	e.pieces = func(piece []byte, _ bool) { t.model.tokenize(e, piece) }
 	for i := len(t.steps) - 1; i >= 0; i-- {
-		e.pieces = t.steps[i].into(t.class, e.pieces)
+		step := t.steps[i]
+		if s, ok := step.(split); ok {
+			s.at = bounded(s.at, &e.work)
+			step = s
+		}
+		e.pieces = step.into(t.class, e.pieces)
 	}
 	return e
 }
 
-// changes makes the steps that change a text.
-func (t *Tokenizer) changes() (steps []func([]byte) ([]byte, bool)) {
+// changes makes the steps that change a text, within a budget.
+func (t *Tokenizer) changes(work *budget) (steps []func([]byte) ([]byte, bool)) {
 	for _, n := range t.normalizers {
-		steps = append(steps, n(t.class))
+		steps = append(steps, n(t.class, work))
 	}
 	return steps
 }
@@ -181,7 +188,7 @@ func (e *Encoder) Append(ids []uint32, text []byte) (_ []uint32, err error) {
 		text = e.valid
 	}
 	own := e.ids
-	e.ids = ids
+	e.ids, e.work = ids, textBudget(len(text))
 	defer func() {
 		if e.ids = own; err != nil {
 			e.ids = own[:0]
@@ -212,7 +219,7 @@ func giving(do func()) (err error) {
 			if !ok {
 				panic(r)
 			}
-			err = say.Errorf("the tokenizer cannot count a text: %s", string(why)).
+			err = say.Errorf("%s", string(why)).
 				WithHint("its file may be damaged: fetch it again, or leave --tokenizer out")
 		}
 	}()
@@ -229,7 +236,7 @@ const (
 // grown gives up where a text became too long.
 func grown(now, before int) {
 	if now > mostGrowth*before+freeGrowth {
-		panic(gaveUp("it makes too much of it"))
+		panic(gaveUp("the tokenizer makes too much of a text"))
 	}
 }
 

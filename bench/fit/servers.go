@@ -223,7 +223,7 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 	begin, serving := cpu(), 0.0
 	number := uint64(0)
 	c := calibrate.Calibration{Deployment: s.known, Time: 5 * time.Minute, Each: 10 * time.Second}
-	fit, err := c.Twin(context.Background(), func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
+	c.Measure = func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 		number++
 		at := cpu()
 		r := l.In(12, 2).Serve(s.engine(number), number)
@@ -233,10 +233,12 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 			return nil, nil
 		}
 		return []*predict.Recording{r}, nil
-	})
+	}
+	result, err := c.Run(context.Background())
 	if err != nil {
 		log.Fatalf("%s: %v", s.stated, err)
 	}
+	fit := result.Fit
 	x.CPU, x.Loads = cpu()-begin-serving, len(fit.Runs)
 	x.Values = map[string]float64{}
 	for _, p := range fit.Parameters {

@@ -98,7 +98,7 @@ func scrapes(dir, pitot, page string, ratio []float64) {
 
 // pacer waits for each time of a schedule and does nothing then.
 func pacer(rate float64, span time.Duration) {
-	due, err := arrival.Parse("poisson", rate, 1)
+	due, err := arrival.NewPoisson(rate, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -111,7 +111,11 @@ func read(name string, take func(q *profile.Request) bool) error {
 	if err != nil {
 		return err
 	}
-	process, err := arrival.Parse(strings.Join(parts[:n-2], ":"), rate, 3)
+	law, err := arrival.ParseLaw(strings.Join(parts[:n-2], ":"), arrival.Files{})
+	if err != nil {
+		return err
+	}
+	process, err := law.Process(rate, 3, 0)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (c *gateCase) judgeRun(ttft []float64, printed *result.Summary) {
 	} else {
 		sorted := append([]float64(nil), ttft...)
 		stat.SortFloat64(sorted)
-		phi, _ := stat.Overdispersion(stat.Exceeding(ttft, stat.Percentile(sorted, c.p)), 10)
+		phi, _ := overdispersion(stat.Exceeding(ttft, stat.Percentile(sorted, c.p)))
 		effective := float64(n) / max(phi, 1)
 		lo, hi := stat.EffectiveRankInterval(int64(n), effective, c.p, 0.95)
 		closed := lo > 0 && hi <= int64(n)

@@ -46,7 +46,7 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 			q := queue.New(32, trueCapacity*load*step, seed+uint64(3*r+i))
 			q.Warm(warmup)
 			hits := stat.Exceeding(q.TTFTs(n), limit)
-			if phi, ok := stat.Overdispersion(hits, 10); ok {
+			if phi, ok := overdispersion(hits); ok {
 				phis = append(phis, phi)
 			}
 			if i == 1 {
@@ -63,4 +63,13 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 		score.count(alternative.Wilson(violations, n, phi, level).Hi <= epsilon)
 	}
 	return []string{number(load), fmt.Sprint(n), naive.String(), independent.String(), blocks.String(), exact.String(), score.String()}
+}
+
+// overdispersion is that of 0s and 1s in ten batches.
+func overdispersion(hits []float64) (phi float64, ok bool) {
+	b := stat.NewBatches(int64(len(hits)), 10)
+	for _, x := range hits {
+		b.Add(x)
+	}
+	return b.Overdispersion()
 }

@@ -29,6 +29,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/vllm"
 	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
 )
 
 // golden is what is known of a file.
@@ -174,7 +175,7 @@ func check(path string, g golden) (wrong []string) {
 	if err != nil {
 		return append(wrong, err.Error())
 	}
-	law, err := workload.Arrivals("trace(" + path + ")")
+	law, err := arrival.ParseLaw("trace("+path+")", workload.ArrivalFiles())
 	if err != nil {
 		return append(wrong, err.Error())
 	}

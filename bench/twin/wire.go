@@ -138,7 +138,7 @@ func (l load) bare() served {
 // does nothing then.
 func (l load) pacer() served {
 	span := int64(l.Tokens) * int64(l.ITL)
-	due, err := arrival.Parse("poisson", float64(l.Streams)/l.ITL.Seconds(), 1)
+	due, err := arrival.NewPoisson(float64(l.Streams)/l.ITL.Seconds(), 1)
 	if err != nil {
 		log.Fatal(err)
 	}

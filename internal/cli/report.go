@@ -83,7 +83,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 		return nil, rundir.NoRun(dir)
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
-	measured, err := run.FinishShowing(dir, func(line string) { fmt.Fprintln(stderr, line) })
+	measured, err := run.Finish(dir, func(line string) { fmt.Fprintln(stderr, line) })
 	if errors.Is(err, rundir.ErrLive) {
 		return nil, run.StillGoingOn(dir)
 	}

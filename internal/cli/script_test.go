@@ -153,7 +153,11 @@ func validrun(ts *testscript.TestScript, neg bool, args []string) {
 
 // validRun reads a run.json that the schema allows and whose counts add up.
 func validRun(data []byte) (*result.Run, error) {
-	contract, err := jsonschema.UnmarshalJSON(strings.NewReader(result.JSONSchema()))
+	text, err := os.ReadFile("../data/result/schema.json")
+	if err != nil {
+		return nil, err
+	}
+	contract, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

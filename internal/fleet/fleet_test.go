@@ -206,7 +206,7 @@ func carriedOut(t *testing.T, c *crew) {
 			t.Errorf("worker %+v", w) // the clocks are one: what they are apart is within the bound
 		}
 	}
-	if again, err := run.Finish(dir); err != nil || len(again.Points[0].Workers) != 3 {
+	if again, err := run.Finish(dir, func(string) {}); err != nil || len(again.Points[0].Workers) != 3 {
 		t.Errorf("finished again: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func TestCoordinatorDies(t *testing.T) {
 						}
 					}
 				}
-				got, err := run.Finish(died)
+				got, err := run.Finish(died, func(string) {})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -235,7 +235,7 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	poisson := func(rate float64) func() Config {
 		return func() Config {
-			a, err := arrival.Parse("poisson", rate, 7)
+			a, err := arrival.NewPoisson(rate, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +318,7 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 
 func TestVirtualTwice(t *testing.T) {
 	once := func() (seen, *shelf) {
-		a, err := arrival.Parse("poisson", 80, 3)
+		a, err := arrival.NewPoisson(80, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +345,7 @@ func TestVirtualTwice(t *testing.T) {
 // and a user begins another when one is over.
 func TestConversations(t *testing.T) {
 	for _, users := range []int{0, 4} {
-		a, err := arrival.Parse("poisson", 20, 5)
+		a, err := arrival.NewPoisson(20, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +388,7 @@ func TestConversations(t *testing.T) {
 // An agent goes on when all have ended whom it waits for, a pause after the last.
 func TestJoin(t *testing.T) {
 	for _, users := range []int{0, 4} {
-		a, err := arrival.Parse("poisson", 10, 5)
+		a, err := arrival.NewPoisson(10, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func virtual(t testing.TB, rate float64, seconds int64, engine twin.FixedConfig,
 	cfg := load.Config{Warmup: 2e9, Window: seconds * 1e9, Timeout: 600e9}
 	s := measure.Setup{T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Stamps: "virtual", Exact: true, AutoWarmup: true}
 	if rate > 0 {
-		a, err := arrival.Parse("poisson", rate, seed)
+		a, err := arrival.NewPoisson(rate, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

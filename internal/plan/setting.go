@@ -167,7 +167,6 @@ type value interface {
 	reset(parts []any, written string)
 	isIn(parts []any) bool // its part is among these
 	isList() bool
-	pointer(parts []any) any // pointer to the field
 
 	// Choices are the values that can be named.
 	Choices() []Choice
@@ -215,8 +214,6 @@ func (f one[P, T]) initial(written string) (x T) {
 func (f one[P, T]) isIn(parts []any) bool { return findPart[P](parts) != nil }
 
 func (f one[P, T]) isList() bool { return false }
-
-func (f one[P, T]) pointer(parts []any) any { return f.field(parts) }
 
 // Choices implements value.
 func (f one[P, T]) Choices() []Choice {

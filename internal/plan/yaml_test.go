@@ -147,7 +147,12 @@ func drawn(t *rapid.T) Plan {
 		whole(&p.Concurrency, 1, mostUsers)("concurrency")
 	}
 	if p.Concurrency > 0 || p.Conversing() {
-		maybe("think", func(string) { p.Think = workload.FixedPause(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "think"))) })
+		maybe("think", func(string) {
+			var err error
+			if p.Think, err = workload.ParsePause(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "think")).String()); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if rapid.Bool().Draw(t, "by time") {
 		length(&p.Duration, time.Millisecond)("duration")
@@ -223,6 +228,7 @@ func TestSettings(t *testing.T) {
 	var p Plan
 	everything := append(p.parts(), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
 	fields := map[any]string{}
+	pointer := func(s Setting) any { return s.value.(interface{ pointer(parts []any) any }).pointer(everything) }
 	taken := map[string]bool{}
 	for _, s := range Settings() {
 		if s.Name != strings.ToLower(s.Name) || s.Name == "" {
@@ -235,10 +241,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is in no part", s.Name)
 			continue
 		}
-		if other := fields[s.pointer(everything)]; other != "" && other != s.Name { // which may have another default with another verb
+		if other := fields[pointer(s)]; other != "" && other != s.Name { // which may have another default with another verb
 			t.Errorf("--%s and --%s set one field", s.Name, other)
 		}
-		fields[s.pointer(everything)] = s.Name
+		fields[pointer(s)] = s.Name
 		for _, v := range s.Verbs {
 			if key := string(v) + " " + s.Name; taken[key] {
 				t.Errorf("%s has two entries", key)
@@ -369,3 +375,6 @@ func TestHiddenIsGivenAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// pointer is that to the field that a setting sets.
+func (f one[P, T]) pointer(parts []any) any { return f.field(parts) }

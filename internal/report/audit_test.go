@@ -126,7 +126,7 @@ func TestCheckOneWorker(t *testing.T) {
 
 func TestCheckHead(t *testing.T) {
 	var b strings.Builder
-	CheckHead(&b, audit.Standard(), 4*time.Second, 0)
+	CheckHead(&b, audit.Reference{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Tokens: 100}, 4*time.Second, 0)
 	for _, want := range []string{"50 ms to the first token, then one each 10 ms, 100 tokens in all; closed loop, 4 s at each level",
 		"99 gaps each", "±0.1 ms", "p99 from 1,000 samples on, ~ few: from 100 on"} {
 		if !strings.Contains(b.String(), want) {

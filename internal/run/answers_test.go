@@ -40,7 +40,7 @@ func TestGarbledAnswersAreSeen(t *testing.T) {
 				}
 			}
 			// What the records say of it is what they are read as again.
-			again, err := Finish(dir)
+			again, err := Finish(dir, func(string) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -303,7 +303,7 @@ func TestStoppedBetweenLoads(t *testing.T) {
 	if _, err := s.Close(false, nil); err != nil {
 		t.Fatal(err)
 	}
-	finished, err := Finish(dir)
+	finished, err := Finish(dir, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Finish(dir)
+		got, err := Finish(dir, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}

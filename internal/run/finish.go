@@ -41,16 +41,12 @@ type outline struct {
 	damage []record.Damage  // of the journal
 }
 
-// Finish makes the results of a run directory from its records: run.json and
-// the Parquet files. It is how every run ends, and how one is finished whose
-// process was killed.
+// Finish makes the results of a run directory from its records: run.json and the Parquet
+// files, as they are made at the end of every run, for one whose process was killed. show
+// is given what there is to say of workers that had gone on when their coordinator died.
 //
 // A run that is still going on gives an error that is [rundir.ErrLive].
-func Finish(dir string) (*result.Run, error) { return FinishShowing(dir, func(string) {}) }
-
-// FinishShowing is [Finish], and shows what there is to say of workers that had gone on when
-// their coordinator died.
-func FinishShowing(dir string, show func(line string)) (*result.Run, error) {
+func Finish(dir string, show func(line string)) (*result.Run, error) {
 	release, err := rundir.Hold(dir) // a session may be about to go on
 	switch {
 	case errors.Is(err, rundir.ErrLive):

@@ -101,7 +101,7 @@ func dueIn(rows []record.Row, t0, t1 int64) (n int) {
 // recovered finishes a killed run, and again from its Parquet files.
 func recovered(t *testing.T, dir string) result.Point {
 	t.Helper()
-	run, err := Finish(dir)
+	run, err := Finish(dir, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func recovered(t *testing.T, dir string) result.Point {
 		t.Fatalf("recovered %v, %d points", run.Recovered, len(run.Points))
 	}
 	accounted(t, run)
-	again, err := Finish(dir)
+	again, err := Finish(dir, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,11 +308,11 @@ func TestFinishWithoutARun(t *testing.T) {
 		if err := write(dir); err != nil {
 			t.Fatal(err)
 		}
-		if run, err := Finish(dir); err == nil {
+		if run, err := Finish(dir, func(string) {}); err == nil {
 			t.Errorf("%s: %+v", name, run)
 		}
 	}
-	if _, err := Finish(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Finish(filepath.Join(t.TempDir(), "none"), func(string) {}); err == nil {
 		t.Error("a directory that is not there")
 	}
 }
@@ -384,14 +384,14 @@ func TestRecordsLostBeforeTheEnd(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		run, err := Finish(dir)
+		run, err := Finish(dir, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p := run.Points[0]; !run.Recovered || p.Requests.OK != 1 || (run.Verdict == result.Invalid) != lost || (p.Verdict == result.Invalid) != lost {
 			t.Errorf("%s: %s, %+v", name, run.Verdict, p.Checks)
 		}
-		again, err := Finish(dir) // from the Parquet files
+		again, err := Finish(dir, func(string) {}) // from the Parquet files
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +412,7 @@ func TestLiveRunIsNotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "journal.pitot"), []byte("what is this? no record has come."), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Finish(dir); !errors.Is(err, rundir.ErrLive) {
+	if _, err := Finish(dir, func(string) {}); !errors.Is(err, rundir.ErrLive) {
 		t.Errorf("finish of a live run: %v", err)
 	}
 }

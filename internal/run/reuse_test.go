@@ -92,7 +92,7 @@ func TestCacheBoth(t *testing.T) {
 	if e == nil || e.CI95 == nil || e.Pairs < 250 || e.CI95[1] >= 0 || e.DifferenceMS < e.CI95[0] || e.DifferenceMS > e.CI95[1] || math.Abs(e.WarmMS-e.ColdMS-e.DifferenceMS) > 1e-9 {
 		t.Errorf("the effect is %+v", e)
 	}
-	again, err := Finish(dir)
+	again, err := Finish(dir, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func TestRunDirectory(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// And it can be shown again.
-	again, err := Finish(dir)
+	again, err := Finish(dir, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

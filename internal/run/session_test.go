@@ -196,7 +196,7 @@ func TestOneSessionADirectory(t *testing.T) {
 		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on, or another process finishes it" {
 			t.Errorf("%s: %v", when, err)
 		}
-		if _, err := Finish(dir); !errors.Is(err, rundir.ErrLive) {
+		if _, err := Finish(dir, func(string) {}); !errors.Is(err, rundir.ErrLive) {
 			t.Errorf("%s, finished: %v", when, err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestDamagedProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound, err := Finish(p.Out)
+	sound, err := Finish(p.Out, func(string) {})
 	if err != nil || sound.Sent.Probes == nil || sound.Sent.Probes.Requests == 0 {
 		t.Fatal(sound, err)
 	}
@@ -261,7 +261,7 @@ func TestDamagedProbes(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(out, rundir.Journal), bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			run, err := Finish(out)
+			run, err := Finish(out, func(string) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -115,7 +115,7 @@ func TestTrapSurvivorsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := arrival.Parse("constant", 20, 1)
+	a, err := arrival.NewConstant(20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestFreezeInBothWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := func() load.Config {
-		a, err := arrival.Parse("constant", 99, 1)
+		a, err := arrival.NewConstant(99)
 		if err != nil {
 			t.Fatal(err)
 		}

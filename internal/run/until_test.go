@@ -25,7 +25,7 @@ func TestUntil(t *testing.T) {
 	if p.Seconds.Window != window || len(rowsOf(t, dir)[0]) < p.Requests.Due || p.Requests.Cut > 0 {
 		t.Errorf("window of %v after %d looks; requests %+v", p.Seconds.Window, u.Looks, p.Requests)
 	}
-	again, err := Finish(dir)
+	again, err := Finish(dir, func(string) {})
 	if err != nil || again.Points[0].Until == nil || *again.Points[0].Until.HalfWidthPercent != *u.HalfWidthPercent {
 		t.Errorf("finished again: %+v, %v", again.Points[0].Until, err)
 	}

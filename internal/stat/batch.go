@@ -106,11 +106,6 @@ func BatchMeans(xs []float64, batches int, level float64) (m Mean, ok bool) {
 	return batchesOf(xs, batches).Mean(level)
 }
 
-// Overdispersion is that of 0s and 1s, see [Batches.Overdispersion].
-func Overdispersion(hits []float64, batches int) (phi float64, ok bool) {
-	return batchesOf(hits, batches).Overdispersion()
-}
-
 func batchesOf(xs []float64, batches int) *Batches {
 	b := NewBatches(int64(len(xs)), batches)
 	for _, x := range xs {

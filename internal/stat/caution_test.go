@@ -44,7 +44,7 @@ func TestWidest(t *testing.T) {
 		}
 		hits := Exceeding(xs, 0)
 		phi, ok := fine(hits).WidestDispersion(.95)
-		if own, _ := Overdispersion(hits, 10); !ok || phi < own || phi < 1 {
+		if own, _ := batchesOf(hits, 10).Overdispersion(); !ok || phi < own || phi < 1 {
 			t.Errorf("φ %v, of ten batches %v", phi, own)
 		}
 		counts := make([]float64, 20)

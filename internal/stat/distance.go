@@ -20,14 +20,3 @@ func Distance[T cmp.Ordered](x, y []T) (most float64) {
 	}
 	return most
 }
-
-// DistanceFrom is Kolmogorov and Smirnov's distance of a sorted sample from a continuous
-// distribution, by its cumulative function.
-func DistanceFrom(x []float64, cdf func(float64) float64) (most float64) {
-	n := float64(len(x))
-	for i, v := range x {
-		f := cdf(v)
-		most = max(most, math.Abs(f-float64(i)/n), math.Abs(f-float64(i+1)/n))
-	}
-	return most
-}

@@ -19,8 +19,4 @@ func TestDistance(t *testing.T) {
 			t.Errorf("%v and %v: %g, back %g, want %g", c.x, c.y, d, back, c.want)
 		}
 	}
-	uniform := func(x float64) float64 { return x }
-	if d := DistanceFrom([]float64{.5, .6, .7, .8}, uniform); d != .5 {
-		t.Errorf("%g from the uniform distribution, want 0.5", d)
-	}
 }

@@ -11,13 +11,6 @@ func (d Difference) TOST(margin float64) float64 {
 	return StudentCDF((math.Abs(d.Estimate)-margin)/d.SE, d.DF)
 }
 
-// EquivalentShares is likewise the p-value that the means of two samples of shares
-// lie within ±margin, a share for each launch, of n requests in each; see
-// [ShareBelow]. It is 1 where nothing tells.
-func EquivalentShares(a, b []float64, n, margin float64) float64 {
-	return max(ShareBelow(a, b, n, margin), ShareBelow(b, a, n, margin))
-}
-
 // ShareBelow is the p-value, one-sided, that the mean of the shares b lies less than
 // margin above that of a. Launches that saw next to no events have next to no spread
 // either, and t would call them the same as those that do see some. So b has the
@@ -53,17 +46,4 @@ func ShareBelow(a, b []float64, n, margin float64) float64 {
 	}
 	df := (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
 	return StudentCDF((mb-limit)/math.Sqrt(va+vb), df)
-}
-
-// MinDetectable is the difference that a two-sided t test at the given level
-// finds with the given power, for k values a side of standard deviation sd:
-// (t_{1−α/2} + t_power)·sd·√(2/k) with t on 2(k−1) (Cohen, "Statistical Power
-// Analysis", 1988, as approximated with the central t). On logarithms it is
-// nearly a relative difference. ok is false below two a side.
-func MinDetectable(sd float64, k int, level, power float64) (delta float64, ok bool) {
-	if k < 2 {
-		return 0, false
-	}
-	df := float64(2 * (k - 1))
-	return (StudentQuantile(1-tail(level), df) + StudentQuantile(power, df)) * sd * math.Sqrt(2/float64(k)), true
 }

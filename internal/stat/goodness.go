@@ -3,7 +3,6 @@ package stat
 import (
 	"iter"
 	"math"
-	"slices"
 )
 
 // Limits of the adjusted A² of AndersonDarling (Stephens, JASA 69, 1974).
@@ -12,20 +11,14 @@ const (
 	AndersonDarling1 = 1.959 // by 1 %
 )
 
-// AndersonDarling measures how far gaps are from exponential ones with their
-// own mean, with weight on both tails:
+// AndersonDarling measures how far n gaps are from exponential ones with their own mean,
+// with weight on both tails:
 // A² = −n − Σ(2i−1)[ln F(x₍ᵢ₎) + ln(1−F(x₍ₙ₊₁₋ᵢ₎))]/n; adjusted is
-// A²(1 + 0.6/n). With over 10,000 gaps it also rejects the timer's noise.
+// A²(1 + 0.6/n). With over 10,000 gaps it also rejects the timer's noise. The gaps come in
+// order: they may be more than memory holds.
 //
 // ok is false without gaps and if one is not positive.
-func AndersonDarling(gaps []float64) (a2, adjusted float64, ok bool) {
-	mean, _ := Moments(gaps)
-	return AndersonDarlingSorted(slices.Values(slices.Sorted(slices.Values(gaps))), int64(len(gaps)), mean)
-}
-
-// AndersonDarlingSorted is [AndersonDarling] of n gaps that come in order and
-// whose mean is known: they may be more than memory holds.
-func AndersonDarlingSorted(gaps iter.Seq[float64], n int64, mean float64) (a2, adjusted float64, ok bool) {
+func AndersonDarling(gaps iter.Seq[float64], n int64, mean float64) (a2, adjusted float64, ok bool) {
 	if !(mean > 0) {
 		return 0, 0, false
 	}

@@ -111,7 +111,7 @@ func TestPercentileIntervalOfAQueue(t *testing.T) {
 				xs := run(c.utilisation*load, c.n, uint64(3*r+i))
 				here = slices.Clone(xs)
 				SortFloat64(here)
-				phi, ok := Overdispersion(Exceeding(xs, Percentile(here, .99)), 10)
+				phi, ok := batchesOf(Exceeding(xs, Percentile(here, .99)), 10).Overdispersion()
 				if !ok {
 					t.Fatal("no φ")
 				}
@@ -163,7 +163,7 @@ func TestOverdispersion(t *testing.T) {
 		var sum float64
 		const runs = 300
 		for range runs {
-			phi, ok := Overdispersion(chain(rng, 4000, .1, r), 10)
+			phi, ok := batchesOf(chain(rng, 4000, .1, r), 10).Overdispersion()
 			if !ok {
 				t.Fatal("no φ")
 			}
@@ -174,7 +174,7 @@ func TestOverdispersion(t *testing.T) {
 		}
 	}
 	for _, hits := range [][]float64{nil, {1, 0, 1}, make([]float64, 100), Exceeding([]float64{1, 2, 3}, 0)} {
-		if phi, ok := Overdispersion(hits, 10); ok || phi != 0 {
+		if phi, ok := batchesOf(hits, 10).Overdispersion(); ok || phi != 0 {
 			t.Errorf("%v: φ = %v", hits, phi)
 		}
 	}

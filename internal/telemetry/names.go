@@ -211,9 +211,6 @@ var process = []Name{
 	{Signal: ProcessMemory, Series: "process_resident_memory_bytes"},
 }
 
-// Sources are the engines and exporters whose pages can be read.
-func Sources() []Source { return slices.Clone(sources) }
-
 // ofRankZero restricts names to the first worker of a group that splits one model.
 func ofRankZero(names []Name) []Name {
 	for i := range names {

@@ -208,7 +208,7 @@ func FuzzRead(f *testing.F) {
 // Every name of the table is of a signal, and every signal is told by something.
 func TestTable(t *testing.T) {
 	told := map[Signal]bool{}
-	for _, s := range append(Sources(), Source{Names: process}) {
+	for _, s := range append(slices.Clone(sources), Source{Names: process}) {
 		for _, n := range s.Names {
 			if index[n.Signal] == nil {
 				t.Errorf("%s: %s is no signal", s.Name, n.Signal)

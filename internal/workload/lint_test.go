@@ -13,7 +13,11 @@ import (
 
 // lines of a trace in which nothing is odd, each changed by edit.
 func traceLines(n int, law string, edit func(i int, q *row)) *Trace {
-	p, err := arrival.Parse(law, 5, 3)
+	l, err := arrival.ParseLaw(law, arrival.Files{})
+	if err != nil {
+		panic(err)
+	}
+	p, err := l.Process(5, 3, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -50,9 +50,6 @@ func (p Pause) Even() bool {
 	return mean > 0
 }
 
-// FixedPause is the same pause each time.
-func FixedPause(d time.Duration) Pause { return Pause{a: d} }
-
 // ParsePause reads "5s", "uniform(least,most)", "exponential(mean)" or
 // "lognormal(mean,sd)": mean and standard deviation are those of the time itself. Every
 // error is a [say.Error].

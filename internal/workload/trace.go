@@ -263,9 +263,6 @@ func (t *Trace) Requests() int {
 	return n
 }
 
-// Arrivals reads the law of arrivals that --arrival names, with the files that it is of.
-func Arrivals(text string) (*arrival.Law, error) { return arrival.ParseLaw(text, ArrivalFiles()) }
-
 // ArrivalFiles reads what laws of arrivals want of files of times and of rates.
 func ArrivalFiles() arrival.Files {
 	return arrival.Files{

@@ -90,7 +90,7 @@ func TestTraceGzipped(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	law, err := Arrivals("trace(" + path + ")")
+	law, err := arrival.ParseLaw("trace("+path+")", ArrivalFiles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,3 @@ func FinishError(reason string) string {
 	name := strings.Join(wordsIn(reason), "_")
 	return finishClass + strings.ToValidUTF8(name[:min(len(name), 32)], "")
 }
-
-// IsFinishError reports whether an error class comes from a finish reason.
-func IsFinishError(class string) bool { return strings.HasPrefix(class, finishClass) }

@@ -39,7 +39,7 @@ func validate(t *testing.T, s *jsonschema.Schema, data []byte) error {
 
 // Every stored run is read, and is of the contract.
 func TestStoredRuns(t *testing.T) {
-	stored := contract(t, JSONSchema())
+	stored := contract(t, jsonSchema(t))
 	var paths []string
 	for _, pattern := range []string{"../testdata/*/run.json", "../testdata/*.expected.json", "../../study/predict/testdata/*/run.json"} {
 		found, err := filepath.Glob(pattern)

@@ -145,7 +145,7 @@ func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
 				}
 			}
 		}
-		if _, a2, ok := stat.AndersonDarlingSorted(sorted, n-1, float64(last-first)/float64(n-1)); ok {
+		if _, a2, ok := stat.AndersonDarling(sorted, n-1, float64(last-first)/float64(n-1)); ok {
 			c.Detail = map[string]float64{"a2": a2}
 		}
 	}

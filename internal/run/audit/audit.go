@@ -31,14 +31,6 @@ type Reference struct {
 	Tokens    int // per answer
 }
 
-// Standard is the load that clients of this field are compared with: 50 ms to
-// the first token, then 100 tokens a second.
-func Standard() Reference {
-	var usual plan.Audit
-	plan.Reset(&usual)
-	return Reference{TTFT: usual.TTFT, ITL: usual.ITL, Tokens: usual.Tokens}
-}
-
 // Checker does checks.
 type Checker struct {
 	Command []string // this program

@@ -32,6 +32,7 @@ type Calibration struct {
 	Command    []string           // as typed, for the record
 	Version    result.Version
 	Progress   run.Progress
+	Measure    Measure // carries out the loads; nil for runs on the target
 }
 
 // Result is what came of it.
@@ -62,7 +63,6 @@ type Measure func(context.Context, predict.DesignLoad) ([]*predict.Recording, er
 type series struct {
 	*Calibration
 	dir        string
-	carryOut   Measure
 	measured   int // loads that were carried out
 	recordings []*predict.Recording
 	runs       []string // the directories that they are from
@@ -74,15 +74,19 @@ type series struct {
 // twin, the other by the twin as the first half has it. Each half is measured
 // forwards and backwards, so that what drifts by and by takes no side; where there is time
 // for a few loads alone each is measured once, so that they are of more kinds. Errors are
-// the user's; what was measured by then stays, and the result says where.
+// the user's; what was measured by then stays, and the result says where. With Measure the
+// result is the fit alone, and nothing is written.
 func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	slots := int(c.Time / c.nominal())
 	if slots < leastLoads {
 		return nil, say.Errorf("%v are too short for %d loads of %v each", c.Time, leastLoads, c.Each).WithHint("give a longer --budget, or a shorter --duration of each load")
 	}
-	s := &series{Calibration: c, dir: c.Plan.Out}
-	s.carryOut = s.runLoad
-	if s.dir == "" {
+	s := &series{Calibration: c}
+	if c.Measure != nil {
+		fit, err := s.fit(ctx, slots)
+		return &Result{Fit: fit}, err
+	}
+	if s.dir = c.Plan.Out; s.dir == "" {
 		s.dir = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
 	x := &Result{Dir: s.dir, Profile: filepath.Join(s.dir, "profile.yaml")}
@@ -99,17 +103,6 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		return x, err
 	}
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
-}
-
-// Twin is [Calibration.Run] of what measure carries out, in no more time than was
-// thought, and writes nothing: the plan is not asked.
-func (c *Calibration) Twin(ctx context.Context, measure Measure) (*predict.Fit, error) {
-	s := &series{Calibration: c}
-	s.carryOut = func(ctx context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
-		s.measured++
-		return measure(ctx, l)
-	}
-	return s.fit(ctx, int(c.Time/c.nominal()))
 }
 
 // nominal is how long a load is thought to take.
@@ -205,7 +198,12 @@ func (s *series) load(l predict.DesignLoad, number int) *plan.Plan {
 
 // measure has one load carried out.
 func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
-	recordings, err := s.carryOut(ctx, l)
+	carryOut := s.runLoad
+	if s.Measure != nil {
+		s.measured++
+		carryOut = s.Measure
+	}
+	recordings, err := carryOut(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,16 @@ func TestTwin(t *testing.T) {
 	}
 	known, truth := parse("qwen2.5-0.5b@l4?max_num_seqs=16"), parse("qwen2.5-0.5b@l4?max_num_seqs=16&step_overhead=4ms&row_overhead=90us&compute_efficiency=0.4")
 	var loads []predict.DesignLoad
-	c := Calibration{Deployment: known, Time: 56 * time.Second, Each: 3 * time.Second}
-	fit, err := c.Twin(context.Background(), func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
+	c := Calibration{Deployment: known, Time: 56 * time.Second, Each: 3 * time.Second, Measure: func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 		loads = append(loads, l)
 		n := uint64(len(loads))
 		return []*predict.Recording{l.In(4, 1).Serve(truth.Engine(n+50), n)}, nil
-	})
+	}}
+	result, err := c.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
+	fit := result.Fit
 	if len(loads) != 8 || loads[0] != loads[3] || loads[1] != loads[2] || loads[4] != loads[7] || loads[5] != loads[6] {
 		t.Errorf("loads %+v", loads)
 	}

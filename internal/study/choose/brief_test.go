@@ -38,7 +38,7 @@ func TestBrief(t *testing.T) {
 				t.Fatal(err)
 			}
 			serve := func(brief bool) (rows []record.Row) {
-				p, err := arrival.Parse("poisson", c.rate, 1)
+				p, err := arrival.NewPoisson(c.rate, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

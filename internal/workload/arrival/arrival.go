@@ -21,23 +21,6 @@ const (
 	MaxRate = 1e9
 )
 
-// Names are the names of all laws.
-func Names() (names []string) {
-	for _, f := range families() {
-		names = append(names, f.name)
-	}
-	return names
-}
-
-// Parse makes the process of a law that needs no file, with so many requests per second.
-func Parse(name string, rate float64, seed uint64) (Process, error) {
-	l, err := ParseLaw(name, Files{})
-	if err != nil {
-		return nil, err
-	}
-	return l.Process(rate, seed, 0)
-}
-
 func checkRate(rate float64) error {
 	if math.IsNaN(rate) || rate < MinRate || rate > MaxRate {
 		return fmt.Errorf("rate %g is out of range: want %g to %g requests per second", rate, MinRate, MaxRate)

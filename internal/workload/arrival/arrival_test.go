@@ -10,12 +10,20 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
 )
+
+// parse is the process of a law that needs no file.
+func parse(name string, rate float64, seed uint64) (Process, error) {
+	l, err := ParseLaw(name, Files{})
+	if err != nil {
+		return nil, err
+	}
+	return l.Process(rate, seed, 0)
+}
 
 func firstDues(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
 	t.Helper()
-	p, err := Parse(name, rate, seed)
+	p, err := parse(name, rate, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +62,7 @@ func anyRate(t *rapid.T) float64 {
 func TestMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := min(max(anyRate(t), MinRate), MaxRate)
-		p, err := Parse(rapid.SampledFrom([]string{"poisson", "constant"}).Draw(t, "name"), rate, rapid.Uint64().Draw(t, "seed"))
+		p, err := parse(rapid.SampledFrom([]string{"poisson", "constant"}).Draw(t, "name"), rate, rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +126,7 @@ func TestPoissonDistribution(t *testing.T) {
 		t.Errorf("gaps have mean %.4f and standard deviation %.4f, want 1 and 1", mean, sd)
 	}
 	slices.Sort(gaps)
-	worst := stat.DistanceFrom(gaps, exponentialCDF)
+	worst := distanceFrom(gaps, exponentialCDF)
 	if limit := 1.63 / math.Sqrt(n); worst > limit { // 1 %
 		t.Errorf("distance to the exponential distribution %.5f, want below %.5f", worst, limit)
 	}
@@ -156,9 +164,9 @@ func TestParseErrors(t *testing.T) {
 		{"constant", math.NaN(), "out of range"},
 		{"constant", math.Inf(1), "out of range"},
 	} {
-		p, err := Parse(c.name, c.rate, 0)
+		p, err := parse(c.name, c.rate, 0)
 		if err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), c.want) || p != nil {
-			t.Errorf("Parse(%.20q, %g) = %v, %v, want an error with %q", c.name, c.rate, p, err, c.want)
+			t.Errorf("parse(%.20q, %g) = %v, %v, want an error with %q", c.name, c.rate, p, err, c.want)
 		}
 	}
 }
@@ -168,4 +176,15 @@ func BenchmarkPoisson(b *testing.B) {
 	for b.Loop() {
 		p.Next()
 	}
+}
+
+// distanceFrom is Kolmogorov and Smirnov's distance of a sorted sample from a continuous
+// distribution, by its cumulative function.
+func distanceFrom(x []float64, cdf func(float64) float64) (most float64) {
+	n := float64(len(x))
+	for i, v := range x {
+		f := cdf(v)
+		most = max(most, math.Abs(f-float64(i)/n), math.Abs(f-float64(i+1)/n))
+	}
+	return most
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
 )
 
 // Gaps have mean 1/rate and coefficient of variation 1/√shape, and of shape 1
@@ -33,7 +32,7 @@ func TestGammaDistribution(t *testing.T) {
 			continue
 		}
 		slices.Sort(gaps)
-		worst := stat.DistanceFrom(gaps, exponentialCDF)
+		worst := distanceFrom(gaps, exponentialCDF)
 		if limit := 1.63 / math.Sqrt(n); worst > limit { // 1 %
 			t.Errorf("distance to the exponential distribution %.5f, want below %.5f", worst, limit)
 		}
@@ -66,7 +65,7 @@ func TestGammaEnds(t *testing.T) {
 		"gamma(NaN)": "no number",
 		"gamma(1e9)": "want 0.01 to 1000",
 	} {
-		p, err := Parse(name, 1, 0)
+		p, err := parse(name, 1, 0)
 		if p != nil || err == nil || !strings.Contains(err.Error()+say.Hint(err), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

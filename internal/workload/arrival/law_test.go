@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
 )
 
 // testFiles stands for files.
@@ -89,7 +88,7 @@ func TestStationaryLawsAreTheirOwn(t *testing.T) {
 			waits = append(waits, float64(due[i]-at)/1e9)
 		}
 		slices.Sort(waits)
-		worst := stat.DistanceFrom(waits, func(x float64) float64 { return 1 - l.law.none(rate, x) })
+		worst := distanceFrom(waits, func(x float64) float64 { return 1 - l.law.none(rate, x) })
 		if limit := 1.95 / math.Sqrt(float64(len(waits))); worst > limit { // 0.1 %
 			t.Errorf("%s: distance of waits %.5f, want below %.5f", text, worst, limit)
 		}

@@ -139,9 +139,6 @@ const (
 // LeaveOut counts lines that are no request.
 func (b *Builder) LeaveOut(n int) { b.leftOut += n }
 
-// Requests is how many were added.
-func (b *Builder) Requests() int { return b.count }
-
 // Add takes a request in. It keeps none of its strings. ok is false where the log has more
 // requests than are kept.
 func (b *Builder) Add(q *Request) (ok bool) {

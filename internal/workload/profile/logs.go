@@ -29,18 +29,6 @@ type Log struct {
 // mostLine is the most bytes that a line of a log may have.
 const mostLine = 64 << 20
 
-// Logs are the forms of logs, for help and documents.
-func Logs() [][2]string {
-	return [][2]string{
-		{"openai", "OpenAI's requests and answers, one JSON object a line, with usage and times"},
-		{"litellm", "LiteLLM's StandardLoggingPayload"},
-		{"otel", "OpenTelemetry's GenAI spans, as OTLP/JSON or a flat object a line"},
-		{"vllm", "what vLLM prints with --enable-log-requests"},
-		{"sglang", "what SGLang prints with --log-requests, as text or JSON"},
-		{"trace", "any trace that pitot workload stats reads"},
-	}
-}
-
 const logHint = "logs that are read: OpenAI-style JSON lines, LiteLLM, OpenTelemetry GenAI spans, vLLM's and SGLang's request logs, and the traces that pitot workload stats takes"
 
 // ReadLog hands on the requests of a log, whatever it is packed in, one after the other. What it is

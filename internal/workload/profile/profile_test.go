@@ -220,8 +220,8 @@ func FuzzReadLog(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if l.Requests != b.Requests() {
-			t.Fatalf("%d requests, %d were added", l.Requests, b.Requests())
+		if l.Requests != b.count {
+			t.Fatalf("%d requests, %d were added", l.Requests, b.count)
 		}
 		p, err := b.Profile()
 		if err != nil {

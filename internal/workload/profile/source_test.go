@@ -138,7 +138,11 @@ func TestSharedBeginnings(t *testing.T) {
 // gaps between them, and how many come in 1, 10 and 60 s.
 func TestArrivalsAreLikeTheirLog(t *testing.T) {
 	const n = 8000
-	process, err := arrival.Parse("mmpp(1:20s,5:5s)", 5, 5)
+	written, err := arrival.ParseLaw("mmpp(1:20s,5:5s)", arrival.Files{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := written.Process(5, 5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,12 +52,6 @@ type Answer struct {
 // Name is what the question is called in records: "numbers/7".
 func Name(k Kind, number int) string { return k.String() + "/" + strconv.Itoa(number) }
 
-// KindOf is the kind of the question of a name; false for no such name.
-func KindOf(name string) (Kind, bool) {
-	kind, _, _ := strings.Cut(name, "/")
-	return Named(kind)
-}
-
 // Bank is the questions that there are of a seed. It is safe for concurrent use.
 type Bank struct {
 	seed   uint64

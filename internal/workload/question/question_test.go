@@ -164,7 +164,8 @@ func TestAmong(t *testing.T) {
 		}
 		if ok {
 			counts[k]++
-			if back, known := KindOf(Name(k, number)); !known || back != k || k == Greedy && number >= sizes[k] {
+			kind, _, _ := strings.Cut(Name(k, number), "/")
+			if back, known := Named(kind); !known || back != k || k == Greedy && number >= sizes[k] {
 				t.Fatal(k, number)
 			}
 			if name := Name(k, number); k != Greedy && texts[name] {

@@ -1,7 +1,7 @@
-package result
+// Package resulttest helps tests of run.json and of its contract.
+package resulttest
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,15 +9,9 @@ import (
 	"pitot/internal/data/metric"
 )
 
-//go:embed schema.json
-var schema string
-
-// JSONSchema is the contract of run.json as a JSON Schema, draft 2020-12.
-func JSONSchema() string { return schema }
-
-// SchemaOf is the contract with the metrics of a catalogue: schema.json is that of
-// the whole catalogue, and a test writes it (-update).
-func SchemaOf(metrics metric.Catalogue) string {
+// SchemaOf returns the contract of run.json with the metrics of a catalogue in place of
+// those that it has: schema.json is that of the whole catalogue.
+func SchemaOf(schema string, metrics metric.Catalogue) string {
 	const begin, end = "    \"metrics\": {\n", "    \"summary\": {\n"
 	from, to := strings.Index(schema, begin), strings.Index(schema, end)
 	return schema[:from] + metricsSchema(metrics.Distributions()) + schema[to:]

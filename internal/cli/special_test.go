@@ -83,7 +83,7 @@ func TestSpecialFiles(t *testing.T) {
 		"compare FILE FILE",
 		"compare DIR/run.json DIR/run.json",
 		"explain DIR/run.json",
-		"experiment check FILE",
+		"experiment forecast FILE",
 		"experiment run FILE",
 		"experiment report DIR/plan.yaml",
 		"experiment trend DIR/decision.json",

@@ -53,7 +53,8 @@ func rooms() []room {
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed say stat"},
 		{"workload/plain", "data/parquet userfile"}, // files as plain text, whatever they are packed in
-		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill say/unreadable userfile"},
+		{"workload/field", ""},                      // what the fields of requests are called in files
+		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill say/unreadable userfile workload/field"},
 		{"workload/question", "say workload workload/seed workload/token"}, // requests whose answers are known, and the check of these
 		// engine
 		{"twin", ""},
@@ -72,7 +73,7 @@ func rooms() []room {
 		{"twin/serve/native", "twin twin/serve/dialect twin/serve/example twin/serve/lm"},
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
-		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable"}, // what a log was like, without text: logs, the profile, the workload of one
+		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable workload/field"}, // what a log was like, without text: logs, the profile, the workload of one
 		{"plan", "twin/serve/dialect workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile"},
 		// measured
 		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each

@@ -141,6 +141,9 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)
 	}
+	for _, f := range run.LintTimes(p) {
+		lines = append(lines, "times     "+f.Text)
+	}
 	switch {
 	case e.NoPrice == "":
 		lines = append(lines, "price     about "+usd(e.USD))

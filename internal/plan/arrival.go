@@ -19,18 +19,11 @@ func Arrivals(text string) (*arrival.Law, error) {
 	return arrival.ParseLaw(text, files)
 }
 
-// takeOwnTimes takes the due times that the requests of a trace have, where the workload is
-// one and nobody has asked for others.
+// takeOwnTimes takes the due times that the requests of a trace have, or those of a file of prompts
+// with times where no load is asked for, if nobody has asked for others.
 func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
-	if v != VerbRun || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Generated() {
-		return nil
-	}
-	kind, err := workload.Identify(p.Workload)
-	if err != nil || kind != workload.Recorded {
-		return nil // what is wrong with the file is said when it is opened
-	}
-	rows, err := workload.OpenRows(p.Workload)
-	if err != nil || !rows.Timed() {
+	defer func() { p.InTime = ofFile(p.Arrival, p.Workload) }()
+	if v != VerbRun || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Generated() || !p.timedFile() {
 		return nil
 	}
 	if strings.ContainsAny(p.Workload, ",()") {
@@ -38,6 +31,29 @@ func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
 	}
 	p.Arrival = "trace(" + p.Workload + ")"
 	return nil
+}
+
+// timedFile reports whether the workload is a file whose own times a load takes. What is wrong with the
+// file is said when it is opened.
+func (p *Plan) timedFile() bool {
+	kind, err := workload.Identify(p.Workload)
+	switch {
+	case err != nil:
+		return false
+	case kind == workload.Recorded:
+		rows, err := workload.OpenRows(p.Workload)
+		return err == nil && rows.Timed()
+	case kind == workload.Prompts && p.Rate == 0:
+		_, err := workload.PromptTimes(p.Workload)
+		return err == nil
+	}
+	return false
+}
+
+// ofFile reports whether a law of arrivals is of the times of a file.
+func ofFile(law, path string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(law), "trace("+path)
+	return ok && (strings.HasPrefix(rest, ")") || strings.HasPrefix(rest, ","))
 }
 
 // takeOwnRate takes the rate that the arrival process has itself, as a trace does, where

@@ -64,6 +64,7 @@ type Target struct {
 // Ask is what is asked: the workload.
 type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
+	InTime        bool   // the requests of a file come at its own times, found out from Load.Arrival
 	Mix           *Mix   // what the file says, where it is one of classes; Input and Output are then those of all together
 	Input, Output workload.Lengths
 	Prefix        int                 // tokens

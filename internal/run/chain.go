@@ -260,7 +260,7 @@ func (c *chain) prepare(at int) (k *link, err error) {
 	if k.cfg, err = schedule(p, &k.load, t, &k.src, k.index); err != nil {
 		return nil, err
 	}
-	align(&k.src, k.cfg.Arrivals)
+	align(&p.Ask, &k.src, k.cfg.Arrivals)
 	if err = k.src.arrive(&p.Ask, &k.load, arrivalSeed(p.Seed, k.index), k.cfg.Warmup); err != nil {
 		return nil, err
 	}

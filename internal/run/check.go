@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -129,7 +130,7 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if kind == workload.Profiled {
 		return fromProfile(p, t, point)
 	}
-	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
+	o := workload.FileOptions{InTime: p.InTime, Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
 	if p.Output != plan.Default().Ask.Output {
 		o.Output = p.Output
 	}
@@ -180,7 +181,11 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if err != nil {
 		return source{}, say.Errorf("--workload: %v", err).WithHint(say.Hint(err))
 	}
-	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
+	src := source{Source: w.Source(), about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}
+	if _, follow := src.Source.(workload.Sessions); follow {
+		src.turns = w.MeanTurns()
+	}
+	return src, nil
 }
 
 // fromSessions asks recorded sessions with words that are new for each of the points.
@@ -196,12 +201,14 @@ func fromSessions(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
 }
 
-// align has the requests of a trace asked at the times of their own rows, where due times
-// begin in the middle of it: the load before the window is the end of the trace.
-func align(src *source, arrivals arrival.Process) {
-	requests, ok := workload.Plain(src.Source).(*workload.Replay)
+// align has the requests of a file asked at the times of their own rows, where due times begin in the
+// middle of it: the load before the window is the end of the file.
+func align(p *plan.Ask, src *source, arrivals arrival.Process) {
+	requests, ok := workload.Plain(src.Source).(interface{ Begin(row int64) })
 	times, from := arrivals.(interface{ Row() int64 })
-	if ok && from {
+	_, file := requests.(*workload.File)
+	_, turns := requests.(*workload.RecordedConversations)
+	if ok && from && (p.InTime || !file && !turns) {
 		requests.Begin(times.Row())
 	}
 }
@@ -219,5 +226,5 @@ func unusable(path string, err error) error {
 		}
 		return unreadable.File("--workload", path, err, hint)
 	}
-	return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(formats)
+	return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(cmp.Or(say.Hint(err), formats))
 }

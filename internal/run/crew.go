@@ -402,7 +402,7 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.src.close()
 		return err
 	}
-	align(&h.src, h.cfg.Arrivals)
+	align(&p.Ask, &h.src, h.cfg.Arrivals)
 	if err := h.src.arrive(&p.Ask, &h.l, arrivalSeed(t.Seed, t.Point), h.cfg.Warmup); err != nil {
 		h.src.close()
 		return err

@@ -40,11 +40,7 @@ func Lint(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.
 		}
 	case profile.IsFile(p.Workload): // what was odd was told when it was made
 	default:
-		if info, err := os.Stat(p.Workload); err == nil && info.Size() <= mostRead {
-			if look, err := workload.Look(p.Workload, token.Universal().Count); err == nil {
-				list = look.Lint(c)
-			}
-		}
+		list = lintFile(p, c)
 	}
 	if most := p.Stop.Most; most > 0 && p.Generated() {
 		if over := above(p.Ask.Output, most); over > manyTruncated {
@@ -62,6 +58,69 @@ func Lint(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.
 		}
 	}
 	return append(list, lintCache(ctx, p, t)...)
+}
+
+// lintFile looks at a file of prompts, of classes that of each.
+func lintFile(p *plan.Plan, c workload.Conditions) (list []workload.Finding) {
+	if p.Mix != nil {
+		for i := range p.Mix.Classes {
+			class := &p.Mix.Classes[i]
+			if class.Ask.Generated() {
+				continue
+			}
+			for _, f := range unusedIn(class.Ask.Workload) {
+				f.Text = "class " + class.Name + ": " + f.Text
+				list = append(list, f)
+			}
+		}
+		return list
+	}
+	if info, err := os.Stat(p.Workload); err == nil && info.Mode().IsRegular() && info.Size() > mostRead {
+		list = unusedIn(p.Workload)
+	} else if look, err := workload.Look(p.Workload, token.Universal().Count); err == nil {
+		list = look.Lint(c)
+	}
+	return append(list, LintTimes(p)...)
+}
+
+// unusedIn tells what of a file of prompts is not asked.
+func unusedIn(path string) []workload.Finding {
+	if kind, err := workload.Identify(path); err != nil || kind != workload.Prompts {
+		return nil
+	}
+	f, err := workload.Open(path, workload.FileOptions{InOrder: true})
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return f.Odd()
+}
+
+// LintTimes tells that the prompts of a plan have times, and come at others.
+func LintTimes(p *plan.Plan) []workload.Finding {
+	if p.Generated() || p.Mix != nil || p.InTime {
+		return nil
+	}
+	if kind, err := workload.Identify(p.Workload); err != nil || kind != workload.Prompts {
+		return nil
+	}
+	times, err := workload.PromptTimes(p.Workload)
+	if err != nil {
+		return nil
+	}
+	instead := "users ask one after the other"
+	if p.Open() {
+		instead = "requests come by " + p.Arrival
+	}
+	hint := ""
+	if p.Open() || p.Concurrency > 0 {
+		hint = "--arrival 'trace(" + p.Workload + ")', or neither --rate nor --concurrency, sends each at its time"
+	}
+	have := "have times that are"
+	if len(times) == 1 {
+		have = "has a time that is"
+	}
+	return []workload.Finding{{Name: workload.LintTimes, Text: fmt.Sprintf("%s %s not used: %s", say.Plural(len(times), "record"), have, instead), Hint: hint}}
 }
 
 // flattering is from what share of hits on that nobody asked for a capacity is that of a warm

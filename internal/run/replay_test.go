@@ -4,13 +4,21 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/plan"
+	"pitot/internal/target"
+	"pitot/internal/wire/api"
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
 )
 
 // recorded is a row of a trace, read with nothing of what is tested.
@@ -140,6 +148,94 @@ func TestReplayHits(t *testing.T) {
 		}
 		if want := min(int32(lead)*512, rows[i].input-1) / 16 * 16; r.CachedTokens != want {
 			t.Fatalf("request %d had %d tokens of the cache, want %d of %d", i, r.CachedTokens, want, rows[i].input)
+		}
+	}
+}
+
+// Prompts that have times come at these, each at its own, also where the warm-up is the end of the
+// file, and the times of a file are told that others take the place of.
+func TestPromptsComeAtTheirTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prompts.jsonl")
+	var b strings.Builder
+	due := []int64{0, 300, 350, 900, 1600, 1700}
+	for _, i := range []int{3, 0, 5, 1, 4, 2} { // as many tokens as place in time
+		fmt.Fprintf(&b, "{\"timestamp\":%d,\"text_input\":\"prompt %d\",\"output_length\":%d}\n", 5000+due[i], i, i+1)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, warmup := range []string{"0s", "1s", "1900ms"} {
+		run, dir := mustMeasure(t, "sim:fixed", "--workload", path, "--requests", "6", "--warmup", warmup, "--seed", "3")
+		t0 := int64(run.Points[0].Seconds.Warmup * 1e9)
+		seen := 0
+		for _, r := range rowsOf(t, dir)[0] {
+			if r.Due < t0 || r.Due >= t0+1700e6+1 {
+				continue
+			}
+			seen++
+			if i := slices.Index(due, (r.Due-t0)/1e6); i < 0 || r.OutputPlanned != int32(i+1) {
+				t.Errorf("--warmup %s: at %d ms an answer of %d tokens is asked for", warmup, (r.Due-t0)/1e6, r.OutputPlanned)
+			}
+		}
+		if seen != 6 {
+			t.Errorf("--warmup %s: %d of 6 requests", warmup, seen)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		told bool
+	}{
+		{[]string{"--rate", "5"}, true},
+		{[]string{"--concurrency", "2"}, true},
+		{nil, false},
+		{[]string{"--rate", "5", "--arrival", "trace(" + path + ")"}, false},
+		{[]string{"--rate", "5", "--arrival", "constant"}, true},
+	} {
+		p := planned(t, append([]string{"sim:fixed", "--workload", path}, c.args...)...)
+		if got := LintTimes(p); (len(got) > 0) != c.told {
+			t.Errorf("%v: %v", c.args, got)
+		}
+	}
+}
+
+// The turns of a trace's sessions come behind the answers before them.
+func TestTurnsOfATrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	if err := os.WriteFile(path, []byte(`{"session_id":"a","timestamp":0,"input_length":30,"output_length":4}
+{"session_id":"a","delay":200,"input_length":70,"output_length":6}
+{"session_id":"b","timestamp":1000,"input_length":20,"output_length":2}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, dir := mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "10ms", "--workload", path, "--duration", "900ms", "--warmup", "0s", "--seed", "3")
+	rows := rowsOf(t, dir)[0]
+	if run.Points[0].Requests.Due != 2 || len(rows) < 2 || rows[0].InputPlanned != 30 || rows[1].InputPlanned != 70 || rows[1].Due != rows[0].Done+200e6 || rows[1].OutputPlanned != 6 {
+		t.Errorf("%d due: %+v", run.Points[0].Requests.Due, rows)
+	}
+}
+
+// What a file has that changes its requests and is not used is told before the load, of classes too.
+func TestLintOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	prompts := file("prompts.jsonl", "{\"prompt\":\"a\",\"suffix\":\"z\"}\n{\"prompt\":\"b\"}\n")
+	large := file("large.jsonl", "{\"prompt\":\"a\",\"suffix\":\"z\"}\n{\"prompt\":\""+strings.Repeat("b ", mostRead/2)+"\"}\n")
+	mix := file("mix.yaml", "version: 1\nclasses:\n  - name: one\n    share: 0.5\n    workload: "+prompts+"\n  - name: two\n    share: 0.5\n    input: 5\n    output: 5\n")
+	for path, want := range map[string]string{
+		prompts: "1 record has fields that are not used: suffix",
+		large:   "1 record has fields that are not used: suffix",
+		mix:     "class one: 1 record has fields that are not used: suffix",
+	} {
+		p := planned(t, "sim:fixed", "--workload", path, "--rate", "5")
+		found := Lint(t.Context(), p, &target.Target{Kind: plan.KindSim, Options: api.Options{Vocab: token.Universal()}})
+		if !slices.ContainsFunc(found, func(f workload.Finding) bool { return f.Name == workload.LintUnused && f.Text == want }) {
+			t.Errorf("%s: %+v", path, found)
 		}
 	}
 }

@@ -448,7 +448,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err != nil {
 		return nil, err
 	}
-	align(&src, cfg.Arrivals)
+	align(&p.Ask, &src, cfg.Arrivals)
 	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}

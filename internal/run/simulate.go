@@ -71,7 +71,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	if err != nil {
 		return nil, err
 	}
-	align(&src, cfg.Arrivals)
+	align(&p.Ask, &src, cfg.Arrivals)
 	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}

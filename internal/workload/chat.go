@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"pitot/internal/workload/field"
 )
 
 // parseChat reads an OpenAI chat request. Messages with anything but a role
@@ -36,6 +39,19 @@ func parseChat(raw []byte) (record, string, error) {
 	r.output, err = o.tokens("max_completion_tokens", "max_tokens", "output_length")
 	if err != nil || r.output == 0 {
 		return record{}, skipNoOutput, err
+	}
+	if r.system(o); len(r.messages) > len(messages) && !allPlain { // what is sent as it stands has it too
+		said, err := json.Marshal(map[string]string{"role": "system", "content": r.messages[0].Segments[0].Text})
+		if err != nil {
+			return record{}, "", err
+		}
+		list := bytes.TrimLeft(o["messages"], " \t\r\n")
+		o["messages"] = json.RawMessage("[" + string(said) + "," + string(list[1:]))
+	}
+	for key := range o { // which no API has for a request with messages
+		if field.Of(key).Field == field.System {
+			delete(o, key)
+		}
 	}
 	for _, key := range []string{"timestamp", "delay", "session_id", "input_length", "output_length", "hash_ids", "group_id", "is_restart", "message_mode"} {
 		delete(o, key) // AIPerf's

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -27,7 +28,8 @@ type requestsHead struct {
 
 // requestsRow is each line behind it.
 type requestsRow struct {
-	DueNS    *int64             `json:"due_ns,omitempty"` // nanoseconds since the first
+	DueNS    *int64             `json:"due_ns,omitempty"`   // nanoseconds since the first
+	AfterNS  *int64             `json:"after_ns,omitempty"` // behind the answer to the request before it of its client: due_ns is then the earliest that it can come
 	Input    *int64             `json:"input_tokens,omitempty"`
 	Output   *int64             `json:"output_tokens,omitempty"`
 	Blocks   []int64            `json:"blocks,omitempty"`
@@ -45,6 +47,7 @@ type requestsMessage struct {
 type asking struct {
 	due           int64
 	timed         bool
+	after         int64 // behind the answer before it, Unknown for none
 	input, output int
 	blocks        []int64
 	client        string
@@ -94,8 +97,9 @@ type converter struct {
 	block int // tokens of a block, 0 where there are none
 	first int64
 
-	times, rounded, clients, blocks, texts, bodies, rejected int
-	vocabulary                                               *token.Vocabulary
+	times, rounded, clients, blocks, texts, bodies, rejected, follows int
+	unused                                                            map[string]int
+	vocabulary                                                        *token.Vocabulary
 }
 
 // trace converts the rows of one.
@@ -104,7 +108,7 @@ func (c *converter) trace(path string) error {
 	if err != nil {
 		return userError(path, err)
 	}
-	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-int(rows.Len())
+	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-int(rows.Len())-len(rows.turns)
 	var replay *Replay
 	if c.to != "pitot" {
 		if replay, err = rows.Replay(ReplayConfig{Nonce: 1}); err != nil {
@@ -117,7 +121,7 @@ func (c *converter) trace(path string) error {
 	for i := range rows.Len() {
 		var e asking
 		err := rows.at(i, func(q *row) {
-			e = asking{due: q.at, timed: rows.Timed(), input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
+			e = asking{due: q.at, timed: rows.Timed(), after: Unknown, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
 		})
 		if err != nil {
 			return err
@@ -139,6 +143,34 @@ func (c *converter) trace(path string) error {
 		if err := c.write(&e); err != nil {
 			return err
 		}
+		if err := c.turns(rows, replay, i, e.due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turns converts the rows that follow another in its session.
+func (c *converter) turns(rows *Rows, replay *Replay, i, due int64) error {
+	for turn, k := range rows.turnsOf(i) {
+		var e asking
+		err := rows.turnAt(k, func(q *row) {
+			due += q.after
+			e = asking{due: due, timed: true, after: q.after, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
+		})
+		if err != nil {
+			return err
+		}
+		if c.to == "openai" {
+			q, err := SessionReplay{replay}.At(TurnItem(i, int32(turn+1)))
+			if err != nil {
+				return err
+			}
+			e.messages = q.Messages
+		}
+		if err := c.write(&e); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -150,6 +182,13 @@ func (c *converter) prompts(path string) error {
 		return userError(path, err)
 	}
 	defer f.Close()
+	if f.Timed() {
+		if err := f.inTime(); err != nil {
+			return err
+		}
+		c.first = f.entries[0].due
+	}
+	c.unused = f.stats.Unused
 	c.vocabulary, c.rejected = token.Universal(), f.stats.Records-f.stats.Requests
 	if err := c.head("prompts"); err != nil {
 		return err
@@ -159,7 +198,11 @@ func (c *converter) prompts(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.write(&asking{input: Unknown, output: q.Output, messages: q.Messages, body: q.Body}); err != nil {
+		e := asking{after: Unknown, input: Unknown, output: q.Output, messages: q.Messages, body: q.Body}
+		if f.Timed() {
+			e.due, e.timed = f.entries[i].due, true
+		}
+		if err := c.write(&e); err != nil {
 			return err
 		}
 	}
@@ -206,6 +249,9 @@ func (c *converter) write(e *asking) error {
 		if e.timed {
 			r.DueNS = &due
 		}
+		if e.after != Unknown {
+			r.AfterNS = &e.after
+		}
 		if e.messages != nil {
 			texts := c.text(e.messages)
 			r.Messages = &texts
@@ -221,7 +267,17 @@ func (c *converter) write(e *asking) error {
 		}
 		b = append(append(append(b, '"'), key...), `": `...)
 	}
-	if e.timed {
+	switch {
+	case e.after != Unknown && c.to == "aiperf":
+		if e.after%1e6 != 0 {
+			c.rounded++
+		}
+		add("delay")
+		b = strconv.AppendInt(b, (e.after+5e5)/1e6, 10)
+	case e.timed:
+		if e.after != Unknown {
+			c.follows++
+		}
 		add("timestamp")
 		if c.to == "timed_trace" {
 			b = appendSeconds(b, due)
@@ -329,6 +385,10 @@ func (c *converter) losses() (list Losses) {
 	}
 	name := map[string]string{"mooncake": "Mooncake's trace", "timed_trace": "vLLM's timed trace", "aiperf": "AIPerf's trace", "openai": "OpenAI JSONL"}[c.to]
 	say1(c.rejected, "%s of the file left out, which cannot be asked: pitot workload lint tells why", say.Plural(c.rejected, "record"))
+	say1(c.follows, "%s has no turns of sessions: %s at the earliest time", name, say.Plural(c.follows, "request"))
+	for _, f := range unusedFields(c.unused) {
+		list = append(list, f.Text)
+	}
 	say1(c.times, "%s has no times: %s left out", name, say.Plural(c.times, "due time"))
 	say1(c.rounded, "%s has whole milliseconds: %s rounded", name, say.Plural(c.rounded, "due time"))
 	say1(c.clients, "%s has no clients: those of %s left out", name, say.Plural(c.clients, "request"))
@@ -355,7 +415,7 @@ func requestsForm(h *Head) rowForm {
 		})
 	}
 	f.parse = func(raw []byte, q *row) (reason string) {
-		at := false
+		at, after := false, int64(Unknown)
 		number := func(value []byte, most int64) int64 {
 			n, err := strconv.ParseInt(string(value), 10, 64)
 			if err != nil || n < 0 || n > most {
@@ -367,6 +427,8 @@ func requestsForm(h *Head) rowForm {
 			switch string(key) {
 			case "due_ns":
 				q.at, at = number(value, math.MaxInt64/2), true
+			case "after_ns":
+				after = number(value, mostDelay)
 			case "input_tokens":
 				q.input = int32(number(value, MaxLength))
 			case "output_tokens":
@@ -385,6 +447,9 @@ func requestsForm(h *Head) rowForm {
 			return "no JSON object"
 		case reason == "" && f.unit != "" && !at:
 			return "no due_ns, which others have"
+		}
+		if q.follows = q.client != "" && after != Unknown; q.follows {
+			q.after = after
 		}
 		return reason
 	}
@@ -407,6 +472,12 @@ func parseRequest(raw []byte) (record, string, error) {
 		return record{}, "", fmt.Errorf("want a request of %s: %w", requestsSchema, err)
 	}
 	r := record{output: Unknown, body: q.Body}
+	if q.DueNS != nil {
+		if *q.DueNS < 0 || *q.DueNS > math.MaxInt64/2 {
+			return record{}, "", errors.New("due_ns: want nanoseconds since the first request")
+		}
+		r.due, r.timed = *q.DueNS, true
+	}
 	if string(q.Body) == "null" {
 		r.body = nil
 	} else if q.Body != nil && bytes.TrimSpace(q.Body)[0] != '{' {

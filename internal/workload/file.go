@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,7 +16,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
+	"pitot/internal/say"
 	"pitot/internal/workload/plain"
 	"pitot/internal/workload/seed"
 )
@@ -25,6 +28,7 @@ type FileOptions struct {
 	Seed    uint64  // order
 	Output  Lengths // for requests that say none themselves; zero leaves it to the server
 	InOrder bool    // as they stand in the file, not as the seed draws
+	InTime  bool    // in the order of their times; those without one are left out
 	Exact   bool    // hold the engine to the known output lengths
 }
 
@@ -35,6 +39,9 @@ type FileStats struct {
 	Later    int            // of these, conversations with more than their first turn
 	Skipped  map[string]int // reason: count, of those that cannot be read too
 	First    map[string]int // reason: line of the first, of those that cannot be read
+	Timed    int            // requests that have a time
+	Unused   map[string]int // fields that change what is asked, or when, and are not used: records
+	Above    int            // lines above the header of a table
 }
 
 // mostReasons bounds the reasons that are told apart why records cannot be read.
@@ -67,24 +74,30 @@ func (u *unread) add(s *FileStats, offset int64, err error) {
 
 // File is a workload read from a file: literal prompts, in an order shuffled
 // by the seed, from the beginning again when a run needs more than there are.
-// It keeps 16 bytes a request in memory and reads the prompts when they are
+// It keeps 24 bytes a request in memory and reads the prompts when they are
 // asked for. It is safe for concurrent use.
 type File struct {
 	file    *plain.File
 	path    string
 	sha256  string
+	size    int64 // of it as plain text
 	format  format
 	options FileOptions
 	entries []entry
 	stats   FileStats
+	first   int64 // entry that item 0 asks
 }
 
 // entry is where a record lies in its file.
 type entry struct {
 	offset int64
+	due    int64 // nanoseconds, noTime where it has none
 	length uint32
 	sum    uint32 // CRC-32C, to notice a file that changes under a run
 }
+
+// noTime is the due time of a record that has none.
+const noTime = -1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -100,10 +113,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //     turns ("text", "output_length", "extra");
 //   - otherwise plain text, one prompt a line.
 //
-// Times in the file are not used. Records that are well formed but cannot be
-// asked, and those that cannot be read, are skipped and counted by reason. Where
-// the first cannot be read, or half of them, and where the JSON of an array is broken,
-// that is an error that names file and line. The caller closes the File.
+// Records may have times, which [FileOptions.InTime] uses. What else changes what is asked, and is
+// not used, is counted. Records that are well formed but cannot be asked, and those that cannot be
+// read, are skipped and counted by reason. Where the first cannot be read, or half of them, and where
+// the JSON of an array is broken, that is an error that names file and line. The caller closes the File.
 func Open(path string, o FileOptions) (*File, error) {
 	file, err := plain.Open(path)
 	if _, system := errors.AsType[*fs.PathError](err); system {
@@ -112,21 +125,78 @@ func Open(path string, o FileOptions) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read workload %s: %w", path, err)
 	}
-	f := &File{file: file, path: path, options: o, stats: FileStats{Skipped: map[string]int{}, First: map[string]int{}}}
-	if err := f.index(); err != nil {
-		return nil, errors.Join(err, file.Close())
+	f := &File{file: file, path: path, options: o}
+	if !f.indexedBefore() {
+		f.stats = FileStats{Skipped: map[string]int{}, First: map[string]int{}, Unused: map[string]int{}}
+		if err := f.index(); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		f.keepIndex()
 	}
-	if !o.InOrder {
+	switch {
+	case o.InTime:
+		if err := f.inTime(); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	case !o.InOrder:
 		f.shuffle()
 	}
 	return f, nil
+}
+
+// indexed is what was found of the file that was opened last: a plan opens one many times, and where
+// its content is the same its records need not be read again.
+var indexed struct {
+	sync.Mutex
+	of File // without the file
+}
+
+// mostIndexed bounds the requests that are kept of it.
+const mostIndexed = 10_000_000
+
+// indexedBefore takes what is known of a file, if it was the last and its content is the same.
+func (f *File) indexedBefore() bool {
+	info, err := f.file.Stat()
+	indexed.Lock()
+	known := indexed.of
+	indexed.Unlock()
+	if err != nil || known.path != f.path || known.size != info.Size() {
+		return false
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(f.file, 0, math.MaxInt64)); err != nil || hex.EncodeToString(hash.Sum(nil)) != known.sha256 {
+		return false
+	}
+	f.sha256, f.size, f.format, f.entries, f.stats = known.sha256, known.size, known.format, slices.Clone(known.entries), known.Stats()
+	return true
+}
+
+func (f *File) keepIndex() {
+	info, err := f.file.Stat()
+	if err != nil || len(f.entries) > mostIndexed {
+		return
+	}
+	f.size = info.Size()
+	indexed.Lock()
+	defer indexed.Unlock()
+	indexed.of = File{path: f.path, sha256: f.sha256, size: f.size, format: f.format, entries: slices.Clone(f.entries), stats: f.Stats()}
 }
 
 // index reads the whole file once and keeps where its requests are.
 func (f *File) index() error {
 	hash := sha256.New()
 	var bad unread
-	err := scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), func(kind container, offset int64, raw []byte) error {
+	head := make([]byte, headBytes)
+	n, err := f.file.ReadAt(head, f.file.Start())
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read workload %s: %w", f.path, err)
+	}
+	look := looker{head: newHead(f.path, head[:n])}
+	found := func(t *table) {
+		f.format, look.table = tableFormat(t), t
+		f.stats.Above = t.above
+	}
+	err = scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), f.path, found, func(kind container, offset int64, raw []byte) error {
 		f.stats.Records++
 		if f.format.parse == nil {
 			if kind == textLines && namesJSON(f.path) { // text would be asked as it stands, braces and all
@@ -156,7 +226,11 @@ func (f *File) index() error {
 		if len(r.later) > 0 {
 			f.stats.Later++
 		}
-		f.entries = append(f.entries, entry{offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
+		due := look.at(&f.format, raw, &r, f.stats.Unused)
+		if due != noTime {
+			f.stats.Timed++
+		}
+		f.entries = append(f.entries, entry{offset, due, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
 		return nil
 	})
 	if err == nil && float64(bad.n) >= mostRejected*float64(f.stats.Records) && bad.n > 0 {
@@ -185,6 +259,35 @@ func (f *File) index() error {
 	}
 	f.sha256 = hex.EncodeToString(hash.Sum(nil))
 	return nil
+}
+
+// Timed says that the requests of a file have times: half of them at least.
+func (f *File) Timed() bool { return f.stats.Timed > 0 && 2*f.stats.Timed >= f.stats.Requests }
+
+// inTime puts requests in the order of their times.
+func (f *File) inTime() error {
+	if !f.Timed() {
+		return say.Errorf("%s has no times", f.path).WithHint("a key or a column timestamp")
+	}
+	f.entries = slices.DeleteFunc(f.entries, func(e entry) bool { return e.due == noTime })
+	if n := f.stats.Requests - len(f.entries); n > 0 {
+		f.stats.Skipped[skipNoTime] += n
+		f.stats.Requests = len(f.entries)
+	}
+	slices.SortStableFunc(f.entries, func(a, b entry) int { return cmp.Compare(a.due, b.due) })
+	return nil
+}
+
+// Begin says which request item 0 asks: where due times begin in the middle of a file.
+func (f *File) Begin(row int64) { f.first = row }
+
+// times are those of all requests, in order.
+func (f *File) times() []int64 {
+	list := make([]int64, len(f.entries))
+	for i := range f.entries {
+		list[i] = f.entries[i].due
+	}
+	return list
 }
 
 // reasons tells why records were skipped, for an error.
@@ -219,7 +322,7 @@ func (f *File) At(i int64) (Request, error) {
 
 // read reads the record of the i-th request.
 func (f *File) read(i int64) (record, error) {
-	e := f.entries[i%int64(len(f.entries))]
+	e := f.entries[(i+f.first)%int64(len(f.entries))]
 	raw := make([]byte, e.length)
 	if _, err := f.file.ReadAt(raw, e.offset); err != nil {
 		return record{}, fmt.Errorf("read workload %s: %w", f.path, err)
@@ -253,7 +356,7 @@ func (f *File) request(i int64, r record) Request {
 // Stats count what was in the file.
 func (f *File) Stats() FileStats {
 	s := f.stats
-	s.Skipped, s.First = maps.Clone(s.Skipped), maps.Clone(s.First)
+	s.Skipped, s.First, s.Unused = maps.Clone(s.Skipped), maps.Clone(s.First), maps.Clone(s.Unused)
 	return s
 }
 

@@ -105,7 +105,7 @@ func TestFileKinds(t *testing.T) {
 		"mark before array":  {"\ufeff [\n{\"prompt\":\"a\"} , \n {\"prompt\":\"b\"}]\n", "vllm-custom", []string{"user: a; -1", "user: b; -1"}},
 		"whole float":        {`{"prompt":"a","output_tokens":10.0}`, "vllm-custom", []string{"user: a; 10"}},
 		"null is absent":     {`{"prompt":"a","output_tokens":null}`, "vllm-custom", []string{"user: a; -1"}},
-		"sharegpt, by line":  {`{"conversation":[{"role":"system","content":"s"},{"role":"user","content":"q"},{"role":"assistant","content":"a b c"}]}`, "sharegpt", []string{"user: q; 4"}},
+		"sharegpt, by line":  {`{"conversation":[{"role":"system","content":"s"},{"role":"user","content":"q"},{"role":"assistant","content":"a b c"}]}`, "sharegpt", []string{"system: s; user: q; 4"}},
 		"sharegpt, Chinese":  {`[{"conversations":[{"from":"human","value":"q"},{"from":"gpt","value":"你好，世界 ok"}]}]`, "sharegpt", []string{"user: q; 8"}},
 		"genai-perf":         {`{"text_input":"a"}`, "aiperf-single-turn", []string{"user: a; -1"}},
 		"chat":               {`{"messages":[{"role":"user","content":"q"}],"max_tokens":5,"model":"m","stream":false,"top_p":0.5,"n":1}`, "openai-chat", []string{`user: q; 5; {"n":1,"top_p":0.5}`}},

@@ -12,15 +12,18 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"pitot/internal/workload/field"
 )
 
 // format is how one record of a file says what to ask.
 type format struct {
 	name      string
-	estimated bool     // output lengths are estimated
-	keys      []string // an object that has one of these is such a record
+	estimated bool          // output lengths are estimated
+	keys      []string      // an object that has one of these is such a record
+	takes     []field.Field // what it uses of a record, besides times, the prompt and the answer's length
 	parse     parser
-	header    bool // the first record is none, but the names of columns
+	header    bool // the first record is none
 }
 
 // parser reads a record. skip says why a well-formed record cannot be asked.
@@ -32,6 +35,9 @@ type record struct {
 	output   int // Unknown if it does not say
 	body     []byte
 	later    []further // what its conversation goes on with
+	stamp    string    // when it came, as it is written where that is not at the top
+	due      int64     // when it came, in nanoseconds; of Pitot's own format
+	timed    bool      // due is known
 }
 
 // further is a turn of a conversation behind its first.
@@ -44,38 +50,44 @@ type further struct {
 
 // formats are the kinds of objects, in the order in which they are tried.
 func formats() []format {
+	asked := []field.Field{field.System}
+	all := []field.Field{field.System, field.Suffix, field.Sampling, field.Tools, field.Media, field.Context}
 	return []format{
-		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: parseBatch},
-		{name: "payloads", keys: []string{"payload", "payloads"}, parse: parsePayload},
-		{name: "aiperf-multi-turn", keys: []string{"turns"}, parse: parseMultiTurn},
-		{name: "openai-chat", keys: []string{"messages"}, parse: parseChat},
-		{name: "sharegpt", keys: []string{"conversations", "conversation"}, parse: parseShareGPT, estimated: true},
-		{name: "vllm-custom", keys: []string{"prompt"}, parse: parseCustom},
-		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: parseAliased},
-		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: parseSingleTurn},
+		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: parseBatch, takes: all},
+		{name: "payloads", keys: []string{"payload", "payloads"}, parse: parsePayload, takes: all},
+		{name: "aiperf-multi-turn", keys: []string{"turns"}, parse: parseMultiTurn, takes: []field.Field{field.Delay}},
+		{name: "log", parse: parseLogged, takes: asked},
+		{name: "openai-chat", keys: []string{"messages"}, parse: parseChat, takes: all},
+		{name: "sharegpt", keys: []string{"conversations", "conversation"}, parse: parseShareGPT, estimated: true, takes: asked},
+		{name: "vllm-custom", keys: []string{"prompt"}, parse: parseCustom, takes: asked},
+		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: parseAliased, takes: asked},
+		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: parseSingleTurn, takes: asked},
 	}
 }
 
 // detect tells the format of a file by its first record.
 func detect(kind container, raw []byte) (format, error) {
-	switch kind {
-	case textLines:
+	if kind == textLines {
 		return format{name: "text", parse: parseText}, nil
-	case csvRows:
-		return tableFormat(raw), nil
 	}
-	if text := bytes.TrimLeft(raw, " \t\r\n"); kind == jsonArray && len(text) > 0 && text[0] == '[' {
-		return agenticTrace(), nil
+	if text := bytes.TrimLeft(raw, " \t\r\n"); len(text) > 0 && text[0] == '[' {
+		if kind == jsonArray {
+			return agenticTrace(), nil
+		}
+		return format{name: "conversations", parse: parseConversation}, nil
 	}
 	o, err := parseObject(raw)
 	if err != nil {
 		return format{}, err
 	}
-	if newHead(raw).isRequests("prompts") {
+	if newHead("", raw).isRequests("prompts") {
 		return format{name: "pitot", parse: parseRequest, header: true}, nil
 	}
 	var want []string
 	for _, f := range formats() {
+		if f.name == "log" && isLogged(o) {
+			return f, nil
+		}
 		for _, key := range f.keys {
 			if o[key] != nil {
 				return f, nil
@@ -107,6 +119,7 @@ const (
 	skipOneTurn  = "fewer than two turns"
 	skipNoHuman  = "no human turn"
 	skipNoAnswer = "no answer to the first human turn"
+	skipNoTime   = "no time, which others have"
 )
 
 func parseText(raw []byte) (record, string, error) {
@@ -130,18 +143,24 @@ func parseAliased(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	return customOf(o, aliases...)
+	return customOf(o, "prompt_0", "prompt", "question", "text", "text_input", "instruction", "input_text", "content", "query")
 }
 
-var aliases = append([]string{"prompt_0"}, promptColumns...)
-
-// customOf is a question and how long its answer is to be.
+// customOf is a question, what its system prompt says, and how long its answer is to be.
 func customOf(o object, keys ...string) (record, string, error) {
 	text, err := o.stringOf(keys...)
 	if err != nil {
 		return record{}, "", err
 	}
-	output, err := o.tokens(answerKeys...)
+	if o.first(keys...) == "instruction" { // Alpaca's, and Dolly's
+		for _, key := range []string{"input", "context"} {
+			if behind := o.text(key); strings.TrimSpace(behind) != "" {
+				text += "\n\n" + behind
+				break
+			}
+		}
+	}
+	output, err := o.answer()
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
@@ -156,7 +175,24 @@ func customOf(o object, keys ...string) (record, string, error) {
 		}
 		r.later = append(r.later, next)
 	}
+	r.system(o)
 	return r, skip, err
+}
+
+// system puts what an object's own field for a system prompt says in front, where no message does.
+func (r *record) system(o object) {
+	if len(r.messages) == 0 || r.messages[0].Role == "system" {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if field.Of(key).Field != field.System {
+			continue
+		}
+		if text := o.text(key); strings.TrimSpace(text) != "" {
+			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: text}}}}, r.messages...)
+			return
+		}
+	}
 }
 
 func parseSingleTurn(raw []byte) (record, string, error) {
@@ -173,11 +209,12 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	output, err := o.tokens(answerKeys...)
+	output, err := o.answer()
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
 	r, skip, err := prompt(text, output)
+	r.system(o)
 	if extra := o["extra"]; extra != nil && skip == "" && err == nil {
 		more, err := parseObject(extra)
 		if err != nil {
@@ -189,9 +226,6 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 	}
 	return r, skip, err
 }
-
-// answerKeys say how long an answer is to be: as vLLM, GuideLLM, AIPerf and people write them.
-var answerKeys = []string{"output_tokens", "output_tokens_count", "output_length", "max_completion_tokens", "max_tokens", "completion_tokens", "generated_tokens"}
 
 // parsePayload asks the requests of a session in genai-perf's and AIPerf's inputs.json: the
 // first as it stands, of further ones what they ask last.
@@ -260,7 +294,7 @@ func parseAgentic(raw []byte) (record, string, error) {
 		if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
 			return record{}, "", fmt.Errorf("turn %d: messages: want an array of one or more objects", k+1)
 		}
-		output, err := o.tokens(answerKeys...)
+		output, err := o.answer()
 		if err != nil {
 			return record{}, "", fmt.Errorf("turn %d: %w", k+1, err)
 		}
@@ -303,6 +337,7 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 			Texts      []string
 			Output     *float64 `json:"output_length"`
 			Delay      *float64 // milliseconds
+			Timestamp  json.RawMessage
 		}
 	}
 	if json.Unmarshal(raw, &c) != nil || len(c.Turns) == 0 {
@@ -345,6 +380,9 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 			continue
 		}
 		asked, r.output = true, output
+		if string(t.Timestamp) != "null" {
+			r.stamp = strings.Trim(string(t.Timestamp), `"`)
+		}
 		r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
 	}
 	if !asked {
@@ -353,35 +391,68 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 	return r, "", nil
 }
 
-// tableFormat reads CSV by its header.
-func tableFormat(header []byte) format {
-	h := newHead(header)
+// tableFormat reads the rows of a table with prompts.
+func tableFormat(t *table) format {
 	parse := func(raw []byte) (record, string, error) {
-		cells, ok := splitCells(nil, bytes.TrimRight(raw, "\r\n"), h.separator())
+		cells, ok := t.cells(raw)
 		if !ok {
-			return record{}, "", errors.New("broken quotes")
+			return record{}, "", errors.New(t.why(raw))
 		}
-		if len(cells) != len(h.Columns) {
-			return record{}, "", fmt.Errorf("want %d columns as in the header, found %d", len(h.Columns), len(cells))
+		o, err := t.object(cells)
+		if err != nil {
+			return record{}, "", err
 		}
-		o := object{}
-		for i, name := range h.Columns {
-			text := strings.ToValidUTF8(string(cells[i]), "\uFFFD")
-			if slices.Contains(answerKeys, name) {
-				if text = strings.TrimSpace(text); text != "" {
+		if t.has(field.Messages) || t.has(field.Request) {
+			return loggedOf(o)
+		}
+		prompt := t.columns[t.column(field.Prompt)]
+		if field.Normal(prompt) == "prompt0" {
+			prompt = "prompt_0"
+		}
+		return customOf(o, strings.ToLower(prompt))
+	}
+	return format{name: "csv", parse: parse, takes: []field.Field{field.System}}
+}
+
+// object is a row as if it were JSON, under the names of the columns in lower case. The lengths of
+// answers have their usual names.
+func (t *table) object(cells []string) (object, error) {
+	o := object{}
+	for i, cell := range cells {
+		name := strings.ToLower(t.columns[i])
+		cell = strings.ToValidUTF8(cell, "\uFFFD")
+		switch f := t.is[i].Field; {
+		case f == field.Output && i == t.column(field.Output):
+			if text := strings.TrimSpace(point(bare(cell), t.commas)); text != "" {
+				if !json.Valid([]byte(text)) {
+					return nil, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", t.columns[i], MaxLength)
+				}
+				o["completion_tokens"] = json.RawMessage(text)
+			}
+			continue
+		case f == field.Messages, f == field.Request, f == field.Usage:
+			if text := strings.TrimSpace(cell); json.Valid([]byte(text)) {
+				if !blankCell(text) {
 					o[name] = json.RawMessage(text)
 				}
 				continue
 			}
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				return record{}, "", err
+		case strings.HasPrefix(name, "output_tokens_count"): // of GuideLLM's further turns
+			if text := strings.TrimSpace(cell); text != "" && json.Valid([]byte(text)) {
+				o[name] = json.RawMessage(text)
 			}
-			o[name] = quoted
+			continue
 		}
-		return customOf(o, aliases...)
+		if strings.TrimSpace(cell) == "" && t.is[i].Field != field.Prompt {
+			continue
+		}
+		quoted, err := json.Marshal(cell)
+		if err != nil {
+			return nil, err
+		}
+		o[name] = quoted
 	}
-	return format{name: "csv", parse: parse, header: true}
+	return o, nil
 }
 
 func parseBatch(raw []byte) (record, string, error) {

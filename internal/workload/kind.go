@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/workload/field"
 	"pitot/internal/workload/plain"
 )
 
@@ -30,9 +31,13 @@ const headBytes = 64 << 10
 
 // Head is how a file begins, as plain text: unpacked, in UTF-8, without a byte order mark.
 type Head struct {
-	Text    []byte   // not more than some 64 KiB
-	Keys    []string // of the first JSON object: the file's only one, the first line's, or an array's first
-	Columns []string // of a header of CSV, in lower case
+	Text []byte   // not more than some 64 KiB
+	Keys []string // of the first JSON object: the file's only one, the first line's, or an array's first
+
+	first   []byte // that object, as far as it is there
+	text    bool   // it holds a prompt
+	table   *table // what its rows are of, nil for no table
+	problem error  // why a table cannot be read that is one by the name of its file
 }
 
 // Line is its first line that is not blank.
@@ -46,9 +51,9 @@ func (h *Head) Has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(h.Keys, key) })
 }
 
-// HasColumn says that there is a header with one of these columns.
-func (h *Head) HasColumn(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(h.Columns, name) })
+// hasField says that the first object has a key for this.
+func (h *Head) hasField(f field.Field) bool {
+	return slices.ContainsFunc(h.Keys, func(key string) bool { return field.Of(key).Field == f })
 }
 
 // kinds are the files that there are, in the order in which they are asked for: here each
@@ -89,7 +94,11 @@ func headOf(path string) (*Head, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read workload %s: %w", path, err)
 	}
-	return newHead(text), nil
+	h := newHead(path, text)
+	if h.problem != nil {
+		return nil, fmt.Errorf("read workload %s: %w", path, h.problem)
+	}
+	return h, nil
 }
 
 func (h *Head) kind() Kind {
@@ -101,8 +110,8 @@ func (h *Head) kind() Kind {
 	return Prompts
 }
 
-// newHead looks at how a text begins.
-func newHead(text []byte) *Head {
+// newHead looks at how the text of a file begins; name is "" where it has none.
+func newHead(name string, text []byte) *Head {
 	h := &Head{Text: text}
 	switch containerOf(text) {
 	case jsonLines:
@@ -119,34 +128,39 @@ func newHead(text []byte) *Head {
 			first = first[:end]
 		}
 		h.takeKeys(first)
-	default:
-		if line, separator := h.Line(), h.separator(); strings.IndexByte(line, separator) >= 0 {
-			for name := range strings.SplitSeq(line, string(separator)) {
-				h.Columns = append(h.Columns, strings.ToLower(strings.Trim(strings.TrimSpace(name), `"`)))
-			}
+	case textLines:
+		if !h.isNumbers() {
+			h.table, h.problem = tableOf(name, text)
 		}
 	}
 	return h
 }
 
-// separator is what stands between the cells of a header: a comma, else a semicolon or a tab.
-func (h *Head) separator() byte {
-	line := h.Line()
-	for _, c := range []byte{',', ';', '\t'} {
-		if strings.IndexByte(line, c) >= 0 {
-			return c
-		}
-	}
-	return ','
-}
-
 // takeKeys takes the keys of an object, as far as it is there. Those of null are none.
 func (h *Head) takeKeys(raw []byte) {
+	h.first = raw
 	_ = fields(raw, func(key, value []byte) {
-		if string(value) != "null" {
-			h.Keys = append(h.Keys, string(key))
+		if string(value) == "null" {
+			return
 		}
+		h.Keys = append(h.Keys, string(key))
+		h.text = h.text || holdsText(string(key), value)
 	})
+}
+
+// holdsText reports whether a key of a JSON object holds a prompt.
+func holdsText(key string, value []byte) bool {
+	if len(value) > 0 && blankCell(string(value)) { // nothing of it is there where the head cut it
+		return false
+	}
+	switch field.Of(key).Field {
+	case field.Prompt, field.Messages, field.Request:
+		return true
+	case field.InputEither:
+		_, number := wholeNumber(value)
+		return !number
+	}
+	return slices.Contains(textKeys, key)
 }
 
 // isProfile tells a profile by the name of its schema.
@@ -156,7 +170,7 @@ func isProfile(h *Head) bool {
 }
 
 // textKeys are those of records that hold a prompt.
-var textKeys = []string{"messages", "conversations", "conversation", "prompt", "text", "text_input", "body", "payload", "turns", "texts"}
+var textKeys = []string{"messages", "conversations", "conversation", "prompt", "text", "text_input", "body", "payload", "payloads", "turns", "texts"}
 
 // mixKeys are those of the YAML of classes: its list of them, and a key of the file or of a
 // class.
@@ -167,24 +181,22 @@ func isMix(h *Head) bool {
 	return h.Keys == nil && mixKeys[0].Match(h.Text) && mixKeys[1].Match(h.Text)
 }
 
-// isTrace tells a trace: JSON lines with lengths and without text, CSV with columns that
-// are known, or a time a line.
+// isTrace tells a trace: JSON with times or lengths and without text, a table of such, or a time a
+// line.
 func isTrace(h *Head) bool {
 	switch {
 	case h.isRequests("lengths"):
 		return true
-	case h.Has("input_length", "output_length", "hash_ids", "timestamp"):
-		return !h.Has(textKeys...)
-	case h.Columns != nil:
-		return h.HasColumn(timeColumns...) && !h.HasColumn(promptColumns...) || h.HasColumn(inputColumns...) || h.HasColumn(outputColumns...) && !h.HasColumn(promptColumns...)
-	case h.Keys == nil:
-		return h.isNumbers()
+	case h.Keys != nil:
+		return !h.text && (h.Has("hash_ids") || slices.ContainsFunc(h.Keys, func(key string) bool {
+			f := field.Of(key).Field
+			return holdsRequests(f) || f == field.Delay
+		}))
+	case h.table != nil:
+		return !h.table.text
 	}
-	return false
+	return h.isNumbers()
 }
-
-// isTable says that it is CSV with a header of which a column holds prompts.
-func (h *Head) isTable() bool { return len(h.Columns) > 1 && h.HasColumn(promptColumns...) }
 
 // isNumbers says that each line is a number, as far as they are seen.
 func (h *Head) isNumbers() bool {
@@ -201,6 +213,3 @@ func (h *Head) isNumbers() bool {
 	}
 	return n > 0
 }
-
-// promptColumns are those of CSV, and keys of JSON, that hold a prompt.
-var promptColumns = []string{"prompt", "question", "text", "text_input", "instruction", "input_text", "content", "query"}

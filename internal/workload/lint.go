@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ const (
 	LintSingle    = "sessions of one request"
 	LintPauses    = "pauses all alike"
 	LintSession   = "one session"
+	LintUnused    = "fields not used"
+	LintTimes     = "times not used"
+	LintAbove     = "lines above the header"
 )
 
 const (
@@ -135,11 +139,43 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 	if t.Unsorted > 0 {
 		found(LintUnsorted, "", "%s came before the one above: they are put in order", say.Plural(t.Unsorted, "row"))
 	}
+	list = append(list, unusedFields(t.Unused)...)
+	if t.Above > 0 {
+		found(LintAbove, "", "%s above the header are left out", say.Plural(t.Above, "line"))
+	}
 	if k := t.Records - n; k > 0 {
 		found(LintRejected, "", "%s of %s%s", say.Plural(k, "row"), say.Count(t.Records), t.reasons())
 	}
 	return list
 }
+
+// Odd tells what of a file of prompts is not asked as it stands there.
+func (f *File) Odd() []Finding { return unusedFields(f.stats.Unused) }
+
+// unusedFields tells which fields of how many records are not used, though they change what is asked.
+func unusedFields(unused map[string]int) []Finding {
+	if len(unused) == 0 {
+		return nil
+	}
+	names, most := slices.Sorted(maps.Keys(unused)), 0
+	for _, n := range unused {
+		most = max(most, n)
+	}
+	more := ""
+	if k := len(names) - mostNamed; k > 0 {
+		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", k)
+	}
+	what := "records have"
+	if most == 1 {
+		what = "record has"
+	}
+	return []Finding{{Name: LintUnused,
+		Text: fmt.Sprintf("%s %s fields that are not used: %.200s%s", say.Count(most), what, strings.Join(names, ", "), more),
+		Hint: "what is sent is not all that the file has: put it into messages, or into --body for all requests"}}
+}
+
+// mostNamed bounds the fields that are named.
+const mostNamed = 12
 
 // Lint tells what is odd about recorded sessions as they are asked.
 func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"pitot/internal/workload/field"
 )
 
 // object is a JSON object whose values are not yet read. Keys with the value
@@ -47,6 +49,22 @@ func (o object) stringOf(keys ...string) (s string, err error) {
 	return "", fmt.Errorf("want the key %s with a string", strings.Join(keys, " or "))
 }
 
+// first is the first of these keys that is there, "" for none.
+func (o object) first(keys ...string) string {
+	for _, key := range keys {
+		if o[key] != nil {
+			return key
+		}
+	}
+	return ""
+}
+
+// text is the string under a key, "" where there is none.
+func (o object) text(key string) (s string) {
+	_ = json.Unmarshal(o[key], &s)
+	return s
+}
+
 // tokens is the number under the first of these keys that is there, else
 // Unknown. Numbers are whole, but may be written as 10.0.
 func (o object) tokens(keys ...string) (int, error) {
@@ -61,6 +79,18 @@ func (o object) tokens(keys ...string) (int, error) {
 		return int(x), nil
 	}
 	return Unknown, nil
+}
+
+// answer is how many tokens the answer is to have, by the surest of the keys that say so, else
+// Unknown.
+func (o object) answer() (int, error) {
+	best, rank := "", math.MaxInt
+	for key := range o {
+		if is := field.Of(key); is.Field == field.Output && (is.Rank < rank || is.Rank == rank && key < best) {
+			best, rank = key, is.Rank
+		}
+	}
+	return o.tokens(best)
 }
 
 // body is what remains of a recorded request for Request.Body: all but the

@@ -34,6 +34,9 @@ func (f *File) Conversations(c RecordedConfig) (*RecordedConversations, error) {
 	return &RecordedConversations{f, c}, nil
 }
 
+// Begin says which conversation item 0 begins.
+func (v *RecordedConversations) Begin(row int64) { v.file.Begin(row) }
+
 // most is how many turns of a conversation are asked at most.
 func (v *RecordedConversations) most(session int64) int {
 	return min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns)

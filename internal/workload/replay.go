@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"pitot/internal/workload/plain"
 	"pitot/internal/workload/seed"
@@ -53,7 +54,57 @@ func (r *Rows) Replay(c ReplayConfig) (*Replay, error) {
 func (r *Replay) Begin(row int64) { r.first = row }
 
 // Requests is how many there are before they begin again.
-func (r *Replay) Requests() int { return int(r.rows.Len()) }
+func (r *Replay) Requests() int { return int(r.rows.Len()) + len(r.rows.turns) }
+
+// MeanTurns is how many requests each has that comes at a time of its own, on average: itself and
+// those that follow it in its session.
+func (r *Replay) MeanTurns() float64 { return float64(r.Requests()) / float64(r.rows.Len()) }
+
+// Source gives the requests as a load asks them: a [Sessions] where rows follow others.
+func (r *Replay) Source() Source {
+	if len(r.rows.turns) == 0 {
+		return r
+	}
+	return SessionReplay{r}
+}
+
+// SessionReplay asks the rows of a trace of which some follow others, as AIPerf writes sessions: those
+// come a time behind the answer to the row before them in their session. Each row is a whole request.
+// A request that is not answered ends its session.
+type SessionReplay struct{ *Replay }
+
+// At implements [Source]. Item TurnItem(i, k) is the k-th row behind the i-th that has a time.
+func (r SessionReplay) At(item int64) (Request, error) {
+	i, turn := SplitItem(item)
+	q, err := r.Replay.At(i)
+	if err != nil {
+		return q, err
+	}
+	n := r.rows.Len()
+	number, nonce := (i+r.first)%n, seed.At(r.config.Nonce, streamPass, uint64((i+r.first)/n))
+	list := r.rows.turnsOf(number)
+	if int(turn) > len(list) {
+		return Request{}, fmt.Errorf("trace %s: no turn %d of session %d", r.rows.path, turn, i)
+	}
+	if turn > 0 {
+		k := list[turn-1]
+		if err := r.rows.turnAt(k, func(x *row) { r.fill(&q, x, nonce, n+int64(k)) }); err != nil {
+			return Request{}, err
+		}
+	}
+	q.ID, q.Session, q.Turn, q.Turns = item, i, turn, int32(1+len(list))
+	return q, nil
+}
+
+// Follow implements [Sessions].
+func (r SessionReplay) Follow(item int64, answered bool) []Next {
+	i, turn := SplitItem(item)
+	list := r.rows.turnsOf((i + r.first) % r.rows.Len())
+	if !answered || int(turn) >= len(list) {
+		return nil
+	}
+	return []Next{{Item: TurnItem(i, turn+1), After: time.Duration(r.rows.turns[list[turn]].due)}}
+}
 
 // At gives the i-th request.
 func (r *Replay) At(i int64) (Request, error) {

@@ -37,6 +37,9 @@ type Rows struct {
 	misfits int           // rows with another number of ids
 	parts   map[int64]int // tokens of RAGPulse's components, by id
 
+	turns []place         // rows that follow another in its session: due is how long behind its answer
+	next  map[int64]int32 // which of them follows the row at an offset
+
 	mu     sync.Mutex
 	file   *plain.File
 	store  *spill.Store
@@ -55,6 +58,7 @@ type place struct {
 const (
 	rowsInMemory = 16 << 20
 	placesAhead  = 1024
+	mostTurns    = 4_000_000 // further turns of sessions, which are kept in memory
 )
 
 // opened is the trace that was opened last. A plan asks for one many times, for its rate, its
@@ -68,11 +72,7 @@ var opened struct {
 // OpenRows opens a trace: it is read once, and not again while it is the last that was opened
 // and has not changed.
 func OpenRows(path string) (*Rows, error) {
-	key := path
-	if info, err := os.Stat(path); err == nil {
-		whole, _ := filepath.Abs(path)
-		key = fmt.Sprint(whole, info.Size(), info.ModTime().Format(time.RFC3339Nano))
-	}
+	key := fileKey(path)
 	opened.Lock()
 	defer opened.Unlock()
 	if opened.key == key && opened.rows != nil {
@@ -84,6 +84,16 @@ func OpenRows(path string) (*Rows, error) {
 	}
 	opened.key, opened.rows = key, r
 	return r, nil
+}
+
+// fileKey is another one for a file that has changed.
+func fileKey(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return path
+	}
+	whole, _ := filepath.Abs(path)
+	return fmt.Sprint(whole, info.Size(), info.ModTime().Format(time.RFC3339Nano))
 }
 
 func openRows(path string) (*Rows, error) {
@@ -108,19 +118,34 @@ func (r *Rows) index() (err error) {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	if r.form, err = rowFormOf(newHead(head[:n])); err != nil {
+	if r.form, err = rowFormOf(newHead(r.path, head[:n])); err != nil {
 		return err
 	}
 	r.places = spill.NewColumn[place](r.store)
 	misfits := make([]int, len(blockSizes))
 	last, unsorted, blocks := int64(0), 0, false
 	hash := sha256.New()
-	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), func(q *row, offset int64, raw []byte) error {
-		if q.at < last {
-			unsorted++
+	latest := map[string]int64{} // offset of the last row of a session
+	r.next = map[int64]int32{}
+	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), r.path, func(q *row, offset int64, raw []byte) error {
+		at := place{q.at, r.file.Start() + offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)}
+		switch {
+		case q.follows && len(r.turns) == mostTurns:
+			return say.Errorf("over %s rows that follow others in their sessions", say.Count(mostTurns))
+		case q.follows:
+			at.due = q.after
+			r.next[latest[q.client]] = int32(len(r.turns))
+			r.turns = append(r.turns, at)
+		default:
+			if q.at < last {
+				unsorted++
+			}
+			last = q.at
+			r.places.Append(at)
 		}
-		last = q.at
-		r.places.Append(place{q.at, r.file.Start() + offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
+		if q.client != "" && (q.follows || len(latest) < mostSessions) {
+			latest[q.client] = at.offset
+		}
 		if r.tokens.input += int64(max(q.input, 0)); q.input == Unknown {
 			r.tokens.none++
 		}
@@ -185,7 +210,7 @@ func (r *Rows) Timed() bool { return r.form.unit != "" }
 
 // Means are the mean lengths of prompts and answers, in tokens, where all rows say them.
 func (r *Rows) Means() (input, output float64, ok bool) {
-	n := float64(r.Len())
+	n := float64(r.Len() + int64(len(r.turns)))
 	return float64(r.tokens.input) / n, float64(r.tokens.output) / n, r.tokens.none == 0 && r.tokens.unsaid == 0
 }
 
@@ -207,7 +232,17 @@ func (r *Rows) placeOf(i int64) place {
 func (r *Rows) at(i int64, use func(q *row)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.placeOf(i)
+	return r.readAt(r.placeOf(i), use)
+}
+
+// turnAt reads the k-th of the rows that follow others.
+func (r *Rows) turnAt(k int32, use func(q *row)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readAt(r.turns[k], use)
+}
+
+func (r *Rows) readAt(p place, use func(q *row)) error {
 	r.raw = slices.Grow(r.raw[:0], int(p.length))[:p.length]
 	if _, err := r.file.ReadAt(r.raw, p.offset); err != nil {
 		return fmt.Errorf("read trace %s: %w", r.path, err)
@@ -218,6 +253,20 @@ func (r *Rows) at(i int64, use func(q *row)) error {
 	}
 	use(&q)
 	return r.store.Err()
+}
+
+// turnsOf gives the rows that follow the i-th in its session, in their order.
+func (r *Rows) turnsOf(i int64) (list []int32) {
+	if len(r.turns) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	at := r.placeOf(i).offset
+	r.mu.Unlock()
+	for k, ok := r.next[at]; ok; k, ok = r.next[r.turns[k].offset] {
+		list = append(list, k)
+	}
+	return list
 }
 
 // Times reads due times from the i-th row on, in nanoseconds, in order.
@@ -237,7 +286,7 @@ func (r *Rows) Times(to []int64, i int64) {
 
 // askable says why the requests of a trace cannot be asked, nil where they can.
 func (r *Rows) askable() error {
-	switch n := r.Len(); {
+	switch n := r.Len() + int64(len(r.turns)); {
 	case int64(r.tokens.none) == n:
 		return say.Errorf("%s has times and no lengths of prompts", r.path).WithHint("its times alone: --arrival 'trace(" + r.path + ")' with --input and --output")
 	case r.tokens.none > 0:
@@ -254,7 +303,7 @@ func (r *Rows) describe() Description {
 	}
 	return Description{
 		Kind: "trace",
-		File: &FileDescription{Name: r.path, SHA256: r.sha256, Format: r.form.name, Records: r.count.Records, Requests: int(r.Len()), Skipped: skipped, BlockTokens: r.block},
+		File: &FileDescription{Name: r.path, SHA256: r.sha256, Format: r.form.name, Records: r.count.Records, Requests: int(r.Len()) + len(r.turns), Skipped: skipped, BlockTokens: r.block},
 	}
 }
 

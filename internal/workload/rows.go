@@ -3,7 +3,7 @@ package workload
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
+	"pitot/internal/workload/field"
 )
 
 // row is one request as its line has it.
@@ -22,6 +23,10 @@ type row struct {
 	client        string
 	blocks        []int64 // in RAGPulse's traces with their component in the top byte
 	chat, parent  int64   // Qwen-Bailian's: the request, and the one before it in its conversation; below 0 for none
+	// after is how long behind the answer before it in its session it is sent, in nanoseconds, where
+	// it has no time of its own: it follows.
+	after   int64
+	follows bool
 }
 
 // chats finds the conversation of each of Qwen-Bailian's requests, which name the one before
@@ -57,17 +62,21 @@ type rowForm struct {
 	name   string
 	unit   string // of times, "" where there are none
 	header bool   // the first line is none
+	table  *table // that the rows are of, nil for none
 	block  int    // tokens of a block, where the file says it
 	array  bool   // the rows are the elements of a JSON array
 	parse  func(raw []byte, q *row) (reason string)
 }
+
+// skip reports whether a line is no row: a comment.
+func (f *rowForm) skip(raw []byte) bool { return f.table != nil && f.table.comment(raw) }
 
 // mostRow is the most bytes that a row of a trace may have.
 const mostRow = 16 << 20
 
 // scanRows hands on the rows of a trace, with where each begins in the text, and counts
 // them. What it hands on is not to be kept; an error of take ends it.
-func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte) error) (*Trace, error) {
+func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []byte) error) (*Trace, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(3)
@@ -76,19 +85,35 @@ func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte) error) (*
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	form, err := rowFormOf(newHead(head))
+	form, err := rowFormOf(newHead(name, head))
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{Format: form.name, Unit: form.unit, Rejected: map[string]int{}, First: map[string]int{}}
 	var q row
 	kept, conversations := 0, chats{}
+	if form.table != nil {
+		t.Above = form.table.above
+	}
+	begun := map[string]bool{} // sessions, where rows follow others
 	visit := func(offset int64, line int, raw []byte) error {
+		if form.skip(raw) {
+			return nil
+		}
 		t.Records++
 		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0], chat: Unknown, parent: Unknown}
 		if reason := form.parse(raw, &q); reason != "" {
 			t.reject(line, reason)
 			return nil
+		}
+		switch {
+		case q.follows && !begun[q.client]:
+			t.reject(line, "a delay behind a turn that is not there")
+			return nil
+		case q.follows:
+			t.Turns++
+		case q.client != "" && len(begun) < mostSessions:
+			begun[q.client] = true
 		}
 		kept++
 		if form.name == bailianForm {
@@ -107,10 +132,15 @@ func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte) error) (*
 			return visit(offset, n, raw)
 		})
 	} else {
-		err = scanRowLines(in, form.header, visit, func(line int) {
+		long := func(line int) {
 			t.Records++
 			t.reject(line, fmt.Sprintf("a line of more than %d MiB", mostRow>>20))
-		})
+		}
+		if form.table != nil {
+			err = scanTable(in, form.table, visit)
+		} else {
+			err = scanRowLines(in, form.header, visit, long)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -163,18 +193,67 @@ func scanRowLines(in *bufio.Reader, header bool, visit func(offset int64, line i
 	}
 }
 
+// mostDelay is the longest delay within a session.
+const mostDelay = int64(1e15)
+
+// mostSessions bounds the sessions whose further turns are known.
+const mostSessions = 1 << 20
+
+// scanTable hands on the rows of a table.
+func scanTable(in *bufio.Reader, t *table, visit func(offset int64, line int, raw []byte) error) error {
+	line := 1
+	for left := t.begin; left > 0; { // what stands above
+		part, err := in.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		left -= int64(len(part))
+		line += bytes.Count(part, []byte("\n"))
+	}
+	rows := bufio.NewScanner(in)
+	rows.Buffer(make([]byte, 0, 64<<10), mostRow)
+	from, end := t.begin, t.begin
+	lines, next := line, line
+	split := t.splitRecords()
+	rows.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		advance, record, err := split(data, atEOF)
+		from, lines = end, next
+		end += int64(advance)
+		next += bytes.Count(data[:advance], []byte("\n"))
+		return advance, record, err
+	})
+	for rows.Scan() {
+		raw := rows.Bytes()
+		if len(bytes.TrimSpace(raw)) == 0 {
+			continue
+		}
+		if err := visit(from, lines, raw); err != nil {
+			return err
+		}
+	}
+	if errors.Is(rows.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d: a row of more than %d MiB: a quote may not be closed", next, mostRow>>20)
+	}
+	return rows.Err()
+}
+
 // rowFormOf tells of which form the rows of a trace are.
 func rowFormOf(h *Head) (rowForm, error) {
 	line := h.Line()
 	switch {
+	case h.problem != nil:
+		return rowForm{}, h.problem
 	case strings.TrimSpace(line) == "":
 		return rowForm{}, errors.New("it is empty")
-	case h.isRequests("lengths"):
+	case h.isRequests("lengths"), h.isRequests("prompts"):
 		return requestsForm(h), nil
 	case h.Keys != nil || line[0] == '{':
 		return jsonForm(h), nil
-	case h.Columns != nil && !isNumber(h.Columns[0]):
-		return csvForm(h)
+	case h.table != nil:
+		return tableForm(h.table)
 	case isNumber(line):
 		return rowForm{name: "times", unit: "s", parse: func(raw []byte, q *row) string {
 			at, ok := nanoseconds(string(raw))
@@ -185,39 +264,93 @@ func rowFormOf(h *Head) (rowForm, error) {
 			return ""
 		}}, nil
 	}
+	if names := cellsOf([]byte(line), separatorOf([]byte(line), 0)); len(names) > 1 {
+		return rowForm{}, say.Errorf("no column of its header is known: %.200s", strings.Join(names, ", ")).WithHint(field.Wanted)
+	}
 	return rowForm{}, say.Errorf("%.40q is no trace", line).WithHint("JSON lines with timestamp, input_length and output_length, CSV with a header, or a time in seconds a line")
 }
 
-// jsonForm tells how JSON lines count time: as their tools write them Mooncake's are in whole
-// milliseconds, those of Qwen-Bailian and RAGPulse in seconds, and so are those that are
-// written with a decimal point.
-func jsonForm(h *Head) rowForm {
-	f := rowForm{name: mooncakeForm, unit: "ms", array: containerOf(h.Text) == jsonArray}
-	quoted, point, timed := false, false, false
-	for line := range bytes.Lines(h.Text) {
-		_ = fields(bytes.TrimRight(bytes.TrimSpace(line), ","), func(key, value []byte) {
-			if string(key) == "timestamp" && len(value) > 0 && string(value) != "null" {
-				timed = true
-				quoted = quoted || value[0] == '"'
-				point = point || bytes.IndexByte(value, '.') >= 0
+// keys tells what the keys of JSON objects stand for, each of which is looked up once.
+type keys map[string]field.Is
+
+func (k keys) of(key []byte) field.Is {
+	is, ok := k[string(key)]
+	if !ok {
+		is = field.Of(string(key))
+		if len(k) < 1000 {
+			k[string(key)] = is
+		}
+	}
+	return is
+}
+
+// timeUnit finds out what the numbers of times are in that JSON objects have, from how a file begins:
+// as their tools write them those of "timestamp" are in whole milliseconds (Mooncake's, AIPerf's), in
+// seconds where they have a decimal point, and others in seconds; times since 1970 show by their size.
+// quoted says that they are strings, timed that there are any.
+func timeUnit(h *Head) (unit int64, quoted, timed bool) {
+	known, whole, point, least := keys{}, false, false, math.Inf(1)
+	look := func(raw []byte) {
+		_ = fields(raw, func(key, value []byte) {
+			is := known.of(key)
+			if is.Field != field.Time || is.Unit != 0 || len(value) == 0 || string(value) == "null" {
+				return
 			}
+			timed = true
+			if value[0] == '"' {
+				quoted, value = true, bytes.Trim(value, `"`)
+			}
+			x, err := strconv.ParseFloat(string(value), 64)
+			if err != nil {
+				return
+			}
+			least = min(least, x)
+			point = point || bytes.IndexByte(value, '.') >= 0
+			whole = whole || string(key) == "timestamp"
 		})
 	}
+	look(h.first)
+	for line := range bytes.Lines(h.Text) {
+		look(bytes.TrimRight(bytes.TrimSpace(line), ","))
+	}
+	switch {
+	case sinceUnit(least) > 0:
+		return sinceUnit(least), quoted, timed
+	case whole && !point && !quoted && !h.Has("chat_id"):
+		return 1e6, quoted, timed
+	}
+	return 1e9, quoted, timed
+}
+
+// sinceUnit is what a time since 1970 is counted in, by its size: 0 where it is none, of this century.
+func sinceUnit(x float64) int64 {
+	for _, unit := range []int64{1e9, 1e6, 1e3, 1} {
+		if seconds := x * float64(unit) / 1e9; seconds >= 1e9 && seconds < 4.1e9 {
+			return unit
+		}
+	}
+	return 0
+}
+
+// jsonForm tells how JSON objects say what requests were.
+func jsonForm(h *Head) rowForm {
+	f := rowForm{name: mooncakeForm, array: containerOf(h.Text) == jsonArray}
+	unit, quoted, timed := timeUnit(h)
 	switch {
 	case h.Has("chat_id"):
-		f.name, f.unit = bailianForm, "s"
-	case quoted:
-		f.name, f.unit = ragPulseForm, "s"
-	case point:
-		f.unit = "s"
-	case !timed && !h.Has("timestamp"):
-		f.unit = ""
+		f.name = bailianForm
+	case quoted && h.Has("hash_ids"):
+		f.name = ragPulseForm
+	case !h.Has("timestamp", "input_length", "output_length", "hash_ids"):
+		f.name = "json"
 	}
-	unit := int64(1e9)
-	if f.unit == "ms" {
-		unit = 1e6
+	if timed || h.hasField(field.Time) {
+		f.unit = map[int64]string{1e9: "s", 1e6: "ms", 1e3: "µs", 1: "ns"}[unit]
 	}
-	f.parse = func(raw []byte, q *row) string { return parseJSONRow(raw, q, unit, f.unit != "") }
+	known := keys{}
+	f.parse = func(raw []byte, q *row) string {
+		return parseJSONRow(bytes.TrimRight(raw, ", \t"), q, unit, f.unit != "", known)
+	}
 	return f
 }
 
@@ -227,120 +360,164 @@ var components = []string{"sys_prompt", "passages_ids", "history", "web_search",
 // component is where the part of an id stands.
 const component = 56
 
-func parseJSONRow(raw []byte, q *row, unit int64, timed bool) (reason string) {
-	at, fail := false, func(why string) {
+func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reason string) {
+	fail := func(why string) {
 		if reason == "" {
 			reason = why
 		}
 	}
 	length := func(value []byte) int32 {
-		n, ok := wholeNumber(value)
+		n, ok := wholeNumber(bytes.Trim(value, `"`))
 		if !ok || n < 0 || n > MaxLength {
 			fail("a length that is no number of tokens")
 			return Unknown
 		}
 		return int32(n)
 	}
-	err := fields(raw, func(key, value []byte) {
-		if string(value) == "null" || len(value) == 0 {
+	const none = math.MaxInt
+	at, in, out, client := none, none, none, none // how sure each is
+	session := false
+	var take func(key, value []byte)
+	take = func(key, value []byte) {
+		if len(value) == 0 || string(value) == "null" {
 			return
 		}
 		switch string(key) {
-		case "timestamp":
-			text, _ := strings.CutPrefix(string(value), `"`)
-			stamp, ok := timeIn(strings.TrimSuffix(text, `"`), unit)
-			if !ok {
-				fail("no time that is known")
-			}
-			q.at, at = stamp, true
-		case "input_length":
-			q.input = length(value)
-		case "output_length":
-			q.output = length(value)
-		case "session_id":
-			q.client = unquoted(value)
 		case "chat_id":
 			if n, ok := wholeNumber(value); ok {
 				q.chat = n
 			}
+			return
 		case "parent_chat_id":
 			if n, ok := wholeNumber(value); ok {
 				q.parent = n
 			}
+			return
 		case "hash_ids":
-			switch value[0] {
-			case '[':
-				var ok bool
-				if q.blocks, ok = appendNumbers(q.blocks, value); !ok {
-					fail("hash_ids is no list of numbers")
+			takeBlocks(value, q, fail)
+			return
+		}
+		switch is := known.of(key); is.Field {
+		case field.Time:
+			if is.Rank < at {
+				stamp, ok := stampIn(strings.Trim(string(value), `"`), unit, is.Unit)
+				if !ok {
+					fail("no time that is known")
 				}
-			case '{':
-				if fields(value, func(key, ids []byte) {
-					from := len(q.blocks)
-					var ok bool
-					if q.blocks, ok = appendNumbers(q.blocks, ids); !ok {
-						fail("hash_ids is no list of numbers")
-					}
-					for k, name := range components {
-						if name == string(key) {
-							for i := range q.blocks[from:] {
-								q.blocks[from+i] += int64(k+1) << component
-							}
-						}
-					}
-				}) != nil {
-					fail("hash_ids is no list of numbers")
+				q.at, at = stamp, is.Rank
+			}
+		case field.Delay:
+			after, ok := timeIn(strings.Trim(string(value), `"`), cmp.Or(is.Unit, 1e6)) // milliseconds, as AIPerf has them
+			if !ok || after > mostDelay {
+				fail("a delay that is none")
+			}
+			q.after, q.follows = after, true
+		case field.Input, field.InputEither:
+			if is.Field == field.InputEither {
+				is.Rank = none - 1
+				if _, ok := wholeNumber(value); !ok {
+					return
 				}
 			}
+			if is.Rank < in {
+				q.input, in = length(value), is.Rank
+			}
+		case field.Output, field.OutputEither:
+			if is.Field == field.OutputEither {
+				is.Rank = none - 1
+				if _, ok := wholeNumber(value); !ok {
+					return
+				}
+			}
+			if is.Rank < out {
+				q.output, out = length(value), is.Rank
+			}
+		case field.Usage:
+			_ = fields(value, take)
+		case field.Session:
+			session = session || value[0] != '{'
+			if is.Rank < client && value[0] != '{' {
+				q.client, client = unquoted(value), is.Rank
+			}
+		case field.Client:
+			if rank := 1000 + is.Rank; rank < client && value[0] != '{' {
+				q.client, client = unquoted(value), rank
+			}
 		}
-	})
+	}
+	err := fields(raw, take)
 	switch {
 	case err != nil:
 		return "no JSON object with timestamp, input_length and output_length"
 	case reason != "":
 		return reason
-	case !at && q.input == Unknown && q.output == Unknown:
+	case at == none && q.input == Unknown && q.output == Unknown:
 		return "none of timestamp, input_length and output_length"
-	case timed && !at:
+	case at != none || !timed:
+		q.follows = false // it has a time of its own
+	case !q.follows || !session:
 		return "no timestamp, which others have"
 	}
 	return ""
 }
 
-// csvForm binds the columns of a header, whatever their order.
-func csvForm(h *Head) (rowForm, error) {
-	column := func(names []string) int {
-		for _, name := range names {
-			for i, c := range h.Columns {
-				if c == name {
-					return i
+// takeBlocks reads the ids of a row's blocks.
+func takeBlocks(value []byte, q *row, fail func(why string)) {
+	const why = "hash_ids is no list of numbers"
+	switch value[0] {
+	case '[':
+		var ok bool
+		if q.blocks, ok = appendNumbers(q.blocks, value); !ok {
+			fail(why)
+		}
+	case '{':
+		if fields(value, func(key, ids []byte) {
+			from := len(q.blocks)
+			var ok bool
+			if q.blocks, ok = appendNumbers(q.blocks, ids); !ok {
+				fail(why)
+			}
+			for k, name := range components {
+				if name == string(key) {
+					for i := range q.blocks[from:] {
+						q.blocks[from+i] += int64(k+1) << component
+					}
 				}
 			}
+		}) != nil {
+			fail(why)
 		}
-		return -1
 	}
-	at, input, output, client := column(timeColumns), column(inputColumns), column(outputColumns), column(clientColumns)
-	if at < 0 && input < 0 && output < 0 {
-		return rowForm{}, say.Errorf("no column of its header is known: %.200s", strings.Join(h.Columns, ", ")).WithHint("name them timestamp, input_tokens, output_tokens")
+}
+
+// tableForm binds the columns of a table, whatever their order.
+func tableForm(t *table) (rowForm, error) {
+	at, input, output, usage := t.column(field.Time), t.column(field.Input), t.column(field.Output), t.column(field.Usage)
+	if at < 0 && input < 0 && output < 0 && usage < 0 {
+		return rowForm{}, say.Errorf("no column of its header says when requests came, or how long they are: %.200s", strings.Join(t.columns, ", ")).WithHint(field.Wanted)
 	}
-	f := rowForm{name: "csv", unit: "s", header: true}
-	if at < 0 {
-		f.unit = ""
+	client := t.column(field.Session)
+	if client < 0 {
+		client = t.column(field.Client)
 	}
-	var cells [][]byte
+	f := rowForm{name: "csv", table: t}
+	if at >= 0 {
+		f.unit = "s"
+	}
+	known := keys{}
 	f.parse = func(raw []byte, q *row) (reason string) {
-		var ok bool
-		if cells, ok = splitCells(cells[:0], raw, h.separator()); !ok {
-			return "broken quotes"
-		}
-		if len(cells) != len(h.Columns) {
+		cells, ok := t.cells(raw)
+		if !ok {
+			if why := t.why(raw); why == "broken quotes" {
+				return why
+			}
 			return "another number of columns than the header"
 		}
 		length := func(i int) int32 {
 			if i < 0 || reason != "" {
 				return Unknown
 			}
-			n, ok := wholeNumber(bytes.TrimSpace(cells[i]))
+			n, ok := wholeNumber([]byte(point(bare(cells[i]), t.commas)))
 			if !ok || n < 0 || n > MaxLength {
 				reason = fmt.Sprintf("column %d is no number of tokens", i+1)
 				return Unknown
@@ -348,40 +525,28 @@ func csvForm(h *Head) (rowForm, error) {
 			return int32(n)
 		}
 		q.input, q.output = length(input), length(output)
+		if usage >= 0 && (input < 0 || output < 0) && reason == "" {
+			inner := row{input: Unknown, output: Unknown}
+			if parseJSONRow([]byte(cells[usage]), &inner, 1e9, false, known) == "" {
+				if input < 0 {
+					q.input = inner.input
+				}
+				if output < 0 {
+					q.output = inner.output
+				}
+			}
+		}
 		if at >= 0 && reason == "" {
-			if q.at, ok = stampOf(string(cells[at])); !ok {
+			if q.at, ok = stampIn(point(bare(cells[at]), t.commas), 0, t.is[at].Unit); !ok {
 				return "no time that is known"
 			}
 		}
 		if client >= 0 {
-			q.client = string(cells[client])
+			q.client = bare(cells[client])
 		}
 		return reason
 	}
 	return f, nil
-}
-
-// splitCells splits a line of CSV.
-func splitCells(cells [][]byte, line []byte, separator byte) ([][]byte, bool) {
-	if bytes.IndexByte(line, '"') < 0 {
-		for {
-			i := bytes.IndexByte(line, separator)
-			if i < 0 {
-				return append(cells, line), true
-			}
-			cells, line = append(cells, line[:i]), line[i+1:]
-		}
-	}
-	r := csv.NewReader(bytes.NewReader(line))
-	r.Comma, r.FieldsPerRecord = rune(separator), -1
-	texts, err := r.Read()
-	if err != nil {
-		return cells, false
-	}
-	for _, s := range texts {
-		cells = append(cells, []byte(s))
-	}
-	return cells, true
 }
 
 func isNumber(s string) bool {
@@ -414,16 +579,37 @@ func timeIn(text string, unit int64) (int64, bool) {
 }
 
 // dateForms are how times of day are written.
-var dateForms = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
+var dateForms = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999 UTC", "2006-01-02 15:04:05.999999999-07"}
 
-func stampOf(text string) (at int64, ok bool) {
-	if at, ok := nanoseconds(text); ok {
+// stampIn reads a time: a date, or a number in a unit of so many nanoseconds, that of its name before
+// that of its file; where both are 0 it is in seconds, or since 1970 in what its size says.
+func stampIn(text string, unit, named int64) (at int64, ok bool) {
+	unit = cmp.Or(named, unit)
+	if unit == 0 {
+		unit = 1e9
+		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			unit = cmp.Or(sinceUnit(x), unit)
+		}
+	}
+	if at, ok := timeIn(text, unit); ok {
 		return at, ok
 	}
+	return dateIn(text)
+}
+
+// dateIn reads a date with a time of day.
+func dateIn(text string) (at int64, ok bool) {
+	text = strings.TrimSpace(text)
 	for _, form := range dateForms {
-		if when, err := time.Parse(form, strings.TrimSpace(text)); err == nil && when.Year() > 1970 && when.Year() < 2200 {
+		if when, err := time.Parse(form, text); err == nil && when.Year() > 1970 && when.Year() < 2200 {
 			return when.UnixNano(), true
 		}
 	}
 	return 0, false
+}
+
+// isDate reports whether a text is a date.
+func isDate(text string) bool {
+	_, ok := dateIn(bare(text))
+	return ok
 }

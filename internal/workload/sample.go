@@ -81,7 +81,7 @@ func lookPreset(p Preset) (*Trace, error) {
 func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
 	s := f.Stats()
 	t := &Trace{Format: f.format.name, Records: s.Records, Rejected: s.Skipped, First: s.First, Counted: true}
-	t.Empty = s.Skipped[skipEmpty]
+	t.Empty, t.Unused, t.Above = s.Skipped[skipEmpty], s.Unused, s.Above
 	seed := maphash.MakeSeed()
 	seen := map[uint64]bool{}
 	known := false
@@ -107,10 +107,18 @@ func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
 		}
 		t.Input = append(t.Input, int32(min(count(text), MaxLength)))
 		t.Output = append(t.Output, int32(q.Output))
+		if due := f.entries[i].due; due != noTime {
+			t.At = append(t.At, due)
+		}
 		known = known || q.Output != Unknown
 	}
 	if !known {
 		t.Output = nil
+	}
+	if t.At = slices.Sorted(slices.Values(t.At)); f.Timed() {
+		t.Unit = "s"
+	} else {
+		t.At = nil
 	}
 	return t, nil
 }

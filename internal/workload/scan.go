@@ -26,27 +26,41 @@ const maxRecord = 64 << 20
 // visitor takes one record, which lies at offset. It must not keep raw.
 type visitor func(kind container, offset int64, raw []byte) error
 
-// scan calls visit with each record of a file in turn; blank lines are none.
-// Errors that have a place in the file are a *recordError.
-func scan(r io.Reader, visit visitor) error {
-	in := bufio.NewReaderSize(r, 64<<10)
+// scan calls visit with each record of a file in turn; blank lines are none. name is that of the file.
+// found is called before the first record of a table. Errors that have a place in the file are a
+// *recordError.
+func scan(r io.Reader, name string, found func(t *table), visit visitor) error {
+	in := bufio.NewReaderSize(r, headBytes)
 	var start int64
 	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		discarded, _ := in.Discard(len(mark)) // cannot fail, it was peeked at
 		start = int64(discarded)
 	}
-	head, err := in.Peek(4096)
+	head, err := in.Peek(headBytes - 3)
 	if err != nil && err != io.EOF {
 		return err
 	}
 	kind := containerOf(head)
-	switch {
-	case kind == jsonArray:
+	if kind == jsonArray {
 		return scanArray(in, start, visit)
-	case kind == textLines && newHead(head).isTable():
-		kind = csvRows
 	}
-	return scanLines(in, kind, start, visit)
+	var t *table
+	if kind == textLines {
+		h := newHead(name, head)
+		if h.problem != nil {
+			return h.problem
+		}
+		if h.table != nil && h.table.text {
+			kind, t = csvRows, h.table
+			found(t)
+			skipped, err := in.Discard(int(t.begin))
+			start += int64(skipped)
+			if err != nil && err != io.EOF {
+				return err
+			}
+		}
+	}
+	return scanLines(in, kind, t, start, visit)
 }
 
 // containerOf tells from how a file begins what it holds.
@@ -62,6 +76,9 @@ func containerOf(head []byte) container {
 		}
 		return jsonLines
 	case '[':
+		if conversationLine(head) {
+			return jsonLines
+		}
 		// A prompt may begin with a bracket, as in "[INST] Hello".
 		if rest := bytes.TrimLeft(head[1:], " \t\r\n"); len(rest) == 0 || bytes.IndexByte([]byte(`{["]`), rest[0]) >= 0 {
 			return jsonArray
@@ -70,31 +87,56 @@ func containerOf(head []byte) container {
 	return textLines
 }
 
+// conversationLine reports whether a text begins with a conversation in a line: an array of messages,
+// as EvalScope has them.
+func conversationLine(head []byte) bool {
+	first := head[1:]
+	first = first[blank(first, 0):]
+	end := valueEnd(first, 0)
+	if len(first) == 0 || first[0] != '{' || end < 0 {
+		return false
+	}
+	role, content := false, false
+	_ = fields(first[:end], func(key, _ []byte) {
+		role, content = role || string(key) == "role", content || string(key) == "content"
+	})
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return role && content && bytes.HasSuffix(bytes.TrimRight(line, " \t\r,"), []byte("]")) || role && content && bytes.IndexByte(head, '\n') < 0
+}
+
 // data is how a JSON object begins whose records are under a key: data, as genai-perf and
 // AIPerf write inputs.json, or conversations that are arrays themselves, as SGLang's
 // agentic traces have them.
 var data = regexp.MustCompile(`^\{\s*("data"\s*:\s*\[|"conversations"\s*:\s*\[\s*\[)`)
 
-func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
+func scanLines(r io.Reader, kind container, t *table, start int64, visit visitor) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRecord)
 	end := start
+	split := bufio.ScanLines
+	if kind == csvRows {
+		split = t.splitRecords()
+	}
 	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		split := bufio.ScanLines
-		if kind == csvRows {
-			split = splitRows
-		}
 		advance, line, err := split(data, atEOF)
 		end += int64(advance)
 		return advance, line, err
 	})
 	for start = end; lines.Scan(); start = end {
-		line := lines.Bytes()
+		line, at := lines.Bytes(), start
+		switch {
+		case kind == jsonLines: // a comma between records is none of theirs
+			trimmed := bytes.TrimLeft(line, ", \t")
+			at += int64(len(line) - len(trimmed))
+			line = bytes.TrimRight(trimmed, ", \t\r")
+		case kind == csvRows && t.comment(line):
+			continue
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if err := visit(kind, start, line); err != nil {
-			return atOffset(start, err)
+		if err := visit(kind, at, line); err != nil {
+			return atOffset(at, err)
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
@@ -103,23 +145,6 @@ func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
 		return err
 	}
 	return nil
-}
-
-// splitRows is a [bufio.SplitFunc] of CSV: a quoted cell may have lines of its own.
-func splitRows(data []byte, atEOF bool) (int, []byte, error) {
-	quoted := false
-	for i, c := range data {
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case c == '\n' && !quoted:
-			return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
-		}
-	}
-	if atEOF && len(data) > 0 {
-		return len(data), data, nil
-	}
-	return 0, nil, nil
 }
 
 func scanArray(r io.Reader, start int64, visit visitor) error {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,6 +78,14 @@ func parseShareGPT(raw []byte) (record, string, error) {
 			return record{}, skipNoAnswer, nil
 		}
 		r, skip, err := prompt(t.content(), output)
+		if i > 0 && skip == "" && err == nil && strings.TrimSpace((*turns)[0].content()) != "" && (*turns)[0].From+(*turns)[0].Role == "system" {
+			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: (*turns)[0].content()}}}}, r.messages...)
+		}
+		if bytes.Contains(raw, []byte("ystem")) {
+			if o, err := parseObject(raw); err == nil {
+				r.system(o)
+			}
+		}
 		for k := i + 1; k+2 < len(*turns) && err == nil && skip == ""; k += 2 {
 			answer, next, last := (*turns)[k], (*turns)[k+1], (*turns)[k+2]
 			output := estimate(last.content())

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
@@ -33,6 +34,9 @@ type Trace struct {
 	Rejected map[string]int // reason: rows
 	First    map[string]int // reason: the line of the first of them
 	Unsorted int            // rows that came before the one above them
+	Turns    int            // rows that are further turns of sessions, without a time of their own
+	Above    int            // lines above the header of a table, left out
+	Unused   map[string]int // fields of a file of prompts that change what is asked, and are not used: records
 
 	// Of a file of prompts:
 	Counted  bool // lengths of prompts are what is counted here, not what a server does
@@ -45,15 +49,6 @@ type Trace struct {
 // be read is another file than it is taken for.
 const mostRejected = 0.5
 
-// column names, in lower case, of the files that are known: Azure's, BurstGPT's, and those
-// that people give their own.
-var (
-	timeColumns   = []string{"timestamp", "time", "arrival", "arrived", "arrived_at", "arrival_time", "due", "t"}
-	inputColumns  = []string{"contexttokens", "request tokens", "input_length", "input_tokens", "prompt_tokens", "num_prefill_tokens", "isl", "input"}
-	outputColumns = []string{"generatedtokens", "response tokens", "output_length", "output_tokens", "completion_tokens", "num_decode_tokens", "osl", "output"}
-	clientColumns = []string{"session id", "session_id", "client", "client_id", "user", "user_id", "conversation_id", "tenant"}
-)
-
 // ReadTrace reads times, lengths and shared blocks of a file: JSON lines or an array as
 // Mooncake's ("timestamp" in ms, "input_length", "output_length", "hash_ids"), and in seconds
 // as Qwen-Bailian's, RAGPulse's and vLLM's timed traces; CSV with a header as Azure's and
@@ -65,7 +60,7 @@ func ReadTrace(path string) (*Trace, error) {
 		return nil, fmt.Errorf("open trace %s: %w", path, err)
 	}
 	defer f.Close()
-	t, err := readTrace(f.Text())
+	t, err := readTrace(path, f.Text())
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", path, err)
 	}
@@ -91,7 +86,7 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 			return nil, fmt.Errorf("open trace %s: %w", path, err)
 		}
 		defer f.Close()
-		t, err := scanRows(f.Text(), func(q *row, _ int64, _ []byte) error { visit(q); return nil })
+		t, err := scanRows(f.Text(), path, func(q *row, _ int64, _ []byte) error { visit(q); return nil })
 		if err != nil {
 			return nil, fmt.Errorf("read trace %s: %w", path, err)
 		}
@@ -116,7 +111,7 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 		if ids {
 			one.Blocks = q.blocks
 		}
-		if t.Unit == "" {
+		if t.Unit == "" || q.follows {
 			one.At = Unknown
 		}
 		take(one, block)
@@ -138,9 +133,9 @@ const (
 	mostTraceIDs  = 100_000_000 // of blocks
 )
 
-func readTrace(in io.Reader) (*Trace, error) {
+func readTrace(name string, in io.Reader) (*Trace, error) {
 	c := columns{names: map[string]string{}}
-	t, err := scanRows(in, func(q *row, _ int64, _ []byte) error { return c.add(q) })
+	t, err := scanRows(in, name, func(q *row, _ int64, _ []byte) error { return c.add(q) })
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +151,8 @@ type columns struct {
 	blocks        [][]int64
 
 	names           map[string]string // of clients: each is kept once
+	latest          map[string]int64  // when the last row of a session was, where some follow others
+	turns           []bool            // which rows are further turns, nil for none
 	ids             int
 	inputs, outputs bool // some row says it
 	unsorted        int
@@ -170,10 +167,26 @@ func (c *columns) add(q *row) error {
 	if c.ids += len(q.blocks); c.ids > mostTraceIDs {
 		return say.Errorf("over %s ids of blocks", say.Count(mostTraceIDs)).WithHint("take a part of it, as the first of them: head -n 10000")
 	}
-	if q.at < c.last {
-		c.unsorted++
+	if q.follows { // as early as it can come
+		q.at = c.latest[q.client] + q.after
+		if c.turns == nil {
+			c.turns = make([]bool, n)
+		}
+	} else {
+		if q.at < c.last {
+			c.unsorted++
+		}
+		c.last = q.at
 	}
-	c.last = q.at
+	if c.turns != nil {
+		c.turns = append(c.turns, q.follows)
+	}
+	if q.client != "" && (q.follows || len(c.latest) < mostSessions) {
+		if c.latest == nil {
+			c.latest = map[string]int64{}
+		}
+		c.latest[q.client] = q.at
+	}
 	c.inputs, c.outputs = c.inputs || q.input != Unknown, c.outputs || q.output != Unknown
 	c.at, c.input, c.output = append(c.at, q.at), append(c.input, q.input), append(c.output, q.output)
 	if c.clients == nil && q.client != "" {
@@ -211,7 +224,7 @@ func (c *columns) into(t *Trace) {
 	if t.Format != ragPulseForm {
 		t.Blocks = c.blocks
 	}
-	if t.Unsorted == 0 {
+	if t.Unsorted == 0 && c.turns == nil || t.Unit == "" {
 		return
 	}
 	order := make([]int32, len(t.At))
@@ -221,6 +234,10 @@ func (c *columns) into(t *Trace) {
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(t.At[a], t.At[b]) })
 	t.At, t.Input, t.Output = inOrder(order, t.At), inOrder(order, t.Input), inOrder(order, t.Output)
 	t.Clients, t.Blocks = inOrder(order, t.Clients), inOrder(order, t.Blocks)
+	if turns := inOrder(order, c.turns); turns != nil { // no law makes their times
+		k := 0
+		t.At = slices.DeleteFunc(t.At, func(int64) bool { k++; return turns[k-1] })
+	}
 }
 
 // inOrder gives a column in another order of the rows, nil of none.
@@ -267,6 +284,10 @@ func (t *Trace) Requests() int {
 func ArrivalFiles() arrival.Files {
 	return arrival.Files{
 		Times: func(name string) (arrival.Stamps, error) {
+			if kind, err := Identify(name); err == nil && kind == Prompts {
+				list, err := PromptTimes(name)
+				return arrival.StampList(list), userError(name, err)
+			}
 			r, err := OpenRows(name)
 			if err != nil {
 				return nil, userError(name, err)
@@ -281,6 +302,31 @@ func ArrivalFiles() arrival.Files {
 			return times, rates, userError(name, err)
 		},
 	}
+}
+
+// timed are the times of the file of prompts that was asked for last: a plan asks for them many times.
+var timed struct {
+	sync.Mutex
+	key  string
+	list []int64
+}
+
+// PromptTimes gives the times of the requests of a file of prompts, in order; an error where it has
+// none.
+func PromptTimes(path string) ([]int64, error) {
+	key := fileKey(path)
+	timed.Lock()
+	defer timed.Unlock()
+	if timed.key == key && timed.list != nil {
+		return timed.list, nil
+	}
+	f, err := Open(path, FileOptions{InTime: true})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	timed.key, timed.list = key, f.times()
+	return timed.list, nil
 }
 
 // userError makes of an error one for users.

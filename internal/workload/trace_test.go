@@ -16,7 +16,7 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-func traceOf(text string) (*Trace, error) { return readTrace(strings.NewReader(text)) }
+func traceOf(text string) (*Trace, error) { return readTrace("", strings.NewReader(text)) }
 
 // Traces of all kinds, each as its tool writes it.
 func TestReadTrace(t *testing.T) {
@@ -183,7 +183,7 @@ func TestColumnsOfTraces(t *testing.T) {
 		{"times alone", "2\n1\n",
 			Trace{At: []int64{1e9, 2e9}, Unsorted: 1}},
 	} {
-		got, err := readTrace(strings.NewReader(c.text))
+		got, err := readTrace("", strings.NewReader(c.text))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

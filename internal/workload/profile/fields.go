@@ -3,10 +3,14 @@ package profile
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"pitot/internal/workload/field"
 )
 
 type jsonRaw = json.RawMessage
@@ -29,7 +33,7 @@ func recordOf(raw []byte) (record, bool) {
 	if json.Unmarshal(raw, &top) != nil || top == nil {
 		return nil, false
 	}
-	r := record{top}
+	r := record{normal(top)}
 	from := 0
 	for range deepest {
 		to := len(r)
@@ -48,13 +52,23 @@ func recordOf(raw []byte) (record, bool) {
 				}
 				var inner map[string]json.RawMessage
 				if v[0] == '{' && json.Unmarshal(v, &inner) == nil {
-					r = append(r, inner)
+					r = append(r, normal(inner))
 				}
 			}
 		}
 		from = to
 	}
 	return r, true
+}
+
+// normal has the values of an object under their keys as [field.Normal] gives them, too.
+func normal(m map[string]json.RawMessage) map[string]json.RawMessage {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if name := field.Normal(key); m[name] == nil {
+			m[name] = m[key]
+		}
+	}
+	return m
 }
 
 // raw is the first value under one of the keys, in their order.
@@ -110,17 +124,17 @@ func (r record) number(keys ...string) float64 {
 	return math.NaN()
 }
 
-// Keys of what a request can say, the most exact first.
+// Keys of what a request can say, the most exact first, besides those of [field].
 var (
-	startKeys   = []string{"startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "request_time", "received_at", "arrival_time", "timestamp", "@timestamp", "time", "ts", "created_at", "date", "start", "created", "Timestamp"}
-	endKeys     = []string{"endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time", "completed_at", "finished_at", "end"}
-	firstKeys   = []string{"completionStartTime", "completion_start_time", "first_token_time", "first_token_at"}
-	inputKeys   = []string{"prompt_tokens", "input_tokens", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt", "promptTokens", "inputTokens"}
-	outputKeys  = []string{"completion_tokens", "output_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens", "llm.token_count.completion", "completionTokens", "outputTokens"}
+	startKeys   = field.Names(field.Time)
+	endKeys     = field.Names(field.End)
+	firstKeys   = field.Names(field.First)
+	inputKeys   = field.Names(field.Input)
+	outputKeys  = field.Names(field.Output)
+	clientKeys  = field.Names(field.Client)
+	sessionKeys = field.Names(field.Session)
 	modelKeys   = []string{"model_group", "gen_ai.request.model", "gen_ai.response.model", "model", "model_name", "llm.request.model"}
 	routeKeys   = []string{"call_type", "gen_ai.operation.name", "endpoint", "path", "url", "route", "uri"}
-	clientKeys  = []string{"user_api_key_hash", "user_api_key", "end_user", "user_id", "user", "client_id", "client", "api_key_id", "api_key_hash", "api_key", "tenant", "team_id", "organization", "enduser.id", "user.id", "safety_identifier", "client.address"}
-	sessionKeys = []string{"session_id", "gen_ai.conversation.id", "conversation_id", "conversation", "litellm_session_id", "chat_id", "thread_id", "session.id", "sessionId", "session"}
 	finishKeys  = []string{"finish_reason", "stop_reason", "gen_ai.response.finish_reasons", "finishReason"}
 )
 
@@ -346,7 +360,7 @@ func otlpSpans(top map[string]json.RawMessage) (out []record, ok bool) {
 			_ = json.Unmarshal(res[key], &scopes)
 			for _, s := range scopes {
 				for _, span := range s.Spans {
-					r := record{span, attributes(span["attributes"])}
+					r := record{normal(span), attributes(span["attributes"])}
 					delete(span, "attributes")
 					var status struct{ Code any }
 					if json.Unmarshal(span["status"], &status) == nil {
@@ -372,7 +386,7 @@ func attributes(raw json.RawMessage) map[string]json.RawMessage {
 	}
 	if json.Unmarshal(raw, &list) != nil {
 		_ = json.Unmarshal(raw, &out)
-		return out
+		return normal(out)
 	}
 	for _, a := range list {
 		for kind, v := range a.Value {
@@ -389,5 +403,5 @@ func attributes(raw json.RawMessage) map[string]json.RawMessage {
 			out[a.Key] = v
 		}
 	}
-	return out
+	return normal(out)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -285,5 +287,24 @@ func TestLogOfDocuments(t *testing.T) {
 	defer f.Close()
 	if got, err := io.ReadAll(f); err != nil || string(got) != text {
 		t.Errorf("it is another one (%v): go test ./internal/workload/profile -update", err)
+	}
+}
+
+// Exported logs are read as logs, with or without prompts, as CSV and as JSON.
+func TestReadExports(t *testing.T) {
+	for _, file := range []string{"litellm_spend_logs.csv", "litellm_spend_logs_with_prompts.csv", "langfuse_observations.csv", "langfuse_generations.csv", "langfuse_traces.csv", "openrouter_activity.csv", "portkey_logs.jsonl", "helicone_requests.csv"} {
+		var lengths []int
+		var at []int64
+		l, err := ReadLog(filepath.Join("..", "testdata", "exports", file), func(q *Request) bool {
+			lengths, at = append(lengths, q.Input, q.Output), append(at, q.At)
+			return true
+		})
+		if err != nil || l.Requests != 3 || !slices.Equal(lengths, []int{21, 9, 40, 12, 19, 30}) {
+			t.Errorf("%s: %+v, %v, %v", file, l, lengths, err)
+			continue
+		}
+		if at[1]-at[0] != 4250e6 || at[2]-at[0] != 1750e6 {
+			t.Errorf("%s: times %v", file, at)
+		}
 	}
 }

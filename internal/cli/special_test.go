@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,6 +148,56 @@ func TestSpecialFiles(t *testing.T) {
 					}
 				case <-time.After(limit):
 					t.Errorf("%s: pitot %s does not end", what, line)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// A run of somebody else may hold such files in place of its own: it is shown, or refused, within
+// seconds.
+func TestSpecialFilesOfRuns(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "run")
+	var said bytes.Buffer
+	if code := Run(t.Context(), []string{"run", "sim:fixed", "--rate", "20", "--duration", "2s", "--warmup", "0s", "--seed", "1", "--out", whole}, strings.NewReader(""), io.Discard, &said); code != Done {
+		t.Fatalf("exit code %d: %s", code, &said)
+	}
+	entries, err := os.ReadDir(whole)
+	if err != nil || len(entries) < 6 {
+		t.Fatal(entries, err)
+	}
+	files := special(t)
+	files["a pipe"] = ""
+	var all sync.WaitGroup
+	for what, file := range files {
+		for _, entry := range entries {
+			path := file
+			if what == "a pipe" {
+				path = silent(t)
+			}
+			dir := t.TempDir()
+			for _, other := range entries {
+				from := filepath.Join(whole, other.Name())
+				if other == entry {
+					from = path
+				}
+				if err := os.Symlink(from, filepath.Join(dir, other.Name())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all.Go(func() {
+				for _, args := range [][]string{{"report", dir}, {"compare", dir, dir}, {"report", dir, "--export", "csv-requests=" + filepath.Join(dir, "table.csv")}} {
+					done := make(chan int, 1)
+					go func() { done <- Run(t.Context(), args, strings.NewReader(""), io.Discard, io.Discard) }()
+					select {
+					case code := <-done:
+						if code == Bug {
+							t.Errorf("%s as %s: pitot %s: exit code %d", what, entry.Name(), args[0], code)
+						}
+					case <-time.After(limit):
+						t.Errorf("%s as %s: pitot %s does not end", what, entry.Name(), args[0])
+					}
 				}
 			})
 		}

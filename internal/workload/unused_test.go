@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"maps"
+	"pitot/internal/workload/arrival"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestInTime(t *testing.T) {
 	if _, err := PromptTimes(named(t, "file", "a\nb\n")); err == nil {
 		t.Error("a text has times")
 	}
-	law, err := Arrivals("trace(" + path + ")")
+	law, err := arrival.ParseLaw("trace("+path+")", ArrivalFiles())
 	if err != nil || law.OwnRate() <= 0 {
 		t.Errorf("the law of its times: %v, %v", law, err)
 	}

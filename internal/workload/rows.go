@@ -435,12 +435,15 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 		case field.Usage:
 			_ = fields(value, take)
 		case field.Session:
-			session = session || value[0] != '{'
-			if is.Rank < client && value[0] != '{' {
+			if value[0] == '{' || value[0] == '[' {
+				return
+			}
+			session = true
+			if is.Rank < client {
 				q.client, client = unquoted(value), is.Rank
 			}
 		case field.Client:
-			if rank := 1000 + is.Rank; rank < client && value[0] != '{' {
+			if rank := 1000 + is.Rank; rank < client && value[0] != '{' && value[0] != '[' {
 				q.client, client = unquoted(value), rank
 			}
 		}

@@ -224,6 +224,7 @@ func (t *table) ending(head []byte, begin int64, above int, named bool) (*table,
 // settle decides what the columns hold whose name may stand for two things, and whether there are
 // prompts.
 func (t *table) settle(rows [][]string) {
+	var empty []int // columns of prompts that have none, as far as they are seen
 	for i := range t.is {
 		numbers, texts := 0, 0
 		for _, row := range rows {
@@ -252,9 +253,14 @@ func (t *table) settle(rows [][]string) {
 			}
 			is.Rank = 1000
 		case field.Prompt, field.Messages, field.Request:
-			if texts == 0 && len(rows) > 0 {
-				is.Field = field.None // as LiteLLM has them where prompts are not kept
+			if texts == 0 && numbers == 0 && len(rows) > 0 {
+				empty = append(empty, i)
 			}
+		}
+	}
+	if t.has(field.Input) || t.has(field.Output) || t.has(field.Usage) {
+		for _, i := range empty {
+			t.is[i].Field = field.None // as LiteLLM has them where prompts are not kept
 		}
 	}
 	t.text = t.has(field.Prompt) || t.has(field.Messages) || t.has(field.Request)

@@ -41,8 +41,8 @@ const (
 
 // names has what each field is called, normal as [Normal] gives it, the surest name first.
 var names = [fields][]string{
-	Time: {"starttimeunixnano", "starttime", "requesttime", "requestcreatedat", "requeststarttime", "requesttimestamp", "receivedat", "arrivaltime", "arrivaltimestamp",
-		"arrivedat", "arrivedtime", "arrived", "arrival", "timestamp", "time", "datetime", "ts", "due", "sentat", "startedat", "createdat", "date", "start", "created", "t"},
+	Time: {"starttimeunixnano", "starttime", "requesttime", "requestcreatedat", "requeststarttime", "requesttimestamp", "requestedat", "receivedat", "arrivaltime", "arrivaltimestamp",
+		"arrivedat", "arrivedtime", "arrived", "arrival", "timestamp", "tstamp", "time", "datetime", "ts", "due", "sentat", "startedat", "createdat", "date", "start", "created", "t"},
 	End:   {"endtimeunixnano", "endtime", "completedat", "finishedat", "end"},
 	First: {"completionstarttime", "firsttokentime", "firsttokenat"},
 	Delay: {"delay"},

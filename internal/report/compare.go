@@ -710,55 +710,51 @@ func (m *PairModel) narrow() (Table, []string) {
 
 // WriteMarkdown writes it for a pull request: the verdict first.
 func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("### %s", inMarkdown(m.Title))
+	p := &markdown{w: w}
+	p.line("### " + text(m.Title))
 	p.line("")
 	for _, a := range m.Answers {
-		p.item("**"+inMarkdown(a.Sentence())+"**", inMarkdown(strings.Join(a.More, " · ")))
+		p.item(strong(a.Sentence()), joined(texts(a.More)...))
 	}
 	for _, c := range m.Clauses {
-		p.item("--fail-if **" + c.State + "** " + inMarkdown(c.Text))
+		p.item("--fail-if " + strong(c.State) + " " + text(c.Text))
 	}
-	p.item(inMarkdown(strings.Join(m.Sides, " · ")))
+	p.item(texts(m.Sides)...)
 	if len(m.Differs) == 0 {
-		p.item(m.Same)
+		p.item(text(m.Same))
 	}
 	for _, d := range m.Differs {
-		p.item(inMarkdown(d[0] + ": " + d[1]))
+		p.item(text(d[0] + ": " + d[1]))
 	}
 	for _, warning := range m.Warnings {
-		p.item("**" + inMarkdown(warning) + "**")
+		p.item(strong(warning))
 	}
 	for _, pair := range m.Pairs {
 		p.line("")
-		p.line("#### %s", inMarkdown(strings.Join(pair.Title, " · ")))
+		p.line("#### " + joined(texts(pair.Title)...))
 		p.line("")
 		if pair.Why != "" {
-			p.item("not compared: " + inMarkdown(pair.Why))
+			p.item("not compared: " + text(pair.Why))
 		}
 		if len(pair.Table.Rows) > 0 {
-			head := slices.Clone(pair.Table.Head)
-			for i := range head {
-				head[i] = inMarkdown(head[i])
-			}
-			Table{Head: head, Rows: pair.Table.Rows}.writeMarkdown(p)
+			p.table(pair.Table)
 			p.line("")
-			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
+			p.item(texts(pair.Legend)...)
 		}
 		if pair.Paired != nil {
 			p.line("")
-			p.line("%s", inMarkdown(pair.Paired.Title))
+			p.line(text(pair.Paired.Title))
 			p.line("")
-			pair.Paired.Table.writeMarkdown(p)
+			p.table(pair.Paired.Table)
 			p.line("")
 		}
 		if pair.Day != nil {
 			p.line("")
-			pair.Day.writeMarkdown(p)
+			p.table(*pair.Day)
 			p.line("")
 		}
 		for _, n := range pair.Notes {
-			p.item(inMarkdown(n))
+			p.item(text(n))
 		}
 	}
 	return p.err

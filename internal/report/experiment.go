@@ -569,27 +569,27 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 
 // WriteMarkdown writes the record.
 func (m DecisionModel) WriteMarkdown(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("# %s", inMarkdown(say.Sentence(m.Claim)))
+	p := &markdown{w: w}
+	p.line("# " + text(say.Sentence(m.Claim)))
 	p.line("")
 	for _, b := range m.Basis {
-		p.item(inMarkdown(b))
+		p.item(text(b))
 	}
 	for _, part := range m.Sections {
 		p.line("")
-		p.line("## %s", part.Title)
+		p.line("## " + text(part.Title))
 		p.line("")
 		if len(part.Table.Rows) > 0 {
-			part.Table.writeMarkdown(p)
+			p.table(part.Table)
 			p.line("")
 		}
 		for _, l := range part.Lines {
-			p.item(inMarkdown(l))
+			p.item(text(l))
 		}
 		if len(part.Commands) > 0 {
 			p.line("```")
 			for _, c := range part.Commands {
-				p.line("%s", c)
+				p.line(inCode(c))
 			}
 			p.line("```")
 		}

@@ -152,23 +152,23 @@ func (m LaunchesModel) WriteTerminal(w io.Writer, s Style) error {
 
 // WriteMarkdown writes it for a document.
 func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("### %s", inMarkdown(m.Title))
+	p := &markdown{w: w}
+	p.line("### " + text(m.Title))
 	for _, l := range m.Loads {
 		p.line("")
-		p.line("**%s**", inMarkdown(strings.Join(l.Answer, " · ")))
+		p.line(strong(strings.Join(l.Answer, " · ")))
 		p.line("")
 		if len(l.Table.Rows) > 0 {
-			l.Table.writeMarkdown(p)
+			p.table(l.Table)
 			p.line("")
-			p.item(inMarkdown(strings.Join(l.Legend, " · ")))
+			p.item(texts(l.Legend)...)
 		}
 		for _, n := range l.Notes {
-			p.item(inMarkdown(n))
+			p.item(text(n))
 		}
 	}
 	for _, v := range m.Verdicts {
-		p.item(inMarkdown(v))
+		p.item(text(v))
 	}
 	return p.err
 }

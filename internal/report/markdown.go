@@ -5,19 +5,21 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"pitot/internal/say"
 )
 
 // WriteMarkdown writes the model as one section for a pull request or document.
 func (m Model) WriteMarkdown(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("### %s", inMarkdown(m.Title))
+	p := &markdown{w: w}
+	p.line("### " + text(m.Title))
 	p.line("")
 	m.claim(p)
 	for _, f := range m.Facts {
-		p.item(f...)
+		p.item(texts(f)...)
 	}
 	for _, warning := range m.Warnings {
-		p.item("**" + inMarkdown(warning) + "**")
+		p.item(strong(warning))
 	}
 	if m.Overview != nil {
 		m.Overview.writeMarkdown(p)
@@ -35,14 +37,14 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 
 // claim is what a reader takes away, with goodput next to throughput. What many loads
 // show together has the rest in a list of its own, and in the table of loads.
-func (m *Model) claim(p *printer) {
-	p.line("**%s**", inMarkdown(m.Claim.Sentence))
+func (m *Model) claim(p *markdown) {
+	p.line(strong(m.Claim.Sentence))
 	if m.Overview != nil {
 		p.line("")
 		return
 	}
 	if m.Claim.Interval != "" {
-		p.line("%s", inMarkdown(strings.ToUpper(m.Claim.Interval[:1])+m.Claim.Interval[1:]+"."))
+		p.line(text(strings.ToUpper(m.Claim.Interval[:1]) + m.Claim.Interval[1:] + "."))
 	}
 	p.line("")
 	if len(m.Figures) == 0 {
@@ -51,106 +53,161 @@ func (m *Model) claim(p *printer) {
 	var t Table
 	var row []string
 	for _, f := range m.Figures {
-		t.Head = append(t.Head, inMarkdown(f.Name+", "+f.Unit))
+		t.Head = append(t.Head, f.Name+", "+f.Unit)
 		row = append(row, f.Value)
 	}
 	t.Rows = [][]string{row}
-	t.writeMarkdown(p)
+	p.table(t)
 	p.line("")
 }
 
 // conditions are what the claim holds under, folded away.
-func (m *Model) conditions(p *printer) {
+func (m *Model) conditions(p *markdown) {
 	p.line("")
 	p.line("<details><summary>Conditions</summary>")
 	p.line("")
 	p.line("| | |")
 	p.line("|---|---|")
 	for _, c := range m.Conditions {
-		p.line("| %s | %s |", inMarkdown(c.Name), inMarkdown(c.Value))
+		p.line("| " + text(c.Name) + " | " + text(c.Value) + " |")
 	}
 	p.line("")
 	p.line("</details>")
 }
 
-func (m *PointModel) writeMarkdown(p *printer) {
+func (m *PointModel) writeMarkdown(p *markdown) {
 	if m.Ordinal != "" {
 		p.line("")
-		p.line("#### %s%s", strings.ToUpper(m.Ordinal[:1]), m.Ordinal[1:])
+		p.line("#### " + text(strings.ToUpper(m.Ordinal[:1])+m.Ordinal[1:]))
 		p.line("")
 	}
-	p.item(m.Load...)
+	p.item(texts(m.Load)...)
 	p.line("")
-	verdict := "**" + string(m.Verdict) + "**"
+	verdict := strong(string(m.Verdict))
 	if len(m.Because) > 0 {
-		verdict += ": " + strings.Join(m.Because, ", ")
+		verdict += ": " + text(strings.Join(m.Because, ", "))
 	}
-	p.line("%s · %s", verdict, strings.Join(m.Headline, " · "))
+	p.line(joined(append([]markup{verdict}, texts(m.Headline)...)...))
 	if m.Outcome != "" || m.Failures != nil || m.Objective != nil {
 		p.line("")
 	}
 	if m.Outcome != "" {
-		p.item("**" + m.Outcome + "**")
+		p.item(strong(m.Outcome))
 	}
 	if f := m.Failures; f != nil {
-		p.item(inMarkdown(f.Total))
+		p.item(text(f.Total))
 		for _, class := range f.Classes {
-			p.line("  - %s", inMarkdown(class))
+			p.line("  - " + text(class))
 		}
 	}
 	if o := m.Objective; o != nil {
-		p.item("**"+inMarkdown(o.Facts[0])+"**", inMarkdown(strings.Join(o.Facts[1:], " · ")))
+		p.item(strong(o.Facts[0]), joined(texts(o.Facts[1:])...))
 		for _, l := range o.Limits {
-			p.line("  - %s", inMarkdown(strings.Join(l, " · ")))
+			p.line("  - " + joined(texts(l)...))
 		}
 	}
 	if len(m.Latencies.Rows) > 0 {
 		p.line("")
-		m.Latencies.writeMarkdown(p)
+		p.table(m.Latencies)
 	}
 	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
 		if t != nil {
 			p.line("")
-			t.writeMarkdown(p)
+			p.table(*t)
 		}
 	}
 	p.line("")
 	if len(m.Legend) > 0 {
-		p.item(inMarkdown(strings.Join(m.Legend, " · ")))
+		p.item(texts(m.Legend)...)
 	}
 	for _, r := range m.Remarks {
-		p.item(inMarkdown(r))
+		p.item(text(r))
 	}
 	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.item(parts...)
+		p.item(texts(parts)...)
 	}
-	p.item(m.Instrument...)
+	p.item(texts(m.Instrument)...)
 	for _, c := range m.NotPassed {
-		p.item(fmt.Sprintf("**%s** %s", c.Status, inMarkdown(strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))))
+		p.item(strong(string(c.Status)) + " " + text(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))
 	}
-	p.item(m.ChecksPassed())
+	p.item(text(m.ChecksPassed()))
 }
 
-// item writes one point of a list.
-func (p *printer) item(parts ...string) {
-	if parts = present(parts...); len(parts) > 0 {
-		p.line("- %s", strings.Join(parts, " · "))
+// markup is Markdown. Constants are Markdown as they stand; what comes from servers, files and
+// users becomes markup through [text], which escapes it, and by no other way.
+type markup string
+
+// markdown writes Markdown and remembers the first error.
+type markdown struct {
+	w   io.Writer
+	err error
+}
+
+// line writes a line.
+func (p *markdown) line(line markup) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, string(line)+"\n")
 	}
 }
 
-// inMarkdown keeps what Markdown would take for its own.
-func inMarkdown(s string) string {
-	return strings.NewReplacer("<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~").Replace(s)
+// item writes one point of a list, of the parts that are not empty.
+func (p *markdown) item(parts ...markup) {
+	parts = slices.DeleteFunc(parts, func(m markup) bool { return m == "" })
+	if len(parts) > 0 {
+		p.line("- " + joined(parts...))
+	}
 }
 
-func (t Table) writeMarkdown(p *printer) {
-	p.line("| %s |", strings.Join(t.Head, " | "))
-	p.line("|---%s|", strings.Repeat("|--:", len(t.Head)-1))
-	for _, r := range t.Rows {
-		cells := make([]string, len(r))
-		for i, c := range r {
-			cells[i] = inMarkdown(strings.TrimSpace(c))
+// table writes a table, of which every cell is text.
+func (p *markdown) table(t Table) {
+	row := func(cells []string) {
+		line := markup("|")
+		for _, c := range cells {
+			line += " " + text(c) + " |"
 		}
-		p.line("| %s |", strings.Join(cells, " | "))
+		p.line(line)
+	}
+	row(t.Head)
+	p.line(markup("|---" + strings.Repeat("|--:", len(t.Head)-1) + "|"))
+	for _, r := range t.Rows {
+		row(r)
 	}
 }
+
+// joined joins parts on a line.
+func joined(parts ...markup) markup {
+	var all []string
+	for _, m := range parts {
+		all = append(all, string(m))
+	}
+	return markup(strings.Join(all, " · "))
+}
+
+// texts escapes each of several texts.
+func texts(parts []string) (out []markup) {
+	for _, s := range parts {
+		out = append(out, text(s))
+	}
+	return out
+}
+
+// strong is text that stands out.
+func strong(s string) markup {
+	if s == "" {
+		return ""
+	}
+	return "**" + text(s) + "**"
+}
+
+// inCode is a line of a code block, which it cannot end.
+func inCode(s string) markup {
+	return markup(strings.ReplaceAll(say.Plain(s), "```", "'''"))
+}
+
+// text makes a text one line of Markdown that shows it as it is: no HTML, no links, no images,
+// no characters that control a terminal or the direction of text.
+func text(s string) markup { return markup(markdownEscapes.Replace(say.Plain(s))) }
+
+var markdownEscapes = strings.NewReplacer(
+	"\\", "\\\\", "&", "&amp;", "<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~", "[", "\\[", "]", "\\]",
+)

@@ -19,8 +19,8 @@ import (
 
 // Foreign writes what a file of another tool says, for a terminal or as
 // Markdown.
-func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
-	p := &printer{w: w}
+func Foreign(w io.Writer, r *tools.Result, asMarkdown bool) error {
+	p, md := &printer{w: w}, &markdown{w: w}
 	title := say.Plain(r.Tool + " " + r.Version)
 	if r.Model != "" {
 		title = say.Plain(r.Model) + ", by " + title
@@ -29,12 +29,12 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 	if by := r.MeasuredBy(); by != "" {
 		facts = present("measured by "+by, "written in that tool's format and by its definitions")
 	}
-	if markdown {
-		p.line("### %s", inMarkdown(title))
-		p.line("")
-		p.item("**"+facts[0]+"**", inMarkdown(say.Plain(r.File)), inMarkdown(say.Plain(r.Started)))
+	if asMarkdown {
+		md.line("### " + text(title))
+		md.line("")
+		md.item(strong(facts[0]), text(r.File), text(r.Started))
 		for _, n := range r.Notes {
-			p.item(inMarkdown(say.Plain(n)))
+			md.item(text(n))
 		}
 	} else {
 		p.line("")
@@ -52,10 +52,10 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 			load = append(present(fmt.Sprintf("result %d of %d", i+1, n), string(point.Verdict)), load...)
 		}
 		p.line("")
-		if markdown {
-			p.item(load...)
-			p.item(foreignHeadline(point)...)
-			p.line("")
+		if asMarkdown {
+			md.item(texts(load)...)
+			md.item(texts(foreignHeadline(point))...)
+			md.line("")
 		} else {
 			p.write(Style{}, "", "", load...)
 			p.write(Style{}, "", "", foreignHeadline(point)...)
@@ -65,21 +65,21 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 		if len(table.Rows) == 0 {
 			continue
 		}
-		if markdown {
-			table.writeMarkdown(p)
-			p.line("")
+		if asMarkdown {
+			md.table(table)
+			md.line("")
 		} else {
 			table.writeTerminal(p, Style{})
 		}
 		for _, m := range meanings {
-			if markdown {
-				p.item(inMarkdown(m))
+			if asMarkdown {
+				md.item(text(m))
 			} else {
 				p.write(Style{}, "", "", m)
 			}
 		}
 	}
-	return p.err
+	return cmp.Or(p.err, md.err)
 }
 
 func foreignLoad(p *tools.Point) (out []string) {
@@ -225,19 +225,19 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 
 // Write writes the table, if there is something of another tool to compare with
 // something else.
-func (b *SideBySide) Write(w io.Writer, markdown bool) error {
+func (b *SideBySide) Write(w io.Writer, asMarkdown bool) error {
 	if !b.foreign || len(b.rows) < 2 {
 		return nil
 	}
 	t := Table{Head: []string{"", "asked", "req/s", "tok/s", "TTFT mean", "p50", "p99", "TPOT mean", "E2E mean", "by"}, Rows: b.rows}
-	p := &printer{w: w}
+	p, md := &printer{w: w}, &markdown{w: w}
 	const about = "side by side, ms from when a request was sent; what another instrument measured is not judged against it"
 	p.line("")
-	if markdown {
-		p.line("%s", about)
-		p.line("")
-		t.writeMarkdown(p)
-		return p.err
+	if asMarkdown {
+		md.line(about)
+		md.line("")
+		md.table(t)
+		return md.err
 	}
 	p.write(Style{}, "", "", about)
 	p.line("")

@@ -793,23 +793,23 @@ func (o *Overview) writeTerminal(p *printer, s Style) {
 	p.write(s, "", "", o.passed())
 }
 
-func (o *Overview) writeMarkdown(p *printer) {
+func (o *Overview) writeMarkdown(p *markdown) {
 	p.line("")
-	p.line("**%s**", o.Verdict) // the answer is the claim above
+	p.line(strong(string(o.Verdict))) // the answer is the claim above
 	p.line("")
 	for _, f := range o.Facts {
-		p.item(inMarkdown(strings.Join(f, " · ")))
+		p.item(texts(f)...)
 	}
 	p.line("")
-	o.Loads.writeMarkdown(p)
+	p.table(o.Loads)
 	p.line("")
 	if o.Spread != nil {
-		o.Spread.writeMarkdown(p)
+		p.table(*o.Spread)
 		p.line("")
 	}
-	p.item(inMarkdown(strings.Join(o.LoadsLegend(o.Loads), " · ")))
+	p.item(texts(o.LoadsLegend(o.Loads))...)
 	for _, f := range o.Failed {
-		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.sentence()+". "+f.Advice))))
+		p.item(strong(string(f.Status)) + " " + text(f.sentence()+". "+f.Advice))
 	}
-	p.item(o.passed())
+	p.item(text(o.passed()))
 }

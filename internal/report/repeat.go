@@ -192,9 +192,9 @@ func (o *Repeats) writeTerminal(p *printer, s Style) {
 	p.write(s, dim, "", o.Legend...)
 }
 
-func (o *Repeats) writeMarkdown(p *printer) {
+func (o *Repeats) writeMarkdown(p *markdown) {
 	p.line("")
-	o.Table.writeMarkdown(p)
+	p.table(o.Table)
 	p.line("")
-	p.item(inMarkdown(strings.Join(o.Legend, " · ")))
+	p.item(texts(o.Legend)...)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -358,9 +359,42 @@ func (p *printer) columns() int {
 	return min(textWidth, max(p.width, leastWidth))
 }
 
+// line writes a line. Every line for a terminal goes this way, so none of what comes from
+// servers and files can control the terminal.
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, strings.TrimRight(format, " ")+"\n", args...)
+		_, p.err = io.WriteString(p.w, forTerminal(fmt.Sprintf(strings.TrimRight(format, " ")+"\n", args...)))
+	}
+}
+
+// ownStyles are the escape sequences that [Style.paint] writes.
+var ownStyles = regexp.MustCompile("\x1b\\[(?:0|(?:1;)?(?:31|32|33)|1|2)m")
+
+// forTerminal replaces the characters of a text that control a terminal or the direction of
+// text, apart from line breaks, tabs and the styles of reports.
+func forTerminal(s string) string {
+	controls := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
+	if strings.IndexFunc(s, controls) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var out strings.Builder
+	clean := func(s string) {
+		out.WriteString(strings.Map(func(r rune) rune {
+			if controls(r) {
+				return '\uFFFD'
+			}
+			return r
+		}, s))
+	}
+	for {
+		at := ownStyles.FindStringIndex(s)
+		if at == nil {
+			clean(s)
+			return out.String()
+		}
+		clean(s[:at[0]])
+		out.WriteString(s[at[0]:at[1]])
+		s = s[at[1]:]
 	}
 }
 

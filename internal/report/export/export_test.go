@@ -576,3 +576,21 @@ func withoutColumns(t *testing.T, text string, names []string) string {
 	out.Flush()
 	return b.String()
 }
+
+// A cell of CSV and a label of OpenMetrics hold no character that controls a terminal or the
+// direction of text; a cell is no formula, and a number stays one.
+func TestHostileCells(t *testing.T) {
+	const hostile = "\x1b]0;PWN\x07\u009b31m\u202ex"
+	var b strings.Builder
+	out := newCSV(&b)
+	if err := out.Write([]string{hostile, "=HYPERLINK(1)", "@x", "-1.5", "+2e3", "-x", "a\nb"}); err != nil {
+		t.Fatal(err)
+	}
+	out.Flush()
+	if want := "\ufffd]0;PWN\ufffd\ufffd31m\ufffdx,'=HYPERLINK(1),'@x,-1.5,+2e3,'-x,\"a\nb\"\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	if got, want := labelled("model", hostile), "model=\"\ufffd]0;PWN\ufffd\ufffd31m\ufffdx\""; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -117,7 +117,7 @@ func labelled(pairs ...string) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(pairs[i+1], "\uFFFD"))
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(withoutControls(pairs[i+1]))
 		b.WriteString(pairs[i] + `="` + value + `"`)
 	}
 	return b.String()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/parquet"
@@ -230,7 +231,7 @@ func (t table[T]) parquet(w io.Writer, run *result.Run, dir string) error {
 }
 
 func (t table[T]) csv(w io.Writer, run *result.Run, dir string) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	list := t.columns
 	cells := make([]string, len(list))
 	for i := range list {
@@ -253,7 +254,7 @@ func (t table[T]) csv(w io.Writer, run *result.Run, dir string) error {
 			case float64:
 				cells[i] = cellOf(&x)
 			case string:
-				cells[i] = plainCell(x)
+				cells[i] = x
 			}
 		}
 		return out.Write(cells)
@@ -277,23 +278,44 @@ func cellOf[T float64 | int64 | int | string](x *T) string {
 	case float64:
 		return say.Exact(v)
 	case string:
-		return plainCell(v)
+		return v
 	}
 	return fmt.Sprint(*x)
 }
 
-// plainCell keeps a spreadsheet from taking a server's text for a formula.
-func plainCell(s string) string {
-	if s != "" && (s[0] == '=' || s[0] == '+' || s[0] == '-' || s[0] == '@') {
-		return "'" + s
+// csvWriter writes CSV. Every cell goes through it, so no spreadsheet takes what a server wrote
+// for a formula, and no terminal for a command.
+type csvWriter struct{ *csv.Writer }
+
+func newCSV(w io.Writer) csvWriter { return csvWriter{csv.NewWriter(w)} }
+
+// Write writes a line.
+func (w csvWriter) Write(cells []string) error {
+	plain := make([]string, len(cells))
+	for i, s := range cells {
+		plain[i] = withoutControls(s)
+		if _, err := strconv.ParseFloat(s, 64); err != nil && s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+			plain[i] = "'" + plain[i]
+		}
 	}
-	return s
+	return w.Writer.Write(plain)
+}
+
+// withoutControls replaces the characters of a text that control a terminal or the direction
+// of text, apart from line breaks and tabs.
+func withoutControls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // CSV writes a line for each point of a run: its load and what run.json has of
 // it, at full precision, under run.json's names. What is not known is empty.
 func CSV(w io.Writer, run *result.Run) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
 		"due_per_s", "requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
 		"slo_attained", "slo_met", "stability", "outcome", "verdict"}
@@ -335,7 +357,7 @@ func CSV(w io.Writer, run *result.Run) error {
 			}
 			return cells
 		}
-		line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
+		line := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
 			cellOf(&p.Seconds.Window), cellOf(&p.Requests.Due), cellOf(&p.Requests.OK), cellOf(&p.Requests.Failed), cellOf(&p.Requests.Cut), cellOf(&p.Requests.Unsent),
 			cellOf(p.Throughput.DuePerS), cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
 		good, goodTokens, attained, met := "", "", "", ""
@@ -366,11 +388,11 @@ func CSV(w io.Writer, run *result.Run) error {
 			if c.SLO != nil {
 				attained, met = cellOf(c.SLO.Attained), string(c.SLO.Met)
 			}
-			line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
+			line := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
 				cellOf(&p.Seconds.Window), cellOf(&c.Requests.Due), cellOf(&c.Requests.OK), cellOf(&c.Requests.Failed), cellOf(&c.Requests.Cut), cellOf(&c.Requests.Unsent),
 				"", "", "", "", "", "", attained, met, "", "", ""}
 			line = append(append(line, summaries(&c.Metrics)...), make([]string, len(further))...)
-			if err := out.Write(append(line, plainCell(name))); err != nil {
+			if err := out.Write(append(line, name)); err != nil {
 				return err
 			}
 		}

@@ -86,11 +86,17 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// leastToken is how many characters a token of a server that listens has at least.
+const leastToken = 16
+
 // crewOf is who carries out the loads of a plan with workers, whom it gathers when the first
 // load begins; it gives what to do at the end.
 func crewOf(ctx context.Context, e *Env, p *plan.Fleet, b *plan.Bus, tell func(line string)) (run.Crew, func(), error) {
 	if p.Elsewhere() {
 		token, err := fleetToken(e, b)
+		if err == nil && p.Listen != "" && token != "" && len(token) < leastToken {
+			err = say.Errorf("the token of the fleet has %s: whoever guesses it can read and send what the fleet does", say.Plural(len(token), "character")).WithHint("make one: openssl rand -hex 16 > fleet.token")
+		}
 		if err != nil {
 			return nil, nil, err
 		}

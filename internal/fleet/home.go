@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +24,9 @@ type ownFile struct {
 }
 
 // take takes a piece of a worker's journal. Pieces of one journal come in order, and again
-// where the connection was lost: each is taken once.
+// where the connection was lost: each is taken once. Whatever is no next piece of a worker's
+// is dropped: a message that somebody else sends ends no run, and a worker whose own pieces
+// do not come is lost in time.
 func (c *Coordinator) take(subject, id string, frames []byte) {
 	rank, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
 	_, offset, _ := strings.Cut(id, "-")
@@ -40,19 +41,10 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 		home = m.home
 	}
 	c.mu.Unlock()
-	if err = errors.Join(err, atErr); err == nil {
-		switch {
-		case m == nil:
-			err = fmt.Errorf("there is no worker %d", rank)
-		case at < home: // again
-			return
-		case at > home:
-			err = fmt.Errorf("the journal of worker %d goes on at byte %d, not at %d", rank, at, home)
-		default:
-			err = c.keepRecords(m, frames)
-		}
+	if err != nil || atErr != nil || m == nil || at != home || !record.AreFrames(frames) {
+		return
 	}
-	if err != nil {
+	if err := c.keepRecords(m, frames); err != nil {
 		c.breaks(fmt.Errorf("take records of a worker: %w", err))
 	}
 }

@@ -159,3 +159,58 @@ func TestUnsent(t *testing.T) {
 		}
 	}
 }
+
+// A message that is no next piece of a worker's journal is dropped and ends no run: one without
+// an id, of a worker that does not exist, of bytes that lie ahead or were taken, of bytes that
+// are no frames. The worker's own piece is taken after all of them.
+func TestStrangeMessages(t *testing.T) {
+	frames := journalOfChunks(t, 1)
+	taken := 0
+	c := &Coordinator{news: make(chan struct{}, 1), told: make(chan struct{}, 1), with: run.Sums{Home: func(frames []byte) error {
+		taken += len(frames)
+		return nil
+	}}}
+	c.members = append(c.members, &member{rank: 0})
+	damaged := append([]byte(nil), frames...)
+	damaged[len(damaged)-1] ^= 1
+	for _, m := range []struct {
+		subject, id string
+		frames      []byte
+	}{
+		{"journal.0", "", frames}, {"journal.0", "0", frames}, {"journal.0", "0-x", frames}, {"journal.0", "0-99999999999999999999", frames},
+		{"journal.7", "7-0", frames}, {"journal.-1", "x-0", frames}, {"journal", "0-0", frames}, {"", "0-0", frames},
+		{"journal.0", "0-1", frames}, {"journal.0", "0--1", frames}, {"journal.0", "0-0", damaged}, {"journal.0", "0-0", frames[:len(frames)-1]},
+		{"journal.0", "0-0", []byte("no frames")},
+	} {
+		c.take(m.subject, m.id, m.frames)
+		if taken != 0 || c.broken != nil {
+			t.Fatalf("%q %q of %d bytes: %d bytes taken, %v", m.subject, m.id, len(m.frames), taken, c.broken)
+		}
+	}
+	c.take("journal.0", "0-0", frames)
+	c.take("journal.0", "0-0", frames) // again
+	if taken != len(frames) || c.broken != nil {
+		t.Errorf("%d of %d bytes taken, %v", taken, len(frames), c.broken)
+	}
+}
+
+// journalOfChunks returns the bytes of a journal of n chunks.
+func journalOfChunks(t testing.TB, n int) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		j.Chunk(record.Chunk{Request: int64(i), T: int64(i), Earliest: int64(i), Tokens: 1, Bytes: 4})
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	frames, err := os.ReadFile(filepath.Join(dir, rundir.Journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}

@@ -25,7 +25,8 @@ var many = flag.Int("many", 100, "how many workers TestManyWorkers has")
 //
 //	go test ./internal/fleet -run ManyWorkers -v -many 1000
 func TestManyWorkers(t *testing.T) {
-	const pieces, piece = 4, 4 << 10
+	const pieces = 4
+	piece := journalOfChunks(t, 500)
 	c, err := listening(version, *many)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestManyWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(begun)
-	if len(got.Workers) != *many || bytes.Load() != int64(*many*pieces*piece) || got.T1 != 2e9 {
+	if len(got.Workers) != *many || bytes.Load() != int64(*many*pieces*len(piece)) || got.T1 != 2e9 {
 		t.Errorf("%d workers, %d bytes, window to %d", len(got.Workers), bytes.Load(), got.T1)
 	}
 	_ = c.bye()
@@ -75,7 +76,7 @@ func TestManyWorkers(t *testing.T) {
 }
 
 // madeUp is a worker that sends nothing.
-func madeUp(url, token string, pieces, size int) error {
+func madeUp(url, token string, pieces int, frames []byte) error {
 	conn, err := bus.Dial(bus.Access{URL: url, Token: token})
 	if err != nil {
 		return err
@@ -136,13 +137,12 @@ func madeUp(url, token string, pieces, size int) error {
 		return err
 	}
 	<-begin
-	frames := make([]byte, size)
 	for i := range pieces {
-		if err := conn.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*size), frames); err != nil {
+		if err := conn.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*len(frames)), frames); err != nil {
 			return err
 		}
 	}
-	bytes := int64(pieces * size)
+	bytes := int64(pieces * len(frames))
 	for tick := time.NewTicker(reportEvery); ; {
 		said, err := tell(report{Asks: &window{0, 2e9}, Bytes: bytes})
 		if err != nil {

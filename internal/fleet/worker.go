@@ -255,7 +255,8 @@ func (w *Worker) join(ctx context.Context) error {
 var errJoin = errors.New("the time to join is over")
 
 // keepReporting tells how the load goes on until the run ends. A worker that does not hear of
-// the coordinator for the time of its lease stops sending, and ends.
+// the coordinator for the time of its lease stops sending, and ends; once its window has ended
+// as planned, it does so after a moment.
 func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFunc) {
 	w.mu.Lock()
 	w.heard = time.Now()
@@ -272,18 +273,26 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 		}
 		w.tell(ctx)
 		w.mu.Lock()
-		alone, taken := time.Since(w.heard) > w.lease, w.taken
+		lease, taken := w.lease, w.taken
+		if w.asking != (window{}) {
+			lease = min(lease, endSilence)
+		}
+		alone := time.Since(w.heard) > lease
 		w.mu.Unlock()
 		if taken {
 			leave(errors.New("it was not heard of for a while, and its place was given to another worker"))
 		}
 		if alone {
-			leave(fmt.Errorf("%w for %s", errAlone, say.Span(w.lease)))
+			leave(fmt.Errorf("%w for %s", errAlone, say.Span(lease)))
 		}
 	}
 }
 
-// errAlone is what a worker stops for when its lease is over.
+// endSilence is how long a worker whose window has ended as planned goes on without hearing of
+// the coordinator, which may be dead: a server that is paid for is not loaded for nothing.
+const endSilence = tellTime + reportEvery
+
+// errAlone is what a worker stops for that does not hear of its coordinator.
 var errAlone = errors.New("nothing was heard of the coordinator")
 
 // self is the worker as its journal has it.

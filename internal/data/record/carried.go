@@ -38,6 +38,22 @@ func Sealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
 	return frames, nil
 }
 
+// AreFrames reports whether bytes are whole frames of a journal, by their headers and checksums.
+func AreFrames(frames []byte) bool {
+	for len(frames) > 0 {
+		h, short := parseHeader(frames)
+		if short || !h.sound || h.length > int64(len(frames)-headerSize) {
+			return false
+		}
+		payload := frames[headerSize : headerSize+h.length]
+		if h.sum != crc32.Checksum(payload, castagnoli) {
+			return false
+		}
+		frames = frames[headerSize+h.length:]
+	}
+	return true
+}
+
 // frameEnd is where a frame ends, by its header, that begins at an offset and lies before another.
 func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
 	var buf [headerSize]byte

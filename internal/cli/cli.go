@@ -125,7 +125,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &target):
 		code, hint = max(code, TargetFailed), target.Hint
 	case errors.As(err, &mistake):
-		if code != Interrupted {
+		if code != Interrupted && code != Invalid {
 			code = Usage
 		}
 	case errors.Is(err, context.Canceled):

@@ -148,6 +148,9 @@ func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format str
 	if ctx.Err() != nil {
 		return Interrupted, err
 	}
+	if measured != nil && windowEmpty(measured) { // an export of it fails too
+		return Invalid, err
+	}
 	return Done, err
 }
 

@@ -42,10 +42,13 @@ func enoughFiles(p *plan.Plan, connections, kept int) error {
 		return nil
 	}
 	most := max(free/each, 0)
+	if most < 1 {
+		return say.Errorf("this process may have %s files open, and the run takes them all before its first connection", say.Count(limit)).
+			WithHint(fmt.Sprintf("raise the limit before (ulimit -n %d)", max(int64(connections)*each+int64(limit)-free, 256)))
+	}
 	err := say.Errorf("%s connections at once take more files than the %s that this process may have open", say.Count(connections), say.Count(limit))
 	hint := fmt.Sprintf("raise the limit before (ulimit -n %d)", int64(connections)*each+int64(limit)-free)
 	switch {
-	case most < 1:
 	case p.Rate > 0:
 		hint += fmt.Sprintf(", or hold back what is more: --max-in-flight %d is the highest possible", most)
 	default:

@@ -216,7 +216,7 @@ func totalFailure(err error) error {
 }
 
 // errNothing says that there is nothing to write.
-var errNothing = say.Errorf("the run has no records of any point").WithHint("measure again: the run ended before its load began")
+var errNothing = say.Errorf("the run has no request to write: none came due in a window").WithHint("measure for longer, or at a higher load")
 
 // unreadable makes the user's error of one that reading the records ended with.
 func unreadable(err error) error {

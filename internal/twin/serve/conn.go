@@ -192,23 +192,37 @@ func (c *conn) head() (*http.Request, error) {
 
 // readBody reads the body of a request; false ends the connection.
 func (c *conn) readBody(req *http.Request) bool {
+	if c.body.Cap() > keptBody {
+		c.body = bytes.Buffer{}
+	}
 	c.body.Reset()
 	if req.ContentLength == 0 {
 		return true
 	}
 	c.in.within(bodyTimeout)
-	if req.ContentLength <= maxBody {
-		if _, err := c.body.ReadFrom(io.LimitReader(req.Body, maxBody+1)); err != nil {
+	most := c.s.mostBody()
+	if req.ContentLength <= most {
+		if _, err := c.body.ReadFrom(io.LimitReader(req.Body, most+1)); err != nil {
 			return false
 		}
 	}
-	if req.ContentLength > maxBody || c.body.Len() > maxBody {
+	if req.ContentLength > most || int64(c.body.Len()) > most {
 		c.refuse(dialect.TooLarge)
 		return false
 	}
 	c.in.within(0)
 	return true
 }
+
+// mostBody returns how many bytes the body of a request may have: what fits into the model's
+// context takes no more, however long its words are.
+func (s *Server) mostBody() int64 {
+	const besides, ofToken = 4 << 20, 64
+	return min(maxBody, besides+ofToken*int64(s.cfg.MaxModelLen))
+}
+
+// keptBody is how large a body's buffer is kept for the next request.
+const keptBody = 1 << 20
 
 // turnAway refuses a request without a key. It reads past the body without
 // keeping it, so that the next request can come.

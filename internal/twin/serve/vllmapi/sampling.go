@@ -118,6 +118,8 @@ func (s *sampling) refuse(a *ask, vocab int) *dialect.Reply {
 	switch {
 	case a.n < 1:
 		return rejection("", "n must be at least 1, got %d.", a.n)
+	case len(a.prompts) > maxChoices:
+		return rejection("", "a request has at most %d prompts here, got %d.", maxChoices, len(a.prompts))
 	case a.n > maxChoices/len(a.prompts):
 		return rejection("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
 	case !(math.Abs(s.presence) <= 2):

@@ -105,11 +105,16 @@ type Reached struct {
 
 // Link is how accelerators of one machine reach each other.
 type Link struct {
-	Kind    string  `yaml:"kind"`
-	GBs     float64 `yaml:"gb_per_s"`          // 10⁹ bytes/s in each direction
-	PeerGBs float64 `yaml:"gb_per_s_per_peer"` // of which to each other accelerator, where each has links of its own; 0 where a switch gives any of them all
-	Reaches int     `yaml:"reaches"`           // accelerators that are linked so, where they are not a machine's
+	Kind       string  `yaml:"kind"`
+	GBs        float64 `yaml:"gb_per_s"`          // 10⁹ bytes/s in each direction
+	PeerGBs    float64 `yaml:"gb_per_s_per_peer"` // of which to each other accelerator, where each has links of its own; 0 where a switch gives any of them all
+	Reaches    int     `yaml:"reaches"`           // accelerators that are linked so, where they are not a machine's
+	PeerToPeer bool    `yaml:"p2p"`               // cards on PCIe reach each other without the host's memory
+	BridgeGBs  float64 `yaml:"bridge_gb_per_s"`   // of an NVLink bridge that may join two cards on PCIe, 0 where there is none
 }
+
+// PCIe reports whether the accelerators are cards that reach each other over PCIe alone.
+func (l Link) PCIe() bool { return strings.HasPrefix(l.Kind, "pcie") }
 
 // Machine is how many accelerators the servers have that datasheets' links are of.
 const Machine = 8

@@ -32,23 +32,25 @@ type Deployment struct {
 	DType          string       // of the weights
 	KVDType        string       // of the KV cache
 
-	MemoryUtilization float64 // share of the memory that the server may use
-	Memory            Memory
-	Efficiency        Efficiency
-	Settings          vllm.Settings
-	events            string // replica_events
-	pools             pools
-	sglang            sglangSettings
-	graphs            graphs
-	parallelDrafts    bool                 // parallel_drafting
-	host              catalogue.Host       // what a step costs besides kernels
-	LaunchCV          float64              // coefficient of variation of step times over launches
-	USDPerHour        float64              // of one accelerator
-	Fitted            *Range               // what its profile was fitted from, nil without one
-	FittedOn          []string             // the runs of which
-	FittedError       *ExpectedError       // of loads like these, nil where it is not known
-	FittedOpen        []map[string]float64 // ways in which what was fitted may be off together, as factors
-	Notes             []string
+	MemoryUtilization   float64 // share of the memory that the server may use
+	Memory              Memory
+	Efficiency          Efficiency
+	Settings            vllm.Settings
+	events              string // replica_events
+	pools               pools
+	sglang              sglangSettings
+	graphs              graphs
+	parallelDrafts      bool                 // parallel_drafting
+	host                catalogue.Host       // what a step costs besides kernels
+	link                Path                 // of collectives, "" for what the accelerators have
+	withoutCustomReduce bool                 // disable_custom_all_reduce
+	LaunchCV            float64              // coefficient of variation of step times over launches
+	USDPerHour          float64              // of one accelerator
+	Fitted              *Range               // what its profile was fitted from, nil without one
+	FittedOn            []string             // the runs of which
+	FittedError         *ExpectedError       // of loads like these, nil where it is not known
+	FittedOpen          []map[string]float64 // ways in which what was fitted may be off together, as factors
+	Notes               []string
 }
 
 // open stands in settings of a [vllm.Settings] that [Deployment.Complete] is to
@@ -162,7 +164,7 @@ func (d *Deployment) Complete() error {
 	reduces := d.Efficiency.Collective > 0 && d.Efficiency.CollectiveGBs > 0
 	exchanges := d.Efficiency.Exchange > 0 && d.Efficiency.ExchangeGBs > 0
 	d.fillEfficiency()
-	for _, check := range []func() error{d.checkParallel, func() error { return d.checkLinks(reduces, exchanges) }, d.checkPools, d.checkRouting, d.checkKnobs, d.checkDrafts} {
+	for _, check := range []func() error{d.checkParallel, d.checkPath, func() error { return d.checkLinks(reduces, exchanges) }, d.checkPools, d.checkRouting, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ func (d *Deployment) Complete() error {
 	if err := d.checkStep(); err != nil {
 		return err
 	}
-	d.caveats()
+	d.caveats(reduces)
 	return nil
 }
 
@@ -331,8 +333,8 @@ func (d *Deployment) checkKnobs() error {
 }
 
 // caveats notes what a user should know of the deployment besides what was
-// noted already.
-func (d *Deployment) caveats() {
+// noted already. reducesTold says that the deployment sets what an all-reduce takes.
+func (d *Deployment) caveats(reducesTold bool) {
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	if d.Model.Quantised != "" {
 		note("weights in %s: %s", d.DType, d.Model.Quantised)
@@ -357,9 +359,13 @@ func (d *Deployment) caveats() {
 	case n > d.Accelerator.Link.Reach():
 		note("%d accelerators are more than one machine: what they exchange takes as long as is said of it", n)
 	case n > 1:
-		if _, ok := catalogue.KernelsOf(d.Accelerator.Name).Reduce[n]; !ok {
+		as := d.Path() == usualPath(&d.Accelerator.Link) && !d.withoutCustomReduce
+		if _, ok := catalogue.KernelsOf(d.Accelerator.Name).Reduce[n]; !ok || !as {
 			note("the times of collectives among %d accelerators are assumed, not measured", n)
 		}
+	}
+	if path := d.pathNote(); path != "" && !reducesTold {
+		note("%s", path)
 	}
 	if s := &d.Settings; s.MaxModelLen > d.Model.MaxPosition {
 		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", say.Count(d.Model.MaxPosition), d.Model.Name)

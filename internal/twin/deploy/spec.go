@@ -209,6 +209,8 @@ var settings = []setting{
 	{[]string{"prompt_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
 	{[]string{"layer_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
 	{[]string{"launch_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
+	{[]string{"link"}, (*Deployment).setLink},
+	{[]string{"disable_custom_all_reduce"}, boolean(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
 	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
 	{[]string{"allreduce_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
 	{[]string{"exchange_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
@@ -306,7 +308,7 @@ func OfTwin(name string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
+	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "link", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
 }
 
 // SettingNames gives the names of all settings, aliases left out.

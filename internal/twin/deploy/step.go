@@ -32,10 +32,8 @@ type Efficiency struct {
 	ExchangeGBs   float64       // 10⁹ bytes in a second of these two together
 }
 
-// What is taken where kernels were not measured. Of data types, the middle of
-// the accelerators that were; of an all-reduce over a switched link the middle of
-// them by its share of the link, over PCIe that of the one that was measured with
-// transfers from one to the other (SOURCES.md).
+// What is taken where kernels were not measured: of data types, the middle of
+// the accelerators that were (SOURCES.md).
 var (
 	usualProduct = map[string]catalogue.Product{
 		"bf16":      {Floor: 3.9, Bandwidth: 0.81, Compute: 0.77},
@@ -52,12 +50,6 @@ var (
 )
 
 const (
-	usualSwitched        = 0.25 // share of a switched link's bandwidth that an all-reduce's message passes at
-	usualSwitchedLatency = 6.0  // µs
-	usualGrowth          = 0.9
-	usualPCIe            = 0.55 // the same of PCIe, for each further accelerator in the group
-	usualPCIeLatency     = 3.5  // µs, for each accelerator in the group
-
 	defaultPerLayer = 10 * time.Microsecond
 	// What a step with prompts takes more of each layer. FlashInfer makes plans besides.
 	promptsPerLayer    = 50 * time.Microsecond
@@ -136,47 +128,11 @@ func (d *Deployment) kernels() (k kernels) {
 	if measured.Delta.Kernels > 0 {
 		k.delta = measured.Delta
 	}
-	k.reduce = d.reduce(measured.Reduce, d.TensorParallel)
+	k.reduce = d.reduce(&measured, d.TensorParallel)
 	if d.Lockstep() {
-		k.exchange = d.exchange(measured.Exchange)
+		k.exchange = d.exchange(&measured)
 	}
 	return k
-}
-
-// ofGroup gives the constants of the next larger group that was measured, those of a machine
-// for larger ones.
-func ofGroup(measured map[int]catalogue.Reduce, n int) (r catalogue.Reduce, ok bool) {
-	for size := min(n, catalogue.Machine); size <= catalogue.Machine; size++ {
-		if r, ok := measured[size]; ok {
-			return r, true
-		}
-	}
-	return r, false
-}
-
-// exchange gives the constants of what engines that divide experts exchange in a layer,
-// all-gather and reduce-scatter by NCCL, which is vLLM's default; where they were not measured,
-// an all-reduce among as many, with its latency twice: it is made of the same two.
-func (d *Deployment) exchange(measured map[int]catalogue.Reduce) catalogue.Reduce {
-	if r, ok := ofGroup(measured, d.GPUs()); ok {
-		return r
-	}
-	r := d.reduce(catalogue.KernelsOf(d.Accelerator.Name).Reduce, d.GPUs())
-	r.Latency *= 2
-	return r
-}
-
-// reduce gives the constants of all-reduces in a group of so many: measured ones, else what
-// is usual for the link.
-func (d *Deployment) reduce(measured map[int]catalogue.Reduce, n int) catalogue.Reduce {
-	if r, ok := ofGroup(measured, n); ok {
-		return r
-	}
-	link := d.Accelerator.Link
-	if len(link.Kind) >= 4 && link.Kind[:4] == "pcie" {
-		return catalogue.Reduce{Latency: usualPCIeLatency * float64(n), GBs: max(link.GBs, 1) * usualPCIe / float64(n), Growth: 1}
-	}
-	return catalogue.Reduce{Latency: usualSwitchedLatency, GBs: max(link.Among(n), 1) * usualSwitched, Growth: usualGrowth}
 }
 
 // fillEfficiency sets what was left open to what the catalogue has.
@@ -486,30 +442,6 @@ func (d *Deployment) hardware() *hardware {
 		h.reduce = pass(2*layers-h.exchange.n, e.Collective, e.CollectiveGBs, hidden, &k.reduce)
 	}
 	return h
-}
-
-// passing is how long accelerators take to pass on what tokens are to them: how many times in
-// a step, seconds each, seconds of 16 MiB, a token's share of that, by which power they grow
-// up to there, and seconds of each further 16 MiB.
-type passing struct{ n, floor, message, share, growth, large float64 }
-
-// pass is that of n messages in a step by their constants, of which a deployment may set two.
-func pass(n float64, latency time.Duration, gbs, hidden float64, r *catalogue.Reduce) passing {
-	p := passing{n: n, floor: latency.Seconds(), message: catalogue.Message / (gbs * 1e9), share: 2 * hidden / catalogue.Message, growth: r.Growth}
-	p.large = p.message
-	if r.Large > 0 {
-		p.large *= r.GBs / r.Large
-	}
-	return p
-}
-
-// time is how long those of a step with so many tokens take.
-func (p *passing) time(tokens float64) float64 {
-	if p.n == 0 {
-		return 0
-	}
-	size := tokens * p.share
-	return p.n * (p.floor + p.message*math.Pow(min(size, 1), p.growth) + p.large*max(size-1, 0))
 }
 
 // look works out how the layers of a kind look back.

@@ -32,6 +32,9 @@ type sayings struct {
 	limit  func(c *result.Check) string
 	advice string
 	or     map[string]string // advice in a case
+	// inSearch is the advice for a load that a search decided on, where the other is about a
+	// setting that a search has not.
+	inSearch string
 }
 
 // BuildCheckOf puts a check of a point into words, BuildCheck one that stands alone.
@@ -54,11 +57,8 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 			m.Advice = ""
 		}
 	}
-	if ofSearch(p) && (strings.Contains(m.Advice, "--duration") || strings.Contains(m.Advice, "--requests")) {
-		m.Advice = longerWindows
-	}
-	if ofSearch(p) && strings.HasPrefix(m.Advice, "Lower the rate") {
-		m.Advice = decidedBeyond
+	if words := checkWords()[c.Name]; ofSearch(p) && words.inSearch != "" && m.Advice != "" && (words.inSearch == longerWindows || words.or[c.Case] == "") {
+		m.Advice = words.inSearch
 	}
 	blameRateLimits(p, &m)
 	return m
@@ -265,7 +265,7 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.",
+			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.", inSearch: decidedBeyond,
 			or: map[string]string{
 				result.CaseBacklog: "Measure longer: requests that had queued before the window ended in it too, so its throughput is not this load's.",
 				result.CaseGone:    gone,
@@ -284,7 +284,7 @@ func checkWords() map[string]sayings {
 				return text
 			},
 			limit:  always(fmt.Sprintf("≤ %g %%, or chance", 100*stat.MaxDeficit)),
-			advice: "Lower the rate: latencies under this one depend on how long it is kept up.",
+			advice: "Lower the rate: latencies under this one depend on how long it is kept up.", inSearch: decidedBeyond,
 		},
 		result.CheckLockStep: {
 			value: func(c *result.Check) string {
@@ -300,19 +300,20 @@ func checkWords() map[string]sayings {
 			limit:  always("within 2 % or 1 ms a request"),
 			advice: "Connections are held longer than answers take: look for what the server sends after the last token.",
 		},
-		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins"), advice: "Measure longer with --duration, or look at what the server does meanwhile."},
+		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins"), advice: "Measure longer with --duration, or look at what the server does meanwhile.", inSearch: longerWindows},
 		result.CheckWindow: {
 			value: func(c *result.Check) string {
 				return say.Significant(number(c.Value), 3) + " s, slowest request " + say.Significant(c.Detail["slowest"], 3) + " s"
 			},
-			limit: always("≥ 2 × the slowest request"), advice: longer,
+			limit: always("≥ 2 × the slowest request"), advice: longer, inSearch: longerWindows,
 			or: map[string]string{result.CaseEmpty: "Ask for more --requests than --concurrency, or leave the warm-up on."},
 		},
 		result.CheckResidences: {
 			value: func(c *result.Check) string {
 				return say.Significant(number(c.Value), 3) + " in the window, one takes " + say.Significant(c.Detail["one"], 3) + " s"
 			},
-			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+			limit:    func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+			inSearch: longerWindows,
 		},
 		result.CheckSamples: {
 			value:  func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", number(c.Value), c.Case) },

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/metric"
@@ -98,7 +97,7 @@ func (s *Session) recall() error {
 
 // concluded returns what a search found that went to its end, nil if it did not.
 func concluded(found *result.Capacity) *result.Capacity {
-	if found == nil || strings.HasPrefix(found.Why, "the search was") { // stopped, interrupted, killed
+	if found == nil || found.Unfinished {
 		return nil
 	}
 	return found

@@ -393,7 +393,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	r := &result.Capacity{
 		Over: s.over(), SLO: objective.String(), Covers: c.Label,
 		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
-		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Forecast: s.forecast,
+		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Unfinished: c.Unfinished, Forecast: s.forecast,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
 		Cost: &result.Quoted{Headroom: s.session.plan.Headroom},
 	}

@@ -301,18 +301,19 @@ type Capacity struct {
 	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
 	// Dominant is the limit that is violated most near the estimate; of a
 	// claim on one limit, that limit.
-	Dominant int
-	Margin   float64      // (Estimate − Lower) / Estimate
-	Claims   []ClaimLimit // one for each claim
-	Requests int          // in windows
-	Seconds  float64      // in all
-	Work     float64      // in all
-	Reason   string       // why there is no estimate, or no quote; empty if there are both
-	More     bool         // there is no estimate, and a larger budget may give one
-	Enough   float64      // seconds of a budget that would about have decided a load verified alone, 0 where it is decided or that is not known
-	Label    string       // what the interval covers
-	Launches int          // that Estimate is of
-	Trail    []Step       // all that was measured, in order
+	Dominant   int
+	Margin     float64      // (Estimate − Lower) / Estimate
+	Claims     []ClaimLimit // one for each claim
+	Requests   int          // in windows
+	Seconds    float64      // in all
+	Work       float64      // in all
+	Reason     string       // why there is no estimate, or no quote; empty if there are both
+	Unfinished bool         // the search was interrupted or stopped: it can go on
+	More       bool         // there is no estimate, and a larger budget may give one
+	Enough     float64      // seconds of a budget that would about have decided a load verified alone, 0 where it is decided or that is not known
+	Label      string       // what the interval covers
+	Launches   int          // that Estimate is of
+	Trail      []Step       // all that was measured, in order
 }
 
 // ClaimLimit is the load at which one claim stops to hold.
@@ -599,6 +600,7 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 // stop ends the search with an error.
 func (f *search) stop(err error) bool {
 	f.err = fmt.Errorf("find capacity: %w", err)
+	f.cap.Unfinished = true
 	f.cap.Reason = "the search was stopped: " + err.Error()
 	if f.ctx.Err() != nil {
 		f.cap.Reason = "the search was interrupted"

@@ -26,6 +26,7 @@ type Local struct {
 	*Coordinator
 	command   [2]string // of a worker: its path and the name it goes by
 	processes []*process
+	failed    error // of the first Gather
 }
 
 // process is one of them.
@@ -86,6 +87,9 @@ func Here(v result.Version, size int, command [2]string) (*Local, error) {
 // Gather implements [run.Crew]: it starts the workers, and waits until they are there. Asked
 // again, it says which one is not there any more.
 func (l *Local) Gather(ctx context.Context) error {
+	if l.failed != nil {
+		return l.failed
+	}
 	if l.processes != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -112,7 +116,8 @@ func (l *Local) Gather(ctx context.Context) error {
 			"TMPDIR="+c.dir, "TMP="+c.dir) // see [Local.Close]
 		apart(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {
-			return fmt.Errorf("start a worker: %w", err)
+			l.failed = fmt.Errorf("start a worker: %w", err)
+			return l.failed
 		}
 		l.processes = append(l.processes, p)
 		go func() {
@@ -123,7 +128,8 @@ func (l *Local) Gather(ctx context.Context) error {
 			fail(fmt.Errorf("a worker ended: %s", said))
 		}()
 	}
-	return c.Ready(ctx)
+	l.failed = c.Ready(ctx)
+	return l.failed
 }
 
 // endTime is how long workers have to end by themselves.

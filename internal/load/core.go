@@ -205,7 +205,7 @@ type Core struct {
 	nextID   int64   // of this share, where requests follow one another
 	nextItem int64   // of what comes by itself: the next of this share
 	nextDue  int64   // open loop: of the next arrival
-	later    []Ask   // what follows requests that have ended: users' next, turns; by due time
+	later    later   // what follows requests that have ended: users' next, turns; by due time
 	stagger  stagger // and those who have not begun
 	cohort   int64   // requests of the cohort so far
 	latest   int64   // latest due time of the cohort
@@ -397,8 +397,8 @@ func (c *Core) due() int64 {
 		if due := max(c.nextDue, c.floor); !c.handed || due < c.t1 {
 			return due
 		}
-	case len(c.later) > 0:
-		return max(c.later[0].Due, c.floor)
+	case c.later.len() > 0:
+		return max(c.later.first(), c.floor)
 	}
 	return Never
 }
@@ -485,12 +485,12 @@ func (c *Core) counts(due int64) bool {
 
 // begins says that the next request is a user's first.
 func (c *Core) begins() bool {
-	return c.stagger.left > 0 && (len(c.later) == 0 || c.stagger.next <= c.later[0].Due)
+	return c.stagger.left > 0 && (c.later.len() == 0 || c.stagger.next <= c.later.first())
 }
 
 // arrives says that the next request is an arrival.
 func (c *Core) arrives() bool {
-	return c.cfg.Arrivals != nil && (len(c.later) == 0 || c.nextDue <= c.later[0].Due)
+	return c.cfg.Arrivals != nil && (c.later.len() == 0 || c.nextDue <= c.later.first())
 }
 
 // Advance is given the time and what has ended since the last call, and
@@ -716,8 +716,7 @@ func (c *Core) admit(now int64) {
 		case c.arrives():
 			arrives = true
 		default:
-			ask := c.later[0]
-			c.later = c.later[1:]
+			ask := c.later.pop()
 			p.item, p.session = ask.Item, ask.session
 			if p.session != nil {
 				p.after = ask.after
@@ -882,7 +881,7 @@ func (c *Core) follow(p pending, e Event) {
 		}
 		s.left++
 		ask.Due = c.together(ask.Due)
-		c.schedule(ask)
+		c.later.push(ask)
 		c.out = append(c.out, Action{Kind: Prepare, ID: record.Unset, Item: ask.Item, Session: s.first, After: ask.after, Due: ask.Due})
 	}
 }
@@ -909,12 +908,6 @@ func (s *session) joined(ask *Ask) bool {
 	return true
 }
 
-// schedule keeps what is to come, behind what is due at the same time.
-func (c *Core) schedule(ask Ask) {
-	i, _ := slices.BinarySearchFunc(c.later, ask.Due+1, func(a Ask, due int64) int { return cmp.Compare(a.Due, due) })
-	c.later = slices.Insert(c.later, i, ask)
-}
-
 // think puts a user's next request at the end of its think time, and says when
 // that is.
 func (c *Core) think(e Event) (due int64) {
@@ -925,7 +918,7 @@ func (c *Core) think(e Event) (due int64) {
 	if e.Failed {
 		due = max(due, e.At+pause)
 	}
-	c.schedule(Ask{Due: due, Item: next})
+	c.later.push(Ask{Due: due, Item: next})
 	return due
 }
 

@@ -211,6 +211,11 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 		runs += len(s.Runs)
 	}
 	fmt.Fprintf(e.Stdout, "baseline of %s runs saved in %s, %s bytes\n", say.Count(runs), path, say.Count(len(data)))
+	for _, s := range sides {
+		if err := report.WriteDetectable(e.Stdout, s, styleOf(e.Stdout, e.Getenv)); err != nil {
+			return Done, err
+		}
+	}
 	return Done, nil
 }
 

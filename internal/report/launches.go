@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -169,6 +170,35 @@ func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 	}
 	for _, v := range m.Verdicts {
 		p.item(text(v))
+	}
+	return p.err
+}
+
+// mostDetectable is how many metrics of a load [WriteDetectable] lists.
+const mostDetectable = 6
+
+// WriteDetectable writes, for each load of a side, the smallest changes that a comparison with
+// it detects: what a gate on it can be about, before the other side is measured.
+func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
+	p := &printer{w: w, width: s.Width}
+	for _, load := range compare.Spreads(side) {
+		if load.Why != "" {
+			continue
+		}
+		if load.Launches < compare.Enough {
+			p.write(s, "", "", fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", say.Plain(load.What), say.Plural(load.Launches, "launch"), compare.Enough))
+			continue
+		}
+		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
+		slices.SortStableFunc(values, func(a, b compare.SpreadValue) int { return cmp.Compare(*a.Detectable, *b.Detectable) })
+		var list []string
+		for _, v := range values[:min(mostDetectable, len(values))] {
+			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
+		}
+		if len(list) > 0 {
+			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, these changes are detected (80 %% power):", say.Plain(load.What), load.Launches))
+			p.write(s, "", "  ", list...)
+		}
 	}
 	return p.err
 }

@@ -27,6 +27,10 @@ type SpreadValue struct {
 	Least  float64     `json:"least"`
 	Most   float64     `json:"most"`
 	Few    bool        `json:"few,omitempty"` // a percentile that rests on few samples
+
+	// Detectable is the smallest change that a comparison with as many launches on the other
+	// side detects with 80 % power; nil for fewer than [Enough] launches, or where all are alike.
+	Detectable *float64 `json:"detectable"`
 }
 
 // Spreads says what the launches of a side show, load by load.
@@ -84,6 +88,11 @@ func (d *Spread) addFigure(f figure, s sample, why string) {
 		}
 		if !math.IsInf(hi, 0) && !math.IsNaN(lo+hi) {
 			v.CI95 = &[2]float64{lo, hi}
+		}
+		if delta, ok := stat.Detectable(sd, n-1, len(xs), level, power); ok && len(xs) >= Enough && on.change != nil {
+			if x := on.change(delta); !math.IsInf(x, 0) && !math.IsNaN(x) {
+				v.Detectable = &x
+			}
 		}
 	}
 	d.Values = append(d.Values, v)

@@ -4,6 +4,7 @@ package internal_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 const module = "pitot"
@@ -320,6 +323,25 @@ func TestMockIsApartFromWire(t *testing.T) {
 				t.Errorf("%s imports %s", f.path, name)
 			}
 		}
+	}
+}
+
+// Property tests draw the same cases each time: a package that uses rapid imports rapidtest.
+func TestPropertyTestsDrawTheSameCases(t *testing.T) {
+	const rapid, fixed = "pgregory.net/rapid", module + "/internal/rapidtest"
+	has := map[string][]string{} // of a directory, what its tests import
+	for _, f := range files(t) {
+		if strings.HasSuffix(f.path, "_test.go") {
+			has[f.dir()] = append(has[f.dir()], f.imports...)
+		}
+	}
+	for dir, imports := range has {
+		if slices.Contains(imports, rapid) && !slices.Contains(imports, fixed) {
+			t.Errorf("tests of %s use rapid, and none imports _ %q", dir, fixed)
+		}
+	}
+	if seed := flag.Lookup("rapid.seed"); seed == nil || os.Getenv("RAPID_SEED") == "" && seed.DefValue == "0" {
+		t.Error("rapidtest sets no seed")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 func rate(x float64) *float64 { return &x }

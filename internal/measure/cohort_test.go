@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/slo"
 )
 

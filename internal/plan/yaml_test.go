@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/cost"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/workload"

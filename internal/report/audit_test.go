@@ -11,6 +11,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/run/audit"
 )
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/bench/stat/queue"
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 // SciPy's ttest_ind(equal_var=False) and statsmodels' ttost_ind.

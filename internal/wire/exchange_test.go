@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 )

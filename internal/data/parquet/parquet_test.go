@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 // rowsOf are the rows of a file as JSON, a line each.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/rundir"
+	_ "pitot/internal/rapidtest" // the same draws each time
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"

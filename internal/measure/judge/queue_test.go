@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/stat"
 )
 

@@ -17,6 +17,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/report"
 	"pitot/internal/report/reporttest"
 	"pitot/internal/say"

@@ -13,6 +13,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/say"
 )
 

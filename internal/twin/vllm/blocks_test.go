@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/twin"
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/say"
 	"pitot/internal/workload"
 	"pitot/internal/workload/plain"

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 // The first outputs of splitmix64 from state 1234567, as published with the

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 func TestUniversal(t *testing.T) {

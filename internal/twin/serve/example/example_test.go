@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
+
+	_ "pitot/internal/rapidtest" // the same draws each time
 )
 
 // valid says what is wrong with a value by a schema, as another reader of JSON

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/lm"

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/lm"
 	"pitot/internal/workload/token"

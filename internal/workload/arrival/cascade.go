@@ -61,7 +61,8 @@ const (
 )
 
 // NewCascade makes one of the times of a log, in nanoseconds and in order, of which each knot
-// and each step of a quantile has least at the least.
+// and each step of a quantile has least at the least. It reports false where the log is too
+// short or too fast to make a law.
 func NewCascade(due []int64, least int) (*Cascade, bool) {
 	n := len(due)
 	least = max(least, 1)
@@ -132,7 +133,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: quantilesOf(list, min(mostSteps, len(list)/least))})
 	}
 	c.correct(at, least)
-	return c, true
+	return c, c.Check() == ""
 }
 
 // half is how many of so many gaps are in the first half.
@@ -508,16 +509,18 @@ func (p *cascading) fill() {
 	c.divide(p.gaps, c.Spans[g], left, right, &draws)
 	c.Gaps.apply(p.gaps, c.Spans[g])
 	p.due = make([]int64, n)
+	next := p.at + float64(c.Spans[g]*p.by)
 	into := 0.0
 	for i, gap := range p.gaps {
-		if t := math.Floor(p.at + float64(into*p.by)); t < math.MaxInt64 {
+		// The sum of the gaps is rounded: without the bound it may pass the next knot.
+		if t := math.Floor(min(p.at+float64(into*p.by), next)); t < math.MaxInt64 {
 			p.due[i] = int64(t)
 		} else {
 			p.due[i] = math.MaxInt64
 		}
 		into += gap
 	}
-	p.at += c.Spans[g] * p.by
+	p.at = next
 	if p.group++; p.group == len(c.Spans) {
 		p.group, p.round = 0, p.round+1
 	}

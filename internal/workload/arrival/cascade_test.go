@@ -139,6 +139,49 @@ func TestCascadeTellsOfMany(t *testing.T) {
 	})
 }
 
+// The gaps of this log once came to more than a span, rounded: the last time of a group was a
+// nanosecond later than the knot after it.
+func TestCascadeTimesNeverGoBack(t *testing.T) {
+	const log = "12311211101000240110053501064404130660013160621241110502000160113100420650010404020060" +
+		"0042460001053000113610116021115004430224350101435205230413100600022436160050412110363630011550304423" +
+		"124000100102040240061131060462513"
+	gaps := []int64{0, 1, 1e3, 1e6, 1e9, 3e9, 3600e9} // nanoseconds, by digit
+	due := []int64{0}
+	for _, digit := range log {
+		due = append(due, due[len(due)-1]+gaps[digit-'0'])
+	}
+	c, ok := NewCascade(due, 12)
+	if !ok {
+		t.Fatal("no law")
+	}
+	l, err := Recorded(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, 1} {
+		p, err := l.Process(l.OwnRate(), 1, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for last, k := int64(0), 0; k < 3*len(due); k++ {
+			due := p.Next()
+			if due < last {
+				t.Fatalf("from %d: goes back from %d to %d", from, last, due)
+			}
+			last = due
+		}
+	}
+}
+
+// A log of a request each nanosecond, or more, makes no law.
+func TestCascadeOfALogThatIsTooFast(t *testing.T) {
+	due := make([]int64, 16)
+	due[15] = 1
+	if c, ok := NewCascade(due, 1); ok {
+		t.Errorf("a law of %g requests per second", c.rate())
+	}
+}
+
 // What a file may say of one does no harm.
 func TestCascadeThatMakesNoLaw(t *testing.T) {
 	good := func() *Cascade {

@@ -110,7 +110,7 @@ func TestFitFindsTheTruth(t *testing.T) {
 			t.Errorf("left out: %+v %+v", l, l.ErrorPct)
 		}
 	}
-	other := simulated(t, truth, 2, 2000, 3) // a p99 needs a thousand
+	other := simulated(t, truth, 2, 1000, 3) // a p99 needs a thousand
 	if w := worst(Errors(other.Replay(fit.Fitted).Metrics(), other.Recorded().Metrics())); w > 6 {
 		t.Errorf("another load is off by %.1f %%: %+v", w, Errors(other.Replay(fit.Fitted).Metrics(), other.Recorded().Metrics()))
 	}
@@ -136,7 +136,7 @@ func TestFitBeginsFromBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 120, 1), simulated(t, truth, 3, 240, 2))
+	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 80, 1), simulated(t, truth, 3, 160, 2))
 	found := map[string]Fitted{}
 	known, _ := f.uncertainty()
 	for _, x := range known {
@@ -168,7 +168,7 @@ func TestFitOfTheBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := []*Recording{simulated(t, truth, 0.3, 150, 1), simulated(t, truth, 2, 240, 2)}
+	runs := []*Recording{simulated(t, truth, 0.3, 100, 1), simulated(t, truth, 2, 180, 2)}
 	for _, r := range runs {
 		for i := range r.Requests {
 			if i%60 == 7 { // it waited in front
@@ -224,8 +224,8 @@ func TestSlowPhasesAreFound(t *testing.T) {
 		for seed := range uint64(seeds) {
 			truth := noisy(t, fmt.Sprintf("slow_cv=%v&slow_time=%vs", c.cv, c.time))
 			var g regression
-			g.addGaps(simulated(t, truth, 1, 400, 10*seed+1))
-			g.addGaps(simulated(t, truth, 2, 800, 10*seed+2))
+			g.addGaps(simulated(t, truth, 1, 200, 10*seed+1))
+			g.addGaps(simulated(t, truth, 2, 400, 10*seed+2))
 			s := g.slowPhases()
 			if c.cv == 0 {
 				if s.cv != 0 {
@@ -267,7 +267,7 @@ func TestSlowPhasesIntervals(t *testing.T) {
 		t.Skip("slow under the race detector")
 	}
 	t.Parallel()
-	const seeds, cv, time = 40, 0.15, 1.0
+	const seeds, cv, time = 20, 0.15, 1.0
 	for _, stalls := range []float64{0, 0.002} {
 		inCV, inTime := 0, 0
 		for seed := range uint64(seeds) {
@@ -337,12 +337,12 @@ func TestFitFindsTheTail(t *testing.T) {
 	p99 := func(d *deploy.Deployment) float64 {
 		var all []float64
 		for k := range uint64(8) {
-			all = append(all, simulated(t, d, 2, 1500, 100+k).Recorded().TPOT...)
+			all = append(all, simulated(t, d, 2, 500, 100+k).Recorded().TPOT...)
 		}
 		return quantities(all).P99
 	}
 	want := p99(truth)
-	f, slow := calibrated(t, start, simulated(t, truth, 1, 300, 1), simulated(t, truth, 3, 600, 2))
+	f, slow := calibrated(t, start, simulated(t, truth, 1, 200, 1), simulated(t, truth, 3, 400, 2))
 	slow.applyTo(&f.d)
 	fitted, plain := &f.d, f.d
 	plain.Settings.SlowCV = 0

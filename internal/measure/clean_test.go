@@ -75,7 +75,7 @@ func TestCleanRunsAreValid(t *testing.T) {
 		t.Skip("simulations on one goroutine are slow under the race detector")
 	}
 	t.Parallel()
-	const runs = 120
+	const runs = 60
 	cases := []struct {
 		rate  float64 // 0 is a closed loop
 		slots int

@@ -32,7 +32,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		frames := crowd(rng, rapid.IntRange(0, 120).Draw(t, "n"))
+		frames := crowd(rng, rapid.IntRange(0, 80).Draw(t, "n"))
 		for i := range frames {
 			for k := range frames[i].Rows {
 				r := &frames[i].Rows[k]

@@ -50,7 +50,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const utilisation, runs = .5, 20
+	const utilisation, runs = .5, 10
 	long := queued(utilisation, 10_000, 0, 7)
 	var e2e []float64
 	for _, r := range long {

@@ -70,7 +70,7 @@ func TestSettlingOfAStationaryLoad(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const seconds, runs = 300, 12
+	const seconds, runs = 300, 10
 	for _, c := range []struct {
 		utilisation float64
 		objective   string
@@ -98,7 +98,7 @@ func TestSettlingOfAColdStart(t *testing.T) {
 		t.Skip("simulations on one goroutine are slow under the race detector")
 	}
 	t.Parallel()
-	const seconds, runs, utilisation = 300, 15, .7
+	const seconds, runs, utilisation = 300, 10, .7
 	warm := func(rows []record.Row, from int64) float64 {
 		var took []float64
 		for _, r := range rows {
@@ -109,7 +109,7 @@ func TestSettlingOfAColdStart(t *testing.T) {
 		mean, _ := stat.Moments(took)
 		return mean
 	}
-	truth := warm(queued(utilisation, 40*seconds, 0, 99), 100e9)
+	truth := warm(queued(utilisation, 20*seconds, 0, 99), 100e9)
 	var planned, found, n float64
 	for i := range runs {
 		rows := queued(utilisation, seconds, .2*seconds, uint64(i))

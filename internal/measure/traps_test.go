@@ -20,7 +20,7 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const utilisation, requests, runs = .9, 5_000, 40
+	const utilisation, requests, runs = .9, 5_000, 25
 	const begin = 50.
 	const enough = 100 // independent samples: what the trap asks of a run
 	seconds := begin + requests/(32*utilisation)

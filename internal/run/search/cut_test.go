@@ -57,7 +57,7 @@ func TestVerifyIsInterrupted(t *testing.T) {
 
 // A load at the capacity seldom passes when its look is interrupted, whenever that is.
 func TestVerifyInterruptedAtCapacity(t *testing.T) {
-	const reps = 300
+	const reps = 120
 	rng, passed := rand.New(rand.NewPCG(3, 4)), 0
 	for r := range reps {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -452,7 +452,7 @@ func TestPrimary(t *testing.T) {
 // for is called different in 5 % of comparisons, and so is any of the others. A
 // system that is 5 % slower is found more often by the metric that was named.
 func TestFalseAlarmsAndPower(t *testing.T) {
-	const reps = 150 // bench/stat has more
+	const reps = 80 // bench/stat has more
 	p := primary(t, "p99 itl")
 	for _, c := range []struct {
 		launches                    int
@@ -461,7 +461,7 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 		leastAnyOther, mostAnyOther float64
 	}{
 		// 5 % and 2.6 standard errors of a share of so many repetitions.
-		{3, 1, 0.003, 0.096, 0, 0.096}, {5, 1, 0.003, 0.096, 0, 0.096},
+		{3, 1, 0, 0.113, 0, 0.113}, {5, 1, 0, 0.113, 0, 0.113},
 		{3, 1.2, 0.95, 1, 0.9, 1}, {5, 1.05, 0.55, 1, 0, 1},
 	} {
 		rng := rand.New(rand.NewPCG(7, uint64(c.launches)))
@@ -506,7 +506,7 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 // A gate of three clauses fires in one comparison of twenty at most where nothing
 // changed, and still where one thing did.
 func TestGateOfClauses(t *testing.T) {
-	const reps, launches = 150, 5
+	const reps, launches = 80, 5
 	gate := clauses(t, "p99 ttft slower by 0%, p99 tpot slower by 0%, output tok/s slower by 0%")
 	for _, factor := range []float64{1, 1.15} {
 		rng := rand.New(rand.NewPCG(5, 5))
@@ -536,7 +536,7 @@ func TestGateOfClauses(t *testing.T) {
 		}
 		x, y := float64(fired)/reps, float64(alone)/reps
 		t.Logf("B %g times as slow: fired %.3f, some by itself %.3f", factor, x, y)
-		if factor == 1 && x > .096 || factor > 1 && x < .9 {
+		if factor == 1 && x > .113 || factor > 1 && x < .9 {
 			t.Errorf("B %g times as slow: fired %.3f", factor, x)
 		}
 	}
@@ -971,7 +971,7 @@ func TestGateOnNeededLaunches(t *testing.T) {
 		}
 		return side(name, 8, xs...)
 	}
-	const trials = 100
+	const trials = 50
 	states := map[float64]map[string]int{1: {}, 1.1: {}}
 	most := 0
 	for factor, of := range states {
@@ -1031,7 +1031,7 @@ func TestZeros(t *testing.T) {
 // 5 + 5 launches of one system, all metrics together: different in 7 % at most;
 // and a system that is 30 % slower is found. bench/stat has the whole table.
 func TestEqualAndSlower(t *testing.T) {
-	const reps = 100
+	const reps = 50
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
 		factor, least, most float64

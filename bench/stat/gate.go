@@ -44,7 +44,7 @@ const ownEnough = 100
 func gateRows(utilisation float64, n, reps int, seed uint64) (rows [][]string) {
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
-	truth := long.TTFTs(3_000_000)
+	truth := long.TTFTs(enough(3_000_000, reps))
 	average, _ := stat.Moments(truth)
 	stat.SortFloat64(truth)
 	cases := []*gateCase{{of: "mean", truth: average}, {of: "p50", p: 0.5, truth: stat.Percentile(truth, 0.5)}, {of: "p99", p: 0.99, truth: stat.Percentile(truth, 0.99)}}

@@ -22,6 +22,12 @@ func TestTables(t *testing.T) {
 		if table.slow {
 			continue
 		}
+		if table.name == "lockstep" { // 28 loads of hundreds of users: one of them does
+			if row := (crowd{"llama-3.1-8b@h100", 512, 64, 8}).row("Pitot", 1, 1); len(row) != len(table.header) {
+				t.Errorf("%s: %q under %q", table.name, row, table.header)
+			}
+			continue
+		}
 		rows := table.rows(1, 1)
 		if len(rows) == 0 {
 			t.Errorf("%s is empty", table.name)

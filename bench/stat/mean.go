@@ -20,7 +20,7 @@ func mean() table {
 			for _, utilisation := range []float64{0.5, 0.8, 0.9} {
 				long := queue.New(32, utilisation, seed)
 				long.Warm(warmup)
-				truth, _ := stat.Moments(long.TTFTs(5_000_000))
+				truth, _ := stat.Moments(long.TTFTs(enough(5_000_000, reps)))
 				for _, n := range []int{5_000, 20_000, 100_000} {
 					var independent, batches, bootstrap tally
 					for r := range reps {

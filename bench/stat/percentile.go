@@ -32,6 +32,10 @@ func percentile() table {
 	}
 }
 
+// enough returns how many requests of a queue tell the truth: fewer where a table has few
+// repetitions.
+func enough(most, reps int) int { return min(most, 100_000*reps) }
+
 // percentileCase is a row while it is counted.
 type percentileCase struct {
 	p, truth                                               float64
@@ -42,7 +46,7 @@ type percentileCase struct {
 func percentileRows(utilisation float64, reps int, seed uint64) (rows [][]string) {
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
-	truth := long.TTFTs(2_000_000)
+	truth := long.TTFTs(enough(2_000_000, reps))
 	stat.SortFloat64(truth)
 	const longest = 20_000
 	var cases []*percentileCase

@@ -44,7 +44,7 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 	const seconds = 300
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
-	ttfts := long.TTFTs(2_000_000)
+	ttfts := long.TTFTs(enough(2_000_000, reps))
 	mean, _ := stat.Moments(ttfts)
 	stat.SortFloat64(ttfts)
 	limit := stat.Percentile(ttfts, 0.99)

@@ -119,6 +119,7 @@ func (c *Coordinator) loaded(after time.Duration) {
 // by itself before the coordinator takes it for lost, which then counts what nobody sent; that
 // it is mended afterwards changes nothing.
 func TestPartition(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		window string
@@ -217,6 +218,7 @@ func TestPartition(t *testing.T) {
 // A worker whose clock is stepped is named by the check, with no figure touched: latencies are of
 // its own steady clock. One that stood still is named by its lag.
 func TestWorkerIsNamed(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, check string
 		do          func(c *Coordinator)

@@ -140,6 +140,7 @@ func sent(t testing.TB, dir string) (rows []record.Row, workers map[int32]int) {
 // says who carried it out, and how far their clocks are known to be apart. So it is where the
 // workers' journals are read where they are, and where they come over the bus.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	for name, made := range map[string]func(result.Version, int) (*Coordinator, error){"beside": Listen, "elsewhere": listening} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,6 +217,7 @@ func carriedOut(t *testing.T, c *crew) {
 // without a user have nothing to do, and a session's next point is carried out by the same
 // workers.
 func TestFleetOfUsers(t *testing.T) {
+	t.Parallel()
 	c := muster(t, 3)
 	defer c.disband()
 	r := run.Runner{Version: version, Crew: c}
@@ -259,6 +261,7 @@ func TestFleetOfUsers(t *testing.T) {
 // A run that is stopped keeps what was measured: all workers stop, and the window ends where
 // the first did.
 func TestFleetInterrupted(t *testing.T) {
+	t.Parallel()
 	c := muster(t, 2)
 	r := run.Runner{Version: version, Crew: c}
 	ctx, stop := context.WithCancel(bounded(t))
@@ -393,6 +396,7 @@ func TestAllLost(t *testing.T) {
 // The target is asked before workers are waited for: one that is not there costs no wait, and
 // where no worker comes there is no run.
 func TestGathersLate(t *testing.T) {
+	t.Parallel()
 	c := madeUpOf(t, nil)
 	c.wait = 50 * time.Millisecond
 	r := run.Runner{Version: version, Crew: c}
@@ -470,6 +474,7 @@ func TestNoIndexOfOthers(t *testing.T) {
 
 // A load that has lost a worker ends when the records of the others are home.
 func TestOthersComeHome(t *testing.T) {
+	t.Parallel()
 	c := madeUpOf(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}}, &member{ended: time.Now()})
 	var home atomic.Bool
 	time.AfterFunc(50*time.Millisecond, func() {

@@ -30,6 +30,7 @@ import (
 // every request of the schedule once, and nothing is sent again. Likewise where the run is
 // only finished.
 func TestCoordinatorDies(t *testing.T) {
+	t.Parallel()
 	for _, test := range []string{"here", "elsewhere", "finished", "too long", "one", "one, too long"} {
 		t.Run(test, func(t *testing.T) {
 			t.Parallel()

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +49,8 @@ func TestMain(m *testing.M) {
 		url = os.Args[3]
 		dir, err = os.MkdirTemp("", "")
 	}
-	if url == "" {
+	if url == "" { // most tests wait for real time, and for little else: four run at once, or more
+		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 		os.Exit(m.Run())
 	}
 	if room, _ := strconv.ParseUint(os.Getenv("FLEET_TEST_ROOM"), 10, 64); room > 0 && err == nil { // as if the disk were full then
@@ -133,6 +136,7 @@ func spawn(t *testing.T, c *Coordinator, url, token string, environ ...string) *
 // with a flag, and the others' requests are followed to their end; else the run is INVALID. One
 // that hangs is lost when it was not heard of for a while, and nobody sends in its place.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		after time.Duration
@@ -201,6 +205,7 @@ func TestKilled(t *testing.T) {
 // A worker that nobody asked for and that ends between two loads does not end the session: others
 // come in the place of all, which is said in a line. One that was asked for is missed.
 func TestEndsBetweenLoads(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/models" {
 			_, _ = w.Write([]byte(`{"data":[{"id":"m"}]}`))
@@ -296,6 +301,7 @@ func (t *linesTold) Update(run.Status)    {}
 // A worker whose disk is full stops the run, which says which one it is; what had been recorded
 // by then is kept.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	c, _ := processes(t, 2, "FLEET_TEST_ROOM=20000")
 	r := run.Runner{Version: version, Crew: c}
 	got, dir, err := r.Run(bounded(t), planned(t, "--rate", "300", "--duration", "20s", "--warmup", "0s", "--seed", "7"))
@@ -362,11 +368,14 @@ func arrivals(t *testing.T, rate float64, run uint64, seconds float64) (n int) {
 // keeps its journal; what it sends until then it sends as planned. Once its window has ended
 // as planned, it does not wait for the end of the lease.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	t.Run("within the window", func(t *testing.T) { testLease(t, 2*time.Second, "1m") })
 	t.Run("at the planned end", func(t *testing.T) { testLease(t, 30*time.Second, "1s") })
 }
 
 func testLease(t *testing.T, lease time.Duration, duration string) {
+	t.Helper()
+	t.Parallel()
 	c, workers := processes(t, 1, "FLEET_TEST_LEASE="+lease.String())
 	r := run.Runner{Version: version, Crew: c}
 	ctx, stop := context.WithCancel(bounded(t))
@@ -414,6 +423,7 @@ func testLease(t *testing.T, lease time.Duration, duration string) {
 // A fleet meets at a server of the user's, which is killed in the course of the load and comes
 // back: no request notices, every record comes home once, and nothing is left there.
 func TestServerRestarts(t *testing.T) {
+	t.Parallel()
 	at, dir, token := unused(t), t.TempDir(), "a-token-of-the-cluster"
 	self, err := os.Executable()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // itself after a warm-up three times as long as a search takes: a short one is enough where
 // the engine comes from a load near it.
 func TestCountAlong(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("simulated requests are slow under the race detector")
 	}

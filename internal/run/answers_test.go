@@ -9,6 +9,7 @@ import (
 // A mock that garbles a share of its answers is seen to, and one that does not is found
 // right in all kinds of questions, alone and under load.
 func TestGarbledAnswersAreSeen(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, faults string
 		finding      result.AnswersFinding

@@ -48,6 +48,7 @@ func inARow(rates ...float64) (list []Load) {
 // Each point of loads that follow one another has the arrivals that its own seed gives it, all of
 // them, each once, and the next load's time 0 is where its window ends.
 func TestLoadsFollow(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := following(t, dir, 40*time.Millisecond)
 	p.ScrapeInterval = time.Second // longer than a window: the server is asked where a load takes over
@@ -129,6 +130,7 @@ func TestLoadsFollow(t *testing.T) {
 // What of a load outlasts the next one and the one behind that counts in what is in flight and served under
 // each of them, in the figures of each when it ends as in those of the run.
 func TestLeftOfEarlierLoads(t *testing.T) {
+	t.Parallel()
 	p := following(t, filepath.Join(t.TempDir(), "run"), 450*time.Millisecond) // two loads and more
 	s := open(t, p)
 	loads := inARow(150, 160, 170, 180)
@@ -163,6 +165,7 @@ func TestLeftOfEarlierLoads(t *testing.T) {
 // A load that began and is not asked for any more is no point: what was sent of it is in the records and
 // counted as sent, and no later load has prompts of it.
 func TestDiscarded(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	s := open(t, following(t, dir, 300*time.Millisecond)) // so that the overlap lasts
 	loads := inARow(150, 160)
@@ -237,6 +240,7 @@ func TestOverlapped(t *testing.T) {
 // A user who stops while the last requests of one load end and the next one warms up has the first
 // of them, cut short, and nothing of the next; a session that goes on measures both.
 func TestStoppedBetweenLoads(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	const takes = 300 * time.Millisecond // so that the overlap lasts
 	s := open(t, following(t, dir, takes))

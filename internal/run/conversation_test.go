@@ -23,6 +23,7 @@ func sessions(t *testing.T, dir string) map[int64][]record.Row {
 // turn before it and in its answer, block by block: the last token of an answer was never
 // computed, and the last of a prompt always is.
 func TestConversationsHits(t *testing.T) {
+	t.Parallel()
 	const block, system = 16, 100
 	for _, history := range []string{"served", "planned"} {
 		_, dir := mustMeasure(t, "sim:llama-3.1-8b@h100", "--rate", "3", "--turns", "uniform(1,6)", "--think", "exponential(1s)", "--system", "100",
@@ -69,6 +70,7 @@ func TestConversationsHits(t *testing.T) {
 // Over sockets the answers themselves are handed back, and the mock server counts and
 // finds what the twin does.
 func TestConversationsOverSockets(t *testing.T) {
+	t.Parallel()
 	_, dir := mustMeasure(t, "mock:llama-3.1-8b@h100", "--concurrency", "4", "--turns", "4", "--system", "100", "--prompt-tokens-details",
 		"--input", "90", "--turn-input", "30", "--output", "20", "--requests", "40", "--warmup", "0s", "--seed", "5")
 	const block = 16
@@ -119,6 +121,7 @@ func TestConversationsEndEarly(t *testing.T) {
 // Recorded sessions of agents are asked again, sub-agents at once, in virtual time and over
 // sockets: every request of a session that is over once, and each behind what it waited for.
 func TestRecordedSessions(t *testing.T) {
+	t.Parallel()
 	for _, target := range []string{"sim:llama-3.1-8b@h100", "mock:llama-3.1-8b@h100"} {
 		_, dir := mustMeasure(t, target, "--concurrency", "2", "--workload", "../workload/testdata/weka", "--max-think", "20ms",
 			"--requests", "40", "--warmup", "0s", "--seed", "5")

@@ -29,6 +29,7 @@ func TestServerKilledInMidRun(t *testing.T) {
 		{"closed", []string{"--concurrency", "4", "--requests", "1000"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

@@ -71,6 +71,7 @@ const traces = "../workload/testdata/"
 // behind a warm-up, which is its end; --rate stretches the times; a run of the plan that was
 // kept asks the same.
 func TestTraceIsReplayed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("simulated requests are slow under the race detector")
 	}
@@ -216,6 +217,7 @@ func TestTurnsOfATrace(t *testing.T) {
 
 // What a file has that changes its requests and is not used is told before the load, of classes too.
 func TestLintOfFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)

@@ -29,6 +29,7 @@ func (l *listener) Update(Status)        {}
 // says which those are and why the others are measured again, and comes to the same
 // as one that was never damaged. The damaged journal stays as it was.
 func TestResumeOfDamagedJournal(t *testing.T) {
+	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := open(t, sweeping(t, whole))
 	want := loads(t, s, 2, 5, 3)

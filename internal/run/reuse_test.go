@@ -14,6 +14,7 @@ import (
 // within a point, under loads light and heavy, with blocks of other sizes, and where it
 // forgets.
 func TestExpectedHitsAreServed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		args []string

@@ -361,6 +361,7 @@ func TestInterruptedWhileProbing(t *testing.T) {
 
 // A file's prompts count the same tokens in virtual time as over a socket.
 func TestFilePromptsInBothWorlds(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "prompts.txt")
 	if err := os.WriteFile(file, []byte(strings.Repeat("What is the time now, and how long is this line of words about nothing?\n", 40)), 0o600); err != nil {
 		t.Fatal(err)

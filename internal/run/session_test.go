@@ -58,6 +58,7 @@ func loads(t *testing.T, s *Session, rates ...float64) (points []result.Point) {
 // A session that was left, in whatever state, goes on as if it had not been:
 // same points, same files.
 func TestSessionResumes(t *testing.T) {
+	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := open(t, sweeping(t, whole))
 	want := loads(t, s, 2, 5, 3)

@@ -216,6 +216,7 @@ func (e *paced) Step(now int64) twin.Step {
 // is 10 ms wherever the server tells the tokens, and else says what it assumes;
 // gaps are never zero; and no gap is called one between tokens that is not.
 func TestTrapChunksTakenForTokens(t *testing.T) {
+	t.Parallel()
 	const step = 10 * time.Millisecond
 	shapes := []struct {
 		name  string
@@ -295,6 +296,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 
 // A server that freezes does so alike behind a socket and in virtual time.
 func TestFreezeInBothWorlds(t *testing.T) {
+	t.Parallel()
 	faults, err := serve.ParseFaults("freeze:every 20s:2s")
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ func TestUntil(t *testing.T) {
 
 // Over sockets the load goes on while somebody looks.
 func TestUntilOverSockets(t *testing.T) {
+	t.Parallel()
 	run, _ := mustMeasure(t, quick("mock:fixed", "--ttft", "2ms", "--itl", "100us", "--output", "3", "--rate", "200", "--until", "mean e2e +-80%")...)
 	u := run.Points[0].Until
 	if u == nil || u.Looks < 1 || run.Points[0].Requests.Cut > 0 {

@@ -175,6 +175,13 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 			return Done, nil
 		}
 	}
+	switch name {
+	case "completion", "version": // a shell's start and scripts call these
+	default:
+		for _, note := range plan.IgnoredVariables(e.Environ) {
+			fmt.Fprintf(e.Stderr, "note: %s\n", note)
+		}
+	}
 	var remove func()
 	if e.Args, remove, err = fromStdin(name, e.Args, e.Stdin); err != nil {
 		return Usage, err

@@ -53,7 +53,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		y.document(
 			"apiVersion: apps/v1", "kind: Deployment", "metadata:", "  name: "+m.Name+"-nats", "spec:", "  replicas: 1",
 			"  selector:", "    matchLabels:", "      app: "+m.Name+"-nats", "  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-nats",
-			"    spec:", "      containers:", "        - name: nats", "          image: nats:2", "          args: [-c, /etc/nats/nats.conf]",
+			"    spec:", "      enableServiceLinks: false", "      containers:", "        - name: nats", "          image: nats:2", "          args: [-c, /etc/nats/nats.conf]",
 			"          ports:", "            - containerPort: 4222",
 			"          env:", "            - name: FLEET_TOKEN", "              valueFrom:", "                secretKeyRef:", "                  name: "+m.Name+tokenSecret, "                  key: token",
 			"          resources:", "            requests:", "              cpu: 2", "              memory: 1Gi", "            limits:", "              cpu: 2", "              memory: 1Gi",
@@ -65,7 +65,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		"# lost is not started again, since nobody sends in its place.",
 		"apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-workers", "spec:", "  completionMode: Indexed",
 		fmt.Sprintf("  completions: %d", m.Workers), fmt.Sprintf("  parallelism: %d", m.Workers), "  backoffLimitPerIndex: 0",
-		"  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-workers", "    spec:", "      restartPolicy: Never", fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace),
+		"  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-workers", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false", fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace),
 		"      topologySpreadConstraints:", "        - maxSkew: 1", "          topologyKey: kubernetes.io/hostname", "          whenUnsatisfiable: ScheduleAnyway",
 		"          labelSelector:", "            matchLabels:", "              app: "+m.Name+"-workers", "      containers:", "        - name: worker", "          image: "+quoted(m.Image),
 	)
@@ -74,7 +74,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 	cpus := fmt.Sprint(m.CPUs)
 	y.lines("          resources:", "            requests:", "              cpu: "+cpus, "              memory: 2Gi", "            limits:", "              cpu: "+cpus, "              memory: 2Gi",
 		"          volumeMounts:", "            - name: tmp", "              mountPath: /tmp", "      volumes:", "        - name: tmp", "          emptyDir: {}")
-	y.document("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never",
+	y.document("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false",
 		fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace), "      securityContext:", "        fsGroup: 65532", "      containers:", "        - name: run", "          image: "+quoted(m.Image))
 	y.lines("          args: " + list(append(append([]string{}, command...), "--fleet", fmt.Sprint(m.Workers), "--nats", nats, "--out", "/runs/run")))
 	y.lines(environment(m)...)

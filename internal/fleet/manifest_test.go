@@ -30,7 +30,7 @@ var (
 		"volumeMounts": []shape{{"!name": "string", "!mountPath": "string"}},
 	}
 	pod = shape{
-		"restartPolicy": "string", "terminationGracePeriodSeconds": "int", "securityContext": shape{"fsGroup": "int"},
+		"restartPolicy": "string", "!enableServiceLinks": "false", "terminationGracePeriodSeconds": "int", "securityContext": shape{"fsGroup": "int"},
 		"topologySpreadConstraints": []shape{{"!maxSkew": "int", "!topologyKey": "string", "!whenUnsatisfiable": "string", "labelSelector": shape{"matchLabels": "words"}}},
 		"!containers":               []shape{container},
 		"volumes":                   []shape{{"!name": "string", "emptyDir": shape{"sizeLimit": "string"}, "configMap": shape{"!name": "string"}}},
@@ -87,6 +87,8 @@ func holds(at string, s, v any) (wrong []string) {
 			_, ok = v.(int)
 		case "bool":
 			_, ok = v.(bool)
+		case "false":
+			ok = v == false
 		case "words":
 			m, _ := v.(map[string]any)
 			ok = len(m) > 0

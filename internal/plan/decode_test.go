@@ -210,13 +210,6 @@ func TestMistakes(t *testing.T) {
 		{sources{env: map[string]string{"PITOT_MAX_IN_FLIGHT": "x"}}, `PITOT_MAX_IN_FLIGHT: "x" is not a whole number`, ""},
 		{sources{env: map[string]string{"PITOT_HEADER": "A=1\nsk-secret"}}, "PITOT_HEADER: not NAME=VALUE", ""},
 
-		{sources{env: map[string]string{"PITOT_RAET": "4"}}, "unknown variable PITOT_RAET", "did you mean PITOT_RATE?"},
-		{sources{env: map[string]string{"PITOT_MAX_INFLIGHT": "4", "PITOT_Z": "1"}}, "unknown variable PITOT_MAX_INFLIGHT", "did you mean PITOT_MAX_IN_FLIGHT?"},
-		{sources{env: map[string]string{"PITOT_CPUPROFIL": "x"}}, "unknown variable PITOT_CPUPROFIL", "did you mean PITOT_CPUPROFILE?"},
-		{sources{env: map[string]string{"PITOT_WIBBLE": "4"}}, "unknown variable PITOT_WIBBLE", "unset PITOT_WIBBLE; a variable is PITOT_ and the name of a flag, see pitot run --help"},
-		{sources{env: map[string]string{"PITOT_TARGET": "x"}}, "unknown variable PITOT_TARGET", "the target is an argument, the key target of a config, or OPENAI_BASE_URL"},
-		{sources{env: map[string]string{"PITOT_API_KEY": "sk-secret"}}, "unknown variable PITOT_API_KEY", "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"},
-
 		{sources{file: "rate: 4\n\tx: 1"}, "FILE:2: found a tab character that violates indentation", "use spaces, not tabs; no line of a config needs any in front"},
 		{sources{file: "rate: \"4"}, "FILE: found unexpected end of stream", "a quote or bracket is not closed"},
 		{sources{file: "rate: 4\nfoo\n"}, "FILE:2: could not find expected ':'", "a line is KEY: VALUE, for example rate: 4; put quotes around a value that has : # { or [ in it"},
@@ -263,12 +256,49 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Variables of other verbs, empty ones and those that are no settings are let be.
+// Variables of other verbs, of other programs and empty ones are let be.
 func TestVariablesLetBe(t *testing.T) {
-	env := map[string]string{"PITOT_PORT": "x", "PITOT_CPUPROFILE": "f", "PITOT_WIBBLE": "", "PITOTS": "1", "PITOT_RATE": "2"}
+	env := map[string]string{"PITOT_PORT": "x", "PITOT_CPUPROFILE": "f", "PITOT_WIBBLE": "", "PITOTS": "1", "PITOT_RATE": "2",
+		"PITOT_VERSION": "3", "PITOT_NATS_PORT": "tcp://10.96.0.9:4222"}
 	p, _, err := sources{env: env}.decode(t)
 	if err != nil || p.Rate != 2 {
 		t.Errorf("%v, %v", p.Rate, err)
+	}
+	var serving Serving
+	if _, err := DecodeParts(VerbMock, nil, []string{"PITOT_PORT=tcp://10.96.0.9:4222"}, &serving, new(Embedded)); err != nil || serving.Port != 8000 {
+		t.Errorf("the link to a service named pitot: port %d, %v", serving.Port, err)
+	}
+}
+
+// A variable that nothing reads is named, with the one that was meant; service links are not.
+func TestIgnoredVariables(t *testing.T) {
+	const ignored = " is no setting of pitot and is ignored"
+	for env, want := range map[string]string{
+		"PITOT_RAET=4":                "PITOT_RAET" + ignored + ": did you mean PITOT_RATE?",
+		"PITOT_MAX_INFLIGHT=4":        "PITOT_MAX_INFLIGHT" + ignored + ": did you mean PITOT_MAX_IN_FLIGHT?",
+		"PITOT_CPUPROFIL=x":           "PITOT_CPUPROFIL" + ignored + ": did you mean PITOT_CPUPROFILE?",
+		"PITOT_WIBBLE=4":              "PITOT_WIBBLE" + ignored,
+		"PITOT_PORT_SECRET=sk-secret": "PITOT_PORT_SECRET" + ignored,
+		"PITOT_TARGET=x":              "PITOT_TARGET" + ignored + ": the target is an argument, the key target of a config, or OPENAI_BASE_URL",
+		"PITOT_API_KEY=sk-secret": "PITOT_API_KEY" + ignored +
+			": a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE",
+		"PITOT_NATS_SERVICE_HOST=10.96.0.9":          "",
+		"PITOT_NATS_SERVICE_PORT=4222":               "",
+		"PITOT_NATS_SERVICE_PORT_NATS=4222":          "",
+		"PITOT_NATS_PORT=tcp://10.96.0.9:4222":       "",
+		"PITOT_NATS_PORT_4222_TCP=tcp://10.96.0.9:1": "",
+		"PITOT_NATS_PORT_4222_TCP_PROTO=tcp":         "",
+		"PITOT_NATS_PORT_4222_TCP_PORT=4222":         "",
+		"PITOT_NATS_PORT_4222_TCP_ADDR=10.96.0.9":    "",
+		"PITOT_SERVICE_HOST=10.96.0.9":               "",
+		"PITOT_PORT=tcp://10.96.0.9:4222":            "",
+		"PITOT_SERVER_PORT=1":                        "",
+		"PITOT_RATE=4":                               "",
+		"PITOT_EMPTY=":                               "",
+	} {
+		if got := strings.Join(IgnoredVariables([]string{env}), "\n"); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", env, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,14 +38,11 @@ func variables(environ []string) map[string]string {
 }
 
 // environment takes the settings of the PITOT_ variables. Those of other verbs
-// may stand there too; any other name is a mistake.
+// may stand there too.
 func (d *decoder) environment(env map[string]string) error {
-	if err := strangers(env); err != nil {
-		return err
-	}
 	for _, name := range d.sortedNames() {
 		v := env[envName(name)]
-		if v == "" {
+		if v == "" || isServiceLink(envName(name), v) {
 			continue
 		}
 		values := []string{v}
@@ -58,33 +56,43 @@ func (d *decoder) environment(env map[string]string) error {
 	return nil
 }
 
-// strangers refuses a PITOT_ variable that nothing reads: it is mistyped.
-func strangers(env map[string]string) error {
+// Kubernetes sets these in a pod for each service of its namespace whose name begins with pitot.
+var (
+	serviceLink  = regexp.MustCompile(`^PITOT[A-Z0-9_]*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	serviceValue = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+)
+
+// isServiceLink reports whether a variable is one that Kubernetes sets for a service.
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && serviceValue.MatchString(value)
+}
+
+// IgnoredVariables returns a sentence for each PITOT_ variable of an environment (NAME=VALUE
+// each) that nothing reads, sorted. It may be mistyped, or another program's. Kubernetes' service
+// links have none.
+func IgnoredVariables(environ []string) (notes []string) {
 	known := []string{configVariable, profileVariable, TokenVariable}
 	for _, s := range Settings() {
 		known = append(known, envName(s.Name))
 	}
-	var unknown []string
-	for name := range env {
-		if strings.HasPrefix(name, ours) && !strings.HasPrefix(name, served) && !slices.Contains(known, name) {
-			unknown = append(unknown, name)
+	for name, value := range variables(environ) {
+		if !strings.HasPrefix(name, ours) || strings.HasPrefix(name, served) || slices.Contains(known, name) || isServiceLink(name, value) {
+			continue
 		}
+		note := name + " is no setting of pitot and is ignored"
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, ours), "_", "-"))
+		switch near := nearestVariable(name, known); {
+		case flag == "target":
+			note += ": the target is an argument, the key target of a config, or " + targetVariable
+		case elsewhere(flag) != "":
+			note += ": " + elsewhere(flag)
+		case near != "":
+			note += ": did you mean " + near + "?"
+		}
+		notes = append(notes, note)
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	name := slices.Min(unknown) // of several mistakes always the same one is reported
-	flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, ours), "_", "-"))
-	hint := "unset " + name + "; a variable is " + ours + " and the name of a flag, see pitot run --help"
-	switch near := nearestVariable(name, known); {
-	case flag == "target":
-		hint = "the target is an argument, the key target of a config, or " + targetVariable
-	case elsewhere(flag) != "":
-		hint = elsewhere(flag)
-	case near != "":
-		hint = "did you mean " + near + "?"
-	}
-	return say.Errorf("unknown variable %s", name).WithHint(hint)
+	slices.Sort(notes)
+	return notes
 }
 
 // nearestVariable compares what follows PITOT_, for that is alike in all.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -37,6 +38,12 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		msg = "not found at " + t.URL
 	case record.ErrHTTP2:
 		return &Error{detail, t.hint(class), class}
+	case record.ErrRedirect:
+		return &Error{msg + ": " + wire.Redact(detail, t.Secret), redirectHint(detail), class}
+	case record.ErrTLS:
+		if !t.Dialer.Endpoint.TLS {
+			return t.speaksTLS()
+		}
 	case record.ErrContextLength:
 		msg = "the request does not fit the model's context"
 	}
@@ -56,8 +63,49 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		hint = "that is a web page, and no API of an LLM server: check the host, the port and the path"
 	case class == record.ErrTimeout && strings.Contains(detail, "TLS"):
 		hint = "does the server speak HTTPS there? try " + strings.Replace(t.curlCommand(), "https://", "http://", 1)
+	case class == record.ErrTLS && strings.Contains(detail, "first record does not look like a TLS handshake"):
+		return t.speaksPlain()
 	}
 	return &Error{msg, hint, class}
+}
+
+// otherScheme tries whether a server that broke a connection off speaks TLS where plain HTTP was
+// sent, or plain HTTP where TLS was, and returns the error that says so; nil where it does not.
+func (t *Target) otherScheme(ctx context.Context, class, detail string) error {
+	switch e := t.Dialer.Endpoint; class {
+	case record.ErrReset, record.ErrClosed:
+		if !e.TLS && !e.Unix && t.Dialer.SpeaksTLS(ctx) {
+			return t.speaksTLS()
+		}
+	case record.ErrTLS, record.ErrTimeout:
+		broken := strings.HasSuffix(detail, "EOF") || strings.HasSuffix(detail, "connection reset by peer") || strings.Contains(detail, "TLS handshake in time")
+		if e.TLS && broken && t.Dialer.SpeaksPlain(ctx) {
+			return t.speaksPlain()
+		}
+	}
+	return nil
+}
+
+// speaksTLS is the error of a port that speaks TLS, of a target with http.
+func (t *Target) speaksTLS() error {
+	e := t.Dialer.Endpoint
+	e.TLS = true
+	return &Error{"the port " + e.Addr + " speaks TLS, not plain HTTP", "try " + e.URL(e.Base), record.ErrTLS}
+}
+
+// speaksPlain is the error of a port that speaks plain HTTP, of a target with https.
+func (t *Target) speaksPlain() error {
+	e := t.Dialer.Endpoint
+	e.TLS = false
+	return &Error{"the port " + e.Addr + " speaks plain HTTP, not TLS", "try " + e.URL(e.Base), record.ErrTLS}
+}
+
+// redirectHint is the hint for a redirect, by where it leads.
+func redirectHint(redirect string) string {
+	if wire.IsLogin(redirect) {
+		return "Pitot cannot log in: give the address of the API behind the login, and a key with --key-env VAR"
+	}
+	return "Pitot follows no redirect: give the address that it leads to as the target"
 }
 
 // notJSON begins what is said of an answer that is none.
@@ -134,8 +182,6 @@ func (t *Target) hint(class string) string {
 		return "the server accepts connections and does not answer; is it still loading? --wait-ready 10m waits"
 	case record.ErrContextLength:
 		return "ask for less with --input and --output"
-	case record.ErrRedirect:
-		return "Pitot follows no redirect: give the address it leads to as the target"
 	case record.ErrRateLimited:
 		return "the server limits your rate; wait, or ask for less"
 	}

@@ -57,7 +57,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 	}
 	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	announced, why := false, ""
+	announced, tried, why := false, false, ""
 	for {
 		a, err := t.fetch(limit, "GET", t.greetingPath(), nil)
 		if err == nil && a.Status < 500 {
@@ -66,6 +66,12 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 		class, detail := record.ServerError(a.Status), a.ErrorText()
 		if err != nil {
 			class, detail = wire.Classify(err)
+		}
+		if err != nil && !tried && class != record.ErrConnect && limit.Err() == nil {
+			tried = true
+			if other := t.otherScheme(limit, class, detail); other != nil {
+				return other
+			}
 		}
 		if (class == record.ErrTLS || class == record.ErrHTTP2) && ctx.Err() == nil {
 			return t.Failure(class, 0, detail) // waiting does not help
@@ -195,6 +201,9 @@ func (t *Target) checkContextLength(p *plan.Ask) error {
 // noListHint says what to do about a server that lists no models: what answers with a web page
 // is rarely an LLM server, whatever model is named.
 func (t *Target) noListHint() string {
+	if t.modelsRedirect != "" {
+		return redirectHint(t.modelsRedirect)
+	}
 	url := "check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …")
 	switch t.modelsPage {
 	case 0:
@@ -213,9 +222,11 @@ func (t *Target) discover(ctx context.Context) error {
 	a, err := t.fetch(ctx, "GET", t.modelsPath(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
-		return t.Failure(class, 0, detail)
+		return cmp.Or(t.otherScheme(ctx, class, detail), t.Failure(class, 0, detail))
 	}
 	switch {
+	case a.WantsTLS():
+		return t.Failure(record.ErrTLS, int32(a.Status), a.ErrorText())
 	case (a.Status == 401 || a.Status == 403) && t.keyAsBearer():
 		return t.discover(ctx)
 	case a.Status == 401 || a.Status == 403:
@@ -224,7 +235,9 @@ func (t *Target) discover(ctx context.Context) error {
 		return &Error{Msg: "the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), Hint: "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
 		t.modelsAnswer = fmt.Sprintf(": it answers %d", a.Status)
-		if isPage(string(a.Body[:min(len(a.Body), 200)])) {
+		if t.modelsRedirect = a.Redirect; a.Redirect != "" {
+			t.modelsAnswer = ": " + a.Redirect
+		} else if isPage(string(a.Body[:min(len(a.Body), 200)])) {
 			t.modelsPage = a.Status
 			t.modelsAnswer += " with a web page"
 		} else if text := a.ErrorText(); text != "" {
@@ -331,7 +344,7 @@ func (t *Target) adapt(ctx context.Context) error {
 					return err
 				}
 			}
-			return t.Failure(row.Error, row.Status, row.Detail)
+			return cmp.Or(t.otherScheme(ctx, row.Error, row.Detail), t.Failure(row.Error, row.Status, row.Detail))
 		}
 	}
 	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}

@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -320,7 +321,36 @@ func TestTargetErrors(t *testing.T) {
 		}, []string{"--wait-ready", "10m"}, "tls", "--insecure"},
 		{"no TLS there", func(t *testing.T) string {
 			return strings.Replace(plain(t, &scripted{models: oneModel}), "http:", "https:", 1)
-		}, nil, "tls", "check the scheme"},
+		}, nil, "speaks plain HTTP, not TLS", "try http://127.0.0.1:"},
+		{"no TLS there, and it closes", func(t *testing.T) string {
+			return "https://" + choosy(t, nil, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.0 404 Not Found\r\n\r\n") })
+		}, nil, "speaks plain HTTP, not TLS", "try http://127.0.0.1:"},
+		{"TLS there, and it says so", func(t *testing.T) string {
+			srv := httptest.NewUnstartedServer(&scripted{models: oneModel})
+			srv.Config.ErrorLog = quiet
+			srv.StartTLS()
+			t.Cleanup(srv.Close)
+			return strings.Replace(srv.URL, "https:", "http:", 1) + "/base"
+		}, nil, "speaks TLS, not plain HTTP", "/base"},
+		{"TLS there, and it closes", func(t *testing.T) string { return "http://" + choosy(t, handshake(t), nil) }, nil, "speaks TLS, not plain HTTP", "try https://127.0.0.1:"},
+		{"TLS there, and it resets", func(t *testing.T) string {
+			return "http://" + choosy(t, handshake(t), func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) })
+		}, nil, "speaks TLS, not plain HTTP", "try https://127.0.0.1:"},
+		{"TLS there, and it sends an alert", func(t *testing.T) string {
+			return "http://" + choosy(t, handshake(t), func(c net.Conn) { _, _ = io.WriteString(c, "\x15\x03\x01\x00\x02\x02\x46") })
+		}, nil, "speaks TLS, not plain HTTP", "try https://127.0.0.1:"},
+		{"TLS there, while it waits", func(t *testing.T) string { return "http://" + choosy(t, handshake(t), nil) }, []string{"--wait-ready", "10m"}, "speaks TLS, not plain HTTP", "try https://127.0.0.1:"},
+		{"neither there", func(t *testing.T) string { return "http://" + choosy(t, nil, nil) }, nil, "closed", "look at the server's log"},
+		{"redirected list of models", func(t *testing.T) string {
+			return plain(t, redirecting(302, "http://host:8000/v1/models?token="+key))
+		}, nil, "/v1/models: it redirects to http://host:8000/v1/models: use that address", "the address that it leads to"},
+		{"redirected login", func(t *testing.T) string { return plain(t, redirecting(303, "/login?next=/")) }, nil, "/login, a login page", "cannot log in"},
+		{"redirected request", func(t *testing.T) string {
+			return plain(t, redirecting(308, "https://host/v1/chat/completions"))
+		}, []string{"--model", "x"}, "(redirect, HTTP 308): it redirects to https://host/v1/chat/completions: use that address", "the address that it leads to"},
+		{"request redirected to a login", func(t *testing.T) string {
+			return plain(t, redirecting(307, "https://sso.host/"))
+		}, []string{"--model", "x"}, "(redirect, HTTP 307): it redirects to https://sso.host/, a login page", "cannot log in"},
 		{"only HTTP/2", onlyHTTP2, nil, "the server speaks only HTTP/2; pitot measures over HTTP/1.1", "enable HTTP/1.1 on the server"},
 		{"only HTTP/2, while it waits", onlyHTTP2, []string{"--wait-ready", "10m"}, "the server speaks only HTTP/2", "enable HTTP/1.1 on the server"},
 		{"closes at once", func(t *testing.T) string {
@@ -355,6 +385,66 @@ func TestTargetErrors(t *testing.T) {
 		})
 	}
 }
+
+// redirecting answers everything with a redirect.
+func redirecting(status int, location string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", location)
+		w.WriteHeader(status)
+	})
+}
+
+// handshake serves a connection of TLS.
+func handshake(t *testing.T) func(net.Conn) {
+	srv := httptest.NewTLSServer(nil)
+	srv.Close()
+	return func(c net.Conn) { _ = tls.Server(c, &tls.Config{Certificates: srv.TLS.Certificates}).Handshake() }
+}
+
+// choosy returns the address of a server that has one function for connections of TLS and
+// another for all others, and closes them then. nil does nothing.
+func choosy(t *testing.T, overTLS, plain func(net.Conn)) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				begin, _ := r.Peek(1)
+				serve := plain
+				if len(begin) > 0 && begin[0] == 22 { // a handshake
+					serve = overTLS
+				}
+				if serve == nil {
+					return
+				}
+				if len(begin) > 0 && begin[0] != 22 {
+					_, _ = http.ReadRequest(r)
+					serve(c)
+				} else {
+					serve(peeked{c, r})
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// peeked is a connection whose first bytes were read already.
+type peeked struct {
+	net.Conn
+	r io.Reader
+}
+
+func (p peeked) Read(b []byte) (int, error) { return p.r.Read(b) }
 
 // onlyHTTP2 returns the address of a server that answers a request over HTTP/1.1 with SETTINGS.
 func onlyHTTP2(t *testing.T) string {

@@ -56,21 +56,22 @@ type Target struct {
 	GPUs        int                 // that serve an embedded target; 0 if not known
 	GPUPrice    float64             // dollars an hour of each, its list price; 0 if not known
 
-	URL          string
-	Engine       func(seed uint64) twin.Engine                                 // of a sim: target, a fresh one
-	Thaw         func(at int64) int64                                          // when something due at a time happens, given its freezes
-	Refuse       func(seed uint64, n, at int64) (status int, retryAfter int64) // of a sim: target, the errors that it answers its n-th request with, as [load.VirtualConfig] has it; nil for none
-	key          string                                                        // sent as the API wants it
-	bearer       bool                                                          // as Authorization instead
-	userHeaders  []api.Header                                                  // that the user gave
-	keySources   []string                                                      // where the keys that are sent came from
-	certificate  bool                                                          // a client certificate is used
-	modelsPage   int                                                           // status of a web page in its place, 0 for none
-	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
-	hasModelList bool                                                          // it listed its models
-	fullRoute    bool                                                          // the user gave the whole route
-	choices      int                                                           // answers to each request
-	apiGuessed   bool                                                          // the API was chosen by default or the host, not by the user or the route
+	URL            string
+	Engine         func(seed uint64) twin.Engine                                 // of a sim: target, a fresh one
+	Thaw           func(at int64) int64                                          // when something due at a time happens, given its freezes
+	Refuse         func(seed uint64, n, at int64) (status int, retryAfter int64) // of a sim: target, the errors that it answers its n-th request with, as [load.VirtualConfig] has it; nil for none
+	key            string                                                        // sent as the API wants it
+	bearer         bool                                                          // as Authorization instead
+	userHeaders    []api.Header                                                  // that the user gave
+	keySources     []string                                                      // where the keys that are sent came from
+	certificate    bool                                                          // a client certificate is used
+	modelsPage     int                                                           // status of a web page in its place, 0 for none
+	modelsAnswer   string                                                        // error text in place of a list of models, "" if there was none
+	modelsRedirect string                                                        // where it leads in its place, "" if it does not redirect
+	hasModelList   bool                                                          // it listed its models
+	fullRoute      bool                                                          // the user gave the whole route
+	choices        int                                                           // answers to each request
+	apiGuessed     bool                                                          // the API was chosen by default or the host, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
 	// on, nil if it was not fitted; reportedDepartures are those already reported.
 	departures         func(seen deploy.Range) []deploy.Departure

@@ -98,6 +98,9 @@ func notOfURL(r rune) bool { return r <= ' ' || r == 0x7f }
 // that ends in an API's route is that route.
 func splitRoute(path string) (base, route string) {
 	path = strings.TrimRight(path, "/")
+	if list, ok := strings.CutSuffix(path, "/v1/models"); ok { // as pasted from curl, or from a redirect
+		path = list
+	}
 	front := path
 	if m, ok := api.ByPath(path); ok {
 		front, route = m.Base, path

@@ -39,6 +39,7 @@ func TestParseTarget(t *testing.T) {
 		{"http://h:1/v1/completions/", "h:1", "h:1", "", completions, "http://h:1"},
 		{"http://h/openai/v1", "h:80", "h", "/openai", "", "http://h"},
 		{"http://h/openai/v1/chat/completions", "h:80", "h", "/openai", "/openai/v1/chat/completions", "http://h"},
+		{"http://h/openai/v1/models", "h:80", "h", "/openai", "", "http://h"},
 		{"http://h/chat/completions", "h:80", "h", "", "/chat/completions", "http://h"},
 		{"http://h/openai/deployments/d/chat/completions?api-version=2024-10-21", "h:80", "h", "/openai/deployments/d", "/openai/deployments/d/chat/completions?api-version=2024-10-21", "http://h"},
 		{"http://[::1]:8000/v1", "[::1]:8000", "[::1]:8000", "", "", "http://[::1]:8000"},

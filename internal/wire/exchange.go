@@ -669,8 +669,12 @@ func (x *Exchange) judge() {
 	r := &x.Row
 	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
 		text := x.refusalText()
-		if to, _, _ := strings.Cut(x.http.location, "?"); to != "" && x.http.status/100 == 3 {
-			text = "redirected to " + to
+		if to := redirectText(x.http.status, x.path(), x.http.location); to != "" {
+			text = to
+		}
+		if wantsTLS(x.http.status, x.whole) {
+			x.fail(record.Failed, record.ErrTLS, errSpeaksTLS.Error())
+			return
 		}
 		x.fail(record.Failed, statusClass(x.http.status, text), text)
 		return
@@ -707,6 +711,15 @@ func (x *Exchange) judge() {
 	if r.Chunks == 0 {
 		x.judgeTextless()
 	}
+}
+
+// path is the path of the request.
+func (x *Exchange) path() string {
+	head, _, _ := bytes.Cut(x.Request, []byte("\r\n"))
+	if parts := bytes.Fields(head); len(parts) > 1 {
+		return string(parts[1])
+	}
+	return ""
 }
 
 // judgeTextless fails a response without text, unless the server counted tokens in it.
@@ -953,6 +966,8 @@ func Classify(err error) (class, detail string) {
 	switch {
 	case errors.Is(err, errOnlyHTTP2):
 		return record.ErrHTTP2, errOnlyHTTP2.Error()
+	case errors.Is(err, errSpeaksTLS):
+		return record.ErrTLS, errSpeaksTLS.Error()
 	case errors.As(err, &dial):
 		return dial.Class, dial.Error()
 	case errors.As(err, &oversized):

@@ -341,7 +341,7 @@ var answers = []struct {
 	{name: "503 without a body", bytes: "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", want: "failed http_503 503 text=0 HD"},
 	{name: "500 as a stream", bytes: strings.Replace(streamed(`{"error":{"message":"no"}}`), "200 OK", "500 No", 1), want: `failed http_500 500 text=0 HD reusable | data: {"error":{"message":"no"}}`},
 	{name: "error answer, cut", bytes: answered("500 No", "text/plain", "Internal Server Error")[:70], want: "failed http_500 500 text=0 HD | Inter"},
-	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable | redirected to /v1/"},
+	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable | it redirects to /v1/: use that path"},
 	{name: "201", bytes: answered("201 Created", jsonType, `{}`), want: "failed malformed 201 text=0 HD reusable | {}"},
 	{name: "gzip", bytes: zipped(true, event(role), event(textEvent("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
 	{name: "gzip error", bytes: zipped(false, `{"error":{"message":"no"}}`), want: "failed bad_request 400 text=0 HD reusable | no"},

@@ -98,6 +98,9 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 				if r.state == inStatus && isHTTP2Frame(r.line) {
 					return n, errOnlyHTTP2
 				}
+				if r.state == inStatus && isTLSAlert(r.line) {
+					return n, errSpeaksTLS
+				}
 				return n, nil
 			}
 			line := b[:i]
@@ -159,6 +162,9 @@ func (r *response) statusLine(line []byte) error {
 	n, err := strconv.Atoi(code)
 	if isHTTP2Frame(line) {
 		return errOnlyHTTP2
+	}
+	if isTLSAlert(line) {
+		return errSpeaksTLS
 	}
 	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return fmt.Errorf("%w: status line %q", errHTTP, r.quoteLine(s, 60))

@@ -32,8 +32,9 @@ func AppendHead(dst []byte, method, host, path string, headers []api.Header, siz
 
 // Answer is the whole of a response, for questions outside the measurement.
 type Answer struct {
-	Status int
-	Body   []byte
+	Status   int
+	Body     []byte
+	Redirect string // where it leads, "" where it does not redirect
 
 	secret string // what must not be shown of it, one a line
 }
@@ -101,10 +102,12 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 			}
 		}
 		if r.state == ended {
+			a.Redirect = d.redirect(&r, path)
 			return a, err == nil && !r.close && used == n, nil
 		}
 		if err != nil {
 			if r.connectionClosed(err == io.EOF) {
+				a.Redirect = d.redirect(&r, path)
 				return a, false, nil
 			}
 			if ctx.Err() != nil {
@@ -113,4 +116,12 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 			return a, false, fmt.Errorf("read answer: %w", err)
 		}
 	}
+}
+
+// redirect says where the response to a request for a path leads, "" where it does not redirect.
+func (d *Dialer) redirect(r *response, path string) string {
+	if !d.Endpoint.Unix {
+		path = d.Endpoint.URL(path)
+	}
+	return oneLine(redirectText(r.status, path, r.location), r.secret, maxDetail)
 }

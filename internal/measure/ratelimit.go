@@ -12,6 +12,7 @@ import (
 type rateLimits struct {
 	requests, tokens rateLimit
 	refused          int
+	retryAfter       int32 // seconds, the longest of those refused, 0 if none was told
 }
 
 // rateLimit is one of them.
@@ -24,6 +25,7 @@ type rateLimit struct {
 func (l *rateLimits) add(r *record.Row) {
 	if r.Status == http.StatusTooManyRequests && r.Outcome != record.OK {
 		l.refused++
+		l.retryAfter = max(l.retryAfter, r.RetryAfter)
 	}
 	l.requests.observe(r.Headers, r.LimitRequests, r.LeftRequests, r.ResetRequests)
 	l.tokens.observe(r.Headers, r.LimitTokens, r.LeftTokens, r.ResetTokens)
@@ -68,7 +70,11 @@ func (l *rateLimit) result() *result.RateLimit {
 // result is what is told of them, nil where no header said anything.
 func (l *rateLimits) result() *result.RateLimits {
 	out := &result.RateLimits{Refused: l.refused, Requests: l.requests.result(), Tokens: l.tokens.result()}
-	if out.Requests == nil && out.Tokens == nil {
+	if l.retryAfter > 0 {
+		seconds := float64(l.retryAfter)
+		out.RetryAfter = &seconds
+	}
+	if out.Requests == nil && out.Tokens == nil && out.RetryAfter == nil {
 		return nil
 	}
 	return out

@@ -42,4 +42,13 @@ func TestWhatRateLimitsAllow(t *testing.T) {
 	if (&rateLimits{refused: 3}).result() != nil {
 		t.Error("a 429 alone tells of no limit")
 	}
+	var l rateLimits
+	for _, after := range []int32{record.Unset, 20, 7} {
+		r := record.BlankRow()
+		r.Status, r.Outcome, r.RetryAfter = 429, record.Failed, after
+		l.add(&r)
+	}
+	if got := l.result(); got == nil || got.RetryAfter == nil || *got.RetryAfter != 20 || got.Refused != 3 {
+		t.Errorf("429 with Retry-After: %+v", got)
+	}
 }

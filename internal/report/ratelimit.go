@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/inspect"
@@ -42,6 +43,9 @@ func (m *PointModel) rateLimits(p *result.Point) {
 	}
 	of(x.Requests, "request")
 	of(x.Tokens, "token")
+	if x.RetryAfter != nil {
+		told = append(told, "Retry-After up to "+say.Seconds(*x.RetryAfter))
+	}
 	text := "rate limits, as the server tells them: " + strings.Join(told, "; ")
 	if x.Refused > 0 && p.Requests.Due > 0 {
 		text += fmt.Sprintf("; %s of %s refused with 429, %s", say.Count(x.Refused), say.Plural(p.Requests.Due, "request"), say.Percent(float64(x.Refused)/float64(p.Requests.Due)))
@@ -85,6 +89,10 @@ func moreThanLimits(p *result.Point) string {
 // blameRateLimits gives a check the advice that holds where the server's rate limits made
 // what it found: its own would blame the server, the client or a proxy.
 func blameRateLimits(p *result.Point, m *CheckModel) {
+	if m.Name == result.CheckErrors && m.Advice != "" && p.Requests.Errors[record.ErrRateLimited] > 0 {
+		m.Advice += " " + refusedAdvice(p)
+		return
+	}
 	if inspect.LimitsDid(p) == "" || m.Advice == "" {
 		return
 	}
@@ -100,9 +108,30 @@ func blameRateLimits(p *result.Point, m *CheckModel) {
 		if held {
 			m.Advice = "Requests waited for the server's rate limits (--respect-limits): " + less + "."
 		}
-	case result.CheckErrors:
-		m.Advice = "The server's rate limits refused requests: " + less + ", or hold them back with --respect-limits. The latencies are those of the requests that were served."
 	}
+}
+
+// refusedAdvice says what to do about requests that were refused with 429.
+func refusedAdvice(p *result.Point) string {
+	text := "The server refused " + say.Plural(p.Requests.Errors[record.ErrRateLimited], "request") + " for its rate limits (429)"
+	if x := p.RateLimits; x != nil && x.RetryAfter != nil {
+		text += ", with a Retry-After of up to " + say.Seconds(*x.RetryAfter)
+	}
+	options := []string{"ask for less than they allow"}
+	if a := allowed(p); a != "" {
+		options[0] += ", " + a
+	}
+	if p.Retries == nil {
+		options = append(options, "send such requests again with --retry 2")
+	}
+	if byRun := p.Stage == "" || p.Stage == result.StageCold || p.Stage == result.StageWarm; byRun && p.HeldByLimits() == 0 { // searches and sweeps do not have it
+		options = append(options, "hold them back with --respect-limits")
+	}
+	last := len(options) - 1
+	if last > 0 {
+		options[last] = "or " + options[last]
+	}
+	return text + ": " + strings.Join(options, ", ") + "."
 }
 
 // limitsDidIt are the facts of an objective that is not met for the rate limits' sake.

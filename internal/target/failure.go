@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -108,6 +109,15 @@ func redirectHint(redirect string) string {
 	return "Pitot follows no redirect: give the address that it leads to as the target"
 }
 
+// rateLimited is the error of a request that was refused with 429, with the server's message and
+// its Retry-After in seconds, if it has one.
+func (t *Target) rateLimited(detail string, retryAfter int32) error {
+	if retryAfter > 0 {
+		detail = strings.TrimPrefix(fmt.Sprintf("%s; Retry-After: %d s", detail, retryAfter), "; ")
+	}
+	return t.Failure(record.ErrRateLimited, http.StatusTooManyRequests, detail)
+}
+
 // notJSON begins what is said of an answer that is none.
 const notJSON = "not JSON: "
 
@@ -183,7 +193,7 @@ func (t *Target) hint(class string) string {
 	case record.ErrContextLength:
 		return "ask for less with --input and --output"
 	case record.ErrRateLimited:
-		return "the server limits your rate; wait, or ask for less"
+		return "the server limits your rate: wait, or ask for less; under load --respect-limits holds requests back until it takes them, and --retry 2 sends refused ones again"
 	}
 	return ""
 }

@@ -231,6 +231,8 @@ func (t *Target) discover(ctx context.Context) error {
 		return t.discover(ctx)
 	case a.Status == 401 || a.Status == 403:
 		return t.Failure(record.ErrAuth, int32(a.Status), a.ErrorText())
+	case a.Status == http.StatusTooManyRequests && t.Options.Model == "":
+		return t.rateLimited(a.ErrorText(), a.RetryAfter)
 	case a.Status == 503 && t.Options.Model == "":
 		return &Error{Msg: "the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), Hint: "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
@@ -343,6 +345,9 @@ func (t *Target) adapt(ctx context.Context) error {
 				if err := t.wrongAPI(ctx, row.Error); err != nil {
 					return err
 				}
+			}
+			if row.Error == record.ErrRateLimited {
+				return t.rateLimited(row.Detail, row.RetryAfter)
 			}
 			return cmp.Or(t.otherScheme(ctx, row.Error, row.Detail), t.Failure(row.Error, row.Status, row.Detail))
 		}

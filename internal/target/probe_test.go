@@ -294,6 +294,12 @@ func TestTargetErrors(t *testing.T) {
 		{"rate limit", func(t *testing.T) string {
 			return plain(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 429, "slow down" }})
 		}, nil, "rate_limited", "limits your rate"},
+		{"rate limit of the list, with Retry-After", func(t *testing.T) string {
+			return plain(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "20")
+				w.WriteHeader(429)
+			}))
+		}, nil, "(rate_limited, HTTP 429): Retry-After: 20 s", "--respect-limits holds requests back until it takes them, and --retry 2"},
 		{"server error", func(t *testing.T) string {
 			return plain(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 500, "CUDA out of memory" }})
 		}, nil, "CUDA out of memory", ""},

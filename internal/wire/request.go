@@ -36,6 +36,8 @@ type Answer struct {
 	Body     []byte
 	Redirect string // where it leads, "" where it does not redirect
 
+	RetryAfter int32 // seconds, [record.Unset] if it does not say
+
 	secret string // what must not be shown of it, one a line
 }
 
@@ -102,7 +104,7 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 			}
 		}
 		if r.state == ended {
-			a.Redirect = d.redirect(&r, path)
+			a.Redirect, a.RetryAfter = d.redirect(&r, path), r.retryAfter
 			return a, err == nil && !r.close && used == n, nil
 		}
 		if err != nil {

@@ -211,6 +211,8 @@ type RateLimits struct {
 	Requests *RateLimit `json:"requests"` // null where nothing was said
 	Tokens   *RateLimit `json:"tokens"`
 	Refused  int        `json:"refused"` // requests that ended with status 429: they count as failed
+	// RetryAfter is the longest Retry-After of these refusals, missing if none had one.
+	RetryAfter *float64 `json:"longest_retry_after_seconds,omitempty"`
 }
 
 // RateLimit is one of them.

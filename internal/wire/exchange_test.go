@@ -474,6 +474,70 @@ var oddAnswers = []struct {
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 	{name: "gzip, whole", whole: true, bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}`), "text/event-stream", jsonType, 1),
 		want: "ok 200 stop whole text=2 HD reusable"},
+	// More of the same kinds, written once these were mended.
+	{name: "completions, abort", api: api.Completions{}, bytes: streamed(`{"choices":[{"index":0,"text":"Hi","finish_reason":null}]}`, `{"choices":[{"index":0,"text":"","finish_reason":"abort"}]}`, done),
+		want: `failed finish_abort 200 abort text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "abort"`},
+	{name: "TGI's own, a reason of an error", api: api.TGI{}, bytes: streamed(`{"index":1,"token":{"id":5,"text":"Hi","special":false},"generated_text":null,"details":null}`, `{"index":2,"token":{"id":2,"text":"","special":true},"generated_text":"Hi","details":{"finish_reason":"error","generated_tokens":1}}`),
+		want: `failed finish_error 200 error text=2 first=1 chunks=1a usage=-1/-1/1/-1 HETALD reusable | the server ended the response with finish reason "error"`},
+	{name: "llama.cpp's own, cancelled", api: api.LlamaCpp{}, bytes: streamed(`{"content":"Hi","stop":false}`, `{"content":"","stop":true,"stop_type":"cancelled","tokens_predicted":1,"tokens_evaluated":9}`),
+		want: `failed finish_cancelled 200 cancelled text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable | the server ended the response with finish reason "cancelled"`},
+	{name: "Gemini, a malformed call", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`),
+		want: `failed finish_malformed_function_call 200 MALFORMED_FUNCTION_CALL text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "MALFORMED_FUNCTION_CALL"`},
+	{name: "Gemini, another reason", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"OTHER","index":0}]}`),
+		want: "ok 200 OTHER text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "Responses, incomplete for the filter", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}]}`),
+		want: `failed content_filter 200 content_filter whole text=0 HD reusable | the server ended the response with finish reason "content_filter"`},
+
+	{name: "Anthropic, zeros at the end", api: api.Anthropic{}, bytes: streamed(`{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}`, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"output_tokens":0}}`, `{"type":"message_stop"}`),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/-1/-1 HETALD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
+	{name: "Responses, zero output tokens", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}],"usage":{"input_tokens":9,"output_tokens":0}}`),
+		want: "ok 200 stop whole text=2 usage=9/-1/-1/-1 HD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
+	{name: "Gemini, counts that shrink", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":5}}`, `{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}`),
+		want: "ok 200 stop text=3 first=5 chunks=5a,0a usage=9/-1/5/-1 HETALD reusable | usage not believed: its completion tokens went from 5 back to 2"},
+	{name: "a prompt of zero at first, the right one later", bytes: streamed(strings.Replace(counted("Hi", 1), `"prompt_tokens":9`, `"prompt_tokens":0`, 1), finish("stop"), usage(2), done),
+		want: "ok 200 stop text=2 first=1 chunks=1a usage=9/-1/2/-1 HETALD reusable"},
+	{name: "zero cached tokens are a count", bytes: streamed(textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/0/1/-1 HETALD reusable"},
+
+	{name: "NDJSON, an error after a line", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) + chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"error":"model runner has stopped"}`+"\n") + lastChunk,
+		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | model runner has stopped"},
+	{name: "words that hold the key", bytes: streamHead + chunk("upstream refused key "+testSecret+"\n") + lastChunk,
+		want: "failed unfinished 200 text=0 HD reusable | the server wrote: upstream refused key [redacted]; the stream ended without a finish reason or an end mark"},
+	{name: "a comment alone", bytes: streamHead + chunk(": upstream is busy\n\n") + lastChunk,
+		want: "failed unfinished 200 text=0 HD reusable | the stream ended without a finish reason or an end mark"},
+	{name: "very many stray lines", bytes: streamHead + chunk(strings.Repeat("Traceback line\n", 10)) + lastChunk,
+		want: "failed unfinished 200 text=0 HD reusable | the server wrote: " + strings.TrimSpace(strings.Repeat("Traceback line ", 10)) + "; the stream ended without a finish reason or an end mark"},
+	{name: "stray lines and a whole response", bytes: streamHead + chunk("warning: slow\n"+event(textEvent("Hi"))+event(finish("stop"))+event(done)) + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "an error as a detail", bytes: streamed(`{"error":{"detail":"queue full","code":"overloaded"}}`),
+		want: "failed stream_error 200 text=0 HED reusable | queue full"},
+
+	{name: "Anthropic's ping and an empty line of data", api: api.Anthropic{}, skipped: 2, bytes: streamHead + chunk("event: ping\ndata: {\"type\": \"ping\"}\n\n"+event("")+event(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`)+event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`)+event(`{"type":"message_stop"}`)) + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "heartbeats in capitals", skipped: 3, bytes: streamed("PING", "HeartBeat", "Keep-Alive", textEvent("Hi"), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "a delta that is a text, logprobs that are none", bytes: streamed(`{"choices":[{"index":0,"delta":"x","logprobs":"none"}]}`, textEvent("Hi"), `{"choices":{}}`, finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "events of broken JSON are errors still", bytes: streamed(textEvent("Hi"), `{"choices":[`, done),
+		want: `failed malformed 200 text=2 first=-1 chunks=0a HETALD | cannot read event {"choices":[`},
+
+	{name: "parts of which one is a text in a value", bytes: streamed(choice(`{"content":[{"type":"text","text":{"value":"Hi"}}]}`), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "a part that refuses", bytes: streamed(choice(`{"content":[{"type":"refusal","refusal":"No"}]}`), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0f HETALD reusable"},
+	{name: "LiteLLM's thinking blocks beside reasoning_content", bytes: streamed(choice(`{"reasoning_content":"We","thinking_blocks":[{"type":"thinking","thinking":"We"}]}`), textEvent("Hi"), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0r,0a HETALD reusable"},
+	{name: "parts nested very deep", bytes: streamed(choice(`{"content":`+strings.Repeat("[", 100)+`"x"`+strings.Repeat("]", 100)+`}`), textEvent("Hi"), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "an image among the parts", bytes: streamed(choice(`{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},{"type":"text","text":"Hi"}]}`), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+
+	{name: "gzip, Ollama's lines", api: api.Ollama{}, bytes: strings.Replace(gzipped(gzip.BestCompression, 1, `{"message":{"content":"Hi"},"done":false}`+"\n", `{"done":true,"prompt_eval_count":9,"eval_count":1}`+"\n"), "text/event-stream", "application/x-ndjson", 1),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "gzip that is cut", bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, event(textEvent("Hi")), event(finish("stop")), event(done)), lastChunk, "", 1)[:230],
+		want: "failed closed 200 text=0 HD | the connection was closed before the answer's end"},
+	{name: "gzip with a name and a comment in its header", bytes: gzippedNamed(event(textEvent("Hi")), event(finish("stop")), event(done)),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 }
 
 func TestOddAnswers(t *testing.T) {
@@ -505,6 +569,16 @@ func gzipped(level, members int, pieces ...string) string {
 	}
 	head := strings.Replace(streamHead, "transfer-encoding", "content-encoding: gzip\r\ntransfer-encoding", 1)
 	return head + chunk(buf.String()) + lastChunk
+}
+
+// gzippedNamed is a chunked answer whose gzip header has a name, a comment and extra fields.
+func gzippedNamed(pieces ...string) string {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	z.Name, z.Comment, z.Extra = "answer.txt", "a comment", []byte("extra")
+	_, _ = z.Write([]byte(strings.Join(pieces, "")))
+	_ = z.Close()
+	return strings.Replace(streamHead, "transfer-encoding", "content-encoding: gzip\r\ntransfer-encoding", 1) + chunk(buf.String()) + lastChunk
 }
 
 // A read that unpacks to very much is left once nobody follows the response any more.

@@ -48,7 +48,6 @@ func inARow(rates ...float64) (list []Load) {
 // Each point of loads that follow one another has the arrivals that its own seed gives it, all of
 // them, each once, and the next load's time 0 is where its window ends.
 func TestLoadsFollow(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	p := following(t, dir, 40*time.Millisecond)
 	p.ScrapeInterval = time.Second // longer than a window: the server is asked where a load takes over

@@ -12,6 +12,7 @@ import (
 // Whatever a result says follows from what is kept beside it: one that is gone, as
 // after a kill at the last moment, is made again to the byte.
 func TestResultMadeAgain(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("simulated, and slow under the race detector")
 	}

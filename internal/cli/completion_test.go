@@ -102,6 +102,7 @@ func TestCompletionIsWhole(t *testing.T) {
 // bash splits words at colons and more, and replaces the last of the pieces: what
 // its function answers is what has to stand there.
 func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("slow under the race detector, and has one goroutine")
 	}

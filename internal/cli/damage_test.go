@@ -50,6 +50,7 @@ func damages(data []byte, n int) (list []damaged) {
 // stays as it was, and a point that lost records is INVALID. One that was cut is
 // that of a run that was killed earlier.
 func TestDamagedJournals(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("slow under the race detector, and has nothing at the same time")
 	}

@@ -24,6 +24,7 @@ func TestDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches of hundreds of thousands of requests take minutes under the race detector")
 	}
+	t.Parallel()
 	docs, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no docs: %v", err)

@@ -242,6 +242,7 @@ func faults() []fault {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("processes")
 	}
@@ -459,6 +460,7 @@ func mebibytes(use *syscall.Rusage) int64 {
 // A worker that is killed leaves a run that says so: what was measured is kept, INVALID, and
 // no other worker goes on.
 func TestKilledWorker(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("children are found in /proc")
 	}
@@ -497,6 +499,7 @@ func TestKilledWorker(t *testing.T) {
 // Workers that are started elsewhere, each with an environment and a directory of its own, carry
 // out a run that waits for them, and end with it. Who has no token is not let in.
 func TestWorkersElsewhere(t *testing.T) {
+	t.Parallel()
 	port, err := unusedPort()
 	if err != nil {
 		t.Fatal(err)

@@ -173,6 +173,7 @@ func TestGoldenKilled(t *testing.T) {
 
 // A finished run is shown, exported, compared and predicted as it was.
 func TestGoldenFinished(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("slow under the race detector")
 	}
@@ -313,6 +314,7 @@ func TestGoldenPredicted(t *testing.T) {
 
 // A stored run goes on: its points are kept, the others measured.
 func TestGoldenResumed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("simulated, and slow under the race detector")
 	}

@@ -70,6 +70,7 @@ type pageChart struct {
 // What the page draws is what the records say, counted here once more and by
 // other means, to the last digit.
 func TestPageFromParquet(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	run := measureSim(t, dir, "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "90s", "--slo", "p99 ttft<200ms", "--input", "lognormal(900,300)", "--output", "uniform(2,150)")
 	_, charts := readPage(t, dir)

@@ -29,6 +29,7 @@ type counted struct{ requests, prompt, output int64 }
 // A server sees the load and the probes, to the last request: by its log of the
 // truth, by its own metrics, in the records and in the result.
 func TestServerCountsWhatWasSent(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		args []string

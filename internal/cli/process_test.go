@@ -327,6 +327,7 @@ func TestServerDies(t *testing.T) {
 // The embedded server ends well on a signal, or with the standard input of
 // who started it, and says what it served.
 func TestMockEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(p *process, stdin io.Closer){
 		"signal": func(p *process, _ io.Closer) { _ = p.Process.Signal(os.Interrupt) },
 		"stdin":  func(_ *process, stdin io.Closer) { _ = stdin.Close() },
@@ -372,6 +373,7 @@ func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, stdo
 // Answers under way when the server is stopped, by a signal or the end of its
 // input, have the time that --drain gives them, and are cut after it.
 func TestMockDrain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		ttft   string // after which an answer that is not cut is whole
 		drain  string

@@ -35,9 +35,9 @@ import (
 // The test binary is also pitot itself, for scripts and for tests that kill
 // it or send it signals.
 func TestMain(m *testing.M) {
-	// Many of these tests wait for processes and for real time: twice as many as there are
-	// processors at once, unless -parallel says otherwise.
-	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	// Many of these tests wait for processes and for real time: four run at once, or as many as
+	// there are processors, unless -parallel says otherwise.
+	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 	testscript.Main(m, map[string]func(){
 		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -62,6 +62,7 @@ func TestMain(m *testing.M) {
 //	hold DIR                has the run in a directory from then on, as a pitot has
 //	                        that measures there
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Files: scripts(t),
 		Setup: func(e *testscript.Env) error {

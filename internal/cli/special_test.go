@@ -50,6 +50,7 @@ func silent(t *testing.T) string {
 // Every file that a user names is refused within seconds where it has no end, or nothing writes to
 // it. FILE stands for it; DIR/NAME for a file of a directory that is named.
 func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
 	const url = "http://127.0.0.1:1" // where nothing listens
 	lines := []string{
 		"run " + url + " --rate 1 --model m --api openai-chat --tokenizer FILE",
@@ -158,6 +159,7 @@ func TestSpecialFiles(t *testing.T) {
 // A run of somebody else may hold such files in place of its own: it is shown, or refused, within
 // seconds.
 func TestSpecialFilesOfRuns(t *testing.T) {
+	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "run")
 	var said bytes.Buffer
 	if code := Run(t.Context(), []string{"run", "sim:fixed", "--rate", "20", "--duration", "2s", "--warmup", "0s", "--seed", "1", "--out", whole}, strings.NewReader(""), io.Discard, &said); code != Done {

@@ -21,6 +21,7 @@ import (
 
 // Answers that are not streamed are counted as well.
 func TestTokenizerWithoutStream(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/models") {
 			fmt.Fprint(w, `{"object":"list","data":[{"id":"m"}]}`)
@@ -75,6 +76,7 @@ func plainTokenizer(t *testing.T) string {
 // A server that reports no usage and sends two tokens in a chunk: with its tokenizer
 // the answers are counted, chunk by chunk.
 func TestTokenizerWithoutUsage(t *testing.T) {
+	t.Parallel()
 	const chunks = 6
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/models") {

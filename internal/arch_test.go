@@ -90,7 +90,7 @@ func rooms() []room {
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile"},
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate"},
 		{"fleet/bus", "userfile"}, // messages and journals between processes, over NATS
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts

@@ -22,20 +22,21 @@ import (
 )
 
 // estimated is what a verb's plan is expected to send and take, with all launches.
-func estimated(v plan.Verb, p *plan.Plan) (e estimate.Estimate) {
+func estimated(v plan.Verb, p *plan.Plan) estimate.Estimate {
 	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))}
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
-	questions, input, output := question.Alone(p.Verifying())
-	from.Probes.Requests, from.Probes.Input, from.Probes.Output = from.Probes.Requests+questions, from.Probes.Input+input, from.Probes.Output+output
-	switch v {
-	case plan.VerbSweep:
-		e = from.Sweep(&p.Search)
-	case plan.VerbFind:
-		e = from.Find(p.SearchTime())
-	default:
-		e = from.Run(p.Budget)
+	of := func() estimate.Estimate {
+		switch v {
+		case plan.VerbSweep:
+			return from.Sweep(&p.Search)
+		case plan.VerbFind:
+			return from.Find(p.SearchTime())
+		}
+		return from.Run(p.Budget)
 	}
-	return e.Times(max(1, p.Launches))
+	questions, input, output := question.Alone(p.Verifying(), of().Requests)
+	from.Probes.Requests, from.Probes.Input, from.Probes.Output = from.Probes.Requests+questions, from.Probes.Input+input, from.Probes.Output+output
+	return of().Times(max(1, p.Launches))
 }
 
 // loadText says which loads a verb's plan has.

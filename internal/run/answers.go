@@ -10,6 +10,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
+	"pitot/internal/run/estimate"
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/wire/api"
@@ -42,26 +43,28 @@ func bankOf(runSeed uint64, t *target.Target) *question.Bank {
 }
 
 // askAlone asks questions one at a time, in the order of their numbers and the kinds in
-// turn, and then as many again: greedy ones the same, of the others new ones.
-func (s *Session) askAlone(ctx context.Context) (*answers, error) {
+// turn, and then as many again: greedy ones the same, of the others new ones. They are about as
+// many as a load of so many requests has, 0 for a number that is not known.
+func (s *Session) askAlone(ctx context.Context, requests float64) (*answers, error) {
 	r, p, t := s.runner, s.plan, s.Target
 	shares, err := sharesFor(p, t.API)
 	if err != nil {
 		return nil, err
 	}
-	q := &answers{bank: bankOf(p.Seed, t), shares: shares, sizes: question.SizesOf(shares)}
+	q := &answers{bank: bankOf(p.Seed, t), shares: shares, sizes: question.SizesOf(shares, requests)}
 	var of [question.Count]measure.Alone
 	var why [question.Count]string // one was not answered
-	begun, all, largest := time.Now(), 0, 0
+	begun, all, largest, sent := time.Now(), 0, 0, 0
 	for _, n := range q.sizes {
-		all, largest = all+n, max(largest, n)
+		all, largest = all+question.Passes*n, max(largest, n)
 	}
 	q.greedy = make([][]byte, q.sizes[question.Greedy])
-	line := fmt.Sprintf("asking %s one at a time", say.Plural(question.Passes*all-q.sizes[question.Greedy], "question"))
+	line := fmt.Sprintf("asking %s alone before the load, one at a time", say.Plural(all, "question"))
 	if n := q.sizes[question.Greedy]; n > 0 {
-		line += fmt.Sprintf(", %s greedy ones twice: %s", say.Count(n), say.Plural(question.Passes*all, "request"))
+		line += fmt.Sprintf(", %s greedy ones twice", say.Count(n))
 	}
-	r.showLine(line)
+	r.showLine(line + ": " + aloneTime(all, t.Residence, p.Ask.Output.Mean()))
+	live, _ := r.Progress.(interface{ Line(text string) })
 	for pass := range question.Passes {
 		for number := range largest {
 			if late := time.Since(begun) > aloneAtMost*time.Duration(pass+1)/question.Passes; late && number > 0 {
@@ -74,8 +77,15 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 				break
 			}
 			for _, k := range question.Kinds() {
-				if number >= q.sizes[k] || why[k] != "" && of[k].Answered == 0 {
+				if number >= q.sizes[k] {
 					continue
+				}
+				sent++
+				if why[k] != "" && of[k].Answered == 0 {
+					continue
+				}
+				if live != nil {
+					live.Line(fmt.Sprintf("asking %d of %d questions alone, %s", sent, all, minutes(time.Since(begun))))
 				}
 				asked := q.bank.Ask(k, question.NumberAlone(k, pass, number))
 				row, chunks, text, spelt := t.Answer(ctx, asked.Request)
@@ -126,6 +136,44 @@ func (s *Session) askAlone(ctx context.Context) (*answers, error) {
 		q.alone = append(q.alone, a)
 	}
 	return q, nil
+}
+
+// aloneTime says how long so many questions take at most, one at a time, of a target that takes a
+// time, 0 where it is not known, for an answer of so many tokens.
+func aloneTime(questions int, residence time.Duration, tokens float64) string {
+	most := "at most " + minutes(aloneAtMost)
+	if residence <= 0 || tokens <= 0 {
+		return most
+	}
+	each := residence.Seconds() * max(1, question.AnswerTokens/tokens)
+	if about := float64(questions) * each; about < aloneAtMost.Seconds() {
+		return "up to about " + minutes(time.Duration(about*float64(time.Second))+time.Second)
+	}
+	return most
+}
+
+// minutes writes a time as 0:14 or 2:00.
+func minutes(d time.Duration) string {
+	n := int(d / time.Second)
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
+}
+
+// expectedRequests returns how many requests are expected of all loads of the session together, 0 where
+// that is not known.
+func (s *Session) expectedRequests() float64 {
+	p := s.plan
+	parts := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}
+	switch s.runner.verb() {
+	case plan.VerbRun:
+		e := parts.Run(p.Budget)
+		if e.Requests == 0 && s.Target.Residence > 0 {
+			return float64(p.Concurrency) * e.Time.Seconds() / s.Target.Residence.Seconds()
+		}
+		return e.Requests
+	case plan.VerbSweep:
+		return parts.Sweep(&p.Search).Requests
+	}
+	return 0
 }
 
 // sharesFor is the share of each kind of question that an API can put; nil is one that is not
@@ -218,7 +266,7 @@ func tokensBefore(chunks []record.Chunk, at int, tokens int32, length int) int32
 // questioned asks the questions of the plan alone, where it has any and they have not been.
 func (s *Session) questioned(ctx context.Context) (err error) {
 	if s.answers == nil && !s.plan.Verifying().None() && s.Target.Kind != "sim" {
-		s.answers, err = s.askAlone(ctx)
+		s.answers, err = s.askAlone(ctx, s.expectedRequests())
 	}
 	return err
 }

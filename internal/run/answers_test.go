@@ -1,7 +1,10 @@
 package run
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"pitot/internal/data/result"
 )
@@ -54,3 +57,46 @@ func TestGarbledAnswersAreSeen(t *testing.T) {
 
 // greedyHalf is where the mock begins to garble an answer: at its half.
 const greedyHalf = 32
+
+// What is asked alone is said beforehand with its time, and goes by as it is asked.
+func TestQuestionsAloneAreShown(t *testing.T) {
+	p := planned(t, "mock:fixed", "--rate", "50", "--requests", "15", "--warmup", "100ms", "--ttft", "1ms", "--itl", "100us", "--input", "20", "--output", "8", "--verify", "20%", "--seed", "5", "--out", t.TempDir()+"/run")
+	shown := &shownLines{}
+	r := Runner{Progress: shown}
+	if _, _, err := r.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	const beforehand = "asking 14 questions alone before the load, one at a time, 2 greedy ones twice: "
+	if !slices.ContainsFunc(shown.lines, func(line string) bool { return strings.HasPrefix(line, beforehand) }) {
+		t.Errorf("%q", shown.lines)
+	}
+	if n := len(shown.live); n != 14 || !strings.HasPrefix(shown.live[13], "asking 14 of 14 questions alone, 0:") {
+		t.Errorf("%q", shown.live)
+	}
+}
+
+// shownLines keeps what is shown.
+type shownLines struct{ lines, live []string }
+
+func (s *shownLines) ShowLine(line string) { s.lines = append(s.lines, line) }
+func (s *shownLines) Line(text string)     { s.live = append(s.live, text) }
+func (s *shownLines) Update(Status)        {}
+
+func TestAloneTime(t *testing.T) {
+	for _, c := range []struct {
+		questions int
+		residence time.Duration
+		tokens    float64
+		want      string
+	}{
+		{20, 0, 8, "at most 2:00"},
+		{20, time.Second, 64, "up to about 0:21"},
+		{20, time.Second, 256, "up to about 0:21"},
+		{20, 100 * time.Millisecond, 8, "up to about 0:17"},
+		{20, time.Second, 8, "at most 2:00"},
+	} {
+		if got := aloneTime(c.questions, c.residence, c.tokens); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

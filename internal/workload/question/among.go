@@ -1,6 +1,8 @@
 package question
 
 import (
+	"math"
+
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
 )
@@ -29,19 +31,29 @@ func NumberAlone(k Kind, pass, i int) int {
 // itself at one user is known of no more than these.
 const leastGreedy = 24
 
-// SizesOf spreads the bank over kinds with shares, at least four of each and more greedy ones.
-func SizesOf(shares [Count]float64) (s Sizes) {
+// margin is how many more questions of a kind are asked alone than are expected under load.
+const margin = 1
+
+// SizesOf returns how many questions of each kind with a share are asked alone, in each pass: about
+// as many in both as requests make under load, and no more than a bank's. 0 requests are a number
+// that is not known. Of greedy ones, which are the same in both passes, it is as many as under load.
+func SizesOf(shares [Count]float64, requests float64) (s Sizes) {
 	total := 0.
 	for _, x := range shares {
 		total += x
 	}
 	for k, x := range shares {
-		if x > 0 {
-			least := 4
-			if Kind(k) == Greedy {
-				least = leastGreedy
-			}
-			s[k] = max(int(BankSize*x/total+.5), least)
+		if x <= 0 {
+			continue
+		}
+		least, passes := 4, Passes
+		if Kind(k) == Greedy {
+			least, passes = leastGreedy, 1
+		}
+		s[k] = max(int(BankSize*x/total+.5), least)
+		if requests > 0 {
+			enough := int(math.Ceil(min(x*requests, BankSize))) + margin
+			s[k] = min(s[k], (enough+passes-1)/passes)
 		}
 	}
 	return s
@@ -51,11 +63,11 @@ func SizesOf(shares [Count]float64) (s Sizes) {
 // by itself, without any load.
 const Passes = 2
 
-// Alone is about how many requests that is, and of how many tokens, where a target can be
-// asked all kinds.
-func Alone(s Shares) (requests int, input, output float64) {
+// Alone returns about how many requests are sent before a load of about so many, 0 where that is not
+// known, and of how many tokens, where a target can be asked all kinds.
+func Alone(s Shares, load float64) (requests int, input, output float64) {
 	of, _ := s.Of(func(Kind) bool { return true })
-	for k, n := range SizesOf(of) {
+	for k, n := range SizesOf(of, load) {
 		words := 32
 		switch Kind(k) {
 		case Needle:
@@ -65,7 +77,7 @@ func Alone(s Shares) (requests int, input, output float64) {
 		}
 		requests += Passes * n
 		input += float64(Passes * n * words)
-		output += float64(Passes * n * answerTokens)
+		output += float64(Passes * n * AnswerTokens)
 	}
 	return requests, input, output
 }

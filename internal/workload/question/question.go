@@ -23,7 +23,7 @@ const (
 
 // Lengths of questions, in tokens or words.
 const (
-	answerTokens = 64  // that an answer may have: a model that knows it needs fewer
+	AnswerTokens = 64  // that an answer may have: a model that knows it needs fewer
 	objectTokens = 192 // the same of an object or a call, whose tokens may be single characters
 	greedyTokens = 64  // of a greedy answer, which goes on for all of them
 	greedyWords  = 48  // of its prompt
@@ -63,7 +63,7 @@ type Bank struct {
 func NewBank(seed uint64, context int) *Bank {
 	b := &Bank{seed: seed, needle: needleWords}
 	if context > 0 {
-		b.needle = max(min(b.needle, context/2-answerTokens), 16)
+		b.needle = max(min(b.needle, context/2-AnswerTokens), 16)
 	}
 	return b
 }
@@ -72,7 +72,7 @@ func NewBank(seed uint64, context int) *Bank {
 func (b *Bank) Ask(k Kind, number int) Question {
 	r := seed.Rand(seed.At(b.seed, streamContent+uint64(k), uint64(number)))
 	q := Question{Kind: k, Number: number}
-	q.Request = workload.Request{Input: workload.Unknown, Output: answerTokens, Session: workload.Unknown}
+	q.Request = workload.Request{Input: workload.Unknown, Output: AnswerTokens, Session: workload.Unknown}
 	text := func(parts ...workload.Segment) {
 		q.Request.Messages = []workload.Message{{Role: "user", Segments: parts}}
 	}

@@ -142,7 +142,7 @@ func TestAmong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes := SizesOf(of)
+	sizes := SizesOf(of, 0)
 	if sizes != (Sizes{Numbers: 29, JSON: 10, Greedy: 24}) {
 		t.Errorf("%v", sizes)
 	}
@@ -178,6 +178,28 @@ func TestAmong(t *testing.T) {
 	for k, share := range of {
 		if want := share * n; math.Abs(float64(counts[Kind(k)])-want) > 4*math.Sqrt(want)+1 {
 			t.Errorf("%d questions of %s, %.0f expected", counts[Kind(k)], Kind(k), want)
+		}
+	}
+}
+
+// About as many questions are asked alone as the load has, and no more than a bank.
+func TestSizesFollowTheLoad(t *testing.T) {
+	of, err := Shares{All: .2}.Of(func(Kind) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		load      float64
+		all, each int // requests alone, questions of a kind in a pass
+	}{
+		{0, 5*2*8 + 2*24, 8}, // not known
+		{15, 5*2*1 + 2*2, 1}, // three questions
+		{300, 5*2*6 + 2*11, 6},
+		{1e6, 5*2*8 + 2*24, 8},
+	} {
+		n, _, _ := Alone(Shares{All: .2}, c.load)
+		if sizes := SizesOf(of, c.load); n != c.all || sizes[Numbers] != c.each {
+			t.Errorf("%g: %d requests, want %d; sizes %v", c.load, n, c.all, sizes)
 		}
 	}
 }

@@ -166,14 +166,9 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 		return Usage, err
 	}
 	e.Args = args[1:]
-	for _, a := range e.Args {
-		if a == "--" {
-			break
-		}
-		if a == "--help" || a == "-h" || a == "-help" {
-			v.help(e.Stdout)
-			return Done, nil
-		}
+	if plan.AsksForHelp(plan.Verb(name), e.Args) {
+		v.help(e.Stdout)
+		return Done, nil
 	}
 	switch name {
 	case "completion", "version": // a shell's start and scripts call these

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -184,8 +185,9 @@ func (quiet) ShowLine(string) {}
 type hands struct {
 	*progress
 	launched bool
-	stdin    io.Reader // nil where nobody is there
-	crew     run.Crew  // nil where this process carries loads out
+	stdin    io.Reader  // nil where nobody is there
+	read     chan error // of a line that is waited for, nil for none
+	crew     run.Crew   // nil where this process carries loads out
 }
 
 // Crew implements [experiment.Crewed].
@@ -206,22 +208,45 @@ func (h *hands) Ask(ctx context.Context, w *experiment.Waiting) bool {
 		fmt.Fprintf(h, "%s\n", w.Why)
 	}
 	fmt.Fprintf(h, "%s (%s, launch %d), then press Enter\n", w.Sentence(), w.Configuration, w.Launch)
-	read := make(chan error, 1)
-	go func() {
-		var one [1]byte
-		for {
-			if n, err := h.stdin.Read(one[:]); err != nil || n > 0 && one[0] == '\n' {
-				read <- err
-				return
-			}
-		}
-	}()
+	if f, ok := h.stdin.(interface{ SetReadDeadline(time.Time) error }); ok && f.SetReadDeadline(time.Time{}) == nil {
+		stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+		defer stop()
+		return readLine(h.stdin) == nil && ctx.Err() == nil
+	}
+	if h.read == nil { // else one is under way that was given up
+		read := make(chan error, 1)
+		h.read = read
+		go func() { read <- readLine(h.stdin) }()
+	}
 	select {
-	case err := <-read:
+	case err := <-h.read:
+		h.read = nil
 		return err == nil
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// readLine reads to the end of a line, and nothing behind it.
+func readLine(r io.Reader) error {
+	var one [1]byte
+	for {
+		if n, err := r.Read(one[:]); err != nil || n > 0 && one[0] == '\n' {
+			return err
+		}
+	}
+}
+
+// interruptibleStdin returns standard input so that waiting for a line of it can be ended, where the
+// system allows that.
+func interruptibleStdin(stdin *os.File) io.Reader {
+	if f, err := os.Open("/dev/stdin"); err == nil {
+		if f.SetReadDeadline(time.Time{}) == nil {
+			return f
+		}
+		_ = f.Close()
+	}
+	return stdin
 }
 
 // showWaiting says which launch is to be made by hand.
@@ -256,7 +281,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	defer stop()
 	by := &hands{progress: view, launched: o.Launched}
 	if f, ok := e.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		by.stdin = f
+		by.stdin = interruptibleStdin(f)
 	}
 	if p.Server != nil {
 		for _, n := range p.Server.Notes {

@@ -166,6 +166,8 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--config"}, "--config needs a value", "for example --config config.yaml"},
 		{sources{args: "--model --rate 4"}, "--model needs a value", "for example --model NAME"},
 		{sources{args: "--model -- x"}, "--model needs a value", "for example --model NAME"},
+		{sources{args: "--model -h"}, "--model needs a value", "for example --model NAME"},
+		{sources{args: "--model --help"}, "--model needs a value", "for example --model NAME"},
 		{sources{args: "--rate 4 --rate=5"}, "--rate is given twice", "keep one of them"},
 		{sources{args: "--config a --config b"}, "--config is given twice", "keep one of them"},
 		{sources{args: "--insecure false"}, "--insecure takes no value of its own", "write --insecure=false"},
@@ -452,5 +454,17 @@ func TestKeptNotes(t *testing.T) {
 	}
 	if got := p.KeptNotes(); len(got) != 2 {
 		t.Errorf("%v", got)
+	}
+}
+
+// Help is asked for by -h and --help, but not in the place of a value.
+func TestAsksForHelp(t *testing.T) {
+	for args, want := range map[string]bool{
+		"-h": true, "--help": true, "-help": true, "sim:fixed --rate 5 --help": true, "--quiet -h": true, "--rate=5 -h": true, "--unknown -h": true,
+		"": false, "sim:fixed --rate 5 --model -h": false, "--config --help": false, "--model=-h": false, "-- -h": false, "--help=x": false,
+	} {
+		if got := AsksForHelp(VerbRun, strings.Fields(args)); got != want {
+			t.Errorf("%s: %v", args, got)
+		}
 	}
 }

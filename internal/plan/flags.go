@@ -66,7 +66,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 			value = "true"
 		default:
 			follower, _, _, flag := flagName(next)
-			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && is {
+			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && (is || isHelp(follower)) {
 				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + exampleOf(s))
 			}
 			value = next
@@ -75,6 +75,28 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 		flags = append(flags, flagValue{name, value})
 	}
 	return flags, args, nil
+}
+
+// isHelp reports whether a flag's name asks for help.
+func isHelp(name string) bool { return name == "help" || name == "h" }
+
+// AsksForHelp reports whether arguments of a verb ask for its help. What stands in the place of a
+// flag's value does not.
+func AsksForHelp(v Verb, argv []string) bool {
+	known := settingsOf(v)
+	for i := 0; i < len(argv) && argv[i] != "--"; i++ {
+		name, _, has, ok := flagName(argv[i])
+		if !ok || has {
+			continue
+		}
+		if isHelp(name) {
+			return true
+		}
+		if s := known[name]; s != nil && s.Arg != "" || name == "config" {
+			i++
+		}
+	}
+	return false
 }
 
 func exampleOf(s *Setting) string {

@@ -68,9 +68,10 @@ type progress struct {
 }
 
 const (
-	plainEvery = 10 * time.Second
-	barWidth   = 30
-	smoothing  = 0.3 // weight of the latest quarter of a second
+	plainEvery   = 10 * time.Second
+	waitingEvery = 30 * time.Second // for a server to start
+	barWidth     = 30
+	smoothing    = 0.3 // weight of the latest quarter of a second
 )
 
 func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress {
@@ -123,7 +124,19 @@ func (p *progress) Write(lines []byte) (int, error) {
 }
 
 // Line shows a line of what is under way, in place of the one before it.
-func (p *progress) Line(text string) {
+func (p *progress) Line(text string) { p.show(plainEvery, text) }
+
+// Waiting implements [experiment.Waiter].
+func (p *progress) Waiting(what, log string) {
+	if log == "" {
+		p.show(waitingEvery, what)
+	} else {
+		p.show(waitingEvery, what, log)
+	}
+}
+
+// show shows lines in place of those before; elsewhere than on a terminal one line, and as often as that.
+func (p *progress) show(every time.Duration, lines ...string) {
 	if p.quiet {
 		return
 	}
@@ -131,13 +144,15 @@ func (p *progress) Line(text string) {
 	defer p.mu.Unlock()
 	if p.live {
 		p.clear()
-		fmt.Fprintln(p.w, cutTo(text, p.width()-1))
-		p.lines = 1
+		for _, l := range lines {
+			fmt.Fprintln(p.w, cutTo(l, p.width()-1))
+		}
+		p.lines = len(lines)
 		return
 	}
 	if now := p.now(); !now.Before(p.next) {
-		p.next = now.Add(plainEvery)
-		fmt.Fprintln(p.w, text)
+		p.next = now.Add(every)
+		fmt.Fprintln(p.w, strings.Join(lines, ": "))
 	}
 }
 

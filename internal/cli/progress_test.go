@@ -219,3 +219,22 @@ func TestMillis(t *testing.T) {
 		}
 	}
 }
+
+// A server that starts is one line each half minute, with its log; on a terminal two that are
+// written over.
+func TestWaiting(t *testing.T) {
+	p, out, now := watched(false, 0)
+	live, screen, _ := watched(true, 30)
+	for at := range 65 {
+		*now = time.Unix(0, 0).Add(time.Duration(at) * second)
+		what := fmt.Sprintf("starting baseline 1 of 2, %d:%02d of 10 min", at/60, at%60)
+		p.Waiting(what, fmt.Sprintf("loading weights %d", at))
+		live.Waiting(what, fmt.Sprintf("loading weights %d", at))
+	}
+	if want := "starting baseline 1 of 2, 0:10 of 10 min: loading weights 10\nstarting baseline 1 of 2, 0:40 of 10 min: loading weights 40\n"; out.String() != want {
+		t.Errorf("%q", out)
+	}
+	if want := "\r\x1b[2A\x1b[Jstarting baseline 1 of 2, 1:0\nloading weights 64\n"; !strings.HasSuffix(screen.String(), want) || live.lines != 2 {
+		t.Errorf("%q", screen.String())
+	}
+}

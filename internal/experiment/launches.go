@@ -319,7 +319,10 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	if err := rec.write(dir); err != nil {
 		return err
 	}
+	starting := fmt.Sprintf("starting %s %d of %d", c.Name, block, p.Launches)
+	shown := showWaiting(view, starting, p.Server.Commands.Within, func() string { return strings.Join(server.Tail(log, 1), "") })
 	err = proc.Ready(ctx, x.answers)
+	shown()
 	s.Starting = time.Since(began).Seconds()
 	if err != nil {
 		return err
@@ -333,6 +336,34 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	view.ShowLine(fmt.Sprintf("%s: ready after %s%s", head, say.Seconds(s.Starting), s.about()))
 	x.sameServer(s, view)
 	return x.onStart(ctx, s, c, block, head, view, proc)
+}
+
+// showWaiting shows each second what is waited for and how long, of a time, with the last line of a
+// log, until stop is called.
+func showWaiting(view View, what string, within time.Duration, log func() string) (stop func()) {
+	w, ok := view.(Waiter)
+	if !ok {
+		return func() {}
+	}
+	began, quit, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				n := int(time.Since(began) / time.Second)
+				w.Waiting(fmt.Sprintf("%s, %d:%02d of %s", what, n/60, n%60, say.Span(within)), log())
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
 }
 
 // sameServer says where a launch is of another version or model than those before.

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pitot/internal/data/result"
 )
@@ -95,4 +97,27 @@ knobs: {max_num_seqs: [8]}
 	if rec, _, _ := x.lacking("k"); rec != nil {
 		t.Error("an earlier start is taken for the one that is there")
 	}
+}
+
+// waited is a view that keeps what is waited for.
+type waited struct {
+	lines
+	list []string
+}
+
+func (w *waited) Waiting(what, log string) { w.list = append(w.list, what+": "+log) }
+
+// While a server starts, how long and the end of its log are shown each second.
+func TestStartingIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, log := &waited{}, ""
+		stop := showWaiting(v, "starting baseline 1 of 2", 10*time.Minute, func() string { return log })
+		log = "loading weights"
+		time.Sleep(190*time.Second + time.Millisecond)
+		stop()
+		time.Sleep(time.Minute)
+		if n := len(v.list); n != 190 || v.list[n-1] != "starting baseline 1 of 2, 3:10 of 10 min: loading weights" {
+			t.Errorf("%d: %q", n, v.list[max(0, n-1):])
+		}
+	})
 }

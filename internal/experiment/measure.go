@@ -27,6 +27,12 @@ type View interface {
 	About(line string) // what is being measured
 }
 
+// Waiter shows what is waited for, and the last line that a server logged. A [View] that is one is
+// told each second.
+type Waiter interface {
+	Waiting(what, log string)
+}
+
 // Experiment is a plan and what was measured of it.
 type Experiment struct {
 	Plan    *Plan

@@ -7,11 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+var allDocs = flag.Bool("docs.all", false, "run the commands of slow documents too")
+
+// slowDocs are documents whose commands search and experiment for many seconds of a processor.
+// They are run with -docs.all, as .ci/run has it, and with -update.
+var slowDocs = []string{"compare.md", "experiments.md", "slo-and-budget.md", "workloads.md"}
 
 var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
 
@@ -29,12 +36,20 @@ func TestDocs(t *testing.T) {
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no docs: %v", err)
 	}
+	for _, name := range slowDocs {
+		if !slices.Contains(docs, "../../docs/"+name) {
+			t.Errorf("there is no docs/%s", name)
+		}
+	}
 	for _, path := range append(docs, "../../README.md") {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			if slices.Contains(slowDocs, filepath.Base(path)) && !*allDocs && !*update {
+				t.Skip("slow: -docs.all runs it")
+			}
 			t.Parallel() // each in processes and a directory of its own
 			text, err := os.ReadFile(path)
 			if err != nil {

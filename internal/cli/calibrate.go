@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
@@ -37,10 +38,14 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, AnyModel: own.Allow == plan.AllowModel, Command: e.Command, Version: versionOf()}
+	if p.DryRun {
+		return Done, writeOutline(e.Stdout, &c)
+	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, Command: e.Command, Version: versionOf(), Progress: view}
+	c.Progress = view
 	x, err := c.Run(ctx)
 	view.close()
 	if err != nil && x != nil && len(x.Runs) > 0 {
@@ -56,6 +61,34 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, report.JSON(e.Stdout, x.Fit)
 	}
 	return Done, report.Fit(e.Stdout, x.Fit, x.Profile, styleOf(e.Stdout, e.Getenv))
+}
+
+// writeOutline says what a calibration will measure and how long that takes.
+func writeOutline(w io.Writer, c *calibrate.Calibration) error {
+	x, err := c.Outline()
+	if err != nil {
+		return err
+	}
+	ways := ""
+	if x.Ways > 1 {
+		ways = "; each kind is measured twice"
+	}
+	lines := []string{
+		"target    " + c.Plan.Spec,
+		"twin      " + c.Deployment.Spec,
+		fmt.Sprintf("loads     about %d of %s with warm-up%s", x.Loads, say.Span(c.Each), ways),
+		"time      about " + say.Span(c.Time),
+	}
+	for i, l := range x.First {
+		head := "first     "
+		if i > 0 {
+			head = "          "
+		}
+		lines = append(lines, head+calibrate.Describe(l))
+	}
+	lines = append(lines, "then      loads that are chosen by what these tell", "nothing was sent")
+	_, err = fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
 }
 
 func calibrateHelp(w io.Writer) {

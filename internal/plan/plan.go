@@ -259,8 +259,12 @@ type Calibration struct {
 	Deployment string        // MODEL@GPU[?settings] that the target is, as far as it is known
 	Time       time.Duration // that the loads may take
 	Each       time.Duration // that one of them takes
+	Allow      string        // AllowModel, or ""
 	Format     string
 }
+
+// AllowModel lets a server be calibrated whose model has another name than the deployment's.
+const AllowModel = "model"
 
 // Comparison is what `pitot compare` has of its own.
 type Comparison struct {

@@ -17,6 +17,8 @@ import (
 // Told is what a server says of itself, without anything being generated.
 type Told struct {
 	Engine, Version, Model string // "" where it does not tell
+	Root                   string // path or repository that the model was loaded from, "" where it does not tell
+	Context                int    // tokens that a request may have, 0 where it does not tell
 	// Began is a mark of this start of the server that no other start of it has: when its
 	// process began, "" where nothing tells.
 	Began string
@@ -45,10 +47,11 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 	if a.Status >= 500 || a.Status == 404 && t.modelsPath() != "" {
 		return nil, fmt.Errorf("%s answers %d", t.Dialer.Endpoint.URL(t.greetingPath()), a.Status)
 	}
+	told := &Told{}
 	if a.Status == 200 && t.modelsPath() != "" {
 		for _, m := range t.API.List(a.Body) {
 			if t.Options.Model == "" || t.Options.Model == m.Name {
-				t.Options.Model = m.Name
+				t.Options.Model, told.Root, told.Context = m.Name, m.Root, m.Context
 				if err := t.noteEngine(ctx, m.Engine); err != nil {
 					return nil, err
 				}
@@ -57,7 +60,7 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 		}
 	}
 	metrics := t.metricsPage(ctx)
-	told := &Told{Engine: t.Server["engine"], Version: t.Server["version"], Model: t.Options.Model, Began: processStart(metrics)}
+	told.Engine, told.Version, told.Model, told.Began = t.Server["engine"], t.Server["version"], t.Options.Model, processStart(metrics)
 	if told.Began == "" {
 		told.Began = t.localProcess()
 	}

@@ -29,6 +29,7 @@ type Calibration struct {
 	Deployment *deploy.Deployment // what is known of it
 	Time       time.Duration      // that the loads may take together
 	Each       time.Duration      // measured window of a load
+	AnyModel   bool               // the server may call its model otherwise than the deployment
 	Command    []string           // as typed, for the record
 	Version    result.Version
 	Progress   run.Progress
@@ -77,9 +78,9 @@ type series struct {
 // the user's; what was measured by then stays, and the result says where. With Measure the
 // result is the fit alone, and nothing is written.
 func (c *Calibration) Run(ctx context.Context) (*Result, error) {
-	slots := int(c.Time / c.nominal())
-	if slots < leastLoads {
-		return nil, say.Errorf("%v are too short for %d loads of %v each", c.Time, leastLoads, c.Each).WithHint("give a longer --budget, or a shorter --duration of each load")
+	slots, err := c.slots()
+	if err != nil {
+		return nil, err
 	}
 	s := &series{Calibration: c}
 	if c.Measure != nil {
@@ -91,9 +92,12 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	}
 	x := &Result{Dir: s.dir, Profile: filepath.Join(s.dir, "profile.yaml")}
 	first := s.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)
-	err := run.Check(first) // before much is worked out
+	err = run.Check(first) // before much is worked out
 	if err == nil {
 		err = run.Reach(ctx, first, s.showLine)
+	}
+	if err == nil && c.Plan.Kind() == plan.KindServer && !c.AnyModel {
+		err = c.checkModel(ctx)
 	}
 	if err == nil {
 		x.Fit, err = s.fit(ctx, slots)
@@ -105,16 +109,54 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
 }
 
+// slots returns how many loads fit into the time, and an error where they are too few to fit a twin.
+func (c *Calibration) slots() (int, error) {
+	least := leastLoads
+	if c.Measure == nil && c.Plan.Kind() == plan.KindServer { // whose speed is not known: half of its loads must do to choose the others
+		least = bothWays
+	}
+	n := int(c.Time / c.nominal())
+	if n >= least {
+		return n, nil
+	}
+	needed := time.Duration(least) * c.nominal()
+	return 0, say.Errorf("--budget %s is too short: %d loads of %s each take %s", say.Span(c.Time), least, say.Span(c.Each), say.Span(needed)).
+		WithHint(fmt.Sprintf("give --budget %v at least, or a shorter --duration of each load", needed))
+}
+
+// Outline is what a calibration will measure.
+type Outline struct {
+	Loads int // about, as long as they take no longer than is thought
+	Ways  int // how often each is measured
+	First []predict.DesignLoad
+}
+
+// Outline returns what a calibration will measure, as far as it is known beforehand.
+func (c *Calibration) Outline() (Outline, error) {
+	slots, err := c.slots()
+	if err != nil {
+		return Outline{}, err
+	}
+	s := &series{Calibration: c}
+	ways := waysOf(slots)
+	return Outline{slots, ways, s.choose(c.Deployment, slots/(2*ways))}, nil
+}
+
+// waysOf returns how often each of the loads is measured, where there is time for so many.
+func waysOf(slots int) int {
+	if slots < bothWays {
+		return 1
+	}
+	return 2
+}
+
 // nominal is how long a load is thought to take.
 func (c *Calibration) nominal() time.Duration { return c.Each + warmUp + around }
 
 // fit measures the loads, of which so many are thought to fit into the time, and
 // fits the twin to them.
 func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
-	begin, ways := time.Now(), 2
-	if slots < bothWays {
-		ways = 1
-	}
+	begin, ways := time.Now(), waysOf(slots)
 	for tooLong := -1; len(s.recordings) == 0; {
 		if tooLong == s.tooLong { // shorter prompts are not the remedy
 			return nil, s.silent
@@ -125,9 +167,12 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 		}
 	}
 	s.showLine("choosing further loads by what these told")
+	from := s.Deployment
 	nearer, err := predict.Center(s.Deployment, s.recordings)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		from = nearer
+	} else { // further loads may be the remedy
+		s.showLine("note: " + err.Error())
 	}
 	each := s.nominal()
 	if s.Plan != nil && s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
@@ -136,7 +181,7 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 	for tooLong := -1; tooLong != s.tooLong; { // others in place of those that were not taken
 		tooLong = s.tooLong
 		left := max(int(s.Time/each)-s.measured, 2)
-		if err := s.measureAll(ctx, s.choose(nearer, left/ways), ways, s.measured+left); err != nil {
+		if err := s.measureAll(ctx, s.choose(from, left/ways), ways, s.measured+left); err != nil {
 			return nil, err
 		}
 	}
@@ -166,7 +211,7 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 		if s.tooLong > 0 && l.Input >= s.tooLong {
 			continue
 		}
-		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, describe(l)))
+		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, Describe(l)))
 		if err := s.measure(ctx, l); err != nil {
 			return err
 		}
@@ -174,7 +219,8 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 	return nil
 }
 
-func describe(l predict.DesignLoad) string {
+// Describe says what a load asks.
+func Describe(l predict.DesignLoad) string {
 	return fmt.Sprintf("%s, prompts of about %s tokens, answers of %s", say.Plural(l.Users, "user"), say.Count(l.Input), say.Count(l.Output))
 }
 

@@ -68,6 +68,7 @@ type Model struct {
 	Name    string
 	Engine  string // that serves it, as it calls itself; "" if it does not tell
 	Context int    // tokens of prompt and answer, 0 if it does not tell
+	Root    string // path or repository that it was loaded from, "" if it does not tell
 }
 
 // Sign is how a server that has an API is known.

@@ -73,10 +73,10 @@ func TestPrepare(t *testing.T) {
 		}
 	}
 	list := Chat{}.List([]byte(`{"data":[{"id":"a","owned_by":"vllm","max_model_len":8192},{"id":"b"}]}`))
-	if got := (Chat{}).List([]byte(`{"data":[{"id":"c","owned_by":"llamacpp","meta":{"n_ctx":1024,"n_ctx_train":4096}}]}`)); len(got) != 1 || got[0] != (Model{"c", "llamacpp", 1024}) {
+	if got := (Chat{}).List([]byte(`{"data":[{"id":"c","owned_by":"llamacpp","meta":{"n_ctx":1024,"n_ctx_train":4096}}]}`)); len(got) != 1 || got[0] != (Model{Name: "c", Engine: "llamacpp", Context: 1024}) {
 		t.Errorf("%+v", got)
 	}
-	if len(list) != 2 || list[0] != (Model{"a", "vllm", 8192}) || list[1] != (Model{Name: "b"}) {
+	if len(list) != 2 || list[0] != (Model{Name: "a", Engine: "vllm", Context: 8192}) || list[1] != (Model{Name: "b"}) {
 		t.Errorf("%+v", list)
 	}
 	for _, a := range All() {

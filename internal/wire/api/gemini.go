@@ -62,7 +62,7 @@ func (Gemini) List(body []byte) (list []Model) {
 				return s.skipValue()
 			})
 			if name != "" && generates {
-				list = append(list, Model{name, "", int(max(context, 0))})
+				list = append(list, Model{Name: name, Context: int(max(context, 0))})
 			}
 			return ok
 		})

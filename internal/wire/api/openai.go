@@ -52,6 +52,7 @@ func (openai) List(body []byte) (list []Model) {
 		Data []struct {
 			ID          string          `json:"id"`
 			OwnedBy     string          `json:"owned_by"`
+			Root        string          `json:"root"`
 			MaxModelLen json.Number     `json:"max_model_len"`
 			Meta        json.RawMessage `json:"meta"` // llama.cpp's, whatever others call so
 		} `json:"data"`
@@ -65,7 +66,7 @@ func (openai) List(body []byte) (list []Model) {
 		}
 		_ = json.Unmarshal(m.Meta, &slot)
 		context, _ := strconv.Atoi(cmp.Or(m.MaxModelLen, slot.Context).String())
-		list = append(list, Model{m.ID, m.OwnedBy, context})
+		list = append(list, Model{m.ID, m.OwnedBy, context, m.Root})
 	}
 	return list
 }

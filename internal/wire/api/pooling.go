@@ -316,7 +316,7 @@ func infoModel(body []byte, engine, longest string) []Model {
 		}
 		return s.skipValue()
 	})
-	return []Model{{name, engine, max(int(context), 0)}}
+	return []Model{{Name: name, Engine: engine, Context: max(int(context), 0)}}
 }
 
 // Shortage says what an answer of a pooling API lacks, "" where each text has its

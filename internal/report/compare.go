@@ -402,7 +402,7 @@ func (m *PairModel) needed(p *compare.Pair) {
 		sizes[i] = x + ": " + strings.Join(of[x], ", ")
 	}
 	if len(sizes) > 0 {
-		m.Notes = append(m.Notes, "about how many launches a side would tell "+strings.Join(sizes, "; "))
+		m.Notes = append(m.Notes, "launches a side that detect, with 80 % power: "+strings.Join(sizes, "; "))
 	}
 }
 

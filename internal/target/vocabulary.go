@@ -144,12 +144,12 @@ func (t *Target) takeWords() bool {
 	}
 	v, err := t.Options.Vocab.Restrict(goesOn, first)
 	if err != nil || v.Size() < fewestWords {
-		t.Notes = append(t.Notes, "the tokenizer has too few plain words that are one token each: prompts are as long as the server counts")
+		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: "the tokenizer has too few plain words that are one token each"})
 		return false
 	}
 	for start := range uint64(4) { // words next to each other stay what they are
 		if n := tokens(string(v.AppendText(nil, start, longWords, true))); n != longWords {
-			t.Notes = append(t.Notes, fmt.Sprintf("the tokenizer makes %s tokens of %s of its words: prompts are as long as the server counts", say.Count(n), say.Count(longWords)))
+			t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: fmt.Sprintf("the tokenizer makes %s tokens of %s of its words", say.Count(n), say.Count(longWords))})
 			return false
 		}
 	}
@@ -194,8 +194,8 @@ func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error
 		besides[i] = row.PromptTokens - int32(n)
 	}
 	if besides[0] != besides[1] {
-		t.Notes = append(t.Notes, fmt.Sprintf("the tokenizer is not that of the served model: of prompts of %s and %s of its tokens the server counts %s and %s; prompts are as long as the server counts",
-			say.Count(shortWords), say.Count(longWords), say.Count(besides[0]+shortWords), say.Count(besides[1]+longWords)))
+		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: fmt.Sprintf("the tokenizer is not that of the served model: of prompts of %s and %s of its tokens the server counts %s and %s",
+			say.Count(shortWords), say.Count(longWords), say.Count(besides[0]+shortWords), say.Count(besides[1]+longWords))})
 		t.Held = &Held{Ours: longWords - shortWords, Theirs: longWords - shortWords + int(besides[1]-besides[0]), Differ: int(max(besides[1]-besides[0], besides[0]-besides[1]))}
 		t.Options.Vocab, t.Calibration = all, workload.Calibration{}
 		return false, nil

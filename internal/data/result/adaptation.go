@@ -34,6 +34,7 @@ const (
 	LengthsInWords   AdaptationKind = "lengths_in_words"     // Why the lengths of prompts are words, not tokens
 	LengthsInIDs     AdaptationKind = "lengths_in_ids"       // Why the lengths of prompts are those of their token ids
 	TokenizerLengths AdaptationKind = "tokenizer_lengths"    // Why prompts are as long as the tokenizer counts
+	ServerLengths    AdaptationKind = "server_lengths"       // Why prompts are as long as the server counts, not the tokenizer
 	TextLengths      AdaptationKind = "text_lengths"         // Why they are as long as it counts their text, without the chat template
 )
 
@@ -70,6 +71,8 @@ func (a Adaptation) String() string {
 		return "lengths of prompts are words, not tokens: " + a.Why
 	case LengthsInIDs:
 		return "lengths of prompts are those of their token ids: " + a.Why
+	case ServerLengths:
+		return "prompts are as long as the server counts: " + a.Why
 	case TextLengths:
 		return "prompts are as long as the tokenizer counts their text, without the server's chat template: " + a.Why
 	case TokenizerLengths:

@@ -325,8 +325,8 @@ func (g *Good) Price() cost.Price {
 // AutoDuration is the --duration of a sweep whose windows are chosen.
 const AutoDuration time.Duration = -1
 
-// AutoBudget is --budget auto: no limit of time where it is virtual (sim:), usualBudget
-// on a server.
+// AutoBudget is --budget auto: of a search no limit of time where it is virtual (sim:), usualBudget
+// on a server; of a sweep no limit.
 const (
 	AutoBudget  time.Duration = -1
 	usualBudget               = 20 * time.Minute

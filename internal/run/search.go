@@ -631,31 +631,67 @@ func givenBudget(seconds float64) string {
 	return text
 }
 
-// Sweep measures loads until there are no more, each with the window that is given;
-// one of [plan.AutoDuration] is chosen for each.
-func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) error {
+// Sweep measures loads until there are no more or the budget, 0 for none, is spent, each with the window
+// that is given; one of [plan.AutoDuration] is chosen for each. It says beforehand how long that takes.
+func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, budget time.Duration) error {
 	alone, err := s.session.Alone(ctx)
 	if err != nil {
 		return err
 	}
-	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: s.session.Target.Kind == plan.KindSim, Timeout: s.session.Target.Timeout.Seconds()}
+	free := s.session.Target.Kind == plan.KindSim
+	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: free, Timeout: s.session.Target.Timeout.Seconds()}
+	counted := window.Requests > 0
+	fixed := window.Duration != plan.AutoDuration
+	warmed := plan.Load{Warmup: window.Warmup, Duration: window.Duration}
+	besides := warmed.WarmupFor(alone) + alone // its warm-up, and the last answers
+	if first := cmp.Or(max(0, window.Duration), windows.Next(1, nil)); !counted && (!free || budget > 0) {
+		if budget > 0 && search.Within(budget, 1, besides, first, fixed) == 0 {
+			least := min(first, search.LeastWithin)
+			if fixed {
+				least = first
+			}
+			least = (least + besides + time.Second).Truncate(time.Second)
+			return say.Errorf("--budget %s is too short for one load", say.Span(budget)).WithHint(fmt.Sprintf("a load takes about %s with its warm-up: give --budget %v or more", say.Span(least), least))
+		}
+		s.view.ShowLine(sweepTime(loads.Left(0), first, besides, budget, fixed))
+	}
 	var seen []search.CurvePoint
+	var spent time.Duration
 	for {
+		toGo := loads.Left(len(seen))
 		x, ok := loads.Next(seen)
 		if !ok {
 			return nil
 		}
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
 		l := s.load(x, int(window.Requests), window.Warmup, search.CurveStage)
-		if l.Duration = window.Duration; l.Duration == plan.AutoDuration && l.Requests == 0 {
+		if l.Duration = window.Duration; !fixed && !counted {
 			l.Duration = windows.Next(x, seen)
+		}
+		if budget > 0 {
+			left := budget - spent
+			if !counted {
+				l.Duration = search.Within(left, toGo, besides, l.Duration, fixed)
+			}
+			if l.Duration == 0 || left <= besides {
+				s.view.ShowLine(fmt.Sprintf("the budget is spent: %s measured", say.Plural(len(seen), "load")))
+				return nil
+			}
+			l.WindowBy, l.EndBy = max(left-alone, left/2), left
+			s.view.Left(left.Seconds())
 		}
 		// One load beyond saturation is measured whole: it shows what is served.
 		l.GiveUp = slices.ContainsFunc(seen, func(p search.CurvePoint) bool { return p.Unstable() && !p.Early })
+		had, began := s.session.has(), time.Now()
 		m, err := s.session.Measure(ctx, l)
 		if err != nil {
 			return err
 		}
+		took := seconds(m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain)
+		if !free && !had {
+			took = max(took, time.Since(began))
+		}
+		spent += took
 		p := search.PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
 		line := fmt.Sprintf("%-14s %7s req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), say.Significant(p.RequestsPerS, 4), shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
@@ -670,6 +706,20 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) 
 			return s.wentAway(x, &m.Point)
 		}
 	}
+}
+
+// sweepTime says how long a sweep takes: so many loads with a window of a length, and what each takes
+// besides it, within a budget, 0 for none.
+func sweepTime(loads int, window, besides, budget time.Duration, fixed bool) string {
+	total := time.Duration(loads) * (window + besides)
+	about := func(d time.Duration) string { return "about " + say.Span(d.Round(time.Second)) }
+	switch {
+	case budget > 0 && total > budget && fixed:
+		return fmt.Sprintf("loads of %s with warm-up, within %s: about %d of %d", about(window+besides), say.Span(budget), max(1, int(budget/(window+besides))), loads)
+	case budget > 0 && total > budget:
+		return fmt.Sprintf("%s within %s: %s each, with warm-up", say.Plural(loads, "load"), say.Span(budget), about(max(budget/time.Duration(loads), search.LeastWithin+besides)))
+	}
+	return fmt.Sprintf("%s of %s each, with warm-up: %s", say.Plural(loads, "load"), about(window+besides), about(total))
 }
 
 // shown is a time that may not be known.

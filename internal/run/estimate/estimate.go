@@ -105,7 +105,14 @@ func (p Parts) Sweep(s *plan.Search) Estimate {
 			e.Longest = time.Duration(n) * (search.MostWindow + p.warmup())
 		}
 	}
-	return p.price(e.times(l.Repeat))
+	e = e.times(l.Repeat)
+	if b := s.Budget; b > 0 && (e.Time == 0 || e.Time > b || e.AtLeast) {
+		if e.Time > b {
+			e.Requests *= b.Seconds() / e.Time.Seconds()
+		}
+		e.AtMost, e.AtLeast, e.Time, e.Longest = true, false, b, 0
+	}
+	return p.price(e)
 }
 
 // Find is for a search, which takes as long as it may.

@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestSweepAndFind(t *testing.T) {
-	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over = []float64{1, 3}, "rate" })
+	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over, p.Budget = []float64{1, 3}, "rate", plan.AutoBudget })
 	if e := from.Sweep(&p.Search); e.Requests != 240 || e.Time != 2*time.Minute || e.AtLeast {
 		t.Errorf("%+v", e)
 	}
@@ -69,6 +69,17 @@ func TestSweepAndFind(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if e := from.Find(20 * time.Minute); !e.AtMost || e.Time != 20*time.Minute || math.Abs(e.USD-4./3) > 1e-9 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestSweepWithinABudget(t *testing.T) {
+	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over, p.Budget = []float64{1, 3}, "rate", time.Minute })
+	if e := from.Sweep(&p.Search); e.Requests != 120 || e.Time != time.Minute || !e.AtMost {
+		t.Errorf("%+v", e)
+	}
+	p.Loads, p.Duration, p.Points = nil, plan.AutoDuration, 12
+	if e := from.Sweep(&p.Search); e.AtLeast || !e.AtMost || e.Time != time.Minute || e.Longest != 0 {
 		t.Errorf("%+v", e)
 	}
 }

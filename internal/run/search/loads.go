@@ -68,6 +68,14 @@ func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 	return load, true
 }
 
+// Left returns how many loads [Loads.Next] is still to give at most, after those seen.
+func (l *Loads) Left(seen int) int {
+	if l.fixed {
+		return len(l.queue)
+	}
+	return max(1, l.cfg.Points*max(1, l.cfg.Repeat)-seen)
+}
+
 // fix puts loads in random order and chooses no more. Behind them each of all
 // comes again, as often as loads are repeated, in an order of its own each time.
 func (l *Loads) fix(loads, all []float64) {

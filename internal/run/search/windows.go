@@ -92,3 +92,23 @@ func round(seconds float64) time.Duration {
 	}
 	return time.Duration(math.Ceil(min(seconds, 1e7)*float64(time.Second)/float64(unit))) * unit
 }
+
+// LeastWithin is the shortest window of a load of a curve whose windows are chosen, with a budget.
+const LeastWithin = 10 * time.Second
+
+// Within returns the window of the next load of a curve that has some time left for so many loads, where one
+// of a length is wanted; besides is what a load takes besides its window. Where the window is fixed it is as
+// long as is wanted. It returns 0 where there is no time for a load.
+func Within(left time.Duration, loads int, besides, wanted time.Duration, fixed bool) time.Duration {
+	if fixed {
+		if left < wanted+besides {
+			return 0
+		}
+		return wanted
+	}
+	least := min(LeastWithin, wanted)
+	if left < least+besides {
+		return 0
+	}
+	return max(least, min(wanted, left/time.Duration(max(loads, 1))-besides)).Truncate(time.Second / 10)
+}

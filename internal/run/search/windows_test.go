@@ -41,3 +41,28 @@ func TestWindows(t *testing.T) {
 		}
 	}
 }
+
+// Windows share what is left of a budget among the loads that are left.
+func TestWithin(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		left    time.Duration
+		loads   int
+		besides time.Duration
+		wanted  time.Duration
+		fixed   bool
+		want    time.Duration
+	}{
+		{600 * s, 12, 5 * s, 60 * s, false, 45 * s},
+		{600 * s, 2, 5 * s, 60 * s, false, 60 * s},
+		{60 * s, 12, 5 * s, 60 * s, false, 10 * s}, // fewer loads
+		{14 * s, 12, 5 * s, 60 * s, false, 0},
+		{20 * s, 12, 5 * s, 2 * s, false, 2 * s},
+		{65 * s, 12, 5 * s, 60 * s, true, 60 * s},
+		{64 * s, 1, 5 * s, 60 * s, true, 0},
+	} {
+		if got := Within(c.left, c.loads, c.besides, c.wanted, c.fixed); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

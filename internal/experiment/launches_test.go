@@ -121,3 +121,16 @@ func TestStartingIsShown(t *testing.T) {
 		}
 	})
 }
+
+// The commands of a record repeat no secret.
+func TestCommandsHoldNoSecret(t *testing.T) {
+	p, err := Parse("small.yaml", []byte(strings.Replace(small, simTarget, "mock:llama-3.1-8b@h100", 1)+"common: {header: [X-Api-Key=sk-secret-1], key-env: K}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := p.parts(p.Configurations()[0], 1)[0]
+	line := strings.Join(command(p.partPlan(&part, t.TempDir()), part.Row, p), " ")
+	if strings.Contains(line, "sk-secret") || !strings.Contains(line, "--header X-Api-Key=[redacted]") || !strings.Contains(line, "--key-env K") {
+		t.Error(line)
+	}
+}

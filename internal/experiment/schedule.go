@@ -70,7 +70,7 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	return &one
 }
 
-// command is what measures the part's first load by itself.
+// command is what measures the part's first load by itself, without the secrets of its settings.
 func command(one *plan.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
 	for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
@@ -91,7 +91,7 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 	if one.MaxInFlight != row.Plan.MaxInFlight {
 		out = append(out, "--max-in-flight", strconv.Itoa(one.MaxInFlight))
 	}
-	return append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10))
+	return plan.RedactArgs(append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10)))
 }
 
 // parts are those of one launch, in the order in which they are measured: that of the

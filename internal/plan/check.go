@@ -127,7 +127,8 @@ func noTarget(v Verb) error {
 
 func (p *Plan) checkLoad() error {
 	if p.Rate == 0 && p.Concurrency == 0 {
-		return say.Errorf("no load given").WithHint("requests at times of their own: pitot run " + p.Spec + " --rate 4\n      users who wait for answers:      pitot run " + p.Spec + " --concurrency 8")
+		command := say.ShellLine(append([]string{"pitot", "run", p.Spec}, p.reachingArgs()...))
+		return say.Errorf("no load given").WithHint("requests at times of their own: " + command + " --rate 4\n      users who wait for answers:      " + command + " --concurrency 8")
 	}
 	if n := p.Rate * p.Duration.Seconds(); p.Rate > 0 && p.Requests == 0 && p.Duration > 0 && n < 1 {
 		return say.Errorf("a window of %s at %s requests/s is expected to have %s requests: it would measure nothing", say.Span(p.Duration), say.Exact(p.Rate), say.Significant(n, 2)).

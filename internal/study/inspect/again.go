@@ -2,11 +2,10 @@ package inspect
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
-	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 )
 
@@ -20,23 +19,9 @@ func again(measured *result.Run, point int, flag, load string) string {
 		return ""
 	}
 	args := []string{"pitot", "run", measured.Target.Spec}
-	args = append(args, given(measured.Command, "--api", "--model")...)
+	args = append(args, plan.ReachingArgs(measured.Command)...)
 	args = append(args, flag, load, "--input", w.Input, "--output", w.Output, "--duration", strconv.Itoa(longEnough)+"s")
 	return say.ShellLine(args)
-}
-
-// given are those of some settings that a command has.
-func given(command []string, names ...string) (list []string) {
-	for i, arg := range command {
-		name, value, joined := strings.Cut(arg, "=")
-		if !joined && i+1 < len(command) {
-			value = command[i+1]
-		}
-		if slices.Contains(names, name) && value != "" {
-			list = append(list, name, value)
-		}
-	}
-	return list
 }
 
 // loadOf is a point's load by its flag of pitot run.

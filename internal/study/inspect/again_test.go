@@ -45,10 +45,10 @@ func TestAgain(t *testing.T) {
 func TestAgainOfAModel(t *testing.T) {
 	rate := 2.
 	run := &result.Run{
-		Command: []string{"pitot", "find", "x", "--model=a b", "--api", "openai-completions"}, Target: result.Target{Spec: "sim:m@h100?tp=2"},
+		Command: []string{"pitot", "find", "x", "--model=a b", "--api", "openai-completions", "--key-env", "K", "--insecure", "--header", "X-Api-Key=[redacted]"}, Target: result.Target{Spec: "sim:m@h100?tp=2"},
 		Workload: json.RawMessage(`{"kind":"random","input":"8","output":"9"}`), Points: []result.Point{{Load: result.Load{Loop: "open", Rate: &rate}}},
 	}
-	if got, want := longer(run, 0), "pitot run 'sim:m@h100?tp=2' --model 'a b' --api openai-completions --rate 2 --input 8 --output 9 --duration 60s"; got != want {
+	if got, want := longer(run, 0), "pitot run 'sim:m@h100?tp=2' --model 'a b' --api openai-completions --key-env K --insecure --header X-Api-Key=… --rate 2 --input 8 --output 9 --duration 60s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	bursts := &run.Points[0].Load

@@ -110,9 +110,8 @@ func (w *waited) Waiting(what, log string) { w.list = append(w.list, what+": "+l
 // While a server starts, how long and the end of its log are shown each second.
 func TestStartingIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, log := &waited{}, ""
-		stop := showWaiting(v, "starting baseline 1 of 2", 10*time.Minute, func() string { return log })
-		log = "loading weights"
+		v := &waited{}
+		stop := showWaiting(v, "starting baseline 1 of 2", 10*time.Minute, func() string { return "loading weights" })
 		time.Sleep(190*time.Second + time.Millisecond)
 		stop()
 		time.Sleep(time.Minute)

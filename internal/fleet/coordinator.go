@@ -43,6 +43,8 @@ const (
 	goneTime = time.Second
 	// prepareTime is how long a worker has to make its share ready.
 	prepareTime = 2 * time.Minute
+	// againTime is how long a worker whose connection was lost has to connect again.
+	againTime = 2 * time.Second
 	// leadTime is how far ahead a load begins, so that all workers know in time. One that
 	// does not is late with its first requests, and its lag says so.
 	leadTime = 500 * time.Millisecond
@@ -583,6 +585,10 @@ func (c *Coordinator) askEach(ctx context.Context, members []*member, within tim
 	for i, m := range members {
 		all.Go(func() {
 			answer, err := c.conn.Ask(ctx, subject(m.rank), question)
+			for until := time.Now().Add(againTime); errors.Is(err, bus.ErrNobody) && time.Now().Before(until) && ctx.Err() == nil; {
+				time.Sleep(100 * time.Millisecond)
+				answer, err = c.conn.Ask(ctx, subject(m.rank), question)
+			}
 			if err != nil {
 				failed[i] = fmt.Errorf("worker %d: %w", m.rank, err)
 				return

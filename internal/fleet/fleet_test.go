@@ -370,6 +370,25 @@ func madeUpOf(t *testing.T, members ...*member) *Coordinator {
 	return c
 }
 
+// A worker that is connecting again while it is asked is asked again.
+func TestWorkerThatConnectsAgain(t *testing.T) {
+	t.Parallel()
+	c := madeUpOf(t, &member{})
+	worker, err := bus.Dial(bus.Access{URL: c.URL(), Token: c.Token()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer worker.Close()
+	time.AfterFunc(150*time.Millisecond, func() {
+		if err := worker.Answer(c.id.prepare(0), func([]byte) []byte { return encode(prepared{}) }); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.prepare(bounded(t), c.members, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // A worker that had ended its load and dies before its last piece is lost all the same.
 func TestLostBehindEnd(t *testing.T) {
 	c := madeUpOf(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})

@@ -11,6 +11,9 @@ import "errors"
 // ErrNone says that this program was built without a bus.
 var ErrNone = errors.New("this pitot was built without fleets (build tag nofleet)")
 
+// ErrNobody says that nobody answers on a subject, as for the moment in which who does connects again.
+var ErrNobody = errors.New("nobody answers")
+
 // ErrRefused says that a server is there and does not let in who connects, or is not trusted:
 // there is no use in asking again.
 var ErrRefused = errors.New("refused")

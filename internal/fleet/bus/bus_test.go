@@ -5,6 +5,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -58,6 +59,9 @@ func TestBus(t *testing.T) {
 		t.Errorf("without the token: %v", err)
 	}
 	a, b := dial(t, s), dial(t, s)
+	if _, err := b.Ask(t.Context(), "sum", nil); !errors.Is(err, ErrNobody) {
+		t.Errorf("before anybody answers: %v", err)
+	}
 	if err := a.Answer("sum", func(q []byte) []byte { return append(q, '!') }); err != nil {
 		t.Fatal(err)
 	}

@@ -211,6 +211,9 @@ func (c *Conn) Drain(within time.Duration) {
 // Ask asks whoever answers on a subject.
 func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
 	m, err := c.nc.RequestWithContext(ctx, subject, question)
+	if errors.Is(err, nats.ErrNoResponders) {
+		err = fmt.Errorf("%w: %w", ErrNobody, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", subject, err)
 	}

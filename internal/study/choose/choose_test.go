@@ -106,6 +106,9 @@ func TestPublishedWeightsFirst(t *testing.T) {
 // requests they have, and more than of single requests as long, for what was said is in its
 // cache.
 func TestConversations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector, for which TestCandidatesAreApart is")
+	}
 	w := wanted(t, "p95 ttft<100ms", 0, "l4")
 	w.Settings = []Set{{"max_num_seqs", "128"}, {"max_num_batched_tokens", "2048"}}
 	single := choice(t, w).Options[0].Capacity
@@ -298,5 +301,19 @@ func TestLockstep(t *testing.T) {
 	}
 	if !sawApart || !sawTogether {
 		t.Error(sawApart, sawTogether)
+	}
+}
+
+// Candidates of several accelerators and settings are looked at at once. It asks of the race
+// detector whether they share something that is written.
+func TestCandidatesAreApart(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	w := wanted(t, "p95 ttft<200ms", 100, "h100", "a100", "l40s")
+	for i := range w.Offers {
+		w.Offers[i].USDPerHour = 2 // so that all of them stay in the race
+	}
+	w.Ask.Input = workload.Fixed(400)
+	if x := choice(t, w); len(x.Options) < 2 || x.Counts.Simulated < 6 {
+		t.Errorf("%d options, of %+v", len(x.Options), x.Counts)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // What a plan is said to take is what it takes, within a fifth: before anything was
 // measured, by the baseline on the twin or by all configurations, and to the second once all of it was.
 func TestForecastIsWhatARunTakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	const source = `contract: {limits: "p95 ttft<500ms, p95 tpot<30ms", capacity: 10/s}
 target: sim:llama-3.1-8b@h100?launch_cv=0.03
 rows:

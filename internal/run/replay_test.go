@@ -217,6 +217,9 @@ func TestTurnsOfATrace(t *testing.T) {
 
 // What a file has that changes its requests and is not used is told before the load, of classes too.
 func TestLintOfFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large file is slow to read under the race detector")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string) string {

@@ -14,6 +14,9 @@ import (
 // within a point, under loads light and heavy, with blocks of other sizes, and where it
 // forgets.
 func TestExpectedHitsAreServed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	t.Parallel()
 	for _, c := range []struct {
 		name string

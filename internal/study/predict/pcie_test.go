@@ -98,6 +98,9 @@ func (s *pcieSystem) expect(t *testing.T, models string) float64 {
 // Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table. Of the systems
 // kept out of every choice, half are within 12 %. What is far off are mixtures of experts, whose kernels are.
 func TestUnfittedPCIe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
 	models := qwen25(t)
 	var keptOut []float64
 	for i := range pcieSystems {
@@ -121,6 +124,9 @@ func TestUnfittedPCIe(t *testing.T) {
 // Two RTX 5090s with and without peer-to-peer transfers in the same session: the source calls the difference
 // clean and the times themselves not. github.com/noonghunna/club-3090/issues/873.
 func TestHostPathCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
 	expected := map[string]float64{}
 	for _, link := range []string{"p2p", "host"} {
 		d, err := deploy.Parse("qwen3.5-35b-a3b@2xrtx5090?dtype=fp4&link=" + link)
@@ -137,6 +143,9 @@ func TestHostPathCosts(t *testing.T) {
 
 // Every recording and run in testdata is judged with nothing fitted: what users get who have no run of their own.
 func TestUnfittedRecordings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
 	within := map[string]float64{ // % of the mean TPOT
 		"rtx4090-llama-3.1-8b": 5, "rtxpro6000-llama-3.1-8b": 5,
 		"h100-llama-3.1-8b-closed": 9, "h100-llama-3.1-8b-open": 11, "h200-llama-3.1-8b-closed": 26,

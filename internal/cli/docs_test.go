@@ -14,10 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var allDocs = flag.Bool("docs.all", false, "run the commands of slow documents too")
-
 // slowDocs are documents whose commands search and experiment for many seconds of a processor.
-// They are run with -docs.all, as .ci/run has it, and with -update.
+// They are run where DOCS_ALL is set, as .ci/run sets it, and with -update.
 var slowDocs = []string{"compare.md", "experiments.md", "slo-and-budget.md", "workloads.md"}
 
 var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
@@ -47,8 +45,8 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			if slices.Contains(slowDocs, filepath.Base(path)) && !*allDocs && !*update {
-				t.Skip("slow: -docs.all runs it")
+			if slices.Contains(slowDocs, filepath.Base(path)) && os.Getenv("DOCS_ALL") == "" && !*update {
+				t.Skip("slow: DOCS_ALL=1 runs it")
 			}
 			t.Parallel() // each in processes and a directory of its own
 			text, err := os.ReadFile(path)

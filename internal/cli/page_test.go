@@ -201,7 +201,10 @@ func compareSim(t *testing.T, dir string, sides map[string]string, measure ...st
 		for launch := range 3 {
 			args := append([]string{measure[0], "sim:llama-3.1-8b@h100" + sides[name]}, measure[1:]...)
 			args = append(args, "--launch", strconv.Itoa(launch), "--seed", strconv.Itoa(10*len(name)+launch), "--quiet", "--out", filepath.Join(dir, name, strconv.Itoa(launch)))
-			Run(context.Background(), args, strings.NewReader(""), io.Discard, io.Discard) // compare tells what is missing
+			var stderr bytes.Buffer
+			if code := Run(context.Background(), args, strings.NewReader(""), io.Discard, &stderr); code != Done && code != Invalid && code != SLOMissed {
+				t.Fatalf("%s: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
+			}
 		}
 		command = append(command, filepath.Join(dir, name))
 	}

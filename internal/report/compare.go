@@ -384,7 +384,7 @@ func detectableText(p *compare.Pair) string {
 	return "the smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
 }
 
-// needed says how many more launches would tell.
+// needed notes how many launches a side detect the change that matters, for metrics with fewer.
 func (m *PairModel) needed(p *compare.Pair) {
 	var sizes []string
 	of := map[string][]string{}
@@ -399,10 +399,14 @@ func (m *PairModel) needed(p *compare.Pair) {
 		of[x] = append(of[x], r.Metric+" "+say.Count(*r.Needed))
 	}
 	for i, x := range sizes {
-		sizes[i] = x + ": " + strings.Join(of[x], ", ")
+		power := ""
+		if i == 0 {
+			power = " with 80 % power"
+		}
+		sizes[i] = "to detect " + x + power + ": " + strings.Join(of[x], ", ")
 	}
 	if len(sizes) > 0 {
-		m.Notes = append(m.Notes, "launches a side that detect, with 80 % power: "+strings.Join(sizes, "; "))
+		m.Notes = append(m.Notes, "launches a side "+strings.Join(sizes, "; "))
 	}
 }
 

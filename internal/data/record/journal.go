@@ -98,13 +98,13 @@ func Create(dir string) (*Journal, error) {
 }
 
 // create makes the file.
-func create(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+func create(dir string) (*rundir.LockedFile, error) {
+	opened, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	rundir.Lock(f) // held until it is closed, by this process or by its end
-	rundir.AppendOnly(f)
+	f := rundir.Lock(opened)
+	rundir.AppendOnly(opened)
 	if err := rundir.SyncDir(dir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -117,12 +117,12 @@ func create(dir string) (*os.File, error) {
 // go when the journal is complete. A damaged journal stays, as [rundir.Damaged].
 func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 	path := filepath.Join(dir, rundir.Journal)
-	f, err := rundir.Temp(dir, rundir.Journal)
+	created, err := rundir.Temp(dir, rundir.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
-	temp := f.Name()
-	rundir.Lock(f) // goes with the file, whatever it is called
+	temp := created.Name()
+	f := rundir.Lock(created) // stays with the file when that is renamed
 	var frames frameWriter
 	size, damaged, err := frames.copy(f, dir, keep)
 	if err == nil {
@@ -138,8 +138,8 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 		err = rundir.Place(temp, dir, rundir.Journal)
 	}
 	if err == nil && runtime.GOOS == "windows" {
-		if f, err = os.OpenFile(path, os.O_RDWR, 0o644); err == nil {
-			rundir.Lock(f)
+		if created, err = os.OpenFile(path, os.O_RDWR, 0o644); err == nil {
+			f = rundir.Lock(created)
 			_, err = f.Seek(size, io.SeekStart)
 		}
 	}
@@ -158,7 +158,7 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 		os.Remove(temp)
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
-	rundir.AppendOnly(f)
+	rundir.AppendOnly(f.File)
 	j := newJournal(f, dir)
 	j.writing.Lock()
 	defer j.writing.Unlock()

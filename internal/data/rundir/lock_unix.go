@@ -10,9 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock keeps other processes from finishing a journal that is being written.
-// The kernel takes the lock back with the file, however the process ends.
-func Lock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+func lock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// unlock takes effect at once. A close alone would not: a process that is being started has a
+// copy of the file until it runs.
+func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 // Claim takes a file that no other process has, such as a journal whose writer has
 // ended.
@@ -26,7 +28,7 @@ func Claim(path string) (release func(), err error) {
 		return nil, fmt.Errorf("claim %s: %w", path, ErrLive)
 	}
 	return func() {
-		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // a process that is being started has a copy of the file until it runs
+		unlock(f)
 		f.Close()
 	}, nil
 }

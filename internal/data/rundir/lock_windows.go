@@ -14,9 +14,9 @@ func beyond() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 
 
 const atOnce = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 
-// Lock keeps other processes from finishing a journal that is being written.
-// The system takes the lock back with the file, however the process ends.
-func Lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
+func lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
+
+func unlock(*os.File) {} // closing does it
 
 // Claim takes a file that no other process has, such as a journal whose writer has
 // ended. It may be removed while it is claimed, which an [os.File] would forbid.

@@ -162,8 +162,8 @@ func TestLeftOfEarlierLoads(t *testing.T) {
 			t.Errorf("point %d: %s when it ended, %s in the run", i, a, b)
 		}
 	}
-	if x := live[3].Throughput.RequestsPerS; x == nil || *x < 100 { // all that ends there came due before
-		t.Errorf("%v requests per second end in the window of the last load", x)
+	if x := live[3].Throughput.RequestsPerS; x == nil || *x == 0 { // all that ends there came due before
+		t.Error("no request ends in the window of the last load")
 	}
 }
 

@@ -17,10 +17,15 @@ const mostValues = 10_000
 // than 10,000 would be needed.
 func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	delta = math.Abs(delta)
-	if !(delta > 0) || !(sd > 0) || !(df > 0) || Assurance(delta, sd, df, mostValues, level) < power {
+	if !(delta > 0) || !(sd > 0) || !(df > 0) {
 		return 0, false
 	}
-	return 2 + sort.Search(mostValues-2, func(i int) bool { return Assurance(delta, sd, df, i+2, level) >= power }), true
+	ratios := chi(df)
+	enough := func(k int) bool { return testOf(k, level).assurance(delta/sd, ratios) >= power }
+	if !enough(mostValues) {
+		return 0, false
+	}
+	return 2 + sort.Search(mostValues-2, func(i int) bool { return enough(i + 2) }), true
 }
 
 // Detectable returns the smallest difference that a two-sided t test of k values a side finds
@@ -30,17 +35,19 @@ func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok 
 	if k < 2 || !(sd > 0) || !(df > 0) {
 		return 0, false
 	}
+	test, ratios := testOf(k, level), chi(df)
+	found := func(delta float64) bool { return test.assurance(delta/sd, ratios) >= power }
 	lo, hi := 0., sd
-	for Assurance(hi, sd, df, k, level) < power {
+	for !found(hi) {
 		if lo, hi = hi, 2*hi; math.IsInf(hi, 0) {
 			return 0, false
 		}
 	}
 	for range 50 {
-		if mid := lo + (hi-lo)/2; Assurance(mid, sd, df, k, level) < power {
-			lo = mid
-		} else {
+		if mid := lo + (hi-lo)/2; found(mid) {
 			hi = mid
+		} else {
+			lo = mid
 		}
 	}
 	return hi, true
@@ -51,11 +58,28 @@ func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok 
 // with df degrees of freedom. The noncentral t is taken as normal (Abramowitz and
 // Stegun, "Handbook of Mathematical Functions", 1964, 26.7.10).
 func Assurance(delta, sd, df float64, k int, level float64) (power float64) {
-	of := float64(2 * (k - 1))
-	t := StudentQuantile(1-tail(level), of)
-	for _, c := range chi(df) {
-		shift := delta / sd * c.x * math.Sqrt(float64(k)/2) // sd ÷ the true one is c.x
-		power += c.weight * NormalCDF((shift-t*(1-1/(4*of)))/math.Sqrt(1+t*t/(2*of)))
+	return testOf(k, level).assurance(delta/sd, chi(df))
+}
+
+// tTest is a two-sided t test of two sides.
+type tTest struct {
+	values   float64 // of a side
+	df       float64
+	critical float64 // a statistic beyond it is significant
+}
+
+func testOf(k int, level float64) tTest {
+	df := float64(2 * (k - 1))
+	return tTest{float64(k), df, StudentQuantile(1-tail(level), df)}
+}
+
+// assurance is the power to find a difference, in estimated standard deviations, averaged over
+// what the ratio of the estimate to the true one may be.
+func (t tTest) assurance(difference float64, ratios []weighted) (power float64) {
+	scale := math.Sqrt(1 + t.critical*t.critical/(2*t.df))
+	for _, c := range ratios {
+		shift := difference * c.x * math.Sqrt(t.values/2)
+		power += c.weight * NormalCDF((shift-t.critical*(1-1/(4*t.df)))/scale)
 	}
 	return power
 }

@@ -737,3 +737,34 @@ func TestLateEndOfExchangeIsNoLatency(t *testing.T) {
 		t.Errorf("%+v, %+v", late.SLO, late.Throughput)
 	}
 }
+
+// What is surely below a percentile that falls among cut requests: an outlier of those that
+// ended says nothing of the others.
+func TestLowerBoundOfPercentile(t *testing.T) {
+	var frames []record.Frame
+	for id := range int64(200) {
+		r := blankRow(id, id*10)
+		first := id*10 + 50
+		r.FirstToken, r.FirstAnswer, r.CompletionTokens, r.Chunks = first*ms, first*ms, 11, 11
+		tpot := int64(10)
+		if id == 0 {
+			tpot = 500
+		}
+		last := first + 10*tpot
+		if id%4 == 3 { // after 100 of its 1,000 ms, at most
+			last = first + 100
+			r.Outcome, r.Error, r.OutputPlanned, r.CompletionTokens = record.Cut, record.ErrTimeout, 101, record.Unset
+		}
+		r.LastToken, r.Done = last*ms, last*ms
+		frames = append(frames, record.Frame{Rows: []record.Row{r}, Chunks: []record.Chunk{
+			{Request: id, T: first * ms, Earliest: first * ms, Tokens: 1}, {Request: id, T: last * ms, Earliest: last * ms, Tokens: 10},
+		}})
+	}
+	m := fold(window(10), frames...).Point().Metrics
+	for _, name := range []metric.Name{metric.TPOT, metric.Stall} {
+		s := m.SummaryOf(name)
+		if s == nil || s.Censored != 50 || s.Over["p90"] == 0 || s.Over["p90"] > 100 || s.Over["p90"] < 1 {
+			t.Errorf("%s %+v", name, s)
+		}
+	}
+}

@@ -236,10 +236,6 @@ func (s *sample) summary() *result.Summary {
 		}
 		x, over := s.percentile(q.p)
 		if over {
-			// A percentile is not below one before it: all that is known is known.
-			if values > 0 {
-				x = max(x, s.values.orderStatistic(values))
-			}
 			out.Over[q.name] = x / s.unit
 			continue
 		}

@@ -45,6 +45,7 @@ func rooms() []room {
 		{"cost", "say"},                              // prices and what they make of rates: pure functions
 		{"data/metric", "stat telemetry"},            // the catalogue of metrics
 		{"data/result", "data/metric stat"},          // run.json and its schema: what it was
+		{"report/reasons", "data/result say"},        // the sentences of typed reasons
 		{"data/rundir", "data/result say say/unreadable userfile"}, // names, state and result of a run directory
 		{"data/parquet", ""}, // Parquet files: pages, columns, rows
 		{"data/record", "data/rundir data/parquet userfile"}, // rows, chunks, journal: what happened
@@ -85,12 +86,12 @@ func rooms() []room {
 		{"telemetry/local", "clock telemetry telemetry/scrape"},           // what the machine of a server tells: nvidia-smi, /proc
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result say slo stat data/metric telemetry cost"},
+		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
 		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate"},
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate report/reasons"},
 		{"fleet/bus", "userfile"}, // messages and journals between processes, over NATS
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
@@ -99,14 +100,14 @@ func rooms() []room {
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say twin/catalogue"},                            // a server's twin, by loads chosen for it
 		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
-		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                                          // what other tools wrote, read as what they say
-		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile data/record measure"}, // what changed between systems
+		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                                                         // what other tools wrote, read as what they say
+		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile data/record measure report/reasons"}, // what changed between systems
 		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
 		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
 		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/parquet data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric workload workload/arrival workload/profile experiment study/choose report/reasons"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
 		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile"},
 		{"cmd/pitot", "cli"},

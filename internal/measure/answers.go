@@ -2,14 +2,12 @@ package measure
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -190,30 +188,32 @@ func (q *questions) limit(out *result.Limit) {
 	a := q.result()
 	out.Attained, out.Met = nil, undecided
 	if a == nil || a.Wrong == nil || a.Wrong.Answered == 0 {
-		out.Why = "no answer tells"
+		out.Why = result.Reason{Code: result.NoAnswerTells}
 		if a != nil && slices.ContainsFunc(a.Kinds, func(k result.AnswersOf) bool { return k.TellsNothing }) {
-			out.Why = "no answer tells: they are wrong already at one user"
+			out.Why = result.Reason{Code: result.WrongAtOneUser}
 		}
 		return
 	}
 	x := a.Wrong
 	out.Value = x.Share
-	n := say.Plural(x.Answered, "answer")
+	why := result.Reason{N: float64(x.Wrong), Of: float64(x.Answered), Low: x.CI95[0], High: x.CI95[1], Share: out.Limit}
 	switch {
 	case x.CI95[1] < out.Limit:
 		out.Met = yes
 	case x.CI95[0] >= out.Limit:
-		out.Met, out.Why = no, fmt.Sprintf("%d of %s, at least %s", x.Wrong, n, say.PercentNear(x.CI95[0], out.Limit))
+		why.Code = result.WrongAnswers
 		if x.AloneCI95 != nil && x.AloneCI95[0] >= out.Limit {
-			out.Why += fmt.Sprintf("; and %d of %d at one user: it is not the load", x.AloneWrong, x.AloneAnswered)
+			why.AloneN, why.AloneOf = float64(x.AloneWrong), float64(x.AloneAnswered)
 		}
+		out.Met, out.Why = no, why
 	default:
-		out.Why = fmt.Sprintf("%d of %s: anything from %s to %s", x.Wrong, n, say.PercentNear(x.CI95[0], out.Limit), say.PercentNear(x.CI95[1], out.Limit))
+		why.Code = result.WrongUndecided
 		if x.Wrong == 0 {
-			out.Why += fmt.Sprintf("; %d without a wrong one would tell", enoughRight(out.Limit))
+			why.Needed = float64(enoughRight(out.Limit))
 		} else if enough, ok := enoughAt(x.Wrong, x.Answered, out.Limit); ok {
-			out.Why += fmt.Sprintf("; about %s would tell at this share", say.Count(enough))
+			why.Needed = float64(enough)
 		}
+		out.Why = why
 	}
 }
 

@@ -187,7 +187,7 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 		f.Add(failed(i, i, 5, record.ServerError(500)))
 	}
 	p := f.Point()
-	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"] == "" {
+	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"].None() {
 		t.Errorf("%s, %s, %v", p.Outcome, p.Verdict, p.Metrics.Undefined)
 	}
 }

@@ -23,8 +23,8 @@ type part struct {
 	groups *groups // of the cohort
 	tally  requestTally
 	sets   []*gapSet
-	until  int64  // end of the records
-	stop   string // what interrupted requests
+	until  int64             // end of the records
+	stop   result.ReasonCode // what interrupted requests
 
 	questions *questions // of the window, which are in no part
 
@@ -154,15 +154,15 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	return c
 }
 
-// stop says what requests were interrupted by.
-func (f *Fold) stop() string {
+// stop returns what requests were interrupted by.
+func (f *Fold) stop() result.ReasonCode {
 	switch lost := f.errors[record.ErrWorkerLost] > 0; {
 	case lost && f.errors[record.ErrInterrupted] > 0:
-		return "the run was stopped or with a worker that was lost"
+		return result.CutAtEither
 	case lost:
-		return "their worker was lost"
+		return result.CutAtLostWorker
 	}
-	return "the run was stopped"
+	return result.CutAtInterrupt
 }
 
 // classOf is the class that the workload gave a request, "" for none.

@@ -70,7 +70,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 		a, why := memory.Precision(want)
 		b, whyToo := file.Precision(want)
 		if a != b || why != whyToo {
-			t.Fatalf("%g %s, in a file %g %s", a, why, b, whyToo)
+			t.Fatalf("%g %v, in a file %g %v", a, why, b, whyToo)
 		}
 		if err := file.Err(); err != nil {
 			t.Fatal(err)

@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"cmp"
-
 	"pitot/internal/data/record"
 	"pitot/internal/measure/judge"
 )
@@ -48,27 +46,18 @@ func (c *common) countRow(r *record.Row, s *Stream, window *judge.Conditions) {
 	}
 }
 
-// known says why there is nothing of it, "" where there is: of a part of the answers it would
-// be no rate.
-func (c *common) known() string {
-	switch {
-	case c.uncounted > 0 && c.counted > 0:
-		return "not every answer could be counted"
-	case c.counted == 0:
-		return "no answer was counted by a --tokenizer"
-	}
-	return ""
-}
+// known reports whether a --tokenizer counted every answer: of a part it would be no rate.
+func (c *common) known() bool { return c.counted > 0 && c.uncounted == 0 }
 
 // rate is the tokens a second of a window of so many seconds.
-func (c *common) rate(seconds float64) (float64, string) {
+func (c *common) rate(seconds float64) (float64, bool) {
 	return float64(c.tokens) / 1e6 / seconds, c.known()
 }
 
 // speed is how many come a second of one answer, behind its first event.
-func (c *common) speed() (float64, string) {
-	if why := c.known(); why != "" || c.took == 0 {
-		return 0, cmp.Or(why, "no answer came in two events or more")
+func (c *common) speed() (float64, bool) {
+	if !c.known() || c.took == 0 {
+		return 0, false
 	}
-	return float64(c.behind) / 1e6 / (float64(c.took) / 1e9), ""
+	return float64(c.behind) / 1e6 / (float64(c.took) / 1e9), true
 }

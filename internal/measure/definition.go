@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"fmt"
-
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -43,13 +41,13 @@ type Definition struct {
 	// whole nanoseconds: known values, and for how long one was followed that did not
 	// end. It is asked of requests that ended well or were cut.
 	Gaps func(s *Stream, r *record.Row, take func(ns int64, is State))
-	pool func(c *part) (*sample, string) // takes the place of what Gaps hands over, or says why there is none
+	pool func(c *part) (*sample, result.Reason) // takes the place of what Gaps hands over, or says why there is none
 
 	// Count is what a request of any time adds to a metric of the window, in whole units:
-	// it is their sum a second. Window takes one from the point that is else complete,
-	// or says why there is none.
+	// it is their sum a second. Window takes one from the point that is else complete; known
+	// is false where there is none.
 	Count  func(s *Stream, r *record.Row, window *judge.Conditions) int64
-	Window func(f *Fold, p *result.Point) (x float64, why string)
+	Window func(f *Fold, p *result.Point) (x float64, known bool)
 
 	single   bool                   // of requests with one answer: withheld where any has several
 	answered bool                   // by the sample of requests that ended well alone
@@ -58,16 +56,8 @@ type Definition struct {
 	unseen   func(*Request) bool    // a request has no value only because merging hid it
 	label    string                 // what a reader must know of the summary
 	labelled func(*Request) bool    // if this holds for any request
-	lacks    string                 // why there is none where requests ended well
+	lacks    result.ReasonCode      // why there is none where requests ended well
 }
-
-const (
-	uncounted      = "the server did not count these tokens"
-	oneArrival     = "no answer came in two arrivals or more"
-	oneToken       = "no answer has more counted tokens than its first event"
-	severalAnswers = "requests have several answers: see tpot"
-	unstamped      = "no request has the stamps"
-)
 
 // Definitions are those of the catalogue, in its order: of all distributions, and of
 // the metrics of a window that have no field of their own in run.json.
@@ -82,15 +72,15 @@ func Definitions() []Definition {
 		metric.ServiceTTFT: {Request: func(q *Request, until int64) (float64, State) { return q.TTFT(Service, until) }},
 		metric.TTFA:        {Request: func(q *Request, until int64) (float64, State) { return q.TTFA(Response, until) }},
 		metric.TPOT: {
-			Request: func(q *Request, until int64) (float64, State) { return q.TPOT(until) }, lacks: oneToken,
+			Request: func(q *Request, until int64) (float64, State) { return q.TPOT(until) }, lacks: result.OneToken,
 			label:    "assumed: one token in the first event",
 			labelled: func(q *Request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 },
 		},
-		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, single: true, lacks: oneToken},
-		metric.ITL:    {pool: (*part).tokenGaps, lacks: oneArrival},
-		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: oneArrival},
+		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, single: true, lacks: result.OneToken},
+		metric.ITL:    {pool: (*part).tokenGaps, lacks: result.OneArrival},
+		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: result.OneArrival},
 		metric.Stall: {
-			Request: (*Request).Stall, row: (*Stream).longestGap, lacks: oneArrival,
+			Request: (*Request).Stall, row: (*Stream).longestGap, lacks: result.OneArrival,
 			low:    func(q *Request) float64 { return float64(q.own[stallLeast]) },
 			high:   func(q *Request) float64 { return float64(q.own[stallMost]) },
 			unseen: func(q *Request) bool { return q.own[stall] < 0 && q.own[stallMost] > 0 },
@@ -99,56 +89,56 @@ func Definitions() []Definition {
 		metric.ServiceE2E: {Request: func(q *Request, until int64) (float64, State) { return q.E2E(Service, until) }},
 		metric.Generation: {Request: func(q *Request, until int64) (float64, State) { return q.Generation(until) }},
 
-		metric.Lag:     {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.ready, q.sent) }, lacks: unstamped},
-		metric.Held:    {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.due, q.eligible) }, lacks: unstamped},
-		metric.Connect: {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.eligible, q.ready) }, lacks: unstamped},
+		metric.Lag:     {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.ready, q.sent) }, lacks: result.NoStamps},
+		metric.Held:    {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.due, q.eligible) }, lacks: result.NoStamps},
+		metric.Connect: {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.eligible, q.ready) }, lacks: result.NoStamps},
 
 		metric.InputTokens: {
-			Request: countOf(func(q *Request) int32 { return q.input() }), answered: true, lacks: uncounted,
+			Request: countOf(func(q *Request) int32 { return q.input() }), answered: true, lacks: result.TokensUncounted,
 			label:    "planned: the server did not count",
 			labelled: func(q *Request) bool { return q.outcome == record.OK && q.prompt < 0 && q.inputPlanned >= 0 },
 		},
-		metric.OutputTokens:   {Request: countOf(func(q *Request) int32 { return q.output }), answered: true, lacks: uncounted},
-		metric.CachedTokens:   {Request: countOf(func(q *Request) int32 { return q.cached }), answered: true, lacks: uncounted},
-		metric.TokensPerChunk: {Request: (*Request).tokensPerChunk, answered: true, lacks: uncounted},
-		metric.PrefillRate:    {Request: (*Request).prefillRate, answered: true, lacks: uncounted},
-		metric.DecodeRate:     {Request: (*Request).decodeRate, answered: true, lacks: oneToken},
+		metric.OutputTokens:   {Request: countOf(func(q *Request) int32 { return q.output }), answered: true, lacks: result.TokensUncounted},
+		metric.CachedTokens:   {Request: countOf(func(q *Request) int32 { return q.cached }), answered: true, lacks: result.TokensUncounted},
+		metric.TokensPerChunk: {Request: (*Request).tokensPerChunk, answered: true, lacks: result.TokensUncounted},
+		metric.PrefillRate:    {Request: (*Request).prefillRate, answered: true, lacks: result.TokensUncounted},
+		metric.DecodeRate:     {Request: (*Request).decodeRate, answered: true, lacks: result.OneToken},
 	}
-	of[metric.CachedShare] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+	of[metric.CachedShare] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
 		cached, prompt, known := f.probe.Cached()
 		if !known || prompt == 0 {
-			return 0, "the server does not tell how many tokens were cached"
+			return 0, false
 		}
-		return float64(cached) / float64(prompt), ""
+		return float64(cached) / float64(prompt), true
 	}}
-	of[metric.InputsRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+	of[metric.InputsRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
 		if f.flow.texts == 0 {
-			return 0, "requests ask for text"
+			return 0, false
 		}
-		return float64(f.flow.texts) / f.conditions.Seconds(), ""
+		return float64(f.flow.texts) / f.conditions.Seconds(), true
 	}}
-	of[metric.CommonRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+	of[metric.CommonRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
 		return f.flow.common.rate(f.conditions.Seconds())
 	}}
-	of[metric.CommonSpeed] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+	of[metric.CommonSpeed] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
 		return f.flow.common.speed()
 	}}
-	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
+	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, bool) {
 		if p.PrefixCache == nil {
-			return 0, "what requests share is not known"
+			return 0, false
 		}
-		return p.PrefixCache.Expected, ""
+		return p.PrefixCache.Expected, true
 	}}
 	ofAnswers := func(which func(*result.Answers) *result.Answered) Definition {
-		return Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
+		return Definition{Window: func(_ *Fold, p *result.Point) (float64, bool) {
 			if p.Answers == nil {
-				return 0, "no questions were asked"
+				return 0, false
 			}
 			a := which(p.Answers)
 			if a == nil || a.Share == nil {
-				return 0, "no answer tells"
+				return 0, false
 			}
-			return *a.Share, ""
+			return *a.Share, true
 		}}
 	}
 	of[metric.Wrong] = ofAnswers(func(a *result.Answers) *result.Answered { return a.Wrong })
@@ -195,15 +185,15 @@ func (d *Definition) followed() bool { return !d.answered && !d.Client }
 
 // summary is the distribution over a part, or why there is none; of is the sample
 // of its requests.
-func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
+func (d *Definition) summary(c *part, of *sample) (*result.Summary, result.Reason) {
 	if d.Stream && c.answeredWhole() {
-		return nil, notStreaming
+		return nil, result.Reason{Code: result.NotStreaming}
 	}
 	if d.single && c.tally.several {
-		return nil, severalAnswers
+		return nil, result.Reason{Code: result.SeveralAnswers}
 	}
 	var s *result.Summary
-	why := ""
+	var why result.Reason
 	switch {
 	case d.Request == nil && c.tally.streamed:
 		if of, why = d.pooled(c); of != nil {
@@ -215,44 +205,44 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
 	}
 	switch {
 	case s != nil:
-		return s, ""
-	case why != "":
+		return s, result.Reason{}
+	case !why.None():
 		return nil, why
 	case d.lacks == "" || d.Stream && c.tally.well() == 0:
-		return nil, "no request ended well or was cut"
+		return nil, result.Reason{Code: result.NoneEndedWell}
 	}
-	return nil, d.lacks
+	return nil, result.Reason{Code: d.lacks}
 }
 
 // pooled is the sample of a metric that is pooled over requests, or why there is
 // none.
-func (d *Definition) pooled(c *part) (*sample, string) {
+func (d *Definition) pooled(c *part) (*sample, result.Reason) {
 	if d.pool != nil {
 		return d.pool(c)
 	}
-	return c.handedOver(d), ""
+	return c.handedOver(d), result.Reason{}
 }
 
 // chunkGaps are the gaps between arrivals.
-func (c *part) chunkGaps() (*sample, string) { return c.gaps(false), "" }
+func (c *part) chunkGaps() (*sample, result.Reason) { return c.gaps(false), result.Reason{} }
 
 // tokenGaps are the gaps between tokens, of the streams that tell theirs.
-func (c *part) tokenGaps() (*sample, string) {
-	if why := c.noITL(); why != "" {
+func (c *part) tokenGaps() (*sample, result.Reason) {
+	if why := c.noITL(); !why.None() {
 		return nil, why
 	}
 	s := c.gaps(true)
 	known, all := c.pool()
 	s.streams, s.excluded = known.requests, all.requests-known.requests
-	return s, ""
+	return s, result.Reason{}
 }
 
-// noITL says why there are no token gaps, "" if there are: of fewer than half
+// noITL returns why there are no token gaps, none if there are: of fewer than half
 // of the streams they would not be those of the run.
-func (c *part) noITL() string {
+func (c *part) noITL() result.Reason {
 	known, all := c.pool()
 	if 2*known.requests < all.requests {
-		return fmt.Sprintf("the tokens in a chunk are not known for %d of %d streams: see icl and stall", all.requests-known.requests, all.requests)
+		return result.Reason{Code: result.ChunkTokensUnknown, N: float64(all.requests - known.requests), Of: float64(all.requests)}
 	}
-	return ""
+	return result.Reason{}
 }

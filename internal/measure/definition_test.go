@@ -51,7 +51,7 @@ func additional() []Definition {
 				s.own[stall] = c.T
 			}
 		},
-		lacks: oneArrival,
+		lacks: result.OneArrival,
 	}
 	gap := Definition{
 		Metric: &metric.Metric{Name: "step", Key: "step_ms", Of: metric.Gap, Unit: metric.Milliseconds, Stream: true, Steady: true},
@@ -68,11 +68,11 @@ func additional() []Definition {
 	}
 	asked := Definition{
 		Metric: &metric.Metric{Name: "asked", Key: "window.asked", Of: metric.Window, Unit: metric.Tokens},
-		Window: func(f *Fold, _ *result.Point) (float64, string) { return float64(f.asked), "" },
+		Window: func(f *Fold, _ *result.Point) (float64, bool) { return float64(f.asked), true },
 	}
 	none := Definition{
 		Metric: &metric.Metric{Name: "none", Key: "window.none", Of: metric.Window, Unit: metric.Tokens},
-		Window: func(*Fold, *result.Point) (float64, string) { return 0, "nobody knows" },
+		Window: func(*Fold, *result.Point) (float64, bool) { return 0, false },
 	}
 	return []Definition{second, gap, cached, asked, none}
 }

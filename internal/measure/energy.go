@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 
 	"pitot/internal/cost"
@@ -40,15 +39,15 @@ func (f *Fold) energy(p *result.Point) *result.Energy {
 		e.IdleWatts = &before[0].Value
 	}
 	switch {
-	case e.Why != "":
+	case !e.Why.None():
 	case f.setup.GPUs > 0 && e.GPUs != nil && *e.GPUs != f.setup.GPUs:
-		e.Why = fmt.Sprintf("%d GPUs tell of their power, and the target has %d", *e.GPUs, f.setup.GPUs)
+		e.Why = result.Reason{Code: result.OtherGPUCount, N: float64(*e.GPUs), Of: float64(f.setup.GPUs)}
 	case !(e.Joules > 0):
-		e.Why = "no energy was told"
+		e.Why = result.Reason{Code: result.EnergyUnknown}
 	case e.Error > mostEnergyError*e.Joules:
-		e.Why = fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*e.Error/e.Joules)
+		e.Why = result.Reason{Code: result.EnergyInexact, Share: e.Error / e.Joules}
 	}
-	if e.Why != "" {
+	if !e.Why.None() {
 		return e
 	}
 	if x := p.Throughput.OutputTokensPerS; x != nil && *x > 0 {
@@ -100,7 +99,7 @@ func energySampled(s *server) *result.Energy {
 	e.Joules = e.Watts * seconds
 	n := float64(len(readings))
 	if len(readings) < leastReadings {
-		e.Why = fmt.Sprintf("power was told %d times within the window: its error is not known", len(readings))
+		e.Why = result.Reason{Code: result.PowerRarelyRead, N: float64(len(readings))}
 		return e
 	}
 	squares := 0.
@@ -127,7 +126,7 @@ func meanOver(points []telemetry.Sample, t0, t1 int64) float64 {
 // wattsOfEach is the mean power of one GPU of the target, nil where it was not measured of
 // just these.
 func wattsOfEach(e *result.Energy, gpus int) *float64 {
-	if e == nil || e.Why != "" || gpus <= 0 || e.GPUs == nil || *e.GPUs != gpus {
+	if e == nil || !e.Why.None() || gpus <= 0 || e.GPUs == nil || *e.GPUs != gpus {
 		return nil
 	}
 	x := e.Watts / float64(gpus)

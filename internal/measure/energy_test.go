@@ -3,7 +3,6 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -52,7 +51,7 @@ func TestEnergyBySamplesCoverage(t *testing.T) {
 				}
 			}
 			e := drew(seconds, samples)
-			if e.From != result.PowerSamples || e.Why != "" {
+			if e.From != result.PowerSamples || !e.Why.None() {
 				t.Fatalf("%+v", e)
 			}
 			if math.Abs(e.Joules-truth) <= e.Error {
@@ -111,16 +110,16 @@ func TestEnergyByToken(t *testing.T) {
 	for name, c := range map[string]struct {
 		gpus    int
 		samples []record.Sample
-		why     string
+		why     result.Reason
 		watts   float64 // of each GPU, that electricity is paid for
 	}{
-		"samples":                {2, power(10, gpuSample(11, telemetry.GPUs, 2)), "", 200.45},
-		"how many is not known":  {2, power(10), "", 1000},
-		"others' GPUs":           {2, power(10, gpuSample(11, telemetry.GPUs, 8)), "8 GPUs tell of their power, and the target has 2", 1000},
-		"too few":                {2, power(4), "power was told 4 times within the window", 1000},
-		"collected every 15 s":   {2, every(15), "power was told 2 times", 1000},
-		"every value another's":  {2, power(10, gpuSample(12.2, telemetry.GPUPower, 9000)), "only: it was told too rarely", 1000},
-		"counter, once in a run": {2, []record.Sample{gpuSample(0, telemetry.GPUEnergy, 0), gpuSample(40, telemetry.GPUEnergy, 9000)}, "±", 1000},
+		"samples":                {2, power(10, gpuSample(11, telemetry.GPUs, 2)), result.Reason{}, 200.45},
+		"how many is not known":  {2, power(10), result.Reason{}, 1000},
+		"others' GPUs":           {2, power(10, gpuSample(11, telemetry.GPUs, 8)), result.Reason{Code: result.OtherGPUCount, N: 8, Of: 2}, 1000},
+		"too few":                {2, power(4), result.Reason{Code: result.PowerRarelyRead, N: 4}, 1000},
+		"collected every 15 s":   {2, every(15), result.Reason{Code: result.PowerRarelyRead, N: 2}, 1000},
+		"every value another's":  {2, power(10, gpuSample(12.2, telemetry.GPUPower, 9000)), result.Reason{Code: result.EnergyInexact}, 1000},
+		"counter, once in a run": {2, []record.Sample{gpuSample(0, telemetry.GPUEnergy, 0), gpuSample(40, telemetry.GPUEnergy, 9000)}, result.Reason{Code: result.EnergyInexact}, 1000},
 	} {
 		f := NewFold(Setup{T0: 10e9, T1: 20e9, GPUs: c.gpus, Price: owned, Stamps: "kernel"})
 		for i := range int64(20) {
@@ -130,14 +129,14 @@ func TestEnergyByToken(t *testing.T) {
 		f.Add(record.Frame{Samples: c.samples})
 		p := f.Point()
 		e := p.Energy
-		if e == nil || !strings.Contains(e.Why, c.why) || (e.Why == "") != (c.why == "") {
+		if e == nil || e.Why.Code != c.why.Code || e.Why.N != c.why.N || e.Why.Of != c.why.Of {
 			t.Errorf("%s: %+v", name, e)
 			continue
 		}
-		if c.why != "" && (e.JoulesPerOutputToken != nil || e.TokensPerSPerMW != nil) {
+		if !c.why.None() && (e.JoulesPerOutputToken != nil || e.TokensPerSPerMW != nil) {
 			t.Errorf("%s: a figure by token", name)
 		}
-		if c.why == "" {
+		if c.why.None() {
 			near(t, name, e.JoulesPerOutputToken, e.Watts / *p.Throughput.OutputTokensPerS)
 			near(t, name, e.TokensPerSPerMW, 1e6 / *e.JoulesPerOutputToken)
 			near(t, name+": before the load", e.IdleWatts, 90)

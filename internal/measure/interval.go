@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 
 	"pitot/internal/data/metric"
@@ -30,20 +28,20 @@ const (
 )
 
 // Why a value has no interval.
-const (
-	oneLoad  = "one load cannot tell"
-	gapsOnly = "gaps of one request depend on each other: TPOT has an interval"
-	fewBatch = "too few samples for an interval"
-	censored = "some were not followed to their end"
+var (
+	oneLoad  = result.Reason{Code: result.OneLoad}
+	gapsOnly = result.Reason{Code: result.GapsDepend}
+	fewBatch = result.Reason{Code: result.FewSamples}
+	censored = result.Reason{Code: result.SomeCensored}
 )
 
 // confidence says which values of a point have an interval.
 type confidence struct {
-	why    string // none has, because; "" if means and medians have one
-	pooled Pooled // what other percentiles rest on
+	why    result.Reason // why no value has one; none if means and medians have
+	pooled Pooled        // what other percentiles rest on
 
 	// Of whole conversations, why medians have none; and ofTime for them.
-	whySessions    string
+	whySessions    result.Reason
 	ofTimeSessions float64
 
 	ofTime float64 // by how much intervals are wider for what the window may have missed
@@ -60,35 +58,35 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 	window := f.conditions.Seconds()
 	switch {
 	case !f.conditions.Ended() || window < judge.Shortest || took.Mean <= 0:
-		c.why = "nothing was answered in a window"
+		c.why = result.Reason{Code: result.NothingAnswered}
 	case f.setup.Gone != nil:
-		c.why = judge.WentAway
+		c.why = result.Reason{Code: result.ServerWentAway}
 	case f.setup.Load.Varies():
-		c.why = judge.RateVaries
+		c.why = result.Reason{Code: result.RateVaries}
 	case stability == stat.Unstable:
-		c.why = "the queue grew"
+		c.why = result.Reason{Code: result.QueueGrew}
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
-		c.why = judge.NotSettled
-	case f.conditions.FewBursts() != "":
+		c.why = result.Reason{Code: result.NotSettled}
+	case !f.conditions.FewBursts().None():
 		c.why = f.conditions.FewBursts()
 	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
 	}
 	c.whySessions = c.why
 	session := f.setup.Load.SessionSeconds(light)
-	short := func(lengths float64) string {
+	short := func(lengths float64) result.Reason {
 		switch n := all.tally.due(); {
 		case window < lengths*session:
 			return f.conditions.TooShortForSessions(int(lengths), session)
 		case n < intervalRequests:
 			return f.conditions.TooFew(n, intervalRequests)
 		}
-		return ""
+		return result.Reason{}
 	}
-	if c.why == "" {
+	if c.why.None() {
 		c.why, c.whySessions = short(intervalSessions), short(intervalWholeSessions)
 	}
-	if c.whySessions != "" {
+	if !c.whySessions.None() {
 		return c
 	}
 	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.variation())
@@ -115,7 +113,7 @@ func around(value, half float64) [2]float64 {
 
 // ofGaps is that of gaps, which are pooled over requests and have no order.
 func (c *confidence) ofGaps() *confidence {
-	if c.why != "" {
+	if !c.why.None() {
 		return c
 	}
 	return &confidence{why: gapsOnly}
@@ -125,7 +123,7 @@ func (c *confidence) ofGaps() *confidence {
 // samples as they were due.
 func (s *sample) meanInterval(out *result.Summary) {
 	why := s.conf.why
-	if why == "" {
+	if why.None() {
 		b := s.inBatches(func(x float64) float64 { return x })
 		if mean, half, ok := b.Widest(level); ok {
 			v := around(mean, half*s.conf.caution(b))
@@ -220,11 +218,11 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 	}
 	pooled := s.conf.pooled.Phi[s.name+"."+q.name]
 	switch {
-	case s.conf.why != "":
+	case !s.conf.why.None():
 		out.NoInterval[q.name] = s.conf.why
 		return
 	case q.p != .5 && pooled == 0:
-		out.NoInterval[q.name] = cmp.Or(s.conf.pooled.Why, oneLoad)
+		out.NoInterval[q.name] = s.conf.pooled.Why.Or(oneLoad)
 		return
 	case !ok:
 		out.NoInterval[q.name] = fewBatch
@@ -244,7 +242,7 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 	lo, hi := stat.EffectiveRankInterval(n, effective, q.p, level)
 	switch {
 	case lo < 1 || hi > n:
-		out.NoInterval[q.name] = fmt.Sprintf("its samples say as much as %.0f independent ones: too few", effective)
+		out.NoInterval[q.name] = result.Reason{Code: result.FewIndependent, N: math.Round(effective)}
 	case hi > s.values.size():
 		out.NoInterval[q.name] = censored
 	default:
@@ -293,7 +291,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 	if t.RequestsPerS == nil {
 		return
 	}
-	if c.why != "" {
+	if !c.why.None() {
 		t.NoInterval = c.why
 		return
 	}
@@ -344,11 +342,11 @@ func (c *part) attained(out *result.SLO, good *judgement) {
 		return
 	}
 	out.NoInterval = c.conf.why
-	if c.conf.why != "" {
+	if !c.conf.why.None() {
 		return
 	}
 	if c.conf.pooled.Phi == nil { // violations come in bursts, as what a percentile is made of does
-		out.NoInterval = cmp.Or(c.conf.pooled.Why, oneLoad)
+		out.NoInterval = c.conf.pooled.Why.Or(oneLoad)
 		return
 	}
 	b := good.inBatches

@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"pitot/internal/data/metric"
@@ -75,8 +74,8 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	for i := range runs {
 		points := swept(uint64(i), func(s *Setup) { s.SLO = objective }, utilisation/2, utilisation, .7, .9)
 		p := points[1]
-		if why := points[3].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != unsaturated && points[3].Metrics.SummaryOf(metric.E2E).NoInterval["mean"] == "" {
-			t.Fatalf("an interval of p99 at 0.9 of capacity: %q", why)
+		if why := points[3].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != unsaturated && points[3].Metrics.SummaryOf(metric.E2E).NoInterval["mean"].None() {
+			t.Fatalf("an interval of p99 at 0.9 of capacity: %v", why)
 		}
 		for key, x := range truth {
 			v, ok := p.Metrics.SummaryOf(metric.E2E).CI95[key]
@@ -104,27 +103,27 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 // each interval, and it says what would give one.
 func TestNoInterval(t *testing.T) {
 	short := balanced(.5, 1, func(s *Setup) { s.T1 = s.T0 + 50e9 })
-	for _, why := range []string{short.Metrics.SummaryOf(metric.E2E).NoInterval["mean"], short.Metrics.SummaryOf(metric.E2E).NoInterval["p99"], short.Metrics.SummaryOf(metric.TTFT).NoInterval["p50"], short.Throughput.NoInterval} {
-		if !strings.Contains(why, "residence times; 100 needed: --duration 1m") {
-			t.Errorf("50 residence times: %q", why)
+	for _, why := range []result.Reason{short.Metrics.SummaryOf(metric.E2E).NoInterval["mean"], short.Metrics.SummaryOf(metric.E2E).NoInterval["p99"], short.Metrics.SummaryOf(metric.TTFT).NoInterval["p50"], short.Throughput.NoInterval} {
+		if why.Code != result.FewResidences || why.Needed != 100 || why.Longer.Seconds < 60 || why.Longer.Seconds >= 120 {
+			t.Errorf("50 residence times: %v", why)
 		}
 	}
 	if short.Throughput.CI95 != nil || len(short.Metrics.SummaryOf(metric.E2E).CI95) > 0 {
 		t.Error("an interval after 50 residence times")
 	}
 	long := balanced(.5, 1, nil)
-	if long.Metrics.SummaryOf(metric.E2E).NoInterval["p99"] != oneLoad || long.Metrics.SummaryOf(metric.E2E).NoInterval["mean"] != "" || long.Metrics.SummaryOf(metric.E2E).Phi["p99"] == 0 {
+	if long.Metrics.SummaryOf(metric.E2E).NoInterval["p99"] != oneLoad || !long.Metrics.SummaryOf(metric.E2E).NoInterval["mean"].None() || long.Metrics.SummaryOf(metric.E2E).Phi["p99"] == 0 {
 		t.Errorf("one load: %+v", long.Metrics.SummaryOf(metric.E2E))
 	}
 	wide := balanced(.5, 1, func(s *Setup) { s.Pooled.Phi = map[string]float64{"e2e_ms.p99": 50} })
-	if why := wide.Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; !strings.Contains(why, "independent ones") {
-		t.Errorf("over-dispersion of 50: %q", why)
+	if why := wide.Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why.Code != result.FewIndependent {
+		t.Errorf("over-dispersion of 50: %v", why)
 	}
 	if why := swept(1, nil, .25, .4, .9)[1].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != noNeighbour {
-		t.Errorf("no load at or above: %q", why)
+		t.Errorf("no load at or above: %v", why)
 	}
 	counted := balanced(.5, 1, func(s *Setup) { s.T1, s.Requests = s.T0+50e9, 800 })
-	if why := counted.Throughput.NoInterval; !strings.Contains(why, "--requests 1") {
-		t.Errorf("a window that counts requests: %q", why)
+	if why := counted.Throughput.NoInterval; why.Longer.Requests < 100 {
+		t.Errorf("a window that counts requests: %v", why)
 	}
 }

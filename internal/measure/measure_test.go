@@ -137,7 +137,7 @@ func TestDefinitions(t *testing.T) {
 	if p.Requests.Due != 2 || p.Requests.OK != 2 || p.Requests.Finish["length"] != 2 {
 		t.Errorf("requests %+v", p.Requests)
 	}
-	if m.SummaryOf(metric.TTFT).Withheld["p99"] == "" || m.SummaryOf(metric.TTFT).NoInterval["p50"] == "" || len(m.SummaryOf(metric.TTFT).Few) != 1 {
+	if m.SummaryOf(metric.TTFT).Withheld["p99"].None() || m.SummaryOf(metric.TTFT).NoInterval["p50"].None() || len(m.SummaryOf(metric.TTFT).Few) != 1 {
 		t.Errorf("ttft %+v", m.SummaryOf(metric.TTFT))
 	}
 }
@@ -175,14 +175,14 @@ func TestNotStreaming(t *testing.T) {
 	near(t, "e2e", m.SummaryOf(metric.E2E).Max, 300)
 	near(t, "output rate", p.Throughput.OutputTokensPerS, 30)
 	for _, name := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms"} {
-		if m.Undefined[name] != "not streaming" {
-			t.Errorf("%s: %q", name, m.Undefined[name])
+		if m.Undefined[name].Code != result.NotStreaming {
+			t.Errorf("%v: %v", name, m.Undefined[name])
 		}
 	}
 	if m.SummaryOf(metric.TTFT) != nil || m.SummaryOf(metric.TPOT) != nil || m.SummaryOf(metric.ITL) != nil || m.SummaryOf(metric.ICL) != nil {
 		t.Error("a metric of streams has values")
 	}
-	if p.SLO.Met != undecided || p.SLO.Limits[0].Why != notStreaming {
+	if p.SLO.Met != undecided || p.SLO.Limits[0].Why.Code != result.NotStreaming {
 		t.Errorf("slo %+v", p.SLO)
 	}
 }
@@ -213,10 +213,10 @@ const Unset = record.Unset
 func TestNoUsageNoTokens(t *testing.T) {
 	a := answer{due: 0, stamps: []int64{10, 20, 30}, usage: Unset, first: Unset}
 	p := fold(window(1), a.frame()).Point()
-	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why == "" {
+	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why.None() {
 		t.Errorf("throughput %+v", p.Throughput)
 	}
-	if p.Metrics.SummaryOf(metric.TPOT) != nil || p.Metrics.SummaryOf(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"] == "" || p.Metrics.Undefined["itl_ms"] == "" {
+	if p.Metrics.SummaryOf(metric.TPOT) != nil || p.Metrics.SummaryOf(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"].None() || p.Metrics.Undefined["itl_ms"].None() {
 		t.Errorf("tpot %v, itl %v", p.Metrics.SummaryOf(metric.TPOT), p.Metrics.SummaryOf(metric.ITL))
 	}
 	near(t, "icl", p.Metrics.SummaryOf(metric.ICL).Mean, 10)
@@ -289,7 +289,7 @@ func TestChunksAreNotTokens(t *testing.T) {
 		near(t, name+" tpot", m.SummaryOf(metric.TPOT).Max, c.tpot)
 		near(t, name+" icl", m.SummaryOf(metric.ICL).P50, c.icl)
 		if c.itl == 0 {
-			if m.SummaryOf(metric.ITL) != nil || m.Undefined["itl_ms"] == "" {
+			if m.SummaryOf(metric.ITL) != nil || m.Undefined["itl_ms"].None() {
 				t.Errorf("%s: itl %+v", name, m.SummaryOf(metric.ITL))
 			}
 			continue
@@ -368,7 +368,7 @@ func TestHiddenBetweenVisible(t *testing.T) {
 	fr := answer{stamps: []int64{10, 20, 500, 510}, usage: 100, first: 1, hidden: 60}.frame()
 	fr.Rows[0].FirstAnswer = 500 * ms // reasoning was streamed before, and some was not
 	m := fold(window(1), fr).Point().Metrics
-	if m.SummaryOf(metric.TPOT) != nil || m.Undefined["tpot_ms"] == "" {
+	if m.SummaryOf(metric.TPOT) != nil || m.Undefined["tpot_ms"].None() {
 		t.Errorf("tpot %+v", m.SummaryOf(metric.TPOT))
 	}
 	near(t, "ttfa", m.SummaryOf(metric.TTFA).Max, 500)
@@ -461,8 +461,8 @@ func TestObjective(t *testing.T) {
 		"p99.95 ttft<200ms":              undecided,
 		"p99.95 ttft<200ms, errors<0.1%": undecided,
 	} {
-		if got := run(text, 1000); got.Met != want || want != yes && got.Why == "" && got.Deciding == "" {
-			t.Errorf("%s: %s (%s), want %s", text, got.Met, got.Why, want)
+		if got := run(text, 1000); got.Met != want || want != yes && got.Why.None() && got.Deciding == "" {
+			t.Errorf("%v: %v (%v), want %v", text, got.Met, got.Why, want)
 		}
 	}
 	if got := run("ttft<200ms, tpot<50ms @98%", 1000); *got.Attained != .98 || *got.Limits[0].Attained != 1 {
@@ -576,8 +576,8 @@ func TestInterruptedIsUndecided(t *testing.T) {
 		frames = append(frames, f)
 	}
 	p := fold(s, frames...).Point()
-	if p.SLO.Met != undecided || p.SLO.Why == "" {
-		t.Errorf("met %q (%s)", p.SLO.Met, p.SLO.Why)
+	if p.SLO.Met != undecided || p.SLO.Why.None() {
+		t.Errorf("met %v (%v)", p.SLO.Met, p.SLO.Why)
 	}
 	// What is missed without the interrupted ones is missed.
 	for i := range 20 {
@@ -635,18 +635,18 @@ func TestTokenGapsArePooled(t *testing.T) {
 	} {
 		p := fold(window(10), mixed(c.n, c.odd, c.cut)...).Point()
 		near(t, name+": output", p.Throughput.OutputTokensPerS, c.output/10)
-		if (p.Throughput.Why != "") != c.lower {
-			t.Errorf("%s: why %q", name, p.Throughput.Why)
+		if p.Throughput.Why.None() == c.lower {
+			t.Errorf("%v: why %v", name, p.Throughput.Why)
 		}
 		itl := p.Metrics.SummaryOf(metric.ITL)
 		if c.streams == 0 {
-			if itl != nil || p.Metrics.Undefined["itl_ms"] == "" {
-				t.Errorf("%s: %+v (%s)", name, itl, p.Metrics.Undefined["itl_ms"])
+			if itl != nil || p.Metrics.Undefined["itl_ms"].None() {
+				t.Errorf("%v: %+v (%v)", name, itl, p.Metrics.Undefined["itl_ms"])
 			}
 			continue
 		}
 		if itl == nil {
-			t.Errorf("%s: withheld: %s", name, p.Metrics.Undefined["itl_ms"])
+			t.Errorf("%v: withheld: %v", name, p.Metrics.Undefined["itl_ms"])
 			continue
 		}
 		if itl.Streams != c.streams || itl.Excluded != c.excluded || itl.N != c.samples || itl.Censored != c.censored || itl.Label != "" {
@@ -669,8 +669,8 @@ func TestLimitOnPooledTokenGaps(t *testing.T) {
 		s := window(10)
 		s.SLO = spec(t, text)
 		p := fold(s, mixed(100, 5, 0)...).Point()
-		if p.SLO.Met != want || want == undecided && p.SLO.Why == "" {
-			t.Errorf("%s: %s (%s)", text, p.SLO.Met, p.SLO.Why)
+		if p.SLO.Met != want || want == undecided && p.SLO.Why.None() {
+			t.Errorf("%v: %v (%v)", text, p.SLO.Met, p.SLO.Why)
 		}
 	}
 }
@@ -693,7 +693,7 @@ func TestWindowTooShortForRates(t *testing.T) {
 		frames = append(frames, failed(i, 0, 50, record.ServerError(500)))
 	}
 	p := fold(s, frames...).Point()
-	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why == "" {
+	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why.None() {
 		t.Errorf("%+v", x)
 	}
 	if p.Goodput != nil {
@@ -712,8 +712,8 @@ func TestUndecidedJointSaysWhy(t *testing.T) {
 	s := window(10)
 	s.SLO = spec(t, "ttft<200ms, tpot<50ms @99%")
 	p := fold(s, plain(20)...).Point()
-	if p.SLO.Met != undecided || p.SLO.Why != tooFew(20, 100, "requests") {
-		t.Errorf("%s: %s", p.SLO.Met, p.SLO.Why)
+	if p.SLO.Met != undecided || p.SLO.Why != tooFew(20, 100) {
+		t.Errorf("%v: %v", p.SLO.Met, p.SLO.Why)
 	}
 }
 

@@ -147,10 +147,10 @@ func metricsOf(parts []*part) []result.Metrics {
 	all := parts[0]
 	metrics := make([]result.Metrics, len(parts))
 	for i := range metrics {
-		metrics[i].Undefined = map[string]string{}
+		metrics[i].Undefined = map[string]result.Reason{}
 		metrics[i].List = make([]result.Distribution, len(all.definitions))
 	}
-	setSummary := func(i, k int, s *result.Summary, why string) {
+	setSummary := func(i, k int, s *result.Summary, why result.Reason) {
 		m, d := &metrics[i], &all.definitions[k]
 		if m.List[k] = (result.Distribution{Metric: d.Metric, Summary: s}); s == nil {
 			m.Undefined[d.Key] = why

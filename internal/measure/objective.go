@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -108,13 +107,13 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	if out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
 		if rest := c.judge(s, kept, nil); rest.Met != no {
-			out.Met, out.Deciding, out.Why = undecided, "", fmt.Sprintf("%d of %d requests were under way when %s", stopped, due, c.stop)
+			out.Met, out.Deciding, out.Why = undecided, "", result.Reason{Code: c.stop, N: float64(stopped), Of: float64(due)}
 		}
 	}
 	if out.Met == yes {
-		out.Deciding, out.Why = "", ""
+		out.Deciding, out.Why = "", result.Reason{}
 		if barely(s, all.within, all.joint, due) {
-			out.Why = nearLimit
+			out.Why = result.Reason{Code: result.NearLimit}
 		}
 	}
 	return out, all
@@ -132,7 +131,7 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 	for _, class := range s.Classes {
 		own, _ := f.part(f.groups.of(class.Name), scratch).objective(class.Spec)
 		if own.Met == yes && nobodys > 0 {
-			own.Met, own.Deciding, own.Why = undecided, "", fmt.Sprintf("of %d requests it is not known which class they are of", nobodys)
+			own.Met, own.Deciding, own.Why = undecided, "", result.Reason{Code: result.ClassUnknown, N: float64(nobodys)}
 		}
 		list[class.Name] = &result.ClassSLO{Spec: own.Spec, Attained: own.Attained, Met: own.Met}
 		for _, l := range own.Limits {
@@ -146,11 +145,11 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 				deciding = class.Prefix() + deciding
 			}
 			why := own.Why
-			if why != "" && deciding == "" {
-				why = class.Prefix() + why
+			if !why.None() && deciding == "" {
+				why.Class = class.Name
 			}
 			settle(out, own.Met, deciding, why)
-		case out.Met == yes && out.Why == "":
+		case out.Met == yes && out.Why.None():
 			out.Why = own.Why
 		}
 	}
@@ -164,7 +163,7 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 	if n.due > 0 {
 		out.Attained = share(n.good, n.due)
 	}
-	shared, atMost := false, ""
+	shared, code := false, result.WithinJoint
 	for i, l := range s.Limits {
 		r := c.limit(l, s, n, n.within[i])
 		if values != nil && values[i] != nil {
@@ -173,9 +172,9 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 		out.Limits = append(out.Limits, r)
 		if l.Joint() {
 			shared = true
-			if r.Why == notStreaming {
+			if r.Why.Code == result.NotStreaming {
 				settle(out, r.Met, r.Spec, r.Why)
-				atMost = "at most "
+				code = result.AtMostWithinJoint
 			}
 			continue
 		}
@@ -183,10 +182,10 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 	}
 	if shared {
 		met := Attains(n.due, n.joint, s.Share())
-		why := fmt.Sprintf("%s%d of %d requests ended well within every joint limit", atMost, n.joint, n.due)
+		why := result.Reason{Code: code, N: float64(n.joint), Of: float64(n.due)}
 		if met == undecided {
 			few, _ := stat.Support(s.Share())
-			why = tooFew(n.due, few, "requests")
+			why = tooFew(n.due, few)
 		}
 		settle(out, met, "", why)
 	}
@@ -225,10 +224,6 @@ func (c *part) values(s slo.Spec) []*float64 {
 	return values
 }
 
-// nearLimit is what there is to say of a limit that is met by little: violations
-// come in bursts, and one window says little of how often.
-const nearLimit = "near the limit: another window may come out otherwise, pitot find --verify tells"
-
 // barely says that of the requests that may violate a limit a third do, or more.
 func barely(s slo.Spec, within []int64, joint, due int64) bool {
 	manyViolate := func(good int64, share float64) bool {
@@ -251,7 +246,7 @@ func barely(s slo.Spec, within []int64, joint, due int64) bool {
 // settle lets one limit weigh on the whole: any no is no, then any undecided
 // is undecided. The first limit of that weight, "" for the joint ones, is kept with
 // its reason.
-func settle(out *result.SLO, met result.Met, limit, why string) {
+func settle(out *result.SLO, met result.Met, limit string, why result.Reason) {
 	weight := map[result.Met]int{yes: 0, undecided: 1, no: 2}
 	if weight[met] > weight[out.Met] {
 		out.Met, out.Deciding, out.Why = met, limit, why
@@ -262,8 +257,6 @@ func share(n, of int64) *float64 {
 	x := float64(n) / float64(of)
 	return &x
 }
-
-const notStreaming = "not streaming"
 
 // limit judges one limit of which `within` requests are on the right side.
 func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result.Limit {
@@ -287,11 +280,11 @@ func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result
 		}
 		if out.Met == undecided {
 			few, _ := stat.Support(1 - out.Limit)
-			out.Why = tooFew(due, few, "requests")
+			out.Why = tooFew(due, few)
 		}
 		return out
 	case c.answeredWhole() && l.Metric != metric.E2E:
-		out.Met, out.Why, out.Attained = undecided, notStreaming, nil
+		out.Met, out.Why, out.Attained = undecided, result.Reason{Code: result.NotStreaming}, nil
 		return out
 	case l.Metric.Pooled():
 		c.pooled(l, &out)
@@ -304,15 +297,15 @@ func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result
 	lost := due - n.well
 	switch {
 	case out.Met == undecided:
-		out.Why = tooFew(due, few, "requests")
+		out.Why = tooFew(due, few)
 	case out.Met == no && lost > 0:
-		out.Why = fmt.Sprintf("%d of %d requests count as over because they failed, were cut or were not sent", lost, due)
+		out.Why = result.Reason{Code: result.LostCountAsOver, N: float64(lost), Of: float64(due)}
 	}
 	return out
 }
 
-func tooFew(n, few int64, what string) string {
-	return fmt.Sprintf("%d %s are too few for the claim, it needs %d", n, what, few)
+func tooFew(n, few int64) result.Reason {
+	return result.Reason{Code: result.FewForClaim, N: float64(n), Needed: float64(few)}
 }
 
 // pooled judges a limit on gaps by their exact percentile; where merging
@@ -321,7 +314,7 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	out.Met, out.Attained = undecided, nil
 	at := slices.IndexFunc(c.definitions, func(d Definition) bool { return d.Name == l.Metric })
 	if at < 0 {
-		out.Why = "it is not measured"
+		out.Why = result.Reason{Code: result.NotMeasured}
 		return
 	}
 	s, why := c.definitions[at].pooled(c)
@@ -331,27 +324,27 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	}
 	defer s.free()
 	if l.Metric == metric.ITL && s.label == "amortised" {
-		out.Why = "tokens came several at a time: limit icl or stall instead"
+		out.Why = result.Reason{Code: result.TokensMerged}
 		return
 	}
 	n, p := s.n(), l.P()
 	if few, _ := stat.Support(p); n < few {
-		out.Why = tooFew(n, few, "gaps")
+		out.Why = result.Reason{Code: result.FewGapsForClaim, N: float64(n), Needed: float64(few)}
 		return
 	}
 	// The gaps that are left out may all lie below the percentile, or all above.
 	excluded := 0.
-	why = "merged reads leave it"
+	open := result.MergedReadsLeave
 	if l.Metric == metric.ITL {
 		if known, all := c.pool(); known.tokens < all.tokens {
 			excluded = float64(all.tokens-known.tokens) / float64(all.tokens)
-			why = "streams whose tokens are not known leave it"
+			open = result.UnknownTokensLeave
 		}
 	}
 	lo, _ := s.span((p - excluded) / (1 - excluded))
 	_, hi := s.span(p / (1 - excluded))
 	if x, over := s.percentile(p); over {
-		out.Why = "the percentile falls among streams that were not followed to their end"
+		out.Why = result.Reason{Code: result.PercentileCensored}
 	} else {
 		x /= inMS
 		out.Value = &x
@@ -363,9 +356,9 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	case lo >= limit:
 		out.Met = no
 	case math.IsInf(hi, 1):
-		out.Why = fmt.Sprintf("%s anywhere above %.3g ms", why, lo/inMS)
+		out.Why = result.Reason{Code: open, Low: lo / inMS}
 	default:
-		out.Why = fmt.Sprintf("%s between %.3g and %.3g ms", why, lo/inMS, hi/inMS)
+		out.Why = result.Reason{Code: open, Low: lo / inMS, High: hi / inMS}
 	}
 }
 

@@ -191,7 +191,7 @@ func (f *Fold) differ(o *result.OverTime, p *result.Point, asked [][]float64, of
 		return
 	}
 	if p, ok := stat.LevelsDiffer(asked, nil); ok && p < differLevel {
-		o.Untold = "the requests themselves were longer at some times than at others"
+		o.Untold = result.Reason{Code: result.RequestsDiffer}
 		return
 	}
 	told := false
@@ -215,7 +215,7 @@ func (f *Fold) differ(o *result.OverTime, p *result.Point, asked [][]float64, of
 		o.Differ = append(o.Differ, d)
 	}
 	if !told {
-		o.Untold = "there are too few requests in each block"
+		o.Untold = result.Reason{Code: result.FewInBlocks}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pitot/internal/data/result"
 )
 
 // A metric of 40 ms that goes to 100 ms at 10 s, over 300 ms for 2 s, and back at 20 s.
@@ -48,11 +50,11 @@ func TestTimeOfDay(t *testing.T) {
 	for name, c := range map[string]struct {
 		slower, longer bool
 		differ         []string
-		untold         string
+		untold         result.ReasonCode
 	}{
 		"alike":           {},
 		"slower":          {slower: true, differ: []string{"ttft", "tpot"}},
-		"longer requests": {slower: true, longer: true, untold: "the requests themselves were longer at some times than at others"},
+		"longer requests": {slower: true, longer: true, untold: result.RequestsDiffer},
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		s := window(3600)
@@ -87,8 +89,8 @@ func TestTimeOfDay(t *testing.T) {
 				t.Errorf("%s: %s slowest in block %d, quickest in %d", name, d.Metric, d.Slowest, d.Quickest)
 			}
 		}
-		if !slices.Equal(differ, c.differ) || o.Untold != c.untold {
-			t.Errorf("%s: %v differ, untold %q", name, differ, o.Untold)
+		if !slices.Equal(differ, c.differ) || o.Untold.Code != c.untold {
+			t.Errorf("%s: %v differ, untold %q", name, differ, o.Untold.Code)
 		}
 		if b := o.Blocks[7]; b.P95 != nil || b.TPOT == nil || b.Max == nil || c.slower != (*b.P50 > 150) || b.DuePerS < .33 || b.DuePerS > .34 {
 			t.Errorf("%s: %+v", name, b)

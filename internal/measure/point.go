@@ -2,7 +2,6 @@ package measure
 
 import (
 	"errors"
-	"fmt"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
@@ -109,9 +108,9 @@ func (f *Fold) throughput(due int64) result.Throughput {
 	s, w := f.conditions.Seconds(), &f.flow
 	switch {
 	case s <= 0:
-		return result.Throughput{Why: "the window is empty"}
+		return result.Throughput{Why: result.Reason{Code: result.WindowEmpty}}
 	case s < judge.Shortest:
-		return result.Throughput{Why: fmt.Sprintf("the window of %.3g ms is too short for a rate", s*1e3)}
+		return result.Throughput{Why: result.Reason{Code: result.WindowTooShort, Seconds: s}}
 	}
 	per := func(n float64) *float64 { x := n / s; return &x }
 	t := result.Throughput{DuePerS: per(float64(due)), RequestsPerS: per(float64(w.requests)), RPM: per(60 * float64(w.requests))}
@@ -128,13 +127,13 @@ func (f *Fold) throughput(due int64) result.Throughput {
 	}
 	switch {
 	case w.noOutput > 0:
-		t.Why = "the output tokens of some answers were not counted"
+		t.Why = result.Reason{Code: result.OutputNotCounted}
 	case w.noInput > 0:
-		t.Why = "the input tokens of some requests were not counted"
+		t.Why = result.Reason{Code: result.InputNotCounted}
 	case uncounted > 0:
-		t.Why = "a lower bound: output of requests that did not end well was not counted"
+		t.Why = result.Reason{Code: result.FailedNotCounted}
 	case w.noUsage > 0:
-		t.Why = "the server reported no usage: tokens are those that --tokenizer counts"
+		t.Why = result.Reason{Code: result.CountedByClient}
 	}
 	if n := f.setup.GPUs; n > 0 {
 		t.PerGPU = &result.PerGPU{GPUs: n, RequestsPerS: *t.RequestsPerS / float64(n)}
@@ -158,8 +157,8 @@ func (f *Fold) window(p *result.Point) {
 		case d.Count != nil:
 			x = float64(f.counts[i]) / s
 		default:
-			var why string
-			if x, why = d.Window(f, p); why != "" {
+			known := false
+			if x, known = d.Window(f, p); !known {
 				continue
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // a run is the one that is wrong.
 type Pooled struct {
 	Phi map[string]float64 // of being above a percentile: "ttft_ms.p99"
-	Why string             // there is none, because; "" for a single load
+	Why result.Reason      // there is none, because; "" for a single load
 }
 
 const (
@@ -26,10 +26,10 @@ const (
 )
 
 // Why a load of several has no interval.
-const (
-	nearSaturation = "too near saturation for one window: see the spread of repeats"
-	unsaturated    = "how near saturation it is is not known: measure a higher load too"
-	noNeighbour    = "no load at or just above this one to pool with"
+var (
+	nearSaturation = result.Reason{Code: result.NearSaturation}
+	unsaturated    = result.Reason{Code: result.SaturationBlind}
+	noNeighbour    = result.Reason{Code: result.NoNeighbour}
 )
 
 // Pool gives for each point of a run what its neighbours' over-dispersions

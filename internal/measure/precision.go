@@ -2,7 +2,6 @@ package measure
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"pitot/internal/data/result"
@@ -15,9 +14,9 @@ import (
 // percentile that rests on the run's own over-dispersion is too narrow more
 // often than it says, and looking again until it is narrow picks such runs: it
 // is a rule for stopping and no 95 % interval.
-func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
+func (f *Fold) Precision(want slo.Precision) (percent float64, why result.Reason) {
 	p := f.Point()
-	if f.conf.why != "" {
+	if !f.conf.why.None() {
 		return 0, f.conf.why
 	}
 	if p.Stability == stat.Unstable {
@@ -39,7 +38,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 		}
 		lo, hi, middle = m.Lo, m.Hi, m.Mean
 	case n < few:
-		return 0, fmt.Sprintf("n = %d, shown from %d on", n, few)
+		return 0, result.Reason{Code: result.FewShown, N: float64(n), Needed: float64(few)}
 	default:
 		middle, _ = s.percentile(want.Percentile / 100)
 		own, ok := s.inBatches(func(x float64) float64 {
@@ -55,14 +54,14 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 		effective := float64(n) / stat.PooledOverdispersion(own) / (t * t)
 		a, b := stat.EffectiveRankInterval(n, effective, want.Percentile/100, level)
 		if a < 1 || b > n {
-			return 0, fmt.Sprintf("its samples say as much as %.0f independent ones: too few", effective)
+			return 0, result.Reason{Code: result.FewIndependent, N: math.Round(effective)}
 		}
 		lo, hi = s.values.orderStatistic(a), s.values.orderStatistic(b)
 	}
 	if middle <= 0 {
-		return 0, "it is 0"
+		return 0, result.Reason{Code: result.ValueIsZero}
 	}
-	return 100 * math.Max(hi-middle, middle-lo) / middle, ""
+	return 100 * math.Max(hi-middle, middle-lo) / middle, result.Reason{}
 }
 
 // untilReached takes the intervals of the value that was watched: the window
@@ -82,7 +81,7 @@ func (f *Fold) untilReached(p *result.Point) {
 		return
 	}
 	for name := range s.CI95 {
-		s.NoInterval[name] = "the window was ended by a look at it"
+		s.NoInterval[name] = result.Reason{Code: result.EndedByLook}
 	}
 	clear(s.CI95)
 }

@@ -155,7 +155,7 @@ func (f *Fold) sessionsOf() *result.Sessions {
 	if n := x.Finished + x.EndedEarly; n > 0 {
 		share := float64(x.EndedEarly) / float64(n)
 		x.FailedShare = &share
-		if phi, ok := stat.DispersionOf(early, level); ok && f.conf.whySessions == "" {
+		if phi, ok := stat.DispersionOf(early, level); ok && f.conf.whySessions.None() {
 			caution := f.caution()
 			v := stat.ClopperPearson(x.EndedEarly, n, phi*caution*caution, level)
 			x.FailedShareCI95 = &[2]float64{v.Lo, v.Hi}
@@ -251,7 +251,7 @@ func (f *Fold) ranks(values []float64) (r result.Ranks) {
 	}
 	rank := func(share float64) int64 { return max(int64(math.Ceil(share*float64(n))), 1) }
 	r.P50, r.P90 = at(rank(.5)), at(rank(.9))
-	if f.conf.whySessions != "" || r.P50 == nil {
+	if !f.conf.whySessions.None() || r.P50 == nil {
 		return r
 	}
 	phi, ok := stat.DispersionOf(stat.Exceeding(values, *r.P50), level)

@@ -132,7 +132,7 @@ func TestRanksInterval(t *testing.T) {
 	} else if v := r.P50CI95; v != nil && math.IsInf(v[1], 1) {
 		t.Errorf("the interval %v ends nowhere", v)
 	}
-	f.conf.whySessions = "too short"
+	f.conf.whySessions = result.Reason{Code: result.FewRequests}
 	if w := width(f.ranks(values(400, 1))); w != 0 {
 		t.Errorf("a short window has an interval of %g", w)
 	}

@@ -158,7 +158,7 @@ func TestNotSettledWithholds(t *testing.T) {
 		if !x.Steady || x.Summary == nil {
 			continue
 		}
-		if x.Mean != nil || x.P99 != nil || x.Withheld["p99"] != judge.NotSettled || x.N == 0 {
+		if x.Mean != nil || x.P99 != nil || x.Withheld["p99"].Code != result.NotSettled || x.N == 0 {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -168,7 +168,7 @@ func TestNotSettledWithholds(t *testing.T) {
 	if c := find(t, p.Checks, "warm-up"); c.Status != result.Flag || c.Case != result.CaseLate {
 		t.Errorf("%+v", c)
 	}
-	if p.Throughput.CI95 != nil || p.Throughput.NoInterval == "" {
+	if p.Throughput.CI95 != nil || p.Throughput.NoInterval.None() {
 		t.Errorf("%+v", p.Throughput)
 	}
 }

@@ -1,7 +1,6 @@
 package measure_test
 
 import (
-	"strings"
 	"testing"
 
 	"pitot/internal/data/metric"
@@ -19,7 +18,7 @@ func check(t *testing.T, p *result.Point, name string) result.Check {
 			return c
 		}
 	}
-	t.Fatalf("no check %q in %v", name, p.Checks)
+	t.Fatalf("no check %v in %v", name, p.Checks)
 	return result.Check{}
 }
 
@@ -40,8 +39,8 @@ func TestUnstable(t *testing.T) {
 	engine.Slots = 8
 	p := virtual(t, 26, 40, engine, 1, func(_ *load.Config, s *measure.Setup) { s.SLO = objective(t, "p50 e2e<100s, p50 tpot<1s") })
 	g := p.Growth
-	if p.Stability != "unstable" || p.Outcome != "unstable" || p.StabilityWhy == "" || g == nil || g.PerS < 5 || g.PerS > 7 || g.Deficit < .19 || g.Deficit > .27 {
-		t.Fatalf("%s, %s, %q, %+v", p.Stability, p.Outcome, p.StabilityWhy, g)
+	if p.Stability != "unstable" || p.Outcome != "unstable" || p.StabilityWhy.None() || g == nil || g.PerS < 5 || g.PerS > 7 || g.Deficit < .19 || g.Deficit > .27 {
+		t.Fatalf("%s, %s, %v, %+v", p.Stability, p.Outcome, p.StabilityWhy, g)
 	}
 	if n := len(p.InFlight); n != 12 || p.InFlight[n-1] < p.InFlight[0]+150 {
 		t.Errorf("in flight %v", p.InFlight)
@@ -51,7 +50,7 @@ func TestUnstable(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := p.Metrics.SummaryOf(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"] == "" {
+	if s := p.Metrics.SummaryOf(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"].None() {
 		t.Errorf("tpot: %+v", s)
 	}
 	if p.SLO.Met != "undecided" || p.SLO.Limits[0].Met != "undecided" || p.SLO.Limits[0].Value != nil || p.SLO.Limits[1].Met != "yes" || p.SLO.Limits[1].Value == nil {
@@ -89,8 +88,8 @@ func TestDrained(t *testing.T) {
 	p := virtual(t, 10, 30, engine, 1, func(cfg *load.Config, s *measure.Setup) {
 		cfg.Arrivals, s.AutoWarmup = &after{cfg.Arrivals, 300}, false
 	})
-	if p.Stability != "undecided" || !strings.Contains(p.StabilityWhy, "drained into the window") {
-		t.Errorf("%s: %q", p.Stability, p.StabilityWhy)
+	if p.Stability != "undecided" || p.StabilityWhy.Code != result.QueueDrained {
+		t.Errorf("%s: %v", p.Stability, p.StabilityWhy)
 	}
 	if c := check(t, &p, "achieved rate"); c.Status != "flag" || c.Case != result.CaseBacklog {
 		t.Errorf("%+v", c)
@@ -121,12 +120,12 @@ func TestResidenceOfALightLoad(t *testing.T) {
 		t.Errorf("%s after 37 residence times of %g s", p.Stability, p.Seconds.Residence)
 	}
 	p = virtual(t, 26, 10, engine, 1, func(_ *load.Config, s *measure.Setup) { s.Residence = 4e8 })
-	if p.Stability != "undecided" || p.StabilityWhy != "25 residence times; 30 needed: --duration 12s" || p.Outcome != "ok" {
-		t.Errorf("%s: %q", p.Stability, p.StabilityWhy)
+	if p.Stability != "undecided" || p.StabilityWhy != (result.Reason{Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 12}}) || p.Outcome != "ok" {
+		t.Errorf("%s: %v", p.Stability, p.StabilityWhy)
 	}
 	p = virtual(t, 0, 10, engine, 1, nil)
-	if p.Stability != "stable" || !strings.HasPrefix(p.StabilityWhy, "a closed loop") || p.Growth != nil || len(p.InFlight) != 12 {
-		t.Errorf("%s: %q, %+v", p.Stability, p.StabilityWhy, p.Growth)
+	if p.Stability != "stable" || p.StabilityWhy.Code != result.ClosedLoop || p.Growth != nil || len(p.InFlight) != 12 {
+		t.Errorf("%s: %v, %+v", p.Stability, p.StabilityWhy, p.Growth)
 	}
 }
 

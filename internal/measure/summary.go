@@ -1,9 +1,7 @@
 package measure
 
 import (
-	"fmt"
 	"math"
-	"strconv"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -215,7 +213,7 @@ func (s *sample) summary() *result.Summary {
 	out := &result.Summary{
 		N: n, Censored: s.longer.Len(), Missing: s.missing, Streams: s.streams, Excluded: s.excluded, Label: s.label,
 		Over: map[string]float64{}, Bounds: map[string][2]float64{},
-		NoInterval: map[string]string{}, Withheld: map[string]string{},
+		NoInterval: map[string]result.Reason{}, Withheld: map[string]result.Reason{},
 		CI95: map[string][2]float64{}, Phi: map[string]float64{},
 	}
 	scaled := func(x float64) *float64 { x /= s.unit; return &x }
@@ -228,7 +226,7 @@ func (s *sample) summary() *result.Summary {
 	for _, q := range quantiles() {
 		few, full := stat.Support(q.p)
 		if n < few {
-			out.Withheld[q.name] = fmt.Sprintf("n = %d, shown from %d on and firm from %d", n, few, full)
+			out.Withheld[q.name] = result.Reason{Code: result.FewShown, N: float64(n), Needed: float64(few), Firm: float64(full)}
 			continue
 		}
 		if n < full || q.p >= tail && independent < float64(full) {
@@ -279,7 +277,7 @@ func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
 	if cut := s.longer.Len(); cut > 0 {
 		out.Over["mean"] = (sum + s.longer.Total().Sum()) / float64(n) / s.unit
 		out.Over["max"] = max(top, s.longer.OrderStatistic(cut)) / s.unit
-		out.Withheld["sd"] = strconv.FormatInt(cut, 10) + " of " + strconv.FormatInt(n, 10) + " were not followed to their end"
+		out.Withheld["sd"] = result.Reason{Code: result.SomeCensored, N: float64(cut), Of: float64(n)}
 		return
 	}
 	out.Mean, out.Max = scaled(sum/float64(n)), scaled(top)

@@ -60,7 +60,7 @@ func fewSomewhere(name metric.Name, key string, points []result.Point) bool {
 // everywhere says that each point has the metric, and has it for its load.
 func everywhere(m *metric.Metric, points []result.Point) bool {
 	for i := range points {
-		if s := points[i].Metrics.SummaryOf(m.Name); s == nil || s.NoSteadyState() != "" {
+		if s := points[i].Metrics.SummaryOf(m.Name); s == nil || !s.NoSteadyState().None() {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/measure/judge"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -103,7 +103,7 @@ func BuildCheck(c *result.Check) CheckModel {
 		m.Advice = "The prompts are not those of the file's text for this model, for --prompt-ids makes them by --tokenizer: give the model's own tokenizer."
 	}
 	if c.Name == result.CheckResidences {
-		m.Advice = "Measure longer: " + judge.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
+		m.Advice = "Measure longer: " + reasons.LongerFlag(result.Longer{Seconds: c.Detail["ask_seconds"], Requests: c.Detail["ask_requests"]}) + "."
 	}
 	return m
 }

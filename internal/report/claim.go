@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -19,18 +20,19 @@ import (
 type Claim struct {
 	Sentence string
 	Interval string // how sure it is, or why that is not known
+	Unsure   bool   // Interval is why it is not known
 	Verdict  result.Verdict
 	Because  []string // names of the checks that did not pass
 }
 
-// noInterval begins the reason why an interval is not known.
-const noInterval = "no interval: "
+// Sure reports whether the interval is known: a reason why not need not be near the sentence.
+func (c *Claim) Sure() bool { return c.Interval != "" && !c.Unsure }
 
-// Sure says that the interval is known: a reason why not need not stand beside the
-// sentence.
-func (c *Claim) Sure() bool {
-	return c.Interval != "" && !strings.HasPrefix(c.Interval, noInterval)
-}
+// noInterval returns the words of why an interval is not known.
+func noInterval(why result.Reason) string { return "no interval: " + ReasonText(why) }
+
+// ReasonText returns the words of a reason, plain: a class in them has the user's name.
+func ReasonText(r result.Reason) string { return say.Plain(reasons.Text(r)) }
 
 // Figure is one number that is read at a glance.
 type Figure struct {
@@ -116,10 +118,10 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		switch {
 		case s.CI95 != nil:
 			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
-		case s.NoInterval != "":
-			c.Interval = noInterval + say.Plain(s.NoInterval)
+		case !s.NoInterval.None():
+			c.Interval, c.Unsure = noInterval(s.NoInterval), true
 		}
-		if why := strings.Join(present(s.Deciding, s.Why), ": "); s.Met == result.Undecided && why != "" {
+		if why := strings.Join(present(s.Deciding, ReasonText(s.Why)), ": "); s.Met == result.Undecided && why != "" {
 			c.Interval = strings.Join(present(c.Interval, why), " · ")
 		}
 	default:
@@ -149,8 +151,8 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		if len(parts) == 0 {
 			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
 		}
-		if c.Interval == "" && p.Throughput.NoInterval != "" {
-			c.Interval = noInterval + say.Plain(p.Throughput.NoInterval)
+		if c.Interval == "" && !p.Throughput.NoInterval.None() {
+			c.Interval, c.Unsure = noInterval(p.Throughput.NoInterval), true
 		}
 	}
 	if n := len(m.Points); n > 1 {
@@ -208,7 +210,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 	rate("Throughput", t.RequestsPerS, "req/s", "requests_per_s")
 	rate("Output", t.OutputTokensPerS, "tok/s", "output_tokens_per_s")
 	for _, d := range headlines(&p.Metrics) {
-		if d.Summary == nil || d.Summary.NoSteadyState() != "" {
+		if d.Summary == nil || !d.Summary.NoSteadyState().None() {
 			continue
 		}
 		unit, tail := string(d.Unit), shownOf([]result.Point{*p}, d.Name)[1]

@@ -42,7 +42,7 @@ func (m *PointModel) cost(p *result.Point) {
 	}
 	drew := fmt.Sprintf("%s drew %s W", gpus, say.Quantity(e.Watts))
 	if e.JoulesPerOutputToken == nil {
-		line("energy: ", drew, idle, "none by token: "+say.Plain(orNotKnown(e.Why)))
+		line("energy: ", drew, idle, "none by token: "+ReasonText(e.Why.Or(result.Reason{Code: result.OutputTokensBlind})))
 		return
 	}
 	each := fmt.Sprintf("%s J per output token (%s)", say.Quantity(*e.JoulesPerOutputToken), energyError(e))
@@ -60,13 +60,6 @@ func energyError(e *result.Energy) string {
 		return "±" + off + " at most, by the GPUs' counter"
 	}
 	return fmt.Sprintf("±%s at 95 %%, by %s of power", off, say.Plural(e.Samples, "sample"))
-}
-
-func orNotKnown(why string) string {
-	if why == "" {
-		return "the output tokens are not known"
-	}
-	return why
 }
 
 // dollars is what n of something cost, "" where it is not known.

@@ -154,18 +154,18 @@ func (m *PointModel) tables(p *result.Point) {
 // lines are the metrics that there are; for those that are undefined a remark
 // says why, once for each reason.
 func (m *PointModel) lines(x *result.Metrics) (lines []line) {
-	var reasons []string
+	var whys []string
 	without := map[string][]string{}
 	addRow := func(name string, view bool, key string, s *result.Summary) {
-		why := say.Plain(x.Undefined[key])
+		why := ReasonText(x.Undefined[key])
 		if s != nil {
-			why = say.Plain(s.NoSteadyState())
+			why = ReasonText(s.NoSteadyState())
 		}
 		if s != nil && why == "" {
 			lines = append(lines, line{name, view, s})
 		} else if why != "" {
 			if without[why] == nil {
-				reasons = append(reasons, why)
+				whys = append(whys, why)
 			}
 			without[why] = append(without[why], name)
 		}
@@ -184,7 +184,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
 		m.Remarks = append(m.Remarks, "TPOT "+say.Plain(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
 	}
-	for _, why := range reasons {
+	for _, why := range whys {
 		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
 	}
 	return lines

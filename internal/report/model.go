@@ -455,11 +455,11 @@ func (m *PointModel) headline(p *result.Point) {
 		m.Remarks = append(m.Remarks, say.Plural(n, "request")+" more were a lost worker's to send: nobody sent them, and they count in no share")
 	}
 	switch {
-	case t.Why == "":
+	case t.Why.None():
 	case t.RequestsPerS == nil:
-		m.Remarks = append(m.Remarks, "no rates: "+say.Plain(t.Why))
+		m.Remarks = append(m.Remarks, "no rates: "+ReasonText(t.Why))
 	default:
-		m.Remarks = append(m.Remarks, "tok/s: "+say.Plain(t.Why))
+		m.Remarks = append(m.Remarks, "tok/s: "+ReasonText(t.Why))
 	}
 }
 

@@ -30,8 +30,8 @@ func objective(p *result.Point) *Objective {
 	}
 	o.Table = limitsTable(p)
 	// A reason that concerns one limit is shown next to that limit.
-	if s.Why != "" && s.Deciding == "" {
-		o.Facts = append(o.Facts, say.Plain(s.Why))
+	if !s.Why.None() && s.Deciding == "" {
+		o.Facts = append(o.Facts, ReasonText(s.Why))
 	}
 	o.Facts = append(o.Facts, limitsDidIt(p)...)
 	if s.Attained != nil && several {
@@ -179,8 +179,8 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 		}
 		facts = append(facts, within+of)
 	}
-	if l.Why != "" {
-		facts = append(facts, say.Plain(l.Why))
+	if !l.Why.None() {
+		facts = append(facts, ReasonText(l.Why))
 	}
 	return facts
 }

@@ -98,8 +98,8 @@ func (m *PointModel) levels(o *result.OverTime) {
 	if len(parts) > 0 {
 		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (of servers that are always alike "+falseLevels+" runs show as much)")
 	}
-	if o.Untold != "" {
-		m.Remarks = append(m.Remarks, "whether the server was slower at some times than at others cannot be told: "+say.Plain(o.Untold))
+	if !o.Untold.None() {
+		m.Remarks = append(m.Remarks, "whether the server was slower at some times than at others cannot be told: "+ReasonText(o.Untold))
 	}
 }
 

@@ -508,7 +508,7 @@ func (o *Overview) loads(run *result.Run) {
 			mark = "rate limits"
 		case p.Outcome == result.Failing:
 			mark = "failing"
-		case p.EndedEarly != "":
+		case p.EndedEarly:
 			mark, hopeless = "hopeless", true
 		case p.Stability == stat.Unstable:
 			mark = "unstable"
@@ -585,12 +585,9 @@ func wrongCell(p *result.Point) string {
 // streams says whether some point has an answer that was streamed, or none to tell by.
 func streams(run *result.Run) bool {
 	return len(run.Points) == 0 || slices.ContainsFunc(run.Points, func(p result.Point) bool {
-		return p.Metrics.Undefined["ttft_ms"] != notStreaming
+		return p.Metrics.Undefined["ttft_ms"].Code != result.NotStreaming
 	})
 }
-
-// notStreaming is why a point has no TTFT whose answers come whole.
-const notStreaming = "not streaming"
 
 // inputs are the texts a second that were given a vector or a score, "" of other loads.
 func inputs(p *result.Point) string {
@@ -661,7 +658,7 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 // answered is how many answers ended in the window; of a point that was ended early
 // it is not known what there would have been.
 func answered(p *result.Point) string {
-	if p.EndedEarly != "" {
+	if p.EndedEarly {
 		return say.Unknown
 	}
 	return say.Optional(p.Throughput.RequestsPerS)
@@ -669,7 +666,7 @@ func answered(p *result.Point) string {
 
 // output is the same of output tokens.
 func output(p *result.Point) string {
-	if p.EndedEarly != "" {
+	if p.EndedEarly {
 		return say.Unknown
 	}
 	return say.Optional(p.Throughput.OutputTokensPerS)

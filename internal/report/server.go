@@ -67,7 +67,7 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	switch {
 	case front != "":
 		while := ""
-		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && ttft.NoSteadyState() != "" {
+		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && !ttft.NoSteadyState().None() {
 			while = ", while the queue grew"
 		}
 		line("", fmt.Sprintf("mean TTFT %s ms = %s network and front end + %s queue + %s prefill%s", amount(metric.ServerClientTTFT), front, queue, prefill, while))

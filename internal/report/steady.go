@@ -33,19 +33,19 @@ func balance(p *result.Point) string {
 // backlog says what would tell whether a load was in balance, or how it was
 // not: by the course of what was in flight.
 func (m *PointModel) backlog(p *result.Point) {
-	if p.EndedEarly != "" {
-		m.Remarks = append(m.Remarks, say.Plain(p.EndedEarly))
+	if p.EndedEarly {
+		m.Remarks = append(m.Remarks, fmt.Sprintf("hopeless, ended early after %.3g s: %s", p.Seconds.Window, ReasonText(p.StabilityWhy)))
 	}
 	if s := p.Standstills; s != nil {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
 	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
 	case p.Load.Varies(): // said of the arrivals
-	case p.Stability == stat.Undecided && p.StabilityWhy != "":
-		m.Remarks = append(m.Remarks, "stability undecided: "+say.Plain(p.StabilityWhy))
+	case p.Stability == stat.Undecided && !p.StabilityWhy.None():
+		m.Remarks = append(m.Remarks, "stability undecided: "+ReasonText(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
 		m.course(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
-	case e2e != nil && e2e.NoSteadyState() != "":
+	case e2e != nil && !e2e.NoSteadyState().None():
 		m.course(p, "in flight, ")
 	}
 }
@@ -71,8 +71,8 @@ func (m *PointModel) until(p *result.Point) {
 	if h := u.HalfWidthPercent; h != nil {
 		text += fmt.Sprintf(", the last ±%.3g %%", *h)
 	}
-	if u.Why != "" {
-		text += ": " + say.Plain(u.Why)
+	if !u.Why.None() {
+		text += ": " + ReasonText(u.Why)
 	}
 	m.Remarks = append(m.Remarks, text+" (a rule for stopping, not a 95 % interval)")
 }
@@ -138,31 +138,31 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 	e2e := p.Metrics.SummaryOf(metric.E2E)
 	switch {
-	case e2e != nil && e2e.NoSteadyState() != "": // which is why there are no intervals either
+	case e2e != nil && !e2e.NoSteadyState().None(): // which is why there are no intervals either
 		return
 	case m.Intervals == nil:
 		why := p.Throughput.NoInterval
 		for _, l := range lines {
-			if why == "" {
+			if why.None() {
 				why = l.summary.NoInterval["p50"]
 			}
 		}
-		if why != "" {
-			m.Legend = append(m.Legend, "no intervals: "+say.Plain(why))
+		if !why.None() {
+			m.Legend = append(m.Legend, "no intervals: "+ReasonText(why))
 		}
 		return
 	}
 	var heads []string
-	why := ""
+	var why result.Reason
 	for _, c := range metric.Percentiles() {
 		for _, l := range lines {
-			if r := l.summary.NoInterval[c.Key]; r != "" && l.summary.Value(c.Key) != nil && (why == "" || r == why) && !slices.Contains(m.Intervals.Head, c.Name) {
+			if r := l.summary.NoInterval[c.Key]; !r.None() && l.summary.Value(c.Key) != nil && (why.None() || r == why) && !slices.Contains(m.Intervals.Head, c.Name) {
 				heads, why = append(heads, c.Name), r
 				break
 			}
 		}
 	}
 	if len(heads) > 0 {
-		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+say.Plain(why))
+		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+ReasonText(why))
 	}
 }

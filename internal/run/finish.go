@@ -131,7 +131,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	for k, pooled := range measure.Pool(run.Points) {
 		i := points[k]
 		s, p := o.setups[i], &run.Points[k]
-		if len(pooled.Phi) > 0 || pooled.Why != "" {
+		if len(pooled.Phi) > 0 || !pooled.Why.None() {
 			folds[i].Pool(pooled)
 			*p = folds[i].Point()
 		}

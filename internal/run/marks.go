@@ -112,10 +112,7 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 		}
 		s.Workers = append(s.Workers, of)
 	}
-	if w.Until != nil {
-		u := result.Until(*w.Until)
-		s.Until = &u
-	}
+	s.Until = w.Until
 	return s
 }
 
@@ -137,15 +134,6 @@ func reuseOf(m *marks.PrefixCache) *measure.Reuse {
 		u.Parts = append(u.Parts, measure.ReusePart{From: p.From, Requests: p.Requests, Told: p.Told, Prompt: p.Prompt, Expected: p.Expected, Late: p.Late, Endless: p.Endless, Served: p.Served})
 	}
 	return u
-}
-
-// until is how the looks at a window came out, as it is written.
-func until(u *result.Until) *marks.Until {
-	if u == nil {
-		return nil
-	}
-	w := marks.Until(*u)
-	return &w
 }
 
 // priceOf is the price that was written.

@@ -421,7 +421,7 @@ func TestLiveRunIsNotRead(t *testing.T) {
 func TestMoreUsersThanRequests(t *testing.T) {
 	run, _ := mustMeasure(t, quick("sim:fixed", "--concurrency", "8", "--requests", "3", "--warmup", "0s")...)
 	p := run.Points[0]
-	if p.Throughput.RequestsPerS != nil || p.Throughput.DuePerS != nil || p.Throughput.Why == "" || p.Requests.OK != 3 {
+	if p.Throughput.RequestsPerS != nil || p.Throughput.DuePerS != nil || p.Throughput.Why.None() || p.Requests.OK != 3 {
 		t.Errorf("%+v, %+v", p.Throughput, p.Requests)
 	}
 	for _, c := range p.Checks {

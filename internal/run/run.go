@@ -491,7 +491,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	defer c.close()
 	if look != nil {
-		c.window.Until = until(look.until())
+		c.window.Until = look.until()
 	}
 	s.markEnd(index, &setup, c, tap, src)
 	c.told.End(ctx)

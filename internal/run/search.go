@@ -304,7 +304,7 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 // window was ended early did not fail.
 func failures(p *result.Point) string {
 	ended := ""
-	if p.EndedEarly != "" || p.Requests.Errors[record.ErrInterrupted] > 0 {
+	if p.EndedEarly || p.Requests.Errors[record.ErrInterrupted] > 0 {
 		ended = "; ended early"
 	}
 	due := p.Requests.Due - p.Requests.Errors[record.ErrInterrupted]

@@ -262,7 +262,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 		}
 		switch tpot := m.SummaryOf(metric.TPOT); {
 		case tpot == nil:
-			t.Errorf("%s: no TPOT: %s", name, m.Undefined["tpot_ms"])
+			t.Errorf("%s: no TPOT: %v", name, m.Undefined["tpot_ms"])
 		case tpot.Label != "": // who assumes one token in the first event divides by too many
 			assumed++
 			if *tpot.Max > 10.01 || !strings.HasPrefix(tpot.Label, "assumed") || strings.Contains(name, "usage") {
@@ -282,7 +282,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 		}
 		switch itl := m.SummaryOf(metric.ITL); {
 		case itl == nil:
-			if m.Undefined["itl_ms"] == "" {
+			if m.Undefined["itl_ms"].None() {
 				t.Errorf("%s: ITL is undefined for no reason", name)
 			}
 		case itl.Label == "":

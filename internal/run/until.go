@@ -3,12 +3,12 @@ package run
 import (
 	"fmt"
 	"iter"
-	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
+	"pitot/internal/report/reasons"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )
@@ -46,7 +46,7 @@ type glance struct {
 	unquiet bool // the load had not settled, and may yet
 	grown   bool // the queue grew
 	percent float64
-	why     string
+	why     result.Reason
 	err     error
 }
 
@@ -91,7 +91,7 @@ func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
 func (l *looker) look(t1 int64) (seen glance) {
 	defer func() {
 		if seen.err != nil {
-			seen.why = seen.err.Error()
+			seen.why = result.Reason{Code: result.RecordsUnreadable}
 		}
 	}()
 	seen.end = t1
@@ -130,7 +130,7 @@ func (l *looker) look(t1 int64) (seen glance) {
 	window := t1 - l.setup.T0
 	unstable := fold.Point().Stability == stat.Unstable // no window is long enough
 	if !quiet && !unstable && (l.want.None() || 3*window/2 <= l.longest) {
-		seen.end, seen.unquiet, seen.why = l.setup.T0+3*window/2, true, set.Why
+		seen.end, seen.unquiet = l.setup.T0+3*window/2, true
 		return seen
 	}
 	if l.want.None() {
@@ -139,12 +139,10 @@ func (l *looker) look(t1 int64) (seen glance) {
 	seen.grown = unstable
 	seen.percent, seen.why = fold.Precision(l.want)
 	switch {
-	case seen.why == "" && seen.percent <= l.want.Percent:
+	case seen.why.None() && seen.percent <= l.want.Percent:
 	case unstable && l.grown: // grew at two looks in a row: that is not noise
 	case window >= l.longest:
-		if seen.why == "" {
-			seen.why = fmt.Sprintf("a window of %s is all of --budget", time.Duration(l.longest))
-		}
+		seen.why = seen.why.Or(result.Reason{Code: result.BudgetUsed, Seconds: float64(l.longest) / 1e9})
 	default:
 		seen.end = l.setup.T0 + min(2*window, l.longest)
 	}
@@ -160,7 +158,7 @@ func (l *looker) noteLook(seen glance) (end int64) {
 	}
 	if l.want.None() {
 		if seen.err != nil {
-			l.say("note: whether the load had settled is not known: " + seen.why)
+			l.say("note: whether the load had settled is not known: " + seen.err.Error())
 		}
 		return seen.end
 	}
@@ -173,7 +171,7 @@ func (l *looker) noteLook(seen glance) (end int64) {
 	case seen.percent > 0:
 		line += fmt.Sprintf(" is ±%.3g %%", seen.percent)
 	default:
-		line += " is not known: " + seen.why
+		line += " is not known: " + reasons.Text(seen.why)
 	}
 	l.say(line)
 	return seen.end
@@ -186,7 +184,7 @@ func (l *looker) until() *result.Until {
 	}
 	u := &result.Until{Spec: l.want.String(), Looks: l.looks, Why: l.last.why}
 	if l.looks == 0 {
-		u.Why = "the run was stopped first"
+		u.Why = result.Reason{Code: result.StoppedFirst}
 	}
 	if p := l.last.percent; p > 0 {
 		u.HalfWidthPercent, u.Reached = &p, p <= l.want.Percent

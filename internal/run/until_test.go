@@ -1,10 +1,10 @@
 package run
 
 import (
-	"strings"
 	"testing"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 )
 
@@ -30,13 +30,13 @@ func TestUntil(t *testing.T) {
 		t.Errorf("finished again: %+v, %v", again.Points[0].Until, err)
 	}
 	// What was looked at until it was narrow has no 95 % interval.
-	if e2e, ttft := p.Metrics.SummaryOf(metric.E2E), p.Metrics.SummaryOf(metric.TTFT); len(e2e.CI95) > 0 || !strings.Contains(e2e.NoInterval["mean"], "ended by a look") || len(ttft.CI95) == 0 {
+	if e2e, ttft := p.Metrics.SummaryOf(metric.E2E), p.Metrics.SummaryOf(metric.TTFT); len(e2e.CI95) > 0 || e2e.NoInterval["mean"].Code != result.EndedByLook || len(ttft.CI95) == 0 {
 		t.Errorf("intervals %v, %v", e2e.CI95, ttft.CI95)
 	}
 
 	run, _ = mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--jitter", "0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
 		"--duration", "20s", "--until", "p99 ttft +-0.1%", "--budget", "1m", "--seed", "3")
-	if u := run.Points[0].Until; u == nil || u.Reached || !strings.Contains(u.Why, "a window of 1m0s is all of --budget") || u.Looks != 3 || run.Points[0].Seconds.Window != 60 {
+	if u := run.Points[0].Until; u == nil || u.Reached || u.Why != (result.Reason{Code: result.BudgetUsed, Seconds: 60}) || u.Looks != 3 || run.Points[0].Seconds.Window != 60 {
 		t.Errorf("budget: %+v, window %v", u, run.Points[0].Seconds.Window)
 	}
 }
@@ -72,11 +72,11 @@ func TestHopelessEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	calm, over := run.Points[0], run.Points[1]
-	if calm.EndedEarly != "" || calm.Seconds.Window != 60 || calm.Stability != "stable" {
-		t.Errorf("20/s: %q, window %v, %s", calm.EndedEarly, calm.Seconds.Window, calm.Stability)
+	if calm.EndedEarly || calm.Seconds.Window != 60 || calm.Stability != "stable" {
+		t.Errorf("20/s: %v, window %v, %s", calm.EndedEarly, calm.Seconds.Window, calm.Stability)
 	}
-	if !strings.Contains(over.EndedEarly, "hopeless, ended early after 30 s: the queue grew") || over.Seconds.Window != 30 || over.Stability != "unstable" || over.Outcome != "unstable" {
-		t.Errorf("80/s: %q, window %v, %s, %s", over.EndedEarly, over.Seconds.Window, over.Stability, over.Outcome)
+	if !over.EndedEarly || over.StabilityWhy.Code != result.QueueGrew || over.Seconds.Window != 30 || over.Stability != "unstable" || over.Outcome != "unstable" {
+		t.Errorf("80/s: %v, window %v, %s, %s", over.EndedEarly, over.Seconds.Window, over.Stability, over.Outcome)
 	}
 	if over.Requests.Errors["interrupted"] == 0 || over.Seconds.Drain > 0.01 {
 		t.Errorf("what was under way was waited for: %+v, drain %v", over.Requests, over.Seconds.Drain)

@@ -119,13 +119,13 @@ type Arrivals struct {
 
 // Window is how a point ended. Times are nanoseconds since its load began.
 type Window struct {
-	Version int    `json:"version"`
-	T0      *int64 `json:"t0_ns"`    // where the window began, null: where it was planned to
-	T1      int64  `json:"t1_ns"`    // the end of the window
-	Ended   int64  `json:"ended_ns"` // the end of the point
-	GaveUp  bool   `json:"gave_up"`
-	Gone    *int64 `json:"gone_ns"` // since when the target refused every connection, null if it did not
-	Until   *Until `json:"until"`   // of a window that was to end when a value is known well enough
+	Version int           `json:"version"`
+	T0      *int64        `json:"t0_ns"`    // where the window began, null: where it was planned to
+	T1      int64         `json:"t1_ns"`    // the end of the window
+	Ended   int64         `json:"ended_ns"` // the end of the point
+	GaveUp  bool          `json:"gave_up"`
+	Gone    *int64        `json:"gone_ns"` // since when the target refused every connection, null if it did not
+	Until   *result.Until `json:"until"`   // of a window that was to end when a value is known well enough
 
 	PlannedHits *float64 `json:"planned_hits"` // share of the prompts that an unlimited prefix cache would have, null: the workload does not tell
 	Missing     []string `json:"missing"`      // pages of metrics that were given up, and why
@@ -197,15 +197,6 @@ type CachePart struct {
 	Endless  int64 `json:"endless"`
 	Served   int64 `json:"served"`
 	Told     int   `json:"told"` // requests of which the server said it
-}
-
-// Until is how a window came to its end that was to last until a value is known.
-type Until struct {
-	Spec             string   `json:"spec"`
-	Reached          bool     `json:"reached"`
-	HalfWidthPercent *float64 `json:"half_width_percent"`
-	Looks            int      `json:"looks"`
-	Why              string   `json:"why"`
 }
 
 // Alone is what one request takes on an idle target, as a search began with it.

@@ -20,7 +20,7 @@ func TestMarksComeBack(t *testing.T) {
 	if p.Version = Version; err != nil || cmp.Diff(p, gotPoint) != "" {
 		t.Errorf("%v\n%s", err, cmp.Diff(p, gotPoint))
 	}
-	w := Window{T0: &t1, T1: 5, Ended: 6, GaveUp: true, Gone: &t1, Until: &Until{Spec: "p99 ttft +-5%", HalfWidthPercent: &rate, Looks: 2}}
+	w := Window{T0: &t1, T1: 5, Ended: 6, GaveUp: true, Gone: &t1, Until: &result.Until{Spec: "p99 ttft +-5%", HalfWidthPercent: &rate, Looks: 2}}
 	gotWindow, err := DecodeWindow(w.Encode())
 	if w.Version = Version; err != nil || cmp.Diff(w, gotWindow) != "" {
 		t.Errorf("%v\n%s", err, cmp.Diff(w, gotWindow))
@@ -43,7 +43,7 @@ func TestMarksComeBack(t *testing.T) {
 // Every field has a name of its own in JSON, and is always there.
 func TestNamesInJSON(t *testing.T) {
 	plain := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
-	for _, typ := range []reflect.Type{reflect.TypeFor[Point](), reflect.TypeFor[Price](), reflect.TypeFor[Load](), reflect.TypeFor[Arrivals](), reflect.TypeFor[Window](), reflect.TypeFor[Until](), reflect.TypeFor[Alone](), reflect.TypeFor[End]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Point](), reflect.TypeFor[Price](), reflect.TypeFor[Load](), reflect.TypeFor[Arrivals](), reflect.TypeFor[Window](), reflect.TypeFor[Alone](), reflect.TypeFor[End]()} {
 		for f := range typ.Fields() {
 			if !plain.MatchString(f.Tag.Get("json")) {
 				t.Errorf("%s.%s is %q", typ, f.Name, f.Tag.Get("json"))

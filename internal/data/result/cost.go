@@ -61,7 +61,7 @@ type Energy struct {
 	JoulesPerGoodToken   *float64 `json:"joules_per_good_token"`                // of the tokens of requests within the objective
 	TokensPerSPerMW      *float64 `json:"output_tokens_per_s_per_mw,omitempty"` // tokens of a second by a megawatt
 
-	Why string `json:"why,omitempty"` // why there is nothing by token
+	Why Reason `json:"why,omitzero"` // why there is nothing by token
 }
 
 // EnergySource is what the energy follows from.

@@ -6,25 +6,19 @@ import (
 	"pitot/internal/data/metric"
 )
 
-// NoSLO is why there is no goodput.
-const NoSLO = "no SLO given"
-
-// Figure is a metric that the point has one value of, with its 95 % interval if it
+// Figure returns a metric that the point has one value of, with its 95 % interval if it
 // has one; or why there is no value.
-func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why string) {
+func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why Reason) {
 	t := &p.Throughput
-	unknown := t.Why
-	if unknown == "" {
-		unknown = "not known"
-	}
-	rate := func(x *float64, key string) (*float64, *[2]float64, string) {
+	unknown := t.Why.Or(Reason{Code: ValueUnknown})
+	rate := func(x *float64, key string) (*float64, *[2]float64, Reason) {
 		if x == nil {
 			return nil, nil, unknown
 		}
 		if ci, ok := t.CI95[key]; ok {
-			return x, &ci, ""
+			return x, &ci, Reason{}
 		}
-		return x, nil, ""
+		return x, nil, Reason{}
 	}
 	switch m.Name {
 	case metric.OfferedRate:
@@ -39,52 +33,52 @@ func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why 
 		return rate(t.OutputTokensPerS, "output_tokens_per_s")
 	case metric.Goodput:
 		if p.Goodput == nil {
-			return nil, nil, NoSLO
+			return nil, nil, Reason{Code: NoSLO}
 		}
-		return &p.Goodput.RequestsPerS, nil, ""
+		return &p.Goodput.RequestsPerS, nil, Reason{}
 	case metric.GoodOutputRate:
 		if p.Goodput == nil {
-			return nil, nil, NoSLO
+			return nil, nil, Reason{Code: NoSLO}
 		}
 		return rate(p.Goodput.OutputTokensPerS, "")
 	case metric.Attained:
 		switch {
 		case p.SLO == nil:
-			return nil, nil, NoSLO
+			return nil, nil, Reason{Code: NoSLO}
 		case p.SLO.Attained == nil:
-			return nil, nil, "not known"
+			return nil, nil, Reason{Code: ValueUnknown}
 		}
-		return p.SLO.Attained, p.SLO.CI95, ""
+		return p.SLO.Attained, p.SLO.CI95, Reason{}
 	case metric.Errors:
 		due := p.Requests.Due - p.Requests.Errors["worker_lost"] // what became of these is not known
 		if due == 0 {
-			return nil, nil, "nothing came due"
+			return nil, nil, Reason{Code: NothingDue}
 		}
 		x := float64(due-p.Requests.OK) / float64(due)
-		return &x, nil, ""
+		return &x, nil, Reason{}
 	}
 	group, _, _ := strings.Cut(m.Key, ".")
-	from, why := map[string]float64(nil), "of a search alone"
+	from, code := map[string]float64(nil), SearchOnly
 	switch {
 	case group == "cost":
 		return p.Cost.figure(m.Field(), unknown)
 	case group == "energy":
 		return p.Energy.figure(m.Field())
 	case group == "window":
-		from, why = p.Window, "not measured"
+		from, code = p.Window, NotMeasured
 	case group == "server":
-		from, why = p.Server, "the server did not tell"
+		from, code = p.Server, ServerDidNotSay
 	}
 	if x, ok := from[m.Field()]; ok {
-		return &x, nil, ""
+		return &x, nil, Reason{}
 	}
-	return nil, nil, why
+	return nil, nil, Reason{Code: code}
 }
 
-// figure is a cost by its key in run.json.
-func (c *Cost) figure(key, unknown string) (value *float64, ci95 *[2]float64, why string) {
+// figure returns a cost by its key in run.json.
+func (c *Cost) figure(key string, unknown Reason) (value *float64, ci95 *[2]float64, why Reason) {
 	if c == nil {
-		return nil, nil, "no price was given"
+		return nil, nil, Reason{Code: NoPrice}
 	}
 	switch key {
 	case "usd_per_m_input":
@@ -106,13 +100,13 @@ func (c *Cost) figure(key, unknown string) (value *float64, ci95 *[2]float64, wh
 	if ci, ok := c.CI95[key]; ok {
 		ci95 = &ci
 	}
-	return value, ci95, ""
+	return value, ci95, Reason{}
 }
 
-// figure is an energy by its key in run.json.
-func (e *Energy) figure(key string) (value *float64, ci95 *[2]float64, why string) {
+// figure returns an energy by its key in run.json.
+func (e *Energy) figure(key string) (value *float64, ci95 *[2]float64, why Reason) {
 	if e == nil {
-		return nil, nil, "no power was told"
+		return nil, nil, Reason{Code: PowerUnknown}
 	}
 	switch key {
 	case "joules_per_output_token":
@@ -122,12 +116,8 @@ func (e *Energy) figure(key string) (value *float64, ci95 *[2]float64, why strin
 	case "output_tokens_per_s_per_mw":
 		value = e.TokensPerSPerMW
 	}
-	switch {
-	case value != nil:
-	case e.Why != "":
-		why = e.Why
-	default:
-		why = "the output tokens are not known"
+	if value == nil {
+		why = e.Why.Or(Reason{Code: OutputTokensBlind})
 	}
 	return value, nil, why
 }

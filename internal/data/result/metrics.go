@@ -17,7 +17,7 @@ import (
 // their key lie in an object of their own: "service.ttft_ms".
 type Metrics struct {
 	List      []Distribution
-	Undefined map[string]string // key of a metric: why there is none
+	Undefined map[string]Reason // key of a metric: why there is none
 }
 
 // Distribution is one metric over the cohort.
@@ -42,12 +42,12 @@ func (m *Metrics) Views() (list []Views) {
 	return list
 }
 
-// NoSteadyState is why a summary has no values of a steady state, "" if it has.
-func (s *Summary) NoSteadyState() string {
+// NoSteadyState returns why a summary has no values of a steady state, none if it has.
+func (s *Summary) NoSteadyState() Reason {
 	if s.Mean == nil && s.P50 == nil {
 		return s.Withheld["mean"]
 	}
-	return ""
+	return Reason{}
 }
 
 // MetricsOf puts summaries under the metrics of the catalogue that they are of.

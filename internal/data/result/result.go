@@ -135,13 +135,13 @@ type Point struct {
 	Goodput   *Goodput       `json:"goodput"`
 	Stability stat.Stability `json:"stability"`
 	// StabilityWhy says what it rests on, or what would decide it.
-	StabilityWhy string           `json:"stability_why,omitempty"`
+	StabilityWhy Reason           `json:"stability_why,omitzero"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
 	OverTime     *OverTime        `json:"over_time,omitempty"`   // of a load that changes, comes in bursts, or lasts for long
 	Sessions     *Sessions        `json:"sessions,omitempty"`    // where requests follow one another
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
 	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
-	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
+	EndedEarly   bool             `json:"ended_early,omitempty"` // the load was hopeless: the window is shorter than planned
 	WentAway     *float64         `json:"went_away_s,omitempty"` // seconds after the load began, from when on the target refused every connection
 	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
 	Outcome      Outcome          `json:"outcome"`
@@ -247,7 +247,7 @@ type Until struct {
 	Reached          bool     `json:"reached"`            //
 	HalfWidthPercent *float64 `json:"half_width_percent"` // at the last look
 	Looks            int      `json:"looks"`              // each at twice the window of the one before
-	Why              string   `json:"why,omitempty"`      // there is no half-width, or no further look
+	Why              Reason   `json:"why,omitzero"`       // there is no half-width, or no further look
 }
 
 // Standstills are times at which nothing came from any stream while answers were
@@ -317,7 +317,7 @@ type OverTime struct {
 	// server makes, of a steady load that lasts for long.
 	Differ []Differ `json:"differ,omitempty"`
 	// Untold is why nothing can be said of such a load's levels.
-	Untold string `json:"untold,omitempty"`
+	Untold Reason `json:"untold,omitzero"`
 }
 
 // Differ is a metric whose level differs between blocks. A server of one level, at which
@@ -488,7 +488,7 @@ func (r *Run) WithholdUnderWay() {
 	if i < 0 {
 		return
 	}
-	const why = "it was interrupted before its window had ended"
+	why := Reason{Code: RunInterrupted}
 	p := &r.Points[i]
 	p.Goodput = nil
 	if s := p.SLO; s != nil {
@@ -559,10 +559,10 @@ type Throughput struct {
 	InputTokensPerS  *float64 `json:"input_tokens_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 	PerGPU           *PerGPU  `json:"per_gpu"`
-	Why              string   `json:"why,omitempty"` // why a figure is null or a lower bound
+	Why              Reason   `json:"why,omitzero"` // why a figure is null or a lower bound
 
-	CI95       map[string][2]float64 `json:"ci95,omitempty"`        // of requests_per_s and output_tokens_per_s
-	NoInterval string                `json:"no_interval,omitempty"` // why there is none
+	CI95       map[string][2]float64 `json:"ci95,omitempty"`       // of requests_per_s and output_tokens_per_s
+	NoInterval Reason                `json:"no_interval,omitzero"` // why there is none
 
 	Late *Late `json:"late,omitempty"` // null where the tokens were not counted
 }
@@ -606,8 +606,8 @@ type Summary struct {
 	Over       map[string]float64    `json:"over,omitempty"`   // percentile: true value is above this (the rank falls among censored requests)
 	Bounds     map[string][2]float64 `json:"bounds,omitempty"` // what the kernel's merging of segments leaves open
 	CI95       map[string][2]float64 `json:"ci95,omitempty"`
-	NoInterval map[string]string     `json:"no_interval,omitempty"` // why there is no interval
-	Withheld   map[string]string     `json:"withheld,omitempty"`    // why there is no value
+	NoInterval map[string]Reason     `json:"no_interval,omitempty"` // why there is no interval
+	Withheld   map[string]Reason     `json:"withheld,omitempty"`    // why there is no value
 	Phi        map[string]float64    `json:"phi,omitempty"`         // over-dispersion of "above the percentile" in this run alone, to be pooled over neighbouring loads
 	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
 }
@@ -661,10 +661,10 @@ type SLO struct {
 	Spec       string      `json:"spec"`
 	Attained   *float64    `json:"attained"` // share of all due that ended well within every limit that a single request can be held against
 	CI95       *[2]float64 `json:"ci95"`
-	NoInterval string      `json:"no_interval,omitempty"`
+	NoInterval Reason      `json:"no_interval,omitzero"`
 	Met        Met         `json:"met"`
 	Deciding   string      `json:"deciding,omitempty"` // the limit that decided, where one by itself did
-	Why        string      `json:"why,omitempty"`
+	Why        Reason      `json:"why,omitzero"`
 	Limits     []Limit     `json:"limits"`
 
 	Violations []Violations `json:"violations,omitempty"` // of a sweep's loads: what its bounds of the capacity are made of
@@ -690,7 +690,7 @@ type Limit struct {
 	Limit      float64     `json:"limit"`                // milliseconds, or a share for errors
 	Attained   *float64    `json:"attained"`             // share of all due that it is about that ended well and not over the limit; null where single requests have no such value
 	Met        Met         `json:"met"`
-	Why        string      `json:"why,omitempty"`
+	Why        Reason      `json:"why,omitzero"`
 }
 
 // Goodput is what was served within the SLO.

@@ -72,10 +72,10 @@ func (e *Evidence) checkResidences(light float64) (c result.Check, applies bool)
 		return c, false
 	}
 	n := e.conditions().Seconds() / light
-	seconds, requests := e.conditions().needs(judgeable * light)
-	c = result.NewCheck(result.CheckResidences, n, judgeable).With(map[string]float64{"one": light, "ask_seconds": seconds})
-	if requests > 0 {
-		c.Detail = map[string]float64{"one": light, "ask_requests": requests}
+	longer := e.conditions().longer(judgeable * light)
+	c = result.NewCheck(result.CheckResidences, n, judgeable).With(map[string]float64{"one": light, "ask_seconds": longer.Seconds})
+	if longer.Requests > 0 {
+		c.Detail = map[string]float64{"one": light, "ask_requests": longer.Requests}
 	}
 	if n < judgeable {
 		c.Status = result.Flag
@@ -233,7 +233,7 @@ func (e *Evidence) checkOffered() (c result.Check, applies bool) {
 		for _, d := range x.Dispersion {
 			dispersion = max(dispersion, d)
 		}
-		if x.Varies || len(x.Dispersion) == 0 || e.conditions().FewBursts() != "" {
+		if x.Varies || len(x.Dispersion) == 0 || !e.conditions().FewBursts().None() {
 			return c, false
 		}
 	}

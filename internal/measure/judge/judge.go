@@ -10,7 +10,6 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 
 	"pitot/internal/data/result"
@@ -60,14 +59,6 @@ const (
 	// the due time of the next request, and that is at once where more users than
 	// requests begin together.
 	Shortest = 1e-3
-
-	// WentAway is why a load tells little of a server that was there for a part of it.
-	WentAway = "the server went away"
-	// RateVaries is why a load has no steady state that was asked to change with time.
-	RateVaries = "the rate changes with time, as was asked: there is no steady state"
-	// NotSettled is why a point has no steady state by its warm-up; the check of
-	// that name says more.
-	NotSettled = "the load had not settled"
 )
 
 // Open says that requests come due whether or not others have ended.
@@ -83,14 +74,14 @@ func (c *Conditions) Seconds() float64 { return float64(c.T1-c.T0) / 1e9 }
 // two for each batch.
 const leastCycles = 2 * Batches
 
-// FewBursts says how many bursts a window has where these are too few for an interval, and
-// what gives enough; "" where there are enough.
-func (c *Conditions) FewBursts() string {
+// FewBursts returns the reason of a window that has too few bursts for an interval, none where
+// it has enough.
+func (c *Conditions) FewBursts() result.Reason {
 	e := c.Load.Expected
 	if e == nil || e.CycleS <= 0 || c.Seconds() >= leastCycles*e.CycleS {
-		return ""
+		return result.Reason{}
 	}
-	return fmt.Sprintf("about %.0f bursts; %d needed: %s", c.Seconds()/e.CycleS, leastCycles, c.longer(leastCycles*e.CycleS))
+	return result.Reason{Code: result.FewBursts, N: c.Seconds() / e.CycleS, Needed: leastCycles, Longer: c.longer(leastCycles * e.CycleS)}
 }
 
 // Holds says that a stamp lies in the window.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/stat"
 )
@@ -86,21 +87,16 @@ func TestLightResidence(t *testing.T) {
 }
 
 func TestAsk(t *testing.T) {
-	for seconds, want := range map[float64]string{
-		7.2: "--duration 8s", 60: "--duration 1m", 61: "--duration 1m10s", 299: "--duration 5m", 301: "--duration 6m", 3600: "--duration 1h", 9000.5: "--duration 2h40m",
+	for seconds, want := range map[float64]time.Duration{
+		7.2: 8 * time.Second, 60: time.Minute, 61: 70 * time.Second, 299: 5 * time.Minute, 301: 6 * time.Minute, 3600: time.Hour, 9000.5: 160 * time.Minute,
 	} {
 		c := Conditions{T1: 10e9}
-		got := c.longer(seconds)
-		if got != want {
-			t.Errorf("%g s: %s, want %s", seconds, got, want)
-		}
-		d, err := time.ParseDuration(got[len("--duration "):])
-		if err != nil || d.Seconds() < seconds {
-			t.Errorf("%g s: %v, %v", seconds, d, err)
+		if got := c.longer(seconds); got != (result.Longer{Seconds: want.Seconds()}) || got.Seconds < seconds {
+			t.Errorf("%g s: %v, want %s", seconds, got, want)
 		}
 	}
 	c := Conditions{T1: 10e9, Requests: 130}
-	if got := c.longer(34); got != "--requests 450" {
+	if got := c.longer(34); got != (result.Longer{Requests: 450}) {
 		t.Error(got)
 	}
 }

@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"pitot/internal/data/result"
@@ -41,30 +39,30 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 	c, light := q.conditions, q.Residence(took)
 	p.Stability = stat.Undecided
 	if !c.Ended() {
-		p.StabilityWhy = "the window has not ended"
+		p.StabilityWhy = result.Reason{Code: result.WindowOpen}
 		return
 	}
 	if c.Seconds() < Shortest {
-		p.StabilityWhy = "the window is too short"
+		p.StabilityWhy = result.Reason{Code: result.WindowTooShort, Seconds: c.Seconds()}
 		return
 	}
 	p.InFlight = q.all.means(until)
 	if c.Gone != nil {
-		p.StabilityWhy = WentAway
+		p.StabilityWhy = result.Reason{Code: result.ServerWentAway}
 		return
 	}
 	if !c.Open() {
-		p.Stability, p.StabilityWhy = stat.Stable, "a closed loop: its users bound what is in flight"
+		p.Stability, p.StabilityWhy = stat.Stable, result.Reason{Code: result.ClosedLoop}
 		return
 	}
 	if c.Load.Varies() {
-		p.StabilityWhy = RateVaries
+		p.StabilityWhy = result.Reason{Code: result.RateVaries}
 		return
 	}
 	window := c.Seconds()
 	rate := float64(q.members) / window
 	if light <= 0 || rate <= 0 {
-		p.StabilityWhy = "nothing was answered"
+		p.StabilityWhy = result.Reason{Code: result.NothingAnswered}
 		return
 	}
 	b := stat.JudgeBacklog(q.served.means(until), window, rate, light)
@@ -73,21 +71,21 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 	switch b.Verdict {
 	case stat.Undecided:
 		if b.Drained {
-			p.StabilityWhy = fmt.Sprintf("a queue that had formed before drained into the window, %.3g requests on top of %d arrivals: %s", -b.Deficit*rate*window, q.members, c.longer(2*window))
+			p.StabilityWhy = result.Reason{Code: result.QueueDrained, N: -b.Deficit * rate * window, Of: float64(q.members), Longer: c.longer(2 * window)}
 			return
 		}
 		if b.Longer > 0 {
-			p.StabilityWhy = fmt.Sprintf("a rise by %.3g of %d arrivals may be chance: %s", b.Deficit*rate*window, q.members, c.longer(b.Longer*window))
+			p.StabilityWhy = result.Reason{Code: result.RiseMayBeChance, N: b.Deficit * rate * window, Of: float64(q.members), Longer: c.longer(b.Longer * window)}
 			return
 		}
 		p.StabilityWhy = c.TooShort(window/light, stat.MinResidences, light)
 	case stat.Unstable:
 		if window < leastLongest*took.Longest {
 			p.Stability = stat.Undecided
-			p.StabilityWhy = fmt.Sprintf("answers that take up to %.3g s still fill the server: %s", took.Longest, c.longer(leastLongest*took.Longest))
+			p.StabilityWhy = result.Reason{Code: result.LongAnswers, Seconds: took.Longest, Longer: c.longer(leastLongest * took.Longest)}
 			return
 		}
-		p.StabilityWhy = fmt.Sprintf("the queue grew: %.2g %% of the arrivals were left over", 100*b.Deficit)
+		p.StabilityWhy = result.Reason{Code: result.QueueGrew, Share: b.Deficit}
 	}
 }
 
@@ -113,36 +111,27 @@ func Hopeless(underWay []float64, elapsed, rate, light float64) bool {
 	return b.Verdict == stat.Unstable && b.Deficit > giveUpDeficit
 }
 
-// TooShort says how many residence times a window has, how many it needs, and
-// what gives them.
-func (c *Conditions) TooShort(has float64, needs int, residence float64) string {
-	unit := "residence times"
-	if has = math.Floor(has); has == 1 {
-		unit = "residence time"
-	}
-	return fmt.Sprintf("%.0f %s; %d needed: %s", has, unit, needs, c.longer(float64(needs)*residence))
+// TooShort returns the reason of a window that has fewer residence times than it needs.
+func (c *Conditions) TooShort(has float64, needs int, residence float64) result.Reason {
+	return result.Reason{Code: result.FewResidences, N: math.Floor(has), Needed: float64(needs), Longer: c.longer(float64(needs) * residence)}
 }
 
-// TooShortForSessions says the same of conversations: the requests of one are alike, so it
-// is as one request that stays in the system for so long.
-func (c *Conditions) TooShortForSessions(needs int, session float64) string {
-	return fmt.Sprintf("turns of a conversation are alike: %.0f times a conversation's length; %d needed: %s", math.Floor(c.Seconds()/session), needs, c.longer(float64(needs)*session))
+// TooShortForSessions returns the same of conversations. The requests of one are alike, so
+// it counts as one request that stays in the system for as long.
+func (c *Conditions) TooShortForSessions(needs int, session float64) result.Reason {
+	return result.Reason{Code: result.FewSessionTimes, N: math.Floor(c.Seconds() / session), Needed: float64(needs), Longer: c.longer(float64(needs) * session)}
 }
 
-// TooFew says how many requests a window has, how many it needs, and what gives
-// them.
-func (c *Conditions) TooFew(has int64, needs int) string {
-	return fmt.Sprintf("%d requests; %d needed: %s", has, needs, c.longer(1.1*c.Seconds()*float64(needs)/float64(max(has, 1))))
+// TooFew returns the reason of a window that has fewer requests than it needs.
+func (c *Conditions) TooFew(has int64, needs int) result.Reason {
+	return result.Reason{Code: result.FewRequests, N: float64(has), Needed: float64(needs), Longer: c.longer(1.1 * c.Seconds() * float64(needs) / float64(max(has, 1)))}
 }
 
-// longer is the flag that makes a window of so many seconds.
-func (c *Conditions) longer(seconds float64) string { return LongerFlag(c.needs(seconds)) }
-
-// needs is what a plan asks for that makes a window of so many seconds: a duration
-// in seconds, or a number of requests where the window counts them; rounded up.
-func (c *Conditions) needs(window float64) (seconds, requests float64) {
+// longer returns what a plan sets for a window of that many seconds, rounded up: a duration,
+// or a number of requests where the window counts them.
+func (c *Conditions) longer(window float64) result.Longer {
 	if n := c.Requests; n > 0 {
-		return 0, roundUp(float64(n) * window / c.Seconds())
+		return result.Longer{Requests: roundUp(float64(n) * window / c.Seconds())}
 	}
 	if w := c.Settling; w != nil { // what the warm-up took of this one
 		window += float64(w.Begin-w.Planned) / 1e9
@@ -156,23 +145,7 @@ func (c *Conditions) needs(window float64) (seconds, requests float64) {
 	case d > time.Minute:
 		d = (d + 10*time.Second - 1).Truncate(10 * time.Second)
 	}
-	return d.Seconds(), 0
-}
-
-// LongerFlag is the flag that asks for a duration in seconds, or for a number of
-// requests.
-func LongerFlag(seconds, requests float64) string {
-	if requests > 0 {
-		return fmt.Sprintf("--requests %.0f", requests)
-	}
-	text := time.Duration(seconds * float64(time.Second)).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return "--duration " + text
+	return result.Longer{Seconds: d.Seconds()}
 }
 
 // roundUp gives the next number of two significant digits.

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"slices"
 
 	"pitot/internal/data/metric"
@@ -23,7 +22,7 @@ func Withhold(p *result.Point, c *Conditions) {
 		// That a limit is met now says nothing: the queue goes on growing.
 		unsteady(p, fromDue, p.StabilityWhy, result.Yes)
 	case set != nil && set.Why != "":
-		unsteady(p, steady, NotSettled, result.Yes, result.No)
+		unsteady(p, steady, result.Reason{Code: result.NotSettled}, result.Yes, result.No)
 	}
 	if c.GaveUp {
 		endedEarly(p, c)
@@ -37,8 +36,8 @@ func Withhold(p *result.Point, c *Conditions) {
 func gone(p *result.Point, c *Conditions) {
 	since := float64(*c.Gone) / 1e9
 	p.WentAway, p.Outcome = &since, result.Failing
-	if p.Throughput.Why == "" {
-		p.Throughput.Why = "a lower bound: " + WentAway
+	if p.Throughput.Why.None() {
+		p.Throughput.Why = result.Reason{Code: result.BoundWentAway}
 	}
 }
 
@@ -46,14 +45,10 @@ func gone(p *result.Point, c *Conditions) {
 // tell wrong: the server was still filling, and what was under way is none of
 // the objective's business.
 func endedEarly(p *result.Point, c *Conditions) {
-	why := p.StabilityWhy
-	if why == "" {
-		why = "the queue grew"
-	}
-	p.EndedEarly = fmt.Sprintf("hopeless, ended early after %.3g s: %s", c.Seconds(), why)
-	const early = "the load was ended early"
-	unsteady(p, steady, early, result.Yes)
-	p.Throughput.Why = "a lower bound: " + early
+	p.EndedEarly = true
+	p.StabilityWhy = p.StabilityWhy.Or(result.Reason{Code: result.QueueGrew})
+	unsteady(p, steady, result.Reason{Code: result.LoadEndedEarly}, result.Yes)
+	p.Throughput.Why = result.Reason{Code: result.BoundEndedEarly}
 	p.Goodput = nil
 	if p.SLO != nil {
 		p.SLO.Attained = nil
@@ -78,12 +73,12 @@ func summaryKeys() []string {
 }
 
 // withhold leaves of a summary what is true whatever the load did.
-func withhold(s *result.Summary, why string) {
+func withhold(s *result.Summary, why result.Reason) {
 	if s == nil {
 		return
 	}
 	*s = result.Summary{N: s.N, Censored: s.Censored, Missing: s.Missing, Streams: s.Streams, Excluded: s.Excluded,
-		Min: s.Min, Label: s.Label, Withheld: map[string]string{}}
+		Min: s.Min, Label: s.Label, Withheld: map[string]result.Reason{}}
 	for _, k := range summaryKeys() {
 		s.Withheld[k] = why
 	}
@@ -99,7 +94,7 @@ func steady(m *metric.Metric) bool { return m != nil && m.Steady }
 // unsteady withholds summaries of a point without a steady state, of all and
 // of each class. Verdicts of the objective that are in doubt and rest on one
 // of the limits concerned become undecided.
-func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, doubts ...result.Met) {
+func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why result.Reason, doubts ...result.Met) {
 	withholdAll := func(m *result.Metrics) {
 		for _, d := range m.List {
 			if concerned(d.Metric) {

@@ -554,7 +554,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
 	addChart := func(m *metric.Metric, sum *result.Summary) {
 		x, ok := s.Spread[m.Key]
-		if !ok || sum == nil || sum.NoSteadyState() != "" {
+		if !ok || sum == nil || !sum.NoSteadyState().None() {
 			return
 		}
 		title, tone := m.Label, len(list)%4+1
@@ -565,7 +565,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 		why := ""
 		for _, col := range metric.Percentiles() {
 			if _, ok := sum.CI95[col.Key]; !ok && sum.Value(col.Key) != nil && why == "" {
-				why = say.Plain(sum.NoInterval[col.Key])
+				why = report.ReasonText(sum.NoInterval[col.Key])
 			}
 		}
 		if band := bandOf(sum); len(band.X) > 0 {
@@ -610,7 +610,7 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
 	for _, v := range p.Metrics.Views() {
 		from, to := s.Spread[v.Response.Key], s.Spread[v.Service.Key]
-		if v.Response.Summary == nil || v.Response.Summary.NoSteadyState() != "" || len(from.Value) == 0 {
+		if v.Response.Summary == nil || !v.Response.Summary.NoSteadyState().None() || len(from.Value) == 0 {
 			continue
 		}
 		title := v.Response.Metric.Label

@@ -220,7 +220,7 @@ func TestComparisonPageOfLaunches(t *testing.T) {
 			run.Points = append(run.Points, p)
 			if i == without {
 				for k := range run.Points {
-					run.Points[k].Metrics.SetSummary(metric.TTFT, &result.Summary{N: 9, Withheld: map[string]string{"p50": "the queue grew", "p99": "the queue grew"}})
+					run.Points[k].Metrics.SetSummary(metric.TTFT, &result.Summary{N: 9, Withheld: map[string]result.Reason{"p50": {Code: result.QueueGrew}, "p99": {Code: result.QueueGrew}}})
 				}
 			}
 		}

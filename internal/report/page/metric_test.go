@@ -138,8 +138,8 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if percent, why := fold.Precision(want); why != "" || percent <= 0 || percent > 5 {
-		t.Errorf("--until: %g, %s", percent, why)
+	if percent, why := fold.Precision(want); !why.None() || percent <= 0 || percent > 5 {
+		t.Errorf("--until: %g, %v", percent, why)
 	}
 
 	if hop := p.Metrics.SummaryOf("hop"); hop == nil || hop.N != 600 || hop.P50 == nil || *hop.P50 < 100 || *hop.P50 > 112 {

@@ -212,8 +212,8 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if s != nil {
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
-		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && e.NoSteadyState() != "" {
-			absent = "Not drawn: " + say.Plain(e.NoSteadyState()) + ", so no distribution stands for this load."
+		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && !e.NoSteadyState().None() {
+			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so no distribution stands for this load."
 		}
 	}
 	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}

@@ -205,7 +205,7 @@ func TestPagesOfBadRuns(t *testing.T) {
 	none := reporttest.Serving(100)
 	none.Points[0].Requests = result.Requests{Due: 100, Failed: 100, Errors: map[string]int{"refused": 100}}
 	none.Points[0].Metrics = result.Metrics{}
-	none.Points[0].Throughput = result.Throughput{Why: "nothing was answered"}
+	none.Points[0].Throughput = result.Throughput{Why: result.Reason{Code: result.NothingAnswered}}
 	none.Points[0].Outcome = "failing"
 	bare := &result.Run{Schema: result.Schema, Points: []result.Point{{}}}
 	for name, c := range map[string]struct {

@@ -12,13 +12,13 @@ import (
 // Measured is a summary of n samples around a median; what n is too few for is
 // withheld, as measure does it.
 func Measured(n int64, p50 float64) *result.Summary {
-	s := &result.Summary{N: n, Over: map[string]float64{}, Bounds: map[string][2]float64{}, Withheld: map[string]string{}}
+	s := &result.Summary{N: n, Over: map[string]float64{}, Bounds: map[string][2]float64{}, Withheld: map[string]result.Reason{}}
 	scaled := func(x float64) *float64 { x *= p50; return &x }
 	s.Mean, s.SD, s.Min, s.Max = scaled(1.04), scaled(.2), scaled(.7), scaled(3.5)
 	for i, c := range metric.Percentiles() {
 		few, firm := c.Support()
 		if n < few {
-			s.Withheld[c.Key] = "too few"
+			s.Withheld[c.Key] = result.Reason{Code: result.FewShown, N: float64(n), Needed: 1000, Firm: 10_000}
 			continue
 		}
 		if n < firm {
@@ -74,7 +74,7 @@ func Serving(n int) *result.Run {
 	return run
 }
 
-const oneLoad = "one load cannot tell"
+var oneLoad = result.Reason{Code: result.OneLoad}
 
 func float(x float64) *float64 { return &x }
 func whole(n int) *int         { return &n }
@@ -118,7 +118,7 @@ func Runs() map[string]*result.Run {
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967, OutputTokensPerS: float(575.6)}
 	})
 	addRun("slo-not", 2700, func(run *result.Run, p *result.Point) {
-		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: "2193 of 2700 requests ended well within every joint limit", Limits: []result.Limit{
+		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: result.Reason{Code: result.WithinJoint, N: 2193, Of: 2700}, Limits: []result.Limit{
 			{Spec: "ttft<100ms", Metric: "ttft", Value: float(165.9), Attained: float(.8123), Met: "no"},
 			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
 			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}
@@ -126,7 +126,7 @@ func Runs() map[string]*result.Run {
 		p.Cost = &result.Cost{USDPerGPUHour: float(2.5), USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
 	})
 	addRun("slo-undecided", 85, func(run *result.Run, p *result.Point) {
-		why := "85 requests are too few for the claim, it needs 100"
+		why := result.Reason{Code: result.FewForClaim, N: 85, Needed: 100}
 		p.SLO = &result.SLO{Spec: "p99 e2e<2s", Attained: float(1), Met: "undecided", Deciding: "p99 e2e<2s", Why: why, Limits: []result.Limit{
 			{Spec: "p99 e2e<2s", Percentile: 99, Metric: "e2e", Attained: float(1), Met: "undecided", Why: why}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
@@ -151,7 +151,7 @@ func Runs() map[string]*result.Run {
 	addRun("intervals", 12_345, func(run *result.Run, p *result.Point) {
 		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.SummaryOf(metric.TTFT), 8.41: p.Metrics.SummaryOf(metric.TPOT), 1155.2: p.Metrics.SummaryOf(metric.E2E)} {
 			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}
-			s.NoInterval = map[string]string{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
+			s.NoInterval = map[string]result.Reason{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
 		}
 		p.Throughput.CI95 = map[string][2]float64{"requests_per_s": {4.41, 4.59}, "output_tokens_per_s": {564.2, 587.6}}
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.99926), CI95: &[2]float64{.9985, 1}, Met: "yes", Limits: []result.Limit{
@@ -159,33 +159,33 @@ func Runs() map[string]*result.Run {
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
 	})
 	addRun("undecided", 270, func(run *result.Run, p *result.Point) {
-		p.Stability, p.StabilityWhy, p.Seconds.Window = "undecided", "25 residence times; 30 needed: --duration 1m20s", 60
-		p.Throughput.NoInterval = "25 residence times; 100 needed: --duration 4m10s"
+		p.Stability, p.StabilityWhy, p.Seconds.Window = "undecided", result.Reason{Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}}, 60
+		p.Throughput.NoInterval = result.Reason{Code: result.FewResidences, N: 25, Needed: 100, Longer: result.Longer{Seconds: 250}}
 		for _, s := range []*result.Summary{p.Metrics.SummaryOf(metric.TTFT), p.Metrics.SummaryOf(metric.E2E)} {
-			s.NoInterval = map[string]string{"p50": p.Throughput.NoInterval, "p99": p.Throughput.NoInterval}
+			s.NoInterval = map[string]result.Reason{"p50": p.Throughput.NoInterval, "p99": p.Throughput.NoInterval}
 		}
 	})
-	withhold := func(why string, of ...*result.Summary) {
+	withhold := func(why result.Reason, of ...*result.Summary) {
 		for _, s := range of {
-			*s = result.Summary{N: s.N, Min: s.Min, Withheld: map[string]string{"mean": why, "p50": why, "p99": why, "max": why}}
+			*s = result.Summary{N: s.N, Min: s.Min, Withheld: map[string]result.Reason{"mean": why, "p50": why, "p99": why, "max": why}}
 		}
 	}
 	addRun("unstable", 2700, func(run *result.Run, p *result.Point) {
-		p.Stability, p.StabilityWhy, p.Outcome = "unstable", "the queue grew: 8.1 % of the arrivals were left over", "unstable"
+		p.Stability, p.StabilityWhy, p.Outcome = "unstable", result.Reason{Code: result.QueueGrew, Share: .081}, "unstable"
 		p.InFlight = []float64{9.12, 24.5, 45.1, 61, 84.2, 101.7, 118, 140.3, 155.5, 181, 199.9, 218}
 		p.Growth = &result.Growth{PerS: .3645, Deficit: .081}
 		withhold(p.StabilityWhy, p.Metrics.SummaryOf(metric.TTFT), p.Metrics.SummaryOf(metric.E2E))
-		p.Throughput.NoInterval = "the queue grew"
+		p.Throughput.NoInterval = result.Reason{Code: result.QueueGrew}
 		p.Verdict = result.ValidWithFlags
 		p.Checks[4] = Flagged(result.CheckStability, result.Flag, .081, .02)
 	})
 	addRun("not-settled", 2700, func(run *result.Run, p *result.Point) {
 		p.Load = result.Load{Loop: "closed", Concurrency: whole(40), ThinkMS: float(1500)}
-		p.Stability, p.StabilityWhy = "stable", "a closed loop: its users bound what is in flight"
+		p.Stability, p.StabilityWhy = "stable", result.Reason{Code: result.ClosedLoop}
 		p.InFlight = []float64{12.1, 13.3, 14.1, 14.9, 16, 18.6, 22.9, 28.1, 31, 33.2, 35.5, 36.4}
 		m := p.Metrics
-		withhold("the load had not settled", m.SummaryOf(metric.TTFT), m.SummaryOf(metric.TPOT), m.SummaryOf(metric.ITL), m.SummaryOf(metric.ICL), m.SummaryOf(metric.Stall), m.SummaryOf(metric.E2E))
-		p.Throughput.NoInterval = "the load had not settled"
+		withhold(result.Reason{Code: result.NotSettled}, m.SummaryOf(metric.TTFT), m.SummaryOf(metric.TPOT), m.SummaryOf(metric.ITL), m.SummaryOf(metric.ICL), m.SummaryOf(metric.Stall), m.SummaryOf(metric.E2E))
+		p.Throughput.NoInterval = result.Reason{Code: result.NotSettled}
 		p.Verdict = result.ValidWithFlags
 		p.Checks[4] = Flagged(result.CheckWarmup, result.Flag, 0, 2, "first_half", 14.8, "second_half", 31.2)
 		p.Checks[4].Value, p.Checks[4].Case = nil, result.CaseDrift
@@ -213,9 +213,9 @@ func Runs() map[string]*result.Run {
 		for _, name := range []metric.Name{metric.TTFT, metric.TPOT, metric.ITL, metric.ICL, metric.Stall} {
 			m.SetSummary(name, nil)
 		}
-		m.Undefined = map[string]string{}
+		m.Undefined = map[string]result.Reason{}
 		for _, k := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms", "stall_ms"} {
-			m.Undefined[k] = "not streaming"
+			m.Undefined[k] = result.Reason{Code: result.NotStreaming}
 		}
 	})
 	addRun("errors", 2700, func(run *result.Run, p *result.Point) {
@@ -228,7 +228,7 @@ func Runs() map[string]*result.Run {
 				"http_503":     "The server is overloaded",
 				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
 			}}
-		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "the output tokens of some answers were not counted"
+		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, result.Reason{Code: result.OutputNotCounted}
 		p.Checks[2] = Flagged(result.CheckErrors, result.Flag, .889, .01, "n", 2400, "of", 2700)
 	})
 	addRun("several", 12_345, func(run *result.Run, p *result.Point) {
@@ -246,7 +246,7 @@ func Runs() map[string]*result.Run {
 			Spread: map[string][2]float64{"due_per_s": {3.9, 4.55}, "requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
 	})
 	addRun("went-away", 2700, func(run *result.Run, p *result.Point) {
-		p.WentAway, p.Outcome, p.Stability, p.StabilityWhy = float(12.34), "failing", "undecided", "the server went away"
+		p.WentAway, p.Outcome, p.Stability, p.StabilityWhy = float(12.34), "failing", "undecided", result.Reason{Code: result.ServerWentAway}
 		p.Requests.OK, p.Requests.Failed, p.Requests.Unsent = 300, 100, 2300
 		p.Requests.Errors = map[string]int{"connect": 2400}
 		p.Requests.ErrorExamples = map[string]string{"connect": "connect to 127.0.0.1:8000: connect: connection refused"}

@@ -81,7 +81,7 @@ func searched(points []result.Point) (f *search, specs []string) {
 	f = newSearch(context.Background(), cfg, nil)
 	for i := range points {
 		p := &points[i]
-		s := Seen{Load: p.Load.Value(), N: p.Requests.Due, Stability: p.Stability, Failed: p.Requests.OK == 0 || p.EndedEarly != "", Invalid: p.Verdict == result.Invalid,
+		s := Seen{Load: p.Load.Value(), N: p.Requests.Due, Stability: p.Stability, Failed: p.Requests.OK == 0 || p.EndedEarly, Invalid: p.Verdict == result.Invalid,
 			Errors: p.Requests.Due - p.Requests.OK, Due: make([]int, len(specs)), Violations: make([]int, len(specs)), Blocks: make([][]int, len(specs))}
 		if p.SLO == nil || len(p.SLO.Violations) != len(specs) {
 			continue // a damaged run

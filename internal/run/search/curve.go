@@ -46,7 +46,7 @@ func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
 // PointOf is a run's point as one of a curve.
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
-		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly != "", Window: p.Seconds.Window,
+		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly, Window: p.Seconds.Window,
 		Invalid: p.Verdict == result.Invalid,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)), TokensError: relativeError(p.Metrics.SummaryOf(metric.OutputTokens)),

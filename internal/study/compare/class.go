@@ -21,7 +21,7 @@ func classFigures(x, y *loadOfSide) (out []figure) {
 		out = append(out, figure{name: name + ": " + attained, class: name, more: true, share: true, of: nil, value: func(p *result.Point) value {
 			c := p.Classes[name]
 			if c.SLO == nil || c.SLO.Attained == nil {
-				return value{why: result.NoSLO}
+				return value{why: noSLO}
 			}
 			return value{x: *c.SLO.Attained, of: int64(c.Requests.Due)}
 		}})

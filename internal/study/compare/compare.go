@@ -385,7 +385,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		}
 		if m.name == goodput || m.name == attained {
 			if why := objectives(x, y); why != "" {
-				if why != result.NoSLO || o.named(m) {
+				if why != noSLO || o.named(m) {
 					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 				}
 				continue
@@ -525,6 +525,9 @@ func specsOf(all ...*loadOfSide) (specs []string) {
 	return specs
 }
 
+// noSLO is why there are no shares within an SLO.
+const noSLO = "no SLO given"
+
 // objectives says why shares within SLOs are not the same thing.
 func objectives(x, y *loadOfSide) string {
 	specs := specsOf(x, y)
@@ -532,7 +535,7 @@ func objectives(x, y *loadOfSide) string {
 	case len(specs) > 1:
 		return "the SLOs differ"
 	case len(specs) == 0 || specs[0] == "":
-		return result.NoSLO
+		return noSLO
 	}
 	return ""
 }

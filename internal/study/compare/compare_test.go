@@ -24,8 +24,8 @@ func spread(x float64) *result.Summary {
 	return &result.Summary{
 		N: 20_000, Mean: ptr(x), P50: ptr(0.9 * x), P90: ptr(1.5 * x), P95: ptr(1.7 * x), P99: ptr(2 * x),
 		CI95:       map[string][2]float64{"p50": {0.85 * x, 0.95 * x}, "mean": {0.95 * x, 1.05 * x}},
-		NoInterval: map[string]string{"p99": "one load cannot tell"},
-		Withheld:   map[string]string{"p99_9": "n = 20000, shown from 100000 on"},
+		NoInterval: map[string]result.Reason{"p99": {Code: result.OneLoad}},
+		Withheld:   map[string]result.Reason{"p99_9": {Code: result.FewShown, N: 20_000, Needed: 100_000}},
 	}
 }
 
@@ -299,11 +299,11 @@ func TestWithoutValue(t *testing.T) {
 			p.Metrics.SummaryOf(metric.TTFT).P99, p.Metrics.SummaryOf(metric.TTFT).Over = nil, map[string]float64{"p99": 600_000}
 		}, "b, 1 of 6 launches: only known to be over 6e+05 ms"},
 		"withheld": {func(p *result.Point) {
-			p.Metrics.SummaryOf(metric.TTFT).P99, p.Metrics.SummaryOf(metric.TTFT).Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
+			p.Metrics.SummaryOf(metric.TTFT).P99, p.Metrics.SummaryOf(metric.TTFT).Withheld = nil, map[string]result.Reason{"p99": {Code: result.FewShown, N: 50, Needed: 100}}
 		}, "b, 1 of 6 launches: n = 50, shown from 100 on"},
 		"undefined": {func(p *result.Point) {
 			p.Metrics.SetSummary(metric.TTFT, nil)
-			p.Metrics.Undefined = map[string]string{"ttft_ms": "not streaming"}
+			p.Metrics.Undefined = map[string]result.Reason{"ttft_ms": {Code: result.NotStreaming}}
 		}, "not streaming"},
 		"nothing answered": {func(p *result.Point) {
 			p.Metrics.SetSummary(metric.TTFT, nil)

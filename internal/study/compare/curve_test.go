@@ -78,7 +78,7 @@ func TestCurveIsTheRow(t *testing.T) {
 func TestCurveWithoutValues(t *testing.T) {
 	a := side("a", 8, 10, 11, 12)
 	b := side("b", 8, 20, 21, 22).edit(2, func(p *result.Point) {
-		p.Metrics.SetSummary(metric.TTFT, &result.Summary{N: 100, Withheld: map[string]string{"p50": "no steady state", "p99": "no steady state"}})
+		p.Metrics.SetSummary(metric.TTFT, &result.Summary{N: 100, Withheld: map[string]result.Reason{"p50": {Code: result.NotSettled}, "p99": {Code: result.NotSettled}}})
 		p.Stability = "unstable"
 	})
 	c := mustCompare(t, Options{}, a, b)
@@ -87,7 +87,7 @@ func TestCurveWithoutValues(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	m := onCurveOf(c, "b", 8, "p99 ttft")
-	if m.Value != nil || m.Why != "1 of 3 launches: no steady state" || len(m.Launches) != 3 || *m.Launches[0] != 40 || m.Launches[2] != nil {
+	if m.Value != nil || m.Why != "1 of 3 launches: the load had not settled" || len(m.Launches) != 3 || *m.Launches[0] != 40 || m.Launches[2] != nil {
 		t.Errorf("%+v", m)
 	}
 	if m := onCurveOf(c, "b", 8, "req/s"); m.Value == nil {

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 )
 
@@ -97,7 +98,7 @@ func whole(m *metric.Metric) figure {
 	f.value = func(p *result.Point) value {
 		x, ci, why := p.Figure(m)
 		if x == nil {
-			return value{why: why}
+			return value{why: reasons.Text(why)}
 		}
 		return value{x: *x, ci: ci, of: int64(p.Requests.Due)}
 	}
@@ -170,24 +171,20 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 		why := p.Metrics.Undefined[m.Key]
 		switch {
 		case p.Requests.OK == 0:
-			why = "no request was answered"
-		case why == "" && p.Metrics.SummaryOf(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
-			why = "not kept by the pitot that saved this baseline"
-		case why == "":
-			why = "not measured"
+			why = result.Reason{Code: result.NoneAnswered}
+		case why.None() && p.Metrics.SummaryOf(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
+			why = result.Reason{Code: result.NotInBaseline}
+		case why.None():
+			why = result.Reason{Code: result.NotMeasured}
 		}
-		return value{why: why}
+		return value{why: reasons.Text(why)}
 	}
 	if over, ok := x.Over[key]; ok {
 		return value{why: fmt.Sprintf("only known to be over %.4g ms", over)}
 	}
 	at := x.Value(key)
 	if at == nil {
-		why := x.Withheld[key]
-		if why == "" {
-			why = "not known"
-		}
-		return value{why: why}
+		return value{why: reasons.Text(x.Withheld[key].Or(result.Reason{Code: result.ValueUnknown}))}
 	}
 	v := value{x: *at, few: slices.Contains(x.Few, key)}
 	if ci, ok := x.CI95[key]; ok {

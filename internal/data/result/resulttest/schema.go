@@ -42,7 +42,7 @@ func metricsSchema(metrics metric.Catalogue) string {
 		top.keys = append(top.keys, quoted(g.name))
 		top.lines = append(top.lines, fmt.Sprintf(`%s: {"$ref": "#/$defs/%s"}`, quoted(g.name), g.name))
 	}
-	top.lines = append(top.lines, `"undefined": {"type": "object", "description": "metric: why there is none", "additionalProperties": {"type": "string"}}`)
+	top.lines = append(top.lines, `"undefined": {"type": "object", "description": "metric: why there is none", "additionalProperties": {"$ref": "#/$defs/reason"}}`)
 	var b strings.Builder
 	for i, g := range groups {
 		name, what := "metrics", "distributions over the cohort"

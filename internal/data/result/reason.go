@@ -1,0 +1,139 @@
+package result
+
+// Reason is why a value is missing, withheld or undecided, or has no interval: a code, and the
+// figures of its sentence. Package report makes the sentence. The zero Reason is none.
+type Reason struct {
+	Code ReasonCode `json:"code"`
+
+	N      float64 `json:"n,omitempty"`      // how many there were
+	Of     float64 `json:"of,omitempty"`     // of how many
+	Needed float64 `json:"needed,omitempty"` // how many it takes
+	Firm   float64 `json:"firm,omitempty"`   // from how many on a value is firm
+	Share  float64 `json:"share,omitempty"`
+	Low    float64 `json:"low,omitempty"`  // at least, in the unit of the code
+	High   float64 `json:"high,omitempty"` // at most; 0 where it is not bounded
+	// Seconds is a time, in seconds.
+	Seconds float64 `json:"seconds,omitempty"`
+	AloneN  float64 `json:"alone_n,omitempty"` // of AloneOf at one user
+	AloneOf float64 `json:"alone_of,omitempty"`
+	Class   string  `json:"class,omitempty"` // of the requests that it is about
+	// Longer is the window that would decide.
+	Longer Longer `json:"longer,omitzero"`
+}
+
+// Longer is the length of a window: of seconds, or of requests where the window counts them.
+type Longer struct {
+	Seconds  float64 `json:"seconds,omitempty"`
+	Requests float64 `json:"requests,omitempty"`
+}
+
+// None reports whether there is no reason.
+func (r Reason) None() bool { return r.Code == "" }
+
+// Or returns r, or other where r is none.
+func (r Reason) Or(other Reason) Reason {
+	if r.None() {
+		return other
+	}
+	return r
+}
+
+// ReasonCode names a reason.
+type ReasonCode string
+
+// Reasons for and against a steady state.
+const (
+	WindowOpen        ReasonCode = "window_not_ended"
+	WindowEmpty       ReasonCode = "window_empty"
+	WindowTooShort    ReasonCode = "window_too_short" // of Seconds
+	ServerWentAway    ReasonCode = "server_went_away"
+	ClosedLoop        ReasonCode = "closed_loop"
+	RateVaries        ReasonCode = "rate_varies"
+	NothingAnswered   ReasonCode = "nothing_answered"
+	QueueDrained      ReasonCode = "queue_drained"      // N requests on top of Of arrivals
+	RiseMayBeChance   ReasonCode = "rise_may_be_chance" // by N of Of arrivals
+	FewResidences     ReasonCode = "few_residence_times"
+	FewSessionTimes   ReasonCode = "few_conversation_lengths"
+	FewRequests       ReasonCode = "few_requests"
+	FewBursts         ReasonCode = "few_bursts"
+	LongAnswers       ReasonCode = "long_answers" // that take up to Seconds still fill the server
+	QueueGrew         ReasonCode = "queue_grew"   // by Share of the arrivals; 0 where it is not known
+	NotSettled        ReasonCode = "not_settled"
+	LoadEndedEarly    ReasonCode = "load_ended_early"
+	RunInterrupted    ReasonCode = "interrupted" // before its window had ended
+	StoppedFirst      ReasonCode = "run_stopped_first"
+	BudgetUsed        ReasonCode = "budget_used" // a window of Seconds is all of it
+	RecordsUnreadable ReasonCode = "records_unreadable"
+)
+
+// Reasons of a throughput that is missing or a lower bound.
+const (
+	OutputNotCounted  ReasonCode = "output_tokens_not_counted"
+	InputNotCounted   ReasonCode = "input_tokens_not_counted"
+	FailedNotCounted  ReasonCode = "output_of_failed_not_counted"
+	CountedByClient   ReasonCode = "counted_by_tokenizer"
+	BoundWentAway     ReasonCode = "lower_bound_server_went_away"
+	BoundEndedEarly   ReasonCode = "lower_bound_load_ended_early"
+	ValueUnknown      ReasonCode = "not_known"
+	NoSLO             ReasonCode = "no_slo"
+	NoPrice           ReasonCode = "no_price"
+	NoneAnswered      ReasonCode = "none_answered"
+	NothingDue        ReasonCode = "nothing_due"
+	SearchOnly        ReasonCode = "of_a_search_alone"
+	NotMeasured       ReasonCode = "not_measured"
+	ServerDidNotSay   ReasonCode = "not_reported_by_server"
+	NotInBaseline     ReasonCode = "not_in_baseline"
+	PowerUnknown      ReasonCode = "power_not_reported"
+	EnergyUnknown     ReasonCode = "energy_not_reported"
+	EnergyInexact     ReasonCode = "energy_inexact"    // to ± Share
+	PowerRarelyRead   ReasonCode = "power_rarely_read" // N times within the window
+	OtherGPUCount     ReasonCode = "other_gpu_count"   // N report their power, and the target has Of
+	OutputTokensBlind ReasonCode = "output_tokens_not_known"
+)
+
+// Reasons of a distribution's value or interval that is missing.
+const (
+	OneLoad            ReasonCode = "one_load"
+	GapsDepend         ReasonCode = "gaps_depend"
+	FewSamples         ReasonCode = "few_samples"
+	FewShown           ReasonCode = "few_values"                     // N, shown from Needed on and firm from Firm
+	FewIndependent     ReasonCode = "few_independent_samples"        // as much as N
+	SomeCensored       ReasonCode = "some_not_followed_to_their_end" // N of Of; none where it is not said
+	NearSaturation     ReasonCode = "near_saturation"
+	SaturationBlind    ReasonCode = "saturation_not_known"
+	NoNeighbour        ReasonCode = "no_neighbouring_load"
+	EndedByLook        ReasonCode = "ended_by_a_look"
+	SeveralAnswers     ReasonCode = "several_answers"
+	NoneEndedWell      ReasonCode = "none_ended_well_or_was_cut"
+	TokensUncounted    ReasonCode = "tokens_not_counted_by_server"
+	OneArrival         ReasonCode = "no_answer_in_two_arrivals"
+	OneToken           ReasonCode = "no_answer_of_several_tokens"
+	NoStamps           ReasonCode = "no_stamps"
+	ChunkTokensUnknown ReasonCode = "tokens_of_chunks_not_known" // N of Of streams
+	RequestsDiffer     ReasonCode = "requests_differ_by_time"    // their lengths do
+	FewInBlocks        ReasonCode = "few_requests_in_blocks"
+	ValueIsZero        ReasonCode = "value_is_zero"
+)
+
+// Reasons of an objective's verdict.
+const (
+	CutAtInterrupt     ReasonCode = "cut_at_interrupt" // N of Of requests
+	CutAtEither        ReasonCode = "cut_at_interrupt_or_lost_worker"
+	CutAtLostWorker    ReasonCode = "cut_at_lost_worker"
+	ClassUnknown       ReasonCode = "class_not_known" // of N requests
+	NotStreaming       ReasonCode = "not_streaming"
+	WithinJoint        ReasonCode = "within_joint_limits" // N of Of requests
+	AtMostWithinJoint  ReasonCode = "at_most_within_joint_limits"
+	NearLimit          ReasonCode = "near_limit"
+	FewForClaim        ReasonCode = "few_requests_for_claim" // N; it takes Needed
+	FewGapsForClaim    ReasonCode = "few_gaps_for_claim"
+	LostCountAsOver    ReasonCode = "lost_count_as_over" // N of Of requests
+	TokensMerged       ReasonCode = "tokens_merged"
+	PercentileCensored ReasonCode = "percentile_not_followed_to_its_end"
+	MergedReadsLeave   ReasonCode = "merged_reads_leave_open" // between Low and High ms
+	UnknownTokensLeave ReasonCode = "unknown_tokens_leave_open"
+	NoAnswerTells      ReasonCode = "no_answer_tells"
+	WrongAtOneUser     ReasonCode = "wrong_at_one_user"
+	WrongAnswers       ReasonCode = "wrong_answers"
+	WrongUndecided     ReasonCode = "wrong_answers_undecided"
+)

@@ -1,0 +1,208 @@
+// Package reasons makes sentences of typed reasons: why a value is missing, withheld, undecided
+// or without an interval. Rewording one changes this package and golden files alone.
+package reasons
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// Text returns the words of a reason, "" of none.
+func Text(r result.Reason) string {
+	if r.None() {
+		return ""
+	}
+	text, known := words(r)
+	if !known { // a reason of a later program
+		text = strings.ReplaceAll(string(r.Code), "_", " ")
+	}
+	if r.Class != "" {
+		text = r.Class + ": " + text
+	}
+	return text
+}
+
+// words returns the sentence of a code, and whether there is one.
+func words(r result.Reason) (text string, known bool) {
+	count := func(x float64) string { return fmt.Sprintf("%.0f", x) }
+	needs := func(what string) string {
+		return fmt.Sprintf("%s %s; %s needed: %s", count(r.N), what, count(r.Needed), LongerFlag(r.Longer))
+	}
+	if text, ok := plain[r.Code]; ok {
+		return text, true
+	}
+	switch r.Code {
+	case result.WindowTooShort:
+		return fmt.Sprintf("the window of %.3g ms is too short for a rate", 1e3*r.Seconds), true
+	case result.QueueDrained:
+		return fmt.Sprintf("a queue that had formed before drained into the window, %.3g requests on top of %s arrivals: %s", r.N, count(r.Of), LongerFlag(r.Longer)), true
+	case result.RiseMayBeChance:
+		return fmt.Sprintf("a rise by %.3g of %s arrivals may be chance: %s", r.N, count(r.Of), LongerFlag(r.Longer)), true
+	case result.LongAnswers:
+		return fmt.Sprintf("answers that take up to %.3g s still fill the server: %s", r.Seconds, LongerFlag(r.Longer)), true
+	case result.QueueGrew:
+		if r.Share == 0 {
+			return "the queue grew", true
+		}
+		return fmt.Sprintf("the queue grew: %.2g %% of the arrivals were left over", 100*r.Share), true
+	case result.FewResidences:
+		if r.N == 1 {
+			return needs("residence time"), true
+		}
+		return needs("residence times"), true
+	case result.FewSessionTimes:
+		return "turns of a conversation are alike: " + needs("times a conversation's length"), true
+	case result.FewRequests:
+		return needs("requests"), true
+	case result.FewBursts:
+		return "about " + needs("bursts"), true
+	case result.FewShown:
+		text := fmt.Sprintf("n = %s, shown from %s on", count(r.N), count(r.Needed))
+		if r.Firm > 0 {
+			text += " and firm from " + count(r.Firm)
+		}
+		return text, true
+	case result.FewIndependent:
+		return fmt.Sprintf("its samples say as much as %s independent ones: too few", count(r.N)), true
+	case result.SomeCensored:
+		if r.N == 0 {
+			return "some were not followed to their end", true
+		}
+		return fmt.Sprintf("%s of %s were not followed to their end", count(r.N), count(r.Of)), true
+	case result.ChunkTokensUnknown:
+		return fmt.Sprintf("the tokens in a chunk are not known for %s of %s streams: see icl and stall", count(r.N), count(r.Of)), true
+	case result.BudgetUsed:
+		return fmt.Sprintf("a window of %s is all of --budget", time.Duration(r.Seconds*float64(time.Second))), true
+	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
+		return fmt.Sprintf("%s of %s requests were under way when %s", count(r.N), count(r.Of), stops[r.Code]), true
+	case result.ClassUnknown:
+		return fmt.Sprintf("of %s requests it is not known which class they are of", count(r.N)), true
+	case result.WithinJoint:
+		return fmt.Sprintf("%s of %s requests ended well within every joint limit", count(r.N), count(r.Of)), true
+	case result.AtMostWithinJoint:
+		return fmt.Sprintf("at most %s of %s requests ended well within every joint limit", count(r.N), count(r.Of)), true
+	case result.FewForClaim:
+		return fmt.Sprintf("%s requests are too few for the claim, it needs %s", count(r.N), count(r.Needed)), true
+	case result.FewGapsForClaim:
+		return fmt.Sprintf("%s gaps are too few for the claim, it needs %s", count(r.N), count(r.Needed)), true
+	case result.LostCountAsOver:
+		return fmt.Sprintf("%s of %s requests count as over because they failed, were cut or were not sent", count(r.N), count(r.Of)), true
+	case result.MergedReadsLeave:
+		return "merged reads leave it " + between(r), true
+	case result.UnknownTokensLeave:
+		return "streams whose tokens are not known leave it " + between(r), true
+	case result.WrongAnswers:
+		text := fmt.Sprintf("%s of %s, at least %s", count(r.N), say.Plural(int(r.Of), "answer"), say.PercentNear(r.Low, r.Share))
+		if r.AloneOf > 0 {
+			text += fmt.Sprintf("; and %s of %s at one user: it is not the load", count(r.AloneN), count(r.AloneOf))
+		}
+		return text, true
+	case result.WrongUndecided:
+		text := fmt.Sprintf("%s of %s: anything from %s to %s", count(r.N), say.Plural(int(r.Of), "answer"), say.PercentNear(r.Low, r.Share), say.PercentNear(r.High, r.Share))
+		switch {
+		case r.Needed == 0:
+		case r.N == 0:
+			text += fmt.Sprintf("; %s without a wrong one would tell", count(r.Needed))
+		default:
+			text += fmt.Sprintf("; about %s would tell at this share", say.Count(int64(r.Needed)))
+		}
+		return text, true
+	case result.OtherGPUCount:
+		return fmt.Sprintf("%s GPUs tell of their power, and the target has %s", count(r.N), count(r.Of)), true
+	case result.EnergyInexact:
+		return fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*r.Share), true
+	case result.PowerRarelyRead:
+		return fmt.Sprintf("power was told %s times within the window: its error is not known", count(r.N)), true
+	}
+	return "", false
+}
+
+func between(r result.Reason) string {
+	if r.High == 0 {
+		return fmt.Sprintf("anywhere above %.3g ms", r.Low)
+	}
+	return fmt.Sprintf("between %.3g and %.3g ms", r.Low, r.High)
+}
+
+var stops = map[result.ReasonCode]string{
+	result.CutAtInterrupt:  "the run was stopped",
+	result.CutAtLostWorker: "their worker was lost",
+	result.CutAtEither:     "the run was stopped or with a worker that was lost",
+}
+
+// plain are the sentences without figures.
+var plain = map[result.ReasonCode]string{
+	result.WindowOpen:        "the window has not ended",
+	result.WindowEmpty:       "the window is empty",
+	result.ServerWentAway:    "the server went away",
+	result.ClosedLoop:        "a closed loop: its users bound what is in flight",
+	result.RateVaries:        "the rate changes with time, as was asked: there is no steady state",
+	result.NothingAnswered:   "nothing was answered in a window",
+	result.NotSettled:        "the load had not settled",
+	result.LoadEndedEarly:    "the load was ended early",
+	result.RunInterrupted:    "it was interrupted before its window had ended",
+	result.StoppedFirst:      "the run was stopped first",
+	result.RecordsUnreadable: "the records cannot be read",
+
+	result.OutputNotCounted:  "the output tokens of some answers were not counted",
+	result.InputNotCounted:   "the input tokens of some requests were not counted",
+	result.FailedNotCounted:  "a lower bound: output of requests that did not end well was not counted",
+	result.CountedByClient:   "the server reported no usage: tokens are those that --tokenizer counts",
+	result.BoundWentAway:     "a lower bound: the server went away",
+	result.BoundEndedEarly:   "a lower bound: the load was ended early",
+	result.ValueUnknown:      "not known",
+	result.NoSLO:             "no SLO given",
+	result.NoPrice:           "no price was given",
+	result.NoneAnswered:      "no request was answered",
+	result.NothingDue:        "nothing came due",
+	result.SearchOnly:        "of a search alone",
+	result.NotMeasured:       "not measured",
+	result.ServerDidNotSay:   "the server did not tell",
+	result.NotInBaseline:     "not kept by the pitot that saved this baseline",
+	result.PowerUnknown:      "no power was told",
+	result.EnergyUnknown:     "no energy was told",
+	result.OutputTokensBlind: "the output tokens are not known",
+
+	result.OneLoad:         "one load cannot tell",
+	result.GapsDepend:      "gaps of one request depend on each other: TPOT has an interval",
+	result.FewSamples:      "too few samples for an interval",
+	result.NearSaturation:  "too near saturation for one window: see the spread of repeats",
+	result.SaturationBlind: "how near saturation it is is not known: measure a higher load too",
+	result.NoNeighbour:     "no load at or just above this one to pool with",
+	result.EndedByLook:     "the window was ended by a look at it",
+	result.ValueIsZero:     "it is 0",
+	result.SeveralAnswers:  "requests have several answers: see tpot",
+	result.NoneEndedWell:   "no request ended well or was cut",
+	result.TokensUncounted: "the server did not count these tokens",
+	result.OneArrival:      "no answer came in two arrivals or more",
+	result.OneToken:        "no answer has more counted tokens than its first event",
+	result.NoStamps:        "no request has the stamps",
+	result.RequestsDiffer:  "the requests themselves were longer at some times than at others",
+	result.FewInBlocks:     "there are too few requests in each block",
+
+	result.NotStreaming:       "not streaming",
+	result.NearLimit:          "near the limit: another window may come out otherwise, pitot find --verify tells",
+	result.TokensMerged:       "tokens came several at a time: limit icl or stall instead",
+	result.PercentileCensored: "the percentile falls among streams that were not followed to their end",
+	result.NoAnswerTells:      "no answer tells",
+	result.WrongAtOneUser:     "no answer tells: they are wrong already at one user",
+}
+
+// LongerFlag returns the flag of a window of a length.
+func LongerFlag(l result.Longer) string {
+	if l.Requests > 0 {
+		return fmt.Sprintf("--requests %.0f", l.Requests)
+	}
+	text := time.Duration(l.Seconds * float64(time.Second)).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return "--duration " + text
+}

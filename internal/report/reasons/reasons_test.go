@@ -1,0 +1,54 @@
+package reasons
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"testing"
+
+	"pitot/internal/data/result"
+)
+
+// Every reason that the program knows has words of its own.
+func TestEveryReasonHasWords(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../../data/result/reason.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	ast.Inspect(file, func(x ast.Node) bool {
+		spec, ok := x.(*ast.ValueSpec)
+		if !ok || spec.Type == nil || spec.Type.(*ast.Ident).Name != "ReasonCode" {
+			return true
+		}
+		n++
+		code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, known := words(result.Reason{Code: result.ReasonCode(code), N: 3, Of: 4, Needed: 5}); !known || text == "" {
+			t.Errorf("%s has no words", code)
+		}
+		return true
+	})
+	if n < 50 {
+		t.Errorf("%d codes", n)
+	}
+}
+
+func TestText(t *testing.T) {
+	for want, r := range map[string]result.Reason{
+		"": {},
+		"25 residence times; 30 needed: --duration 1m20s": {Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}},
+		"1 residence time; 30 needed: --requests 450":     {Code: result.FewResidences, N: 1, Needed: 30, Longer: result.Longer{Requests: 450}},
+		"chat: not streaming":                             {Code: result.NotStreaming, Class: "chat"},
+		"n = 50, shown from 100 on and firm from 1000":    {Code: result.FewShown, N: 50, Needed: 100, Firm: 1000},
+		"merged reads leave it anywhere above 12.3 ms":    {Code: result.MergedReadsLeave, Low: 12.34},
+		"of a later program":                              {Code: "of_a_later_program"},
+	} {
+		if got := Text(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func TestForecastIsWhatARunTakes(t *testing.T) {
 target: sim:llama-3.1-8b@h100?launch_cv=0.03
 rows:
   A: {requests: 6}
-  F: {requests: 60, workload: random, input: 1024, output: 64, hypothesis: p95 ttft of F < 5s}
+  F: {requests: 40, workload: random, input: 1024, output: 16, hypothesis: p95 ttft of F < 5s}
 knobs: {max_num_seqs: [8]}
 launches: 2
 stop: {early: false}

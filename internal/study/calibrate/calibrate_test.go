@@ -29,7 +29,7 @@ func TestTwin(t *testing.T) {
 	c := Calibration{Deployment: known, Time: 56 * time.Second, Each: 3 * time.Second, Measure: func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 		loads = append(loads, l)
 		n := uint64(len(loads))
-		return []*predict.Recording{l.In(4, 1).Serve(truth.Engine(n+50), n)}, nil
+		return []*predict.Recording{l.In(2, 0.5).Serve(truth.Engine(n+50), n)}, nil
 	}}
 	result, err := c.Run(context.Background())
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTwin(t *testing.T) {
 	if len(loads) != 8 || loads[0] != loads[3] || loads[1] != loads[2] || loads[4] != loads[7] || loads[5] != loads[6] {
 		t.Errorf("loads %+v", loads)
 	}
-	l := predict.Load{Name: "other", Users: 10, Input: [2]int{200, 800}, Output: [2]int{20, 100}, Requests: 400}
+	l := predict.Load{Name: "other", Users: 10, Input: [2]int{200, 800}, Output: [2]int{20, 100}, Requests: 200}
 	r := l.Serve(truth.Engine(77), 77)
 	recorded := r.Recorded().Metrics()
 	before, after := predict.Errors(r.Replay(known).Metrics(), recorded), predict.Errors(r.Replay(fit.Fitted).Metrics(), recorded)

@@ -60,7 +60,7 @@ func TestCurveIsWhatARunMeasures(t *testing.T) {
 				t.Errorf("%s: %d users, but %.4g/s of %.4g s each are %.4g", c.spec, x.Users, x.RequestsPerS, stay, l*float64(x.Users))
 			}
 			_, p := ran(t, "sim:"+c.spec, "--concurrency", fmt.Sprint(x.Users), "--input", c.in, "--output", c.out, "--seed", "1",
-				"--duration", fmt.Sprintf("%.0fs", stay*float64(max(10, 1000/x.Users))))
+				"--duration", fmt.Sprintf("%.0fs", stay*float64(max(10, 600/x.Users))))
 			m := p.Metrics
 			for _, f := range []struct {
 				name            string

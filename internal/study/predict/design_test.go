@@ -19,11 +19,11 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known []*Recording
-	chosen := Choose(d, nil, 3, 10, 2)
+	chosen := Choose(d, nil, 3, 5, 1)
 	for i, l := range chosen {
-		known = append(known, l.In(12, 2).Serve(d.Engine(uint64(i)), uint64(i)))
+		known = append(known, l.In(5, 1).Serve(d.Engine(uint64(i)), uint64(i)))
 	}
-	chosen = append(chosen, Choose(d, known, 3, 10, 2)...)
+	chosen = append(chosen, Choose(d, known, 3, 5, 1)...)
 	alone := false
 	for i, l := range chosen {
 		alone = alone || l.Users == 1 && l.Input >= 2048

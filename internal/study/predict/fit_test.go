@@ -336,7 +336,7 @@ func TestFitFindsTheTail(t *testing.T) {
 	// A run has few phases that are that slow: one alone has them by chance.
 	p99 := func(d *deploy.Deployment) float64 {
 		var all []float64
-		for k := range uint64(8) {
+		for k := range uint64(6) {
 			all = append(all, simulated(t, d, 2, 500, 100+k).Recorded().TPOT...)
 		}
 		return quantities(all).P99

@@ -60,7 +60,7 @@ func TestFitWithoutALoad(t *testing.T) {
 	start := parsed(t, "qwen2.5-7b@l40s?max_num_seqs=32")
 	var runs []*Recording
 	for i, l := range []DesignLoad{{1, 512, 64}, {4, 64, 64}, {16, 512, 32}, {8, 2048, 16}, {32, 64, 32}} {
-		runs = append(runs, l.In(4, 0.5).Serve(truth.Engine(uint64(i)+50), uint64(i)))
+		runs = append(runs, l.In(2.5, 0.5).Serve(truth.Engine(uint64(i)+50), uint64(i)))
 	}
 	shown := shownOf(runs)
 	f, _, _, err := calibrate(start, nil, shown, mostSlopes)

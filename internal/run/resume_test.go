@@ -49,7 +49,7 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	keptMany := map[int]bool{}
-	bits := 24
+	bits := 12
 	if testing.Short() {
 		bits = 6
 	}

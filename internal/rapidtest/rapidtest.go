@@ -1,23 +1,32 @@
-// Package rapidtest makes property tests draw the same cases each time.
-// A package whose tests use rapid imports it for its side effect.
+// Package rapidtest makes property tests draw the same cases each time, and half as many
+// as rapid does by default. A package whose tests use rapid imports it for its side effect.
 //
-// RAPID_SEED=0, or -rapid.seed=0, draws other cases each time.
+// RAPID_SEED=0 draws as many as rapid does, and other cases each time; -rapid.seed and
+// -rapid.checks say it one by one.
 package rapidtest
 
 import (
 	"flag"
 	"os"
 
-	_ "pgregory.net/rapid" // registers the flag
+	_ "pgregory.net/rapid" // registers the flags
 )
 
 func init() {
 	if _, given := os.LookupEnv("RAPID_SEED"); given {
 		return
 	}
-	seed := flag.Lookup("rapid.seed")
-	seed.DefValue = "1"
-	if err := seed.Value.Set(seed.DefValue); err != nil {
+	set("rapid.seed", "1")
+	if _, given := os.LookupEnv("RAPID_CHECKS"); !given {
+		set("rapid.checks", "50")
+	}
+}
+
+// set gives a flag another default.
+func set(name, value string) {
+	f := flag.Lookup(name)
+	f.DefValue = value
+	if err := f.Value.Set(value); err != nil {
 		panic(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"regexp"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -64,8 +65,16 @@ func Unknown(what string, schema *result.SchemaError) error {
 	return say.Errorf("%s has schema %q, which is not that of a run", what, schema.Has).WithHint("name the directory of a run of pitot")
 }
 
-// EncodeResult gives the content of run.json.
+// EncodeResult returns the content of run.json.
 func EncodeResult(run *result.Run) ([]byte, error) {
 	data, err := json.MarshalIndent(run, "", "  ")
+	data = reason.ReplaceAllFunc(data, func(lines []byte) []byte { return indent.ReplaceAll(lines, []byte(" ")) })
 	return append(data, '\n'), err
 }
+
+// A [result.Reason] is a line: every metric may have several. Line breaks in texts are escaped,
+// so that none is taken for one here; a brace in a text leaves the reason on several lines.
+var (
+	reason = regexp.MustCompile(`\{\n *"code": [^{}]*(\{[^{}]*\}[^{}]*)?\}`)
+	indent = regexp.MustCompile(`\n *`)
+)

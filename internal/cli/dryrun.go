@@ -21,9 +21,10 @@ import (
 	"pitot/internal/workload/question"
 )
 
-// estimated is what a verb's plan is expected to send and take, with all launches.
-func estimated(v plan.Verb, p *plan.Plan) estimate.Estimate {
-	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))}
+// estimated returns what a verb's plan is expected to send and take, with all launches;
+// residence is how long a request takes alone, 0 where that is not known yet.
+func estimated(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Estimate {
+	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p))), Residence: residence}
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
 	of := func() estimate.Estimate {
 		switch v {
@@ -85,14 +86,15 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 		return say.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.NoPrice)
 	}
 	if e.USD > limit {
-		return say.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.USD), usd(limit)).WithHint("shorten it with --duration or --requests, or raise --spend-limit")
+		return say.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.USD), usd(limit)).WithHint("shorten it with --duration, --warmup or --requests, or raise --spend-limit")
 	}
 	return nil
 }
 
 // writeDryRun says what a run would send and take; further lines come before the last.
 func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
-	e := estimated(v, p)
+	residence := target.ResidenceOf(target.WantedBy(p))
+	e := estimated(v, p, residence)
 	about := func(x float64, unit string) string {
 		if x == 0 {
 			return "not known beforehand"
@@ -108,8 +110,11 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 		output = "none, as nothing is generated"
 	}
 	included := ", warm-up included"
-	if p.Exactly {
+	switch {
+	case p.Exactly:
 		included = ""
+	case p.Warmup == plan.AutoWarmup && residence == 0:
+		included += ": five times what a request takes alone, here taken for 1 s"
 	}
 	lines := []string{
 		"target    " + p.Spec,

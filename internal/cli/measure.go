@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -13,6 +14,7 @@ import (
 	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/target"
 )
 
 // measuring is a verb that measures a target: what it has of its own. The way
@@ -68,7 +70,7 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 			return nil, nil, err
 		}
 	}
-	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p)); err != nil {
+	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p, target.ResidenceOf(target.WantedBy(&p)))); err != nil {
 		return nil, nil, err
 	}
 	exports, err := export.ParseExports(p.Export)
@@ -98,6 +100,11 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		view.ShowLine("settings: " + from)
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
+	if p.SpendLimit > 0 { // how long a chosen warm-up lasts is known only then
+		r.Primed = func(residence time.Duration) error {
+			return withinLimit(p.SpendLimit, estimated(v.verb, p, residence))
+		}
+	}
 	defer leaveUnlessBegun(ctx, r.Began, os.Exit)()
 	switch {
 	case p.Workers == plan.AutoFleet:

@@ -193,6 +193,9 @@ func phaseText(s run.Status) string {
 	case s.Phase == "priming":
 		return ""
 	case s.Phase == "warm-up":
+		if s.T0 > mostWarmup { // of a window that begins when users have made some requests
+			return " " + clockTime(s.At)
+		}
 		return " " + clockTime(s.At) + " of " + clockTime(s.T0)
 	case s.T1 < 0:
 		return " " + clockTime(s.At-s.T0)
@@ -201,6 +204,9 @@ func phaseText(s run.Status) string {
 	}
 	return " for " + clockTime(s.At-s.T1)
 }
+
+// mostWarmup is longer than any warm-up whose end is known.
+const mostWarmup = 1000 * time.Hour
 
 // clockTime is a time to the second: 7 s, 1:05 min, 2:00:00 h.
 func clockTime(d time.Duration) string {
@@ -217,7 +223,7 @@ func clockTime(d time.Duration) string {
 // phaseShare is how much of a phase is over, negative if that is not known.
 func phaseShare(s run.Status) float64 {
 	switch {
-	case s.Phase == "warm-up" && s.T0 > 0:
+	case s.Phase == "warm-up" && s.T0 > 0 && s.T0 <= mostWarmup:
 		return s.At.Seconds() / s.T0.Seconds()
 	case s.Phase == "measuring" && s.T1 > s.T0:
 		return (s.At - s.T0).Seconds() / (s.T1 - s.T0).Seconds()

@@ -41,6 +41,11 @@ type sayings struct {
 func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 	m := BuildCheck(c)
 	if m.Advice != "" && p.Requests.Due > 0 && p.Requests.OK == 0 {
+		switch stopped := 2*p.Requests.Errors[record.ErrInterrupted] > p.Requests.Due; {
+		case stopped && (c.Name == result.CheckErrors || c.Name == result.CheckSamples):
+			m.Advice = "The run was stopped before they were answered: let it go on."
+			return m
+		}
 		switch c.Name {
 		case result.CheckErrors:
 			m.Advice = "Nothing was served: look at the errors, they say why."

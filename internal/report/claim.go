@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/report/reasons"
 	"pitot/internal/say"
@@ -93,6 +94,8 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		c.Sentence = atLoad(p) + ", nothing was measured: the run ended before its warm-up did."
 	case p.Requests.Due == 0:
 		c.Sentence = atLoad(p) + ", no request came due in the window."
+	case p.Requests.OK == 0 && run.Interrupted && 2*p.Requests.Errors[record.ErrInterrupted] > p.Requests.Due:
+		c.Sentence = fmt.Sprintf("%s, the run was stopped before any of %s was answered.", atLoad(p), say.Plural(p.Requests.Due, "request"))
 	case p.Requests.OK == 0:
 		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
 	case p.Verdict == result.Invalid: // its figures stand below, and are nothing to quote
@@ -154,6 +157,9 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		if c.Interval == "" && !p.Throughput.NoInterval.None() {
 			c.Interval, c.Unsure = noInterval(p.Throughput.NoInterval), true
 		}
+	}
+	if n := p.Requests.Errors[record.ErrInterrupted]; 10*n > p.Requests.Due && p.Requests.OK > 0 && len(run.Points) == 1 {
+		c.Sentence = fmt.Sprintf("The run was stopped with %d of %s under way. ", n, say.Plural(p.Requests.Due, "request")) + c.Sentence
 	}
 	if n := len(m.Points); n > 1 {
 		if effect := effectText(run.CacheEffect); effect != "" && run.Verdict != result.Invalid { // what both are measured for

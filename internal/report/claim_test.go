@@ -1,6 +1,7 @@
 package report
 
 import (
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
 	"strings"
@@ -112,6 +113,25 @@ func TestClaimOfAnOverload(t *testing.T) {
 	p := &run.Points[0]
 	p.Outcome, p.SLO, p.Throughput.RequestsPerS = result.Unstable, &result.SLO{Spec: "p99 ttft<200ms", Met: result.No}, &served
 	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
+		t.Error(got)
+	}
+}
+
+// A run that was stopped says so before its figures, and advises nothing against the server.
+func TestClaimOfAStoppedRun(t *testing.T) {
+	run := reporttest.Serving(2000)
+	run.Interrupted = true
+	p := &run.Points[0]
+	p.Requests = result.Requests{Due: 238, OK: 18, Cut: 220, Errors: map[string]int{record.ErrInterrupted: 220}}
+	if got := Build(run, "").Claim.Sentence; !strings.HasPrefix(got, "The run was stopped with 220 of 238 requests under way. At ") {
+		t.Error(got)
+	}
+	p.Requests = result.Requests{Due: 10, Cut: 10, Errors: map[string]int{record.ErrInterrupted: 10}}
+	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, ", the run was stopped before any of 10 requests was answered.") {
+		t.Error(got)
+	}
+	c := reporttest.Flagged(result.CheckErrors, result.Flag, 1, .01, "n", 10, "of", 10)
+	if got := BuildCheckOf(p, &c).Advice; !strings.Contains(got, "stopped") {
 		t.Error(got)
 	}
 }

@@ -49,6 +49,9 @@ type Runner struct {
 	Version  result.Version
 	Progress Progress    // nil for none
 	Loaded   func(Spent) // called with what each load took, may be nil
+	// Primed is called before the first load with what a request takes alone, 0 where none was
+	// answered. Its error ends the run. It may be nil.
+	Primed func(residence time.Duration) error
 	// Late is by how much the client of a simulated target is late with each request of a
 	// point, and with what it reads; nil: never. So a starved client is simulated.
 	Late func(point int32) time.Duration
@@ -425,6 +428,11 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		s.primed = append(s.primed, t.Prime(ctx, src, target.Primings)...)
 		if ctx.Err() != nil {
 			return nil, nil
+		}
+		if r.Primed != nil {
+			if err := r.Primed(t.Residence); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(src.shared) > 0 {

@@ -3,6 +3,7 @@
 package estimate
 
 import (
+	"cmp"
 	"time"
 
 	"pitot/internal/plan"
@@ -37,14 +38,19 @@ type Parts struct {
 	GPUs int // behind the target, 0 where that is not known
 
 	Probes Probes
+
+	// Residence is how long a request takes alone, 0 where that is not known yet.
+	Residence time.Duration
 }
 
-// expectedResidence stands for how long a request takes alone, which is found out at
-// the start.
+// expectedResidence stands for how long a request takes alone until it is measured, at the start
+// of a run.
 const expectedResidence = time.Second
 
 // warmup is about how long that of a load is.
-func (p Parts) warmup() time.Duration { return p.Load.WarmupFor(expectedResidence) }
+func (p Parts) warmup() time.Duration {
+	return p.Load.WarmupFor(cmp.Or(p.Residence, expectedResidence))
+}
 
 // Run is for one load.
 func (p Parts) Run(budget time.Duration) Estimate {

@@ -83,3 +83,17 @@ func TestSweepWithinABudget(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// The warm-up of a request that takes long alone is part of what a run sends.
+func TestWarmupOfKnownResidence(t *testing.T) {
+	p := plan.Default()
+	p.Rate, p.Duration = 4, 3*time.Second
+	from := Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}
+	if e := from.Run(0); e.Requests != 32 || e.Time != 8*time.Second {
+		t.Errorf("not known: %+v", e)
+	}
+	from.Residence = 3400 * time.Millisecond
+	if e := from.Run(0); e.Requests != 80 || e.Time != 20*time.Second {
+		t.Errorf("3.4 s: %+v", e)
+	}
+}

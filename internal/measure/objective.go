@@ -112,10 +112,8 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	}
 	if out.Met == yes {
 		out.Deciding, out.Why = "", result.Reason{}
-		if barely(s, all.within, all.joint, due) {
-			out.Why = result.Reason{Code: result.NearLimit}
-		}
 	}
+	out.Near = out.Met != undecided && nearLimits(s, out.Limits, all.within, all.joint, due)
 	return out, all
 }
 
@@ -149,9 +147,8 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 				why.Class = class.Name
 			}
 			settle(out, own.Met, deciding, why)
-		case out.Met == yes && out.Why.None():
-			out.Why = own.Why
 		}
+		out.Near = out.Near || own.Near
 	}
 	return list
 }
@@ -224,23 +221,31 @@ func (c *part) values(s slo.Spec) []*float64 {
 	return values
 }
 
-// barely says that of the requests that may violate a limit a third do, or more.
-func barely(s slo.Spec, within []int64, joint, due int64) bool {
-	manyViolate := func(good int64, share float64) bool {
-		bad := float64(due - good)
-		return bad > 0 && bad >= (1-share)*float64(due)/3
+// nearLimits reports whether another window may well come out otherwise, as violations come in bursts:
+// of the requests that may violate a limit a third do or more, and no limit is violated by over
+// three times as many.
+func nearLimits(s slo.Spec, judged []result.Limit, within []int64, joint, due int64) bool {
+	any := false
+	consider := func(good int64, share float64) (far bool) {
+		bad, allowed := float64(due-good), (1-share)*float64(due)
+		any = any || bad > 0 && bad >= allowed/3
+		return bad > 3*allowed
 	}
 	for i, l := range s.Limits {
 		switch {
 		case l.Joint():
-			if manyViolate(joint, s.Share()) {
-				return true
+			if consider(joint, s.Share()) {
+				return false
 			}
-		case !l.OfShare() && !l.Metric.Pooled() && manyViolate(within[i], l.P()):
-			return true
+		case l.OfShare() || l.Metric.Pooled():
+			if judged[i].Met == no {
+				return false
+			}
+		case consider(within[i], l.P()):
+			return false
 		}
 	}
-	return false
+	return any
 }
 
 // settle lets one limit weigh on the whole: any no is no, then any undecided

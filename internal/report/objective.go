@@ -33,6 +33,9 @@ func objective(p *result.Point) *Objective {
 	if !s.Why.None() && s.Deciding == "" {
 		o.Facts = append(o.Facts, ReasonText(s.Why))
 	}
+	if s.Near {
+		o.Facts = append(o.Facts, "near the limit: another window may come out otherwise, pitot find --verify tells")
+	}
 	o.Facts = append(o.Facts, limitsDidIt(p)...)
 	if s.Attained != nil && several {
 		o.Facts = append(o.Facts, attained(s)+" of all due requests ended well"+heldAgainst(s.Limits))

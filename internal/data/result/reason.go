@@ -124,7 +124,6 @@ const (
 	NotStreaming       ReasonCode = "not_streaming"
 	WithinJoint        ReasonCode = "within_joint_limits" // N of Of requests
 	AtMostWithinJoint  ReasonCode = "at_most_within_joint_limits"
-	NearLimit          ReasonCode = "near_limit"
 	FewForClaim        ReasonCode = "few_requests_for_claim" // N; it takes Needed
 	FewGapsForClaim    ReasonCode = "few_gaps_for_claim"
 	LostCountAsOver    ReasonCode = "lost_count_as_over" // N of Of requests

@@ -665,6 +665,7 @@ type SLO struct {
 	Met        Met         `json:"met"`
 	Deciding   string      `json:"deciding,omitempty"` // the limit that decided, where one by itself did
 	Why        Reason      `json:"why,omitzero"`
+	Near       bool        `json:"near_limit,omitempty"` // another window may well come out otherwise
 	Limits     []Limit     `json:"limits"`
 
 	Violations []Violations `json:"violations,omitempty"` // of a sweep's loads: what its bounds of the capacity are made of

@@ -185,7 +185,6 @@ var plain = map[result.ReasonCode]string{
 	result.FewInBlocks:     "there are too few requests in each block",
 
 	result.NotStreaming:       "not streaming",
-	result.NearLimit:          "near the limit: another window may come out otherwise, pitot find --verify tells",
 	result.TokensMerged:       "tokens came several at a time: limit icl or stall instead",
 	result.PercentileCensored: "the percentile falls among streams that were not followed to their end",
 	result.NoAnswerTells:      "no answer tells",

@@ -25,6 +25,7 @@ type Overview struct {
 	Failed  []FailedCheck
 	Clean   int // points of which every check passed
 	Aside   int // points with flags that are to be expected, and none else
+	Few     int // of the others, those whose only flag is that of few samples, which the tables mark
 	Points  int
 	Unit    string   // what a point is called: a load, or a window where loads have several
 	Invalid int      // points that were INVALID and on which nothing rests
@@ -695,7 +696,7 @@ func (o *Overview) checks(run *result.Run) {
 			}
 			continue
 		}
-		clean, aside := true, false
+		clean, aside, few := true, false, false
 		for k := range run.Points[i].Checks {
 			c := &run.Points[i].Checks[k]
 			switch {
@@ -705,7 +706,7 @@ func (o *Overview) checks(run *result.Run) {
 				clean = false
 				continue
 			case run.Points[i].Excused(c, run.Capacity.Carries(i)):
-				aside = true
+				aside, few = aside || c.Name != result.CheckSamples, few || c.Name == result.CheckSamples
 				continue
 			}
 			clean = false
@@ -721,6 +722,8 @@ func (o *Overview) checks(run *result.Run) {
 		switch {
 		case clean && aside:
 			o.Aside++
+		case clean && few:
+			o.Few++
 		case clean:
 			o.Clean++
 		}
@@ -736,6 +739,9 @@ func (o *Overview) passed() string {
 	}
 	if o.Aside > 0 {
 		text += fmt.Sprintf("; flags at %d that only showed the way, or lie beyond what is served, are left out", o.Aside)
+	}
+	if o.Few > 0 {
+		text += fmt.Sprintf("; at %d few samples, marked ~, are the only flag", o.Few)
 	}
 	if o.Invalid > 0 {
 		text += "; " + o.Discarded()

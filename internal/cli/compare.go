@@ -252,8 +252,8 @@ capacity of each side with its interval or bounds, the difference with its own, 
 limit that is reached first, and what good output costs there.
 
 One launch a side gives a verdict too, by the runs' own intervals. It holds for these
-two starts alone, and says so. A side that does not keep up with a load that the
-other keeps up with is worse, and every condition about its latencies fires.
+two starts alone, and says so. A side whose queue grows where that of the other does
+not, by more than chance, is worse, and every condition about its latencies fires.
 
 Exit codes: 6 if a condition fired; 4 if one is undecided (--undecided pass: 0),
 could not be judged, or nothing could be compared.

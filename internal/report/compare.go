@@ -29,8 +29,11 @@ type ComparisonModel struct {
 
 // PairModel is one load, or a capacity, of two sides.
 type PairModel struct {
-	Title  []string
-	Why    string // why nothing is compared
+	Title []string
+	Why   string // why nothing is compared
+
+	Overload string // which side alone does not keep up
+
 	Table  Table
 	Legend []string
 	Paired *PairedModel
@@ -170,8 +173,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.Notes = append(m.Notes, say.Plain(n))
 	}
 	if p.Overload != nil {
-		m.Why = say.Plain(OverloadText(p))
-		return m
+		m.Overload = say.Plain(p.Overload.Text(p.What))
 	}
 	if p.Why != "" {
 		return m
@@ -225,15 +227,6 @@ func pairedMS(ms float64) string {
 		return "+" + say.Quantity(ms)
 	}
 	return say.Quantity(ms)
-}
-
-// OverloadText returns which side alone does not keep up.
-func OverloadText(p *compare.Pair) string {
-	x, does := p.Overload, " does"
-	if x.Failing {
-		does = " does not"
-	}
-	return x.Side + " " + x.At(p.What) + ", and " + x.Other + does
 }
 
 // table has a row for each metric. A column that would be empty is left out.
@@ -458,7 +451,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if x := p.Overload; x != nil && p.B == v.B {
-			text := OverloadText(p)
+			text := x.Text(p.What)
 			if x.Side == v.B {
 				text = "it" + strings.TrimPrefix(text, v.B)
 			}
@@ -671,6 +664,9 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	for _, pair := range m.Pairs {
 		p.line("")
 		p.write(s, bold, "", pair.Title...)
+		if pair.Overload != "" {
+			p.write(s, yellow, "", pair.Overload+": what needs a steady state is not compared")
+		}
 		if pair.Why != "" {
 			p.write(s, yellow, "", "not compared: "+pair.Why)
 		}
@@ -737,6 +733,10 @@ func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 		p.line("")
 		p.line("#### " + joined(texts(pair.Title)...))
 		p.line("")
+		if pair.Overload != "" {
+			p.item(text(pair.Overload + ": what needs a steady state is not compared"))
+			p.line("")
+		}
 		if pair.Why != "" {
 			p.item("not compared: " + text(pair.Why))
 		}

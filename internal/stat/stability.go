@@ -87,16 +87,36 @@ func JudgeBacklog(inFlight []float64, window, rate, residence float64) Backlog {
 // be called unstable by [JudgeBacklog] in one window of twenty, of so many arrivals:
 // 0.1 for 10 %. ok is false where any load may be.
 //
-// A queue that is overloaded is a random walk with a drift. A slope fitted to its
-// course has √1.2 times the standard deviation of its end, and must be above the
-// limits of JudgeBacklog by 1.645 of those; 1.6 times as much, because services may
-// vary twice as much as exponential ones, or arrivals come in bursts.
+// The deficit must be above the limits of JudgeBacklog by 1.645 of [DeficitSD].
 // `go run ./bench/stat -only missed` shows how often such a load is called what.
 func MissedOverload(arrivals float64) (share float64, ok bool) {
-	walk := math.Sqrt(2 / arrivals)
-	left := max(MaxDeficit, chance*walk) + 1.6*NormalQuantile(0.95)*math.Sqrt(1.2)*walk
+	left := max(MaxDeficit, chance*math.Sqrt(2/arrivals)) + NormalQuantile(0.95)*DeficitSD(arrivals)
 	if !(left < 0.9) {
 		return 0, false
 	}
 	return left / (1 - left), true
+}
+
+// DeficitSD is the standard deviation of [Backlog.Deficit] over so many arrivals at a queue that is
+// saturated or overloaded. Such a queue is a random walk with a drift. A slope fitted to its course
+// has √1.2 times the standard deviation of its end; 1.6 times as much, because services may vary
+// twice as much as exponential ones, or arrivals come in bursts.
+func DeficitSD(arrivals float64) float64 { return 1.6 * math.Sqrt(1.2*2/arrivals) }
+
+// SteadyDeficitSD is an upper limit of the standard deviation of the deficit of a queue that was not
+// called unstable: three times what the steps between its blocks come to in a random walk, at most
+// [DeficitSD]. A server far from its limit has few requests in flight, and these vary little. That
+// an overloaded one looks like it is all but impossible.
+func SteadyDeficitSD(inFlight []float64, arrivals float64) float64 {
+	most := DeficitSD(arrivals)
+	if len(inFlight) < 3 {
+		return most
+	}
+	steps := make([]float64, len(inFlight)-1)
+	for i := range steps {
+		steps[i] = inFlight[i+1] - inFlight[i]
+	}
+	_, sd := Moments(steps)
+	// A step between means of two blocks has 2/3 of the variance of a walk over one.
+	return min(most, 3*math.Sqrt(1.2*1.5*float64(len(inFlight)))*sd/arrivals)
 }

@@ -459,10 +459,12 @@ func (m *comparisonView) changesSection(at int) section {
 	var pairs []*compare.Pair // with something to draw
 	var names []string
 	for i := range c.Pairs {
-		switch p := &c.Pairs[i]; {
+		p := &c.Pairs[i]
+		if p.B == b && p.Overload != nil {
+			s.Notes = append(s.Notes, say.Sentence(say.Plain(p.Overload.Text(p.What))))
+		}
+		switch {
 		case p.B != b:
-		case p.Overload != nil:
-			s.Notes = append(s.Notes, say.Sentence(say.Plain(report.OverloadText(p))))
 		case p.Why != "":
 			s.Notes = append(s.Notes, "not compared: "+say.Plain(p.What)+": "+say.Plain(p.Why))
 		case len(p.Rows) > 0:
@@ -646,6 +648,9 @@ func (m *comparisonView) pairSection(at int) pairView {
 	if p.Why != "" {
 		v.Section.Absent, v.Summary = "Not compared: "+p.Why+".", compare.NotCompared
 		return v
+	}
+	if p.Overload != "" {
+		v.Section.Notes = append([]string{say.Sentence(p.Overload + ": what needs a steady state is not compared")}, p.Notes...)
 	}
 	if len(p.Table.Rows) > 0 {
 		v.Section.Tables = []captioned{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}

@@ -63,6 +63,7 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 		run.Points[0].Metrics.SetSummary(metric.Stall, Measured(20_000, 29.1+float64(i)))
 	}))
 	addComparison("equivalent", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 1.001, nil))
+	addComparison("overloaded", compare.Options{Clauses: clauses[:2]}, Launches("main", 3, 1, func(run *result.Run, _ int) { run.Points[0].Stability = stat.Unstable }), Launches("candidate", 3, 0.9, nil))
 	own := func(run *result.Run, _ int) {
 		s := run.Points[0].Metrics.SummaryOf(metric.TTFT)
 		s.CI95 = map[string][2]float64{"p50": {0.95 * *s.P50, 1.06 * *s.P50}}

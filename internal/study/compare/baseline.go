@@ -67,7 +67,7 @@ func stripped(run *result.Run) result.Run {
 		out.Capacity = &c
 	}
 	for _, p := range points(run) {
-		p.InFlight, p.Growth, p.Until, p.Checks, p.StabilityWhy = nil, nil, nil, []result.Check{}, result.Reason{}
+		p.Until, p.Checks, p.StabilityWhy = nil, []result.Check{}, result.Reason{}
 		p.Requests.ErrorExamples = nil
 		p.Metrics = servers(p.Metrics)
 		classes := map[string]result.Class{}

@@ -70,7 +70,7 @@ type Pair struct {
 	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
 	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
 	Scope       Scope     `json:"scope,omitempty"`
-	Overload    *Overload `json:"overload,omitempty"` // one side does not keep up: then nothing else is compared
+	Overload    *Overload `json:"overload,omitempty"` // one side does not keep up: then only what needs no steady state is compared
 	Rows        []Row     `json:"rows"`
 	Costs       []Cost    `json:"costs,omitempty"` // of runs that have a price
 	Left        []Left    `json:"not_compared"`    // metrics that are not compared
@@ -97,13 +97,6 @@ const (
 	TheseRuns   Scope = "of these two runs"                // of hosted APIs and routers, which have no starts that could be told apart
 	OneStart    Scope = "of these two runs of one process" // of the server
 )
-
-// Overload says that one side does not keep up with a load that the other side keeps up with.
-type Overload struct {
-	Side    string `json:"side"`    // that does not keep up
-	Other   string `json:"other"`   // that does
-	Failing bool   `json:"failing"` // half of its requests or more fail; else its queue grows
-}
 
 // sameProcess notes that both sides are of one process of the server.
 func (p *Pair) sameProcess() {
@@ -341,15 +334,17 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		p.Notes = append(p.Notes, s.invalid...)
 	}
 	p.Launches = [2]int{len(x.launches), len(y.launches)}
-	if p.Overload = overload(x, y, a.name, b.name); p.Overload != nil {
+	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+	var hidden string
+	if p.Overload, hidden = overload(x, y, a.name, b.name); p.Overload != nil {
+		p.addFigures(x, y, slices.DeleteFunc(slices.Concat(metricsOf(x, y, o), classFigures(x, y)), needsSteadyState), o, tokens)
 		return p
 	}
 	whyA, whyB := x.unusable(a.name), y.unusable(b.name)
-	if p.Why = join(whyA, whyB); p.Why != "" {
-		p.failed = whyA == ""
+	if p.Why = join(whyA, whyB, hidden); p.Why != "" {
+		p.Within, p.failed = false, whyA == ""
 		return p
 	}
-	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
 	p.Paired = pairedRequests(x, y)
 	p.Day = dayOf(x, y, [2]string{a.name, b.name}, tokens == "")
 	p.Costs = costsOf(x, y, tokens == "", counter)
@@ -367,7 +362,17 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		common = commonFigures()
 		p.Notes = append(p.Notes, "the tokens of their servers are not comparable; common tok/s and common speed are: one tokenizer counted the answers of both, "+counter)
 	}
-	for _, m := range slices.Concat(metricsOf(x, y, o), common, classFigures(x, y)) {
+	p.addFigures(x, y, slices.Concat(metricsOf(x, y, o), common, classFigures(x, y)), o, tokens)
+	if p.Paired != nil {
+		p.addPaired(x, y, o)
+	}
+	return p
+}
+
+// addFigures compares figures of two sides, as far as both have them. tokens says why their own
+// tokens are not comparable, "" where they are.
+func (p *Pair) addFigures(x, y *loadOfSide, figures []figure, o Options, tokens string) {
+	for _, m := range figures {
 		if m.name == capacity {
 			continue
 		}
@@ -391,8 +396,8 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 				continue
 			}
 		}
-		sa, whyA := x.sample(m, a.name)
-		sb, whyB := y.sample(m, b.name)
+		sa, whyA := x.sample(m, p.A)
+		sb, whyB := y.sample(m, p.B)
 		if m.name == wrongAnswers && whyA != "" && whyB != "" && !o.named(m) { // nobody asked questions
 			continue
 		}
@@ -402,10 +407,6 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		}
 		p.addTested(m, sa, sb, o)
 	}
-	if p.Paired != nil {
-		p.addPaired(x, y, o)
-	}
-	return p
 }
 
 // setScope sets what the pair's verdicts hold for; starts says that both sides tell one start
@@ -421,22 +422,6 @@ func (p *Pair) setScope(starts bool) {
 	default:
 		p.Scope = TheseRuns
 	}
-}
-
-// overload returns which side alone does not keep up with a load, in every launch; nil where
-// both do, neither does, or some launches do.
-func overload(x, y *loadOfSide, a, b string) *Overload {
-	slowX, failX := x.overloaded()
-	slowY, failY := y.overloaded()
-	allX, allY := len(x.launches), len(y.launches)
-	switch {
-	case allX == 0 || allY == 0:
-	case slowX+failX == 0 && slowY+failY == allY:
-		return &Overload{Side: b, Other: a, Failing: failY == allY}
-	case slowY+failY == 0 && slowX+failX == allX:
-		return &Overload{Side: a, Other: b, Failing: failX == allX}
-	}
-	return nil
 }
 
 // addTested compares one metric.

@@ -933,6 +933,23 @@ func TestOneLaunchGate(t *testing.T) {
 func TestOverload(t *testing.T) {
 	growing := func(p *result.Point) { p.Stability = "unstable" }
 	failing := func(p *result.Point) { p.Outcome = result.Failing }
+	left := func(deficit float64, edit func(*result.Point)) func(*result.Point) { // of the arrivals, this share was left over
+		return func(p *result.Point) {
+			p.Requests, p.Growth = result.Requests{Due: 1200, OK: 1200}, &result.Growth{Deficit: deficit}
+			if edit != nil {
+				edit(p)
+			}
+		}
+	}
+	failed := func(n int, edit func(*result.Point)) func(*result.Point) {
+		return func(p *result.Point) {
+			p.Requests = result.Requests{Due: 1200, OK: 1200 - n, Failed: n}
+			if edit != nil {
+				edit(p)
+			}
+		}
+	}
+	one := func(name string, edit func(*result.Point)) Side { return side(name, 8, 100).edit(0, edit) }
 	spoil := func(s Side, edit func(*result.Point), n int) Side { return s.edit(len(s.Runs)-n, edit) } // the last n
 	fine := func(name string) Side { return side(name, 8, steady[:3]...) }
 	for _, c := range []struct {
@@ -951,7 +968,16 @@ func TestOverload(t *testing.T) {
 		{"a is overloaded, asked", spoil(fine("a"), growing, 3), fine("b"), "p99 ttft faster by 5%", Fired, Better},
 		{"some launches of b", fine("a"), spoil(fine("b"), growing, 1), "p99 ttft slower by 5%", NotJudged, NotCompared},
 		{"both", spoil(fine("a"), growing, 3), spoil(fine("b"), growing, 3), "p99 ttft slower by 5%", NotJudged, NotCompared},
-		{"one launch each", side("a", 8, 100), spoil(side("b", 8, 100), growing, 1), "p99 ttft slower by 5%", Fired, Worse},
+		{"one launch each", one("a", left(0, nil)), one("b", left(.3, growing)), "p99 ttft slower by 5%", Fired, Worse},
+		{"one launch each, of b", one("a", left(.3, growing)), one("b", left(0, nil)), "p99 ttft slower by 5%", RuledOut, Better},
+		{"one launch each near the limit", one("a", left(.01, nil)), one("b", left(.07, growing)), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"one launch each above the limit", one("a", left(.04, nil)), one("b", left(.2, growing)), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"an old baseline", side("a", 8, 100), one("b", left(.3, growing)), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"one launch each fails", one("a", failed(100, nil)), one("b", failed(700, failing)), "p99 ttft slower by 5%", Fired, Worse},
+		{"both fail about half", one("a", failed(590, nil)), one("b", failed(610, failing)), "p50 ttft slower by 5%", Undecided, Undistinguished},
+		{"two launches near the limit", side("a", 8, 100, 101).edit(0, left(.01, nil)), side("b", 8, 100, 101).edit(0, left(.07, growing)), "p99 ttft slower by 5%", NotJudged, NotCompared},
+		{"an improvement has no more errors", spoil(fine("a"), growing, 3), fine("b"), "errors worse by 1%", RuledOut, Better},
+		{"an overloaded side may have more", fine("a"), spoil(fine("b"), growing, 3), "errors worse by 1%", NotJudged, Worse},
 	} {
 		got := mustCompare(t, Options{Clauses: clauses(t, c.spec)}, c.a, c.b)
 		if o, v := got.Clauses[0], got.Verdicts[0]; o.State != c.state || v.Word != c.word {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
 	"pitot/internal/stat"
 )
 
@@ -163,6 +162,10 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 		}
 		r := &p.Rows[at]
 		state := r.outcome(clause)
+		if why := p.mayGrow(clause); why != "" && state == RuledOut {
+			lost = cmp.Or(lost, why)
+			continue
+		}
 		if slices.Index(order, state) > slices.Index(order, o.State) {
 			o.State, o.Why = state, p.sides(c)+r.summary()+" at "+p.What
 			switch {
@@ -208,35 +211,6 @@ func (p *Pair) measuredLaunches() string {
 	default:
 		return fmt.Sprintf("%d launches a side", a)
 	}
-}
-
-// overloadOutcome returns how a clause comes out where one side does not keep up: no figure
-// of an overloaded server is as good as one of a server that keeps up. "" where both do, or
-// where the clause is about the share of errors and the requests queue.
-func (p *Pair) overloadOutcome(clause Clause) (state, why string) {
-	x := p.Overload
-	if x == nil || clause.metric.name == capacity || clause.metric.of != nil && clause.metric.of.Name == metric.Errors && !x.Failing {
-		return "", ""
-	}
-	why = x.Side + " " + x.At(p.What) + ", and " + x.Other + " does"
-	if x.Failing {
-		why = x.Side + " " + x.At(p.What) + ", and " + x.Other + " does not"
-	}
-	if p.Scope != "" {
-		why += ", " + string(p.Scope)
-	}
-	if (x.Side == p.B) == clause.better {
-		return RuledOut, why
-	}
-	return Fired, why
-}
-
-// At returns what the side does at a load.
-func (x *Overload) At(load string) string {
-	if x.Failing {
-		return "fails half of its requests or more at " + load
-	}
-	return "does not keep up with " + load
 }
 
 // tested reports whether any metric of the pair has a test.
@@ -357,7 +331,7 @@ func (c *Comparison) verdict(b string) Verdict {
 			v.Lost = append(v.Lost, p.What+": "+p.Why)
 		}
 		for k := range p.Rows {
-			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && p.tested() {
+			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && (p.tested() || p.Overload != nil) {
 				continue // others say more than one that cannot be tested
 			}
 			rows[p.Rows[k].Verdict]++

@@ -195,20 +195,6 @@ func (x *loadOfSide) unusable(side string) string {
 	return "unstable in " + side + ": the queue grows for as long as the load lasts"
 }
 
-// overloaded returns in how many launches the queue grew, and in how many others half of the
-// requests or more failed.
-func (x *loadOfSide) overloaded() (growing, failing int) {
-	for _, l := range x.launches {
-		switch {
-		case slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }):
-			growing++
-		case slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Outcome == result.Failing }):
-			failing++
-		}
-	}
-	return growing, failing
-}
-
 // sample is one metric of one side at one load: a value for each launch.
 type sample struct {
 	side    string

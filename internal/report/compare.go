@@ -347,6 +347,9 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	if robust {
 		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
 	}
+	if slices.ContainsFunc(p.Rows, beyondMargin) {
+		m.Legend = append(m.Legend, "equivalent: the 90 % interval lies within")
+	}
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Primary }) {
 		m.Legend = append(m.Legend, "† primary, tested alone")
 	}
@@ -363,11 +366,17 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	m.left(p)
 }
 
-// detectableText says which changes the launches there are detect.
+// beyondMargin reports whether a row is equivalent and its 95 % interval leaves what is: two one-sided
+// tests at 5 % are the 90 % interval.
+func beyondMargin(r compare.Row) bool {
+	return r.Verdict == compare.Equivalent && r.CI95 != nil && (r.CI95[0] < r.Margin[0] || r.CI95[1] > r.Margin[1])
+}
+
+// detectableText says which change of the primary metric the launches there are detect.
 func detectableText(p *compare.Pair) string {
 	var parts []string
 	for _, r := range p.Rows {
-		if r.Detectable != nil && r.PreRegistered {
+		if r.Detectable != nil && r.Primary {
 			parts = append(parts, r.Metric+" "+say.ChangeSize(*r.Detectable, r.OfShare()))
 		}
 	}

@@ -177,8 +177,9 @@ func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 // mostDetectable is how many metrics of a load [WriteDetectable] lists.
 const mostDetectable = 6
 
-// WriteDetectable writes, for each load of a side, the smallest changes that a comparison with
-// it detects: what a gate on it can be about, before the other side is measured.
+// WriteDetectable writes, for each load of a side, the smallest changes at which a gate on one metric
+// alone fires, before the other side is measured. A gate with "by X" fires in half of the
+// comparisons at X, and more clauses make each harder to fire.
 func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	for _, load := range compare.Spreads(side) {
@@ -196,8 +197,9 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
 		}
 		if len(list) > 0 {
-			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, these changes are detected (80 %% power):", say.Plain(load.What), load.Launches))
+			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", say.Plain(load.What), load.Launches))
 			p.write(s, "", "  ", list...)
+			p.write(s, "", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
 		}
 	}
 	return p.err

@@ -53,6 +53,44 @@ func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok 
 	return hi, true
 }
 
+// FiresAt returns the smallest true difference at which a gate fires with the given power: the
+// estimate is least or more, and a two-sided t test of k values a side finds the difference. The
+// standard deviation sd is an estimate with df degrees of freedom. ok is as in [Detectable].
+func FiresAt(least, sd, df float64, k int, level, power float64) (delta float64, ok bool) {
+	if k < 2 || !(sd > 0) || !(df > 0) {
+		return 0, false
+	}
+	of := float64(2 * (k - 1))
+	t, root := StudentQuantile(1-tail(level), of), math.Sqrt(2/float64(k))
+	truth, found := chi(df), chi(of)
+	if of > 100 { // it is known as good as exactly
+		found = []weighted{{1, 1}}
+	}
+	fires := func(delta float64) (p float64) {
+		for _, c := range truth {
+			se := sd / c.x * root // the true one
+			for _, f := range found {
+				p += c.weight * f.weight * NormalCDF((delta-max(least, t*f.x*se))/se)
+			}
+		}
+		return p
+	}
+	lo, hi := 0., least+sd
+	for fires(hi) < power {
+		if lo, hi = hi, 2*hi; math.IsInf(hi, 0) {
+			return 0, false
+		}
+	}
+	for range 12 {
+		if mid := lo + (hi-lo)/2; fires(mid) < power {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi, true
+}
+
 // Assurance is the power of a two-sided t test of k values a side to find a
 // difference, averaged over the true standard deviation, of which sd is an estimate
 // with df degrees of freedom. The noncentral t is taken as normal (Abramowitz and

@@ -43,6 +43,8 @@ type Comparison struct {
 	Clauses     []Outcome    `json:"fail_if"`           // how the conditions came out
 	Primary     string       `json:"primary,omitempty"` // the metric that the comparison was made for
 	Verdicts    []Verdict    `json:"verdicts"`          // of each side but the first
+
+	asked int // conditions, each at all loads that have its metric
 }
 
 // SideInfo is what a side consists of.
@@ -143,15 +145,17 @@ type Row struct {
 	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
 	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
 
-	Detectable *float64 `json:"detectable"` // the smallest change that as many launches detect with 80 % power; null where their spread is not known
+	Detectable *float64 `json:"detectable"` // the smallest change that as many launches detect with 80 % power, in a clause without by; null where their spread is not known
 
-	metric   figure
-	scale    scale
-	launches [2]int
-	same     bool     // these are one and the same
-	test     *test    // nil with a single launch on a side
-	family   int      // tests that this one is corrected for
-	gate     *float64 // p_adjusted among all that the clauses name; nil where nothing is tested
+	metric     figure
+	scale      scale
+	launches   [2]int
+	same       bool  // these are one and the same
+	test       *test // nil with a single launch on a side
+	family     int   // tests that this one is corrected for
+	gateFamily int   // tests of the clauses of --fail-if
+
+	gate *float64 // p_adjusted among all that the clauses name; nil where nothing is tested
 }
 
 // OfShare says that Change is in points of a share, not in percent of A.
@@ -189,6 +193,8 @@ type Outcome struct {
 	Spec  string `json:"spec"`
 	State string `json:"state"` // "fired", "ruled out", "undecided" or "not judged"
 	Why   string `json:"why"`
+
+	Needed *int `json:"launches_needed,omitempty"` // a side, with which an undecided condition is decided: where nothing changed, all conditions are ruled out in 95 of 100 comparisons
 }
 
 // States of an [Outcome].

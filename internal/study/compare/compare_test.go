@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/result"
 	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 func ptr[T any](x T) *T { return &x }
@@ -118,16 +119,17 @@ func TestVerdicts(t *testing.T) {
 		want string
 		why  string
 	}{
-		"slower":             {steady, times(steady, 1.3), Slower, ""},
-		"faster":             {steady, times(steady, 0.7), Faster, ""},
-		"equivalent":         {steady, times(steady, 1.001), Equivalent, ""},
-		"real but small":     {steady, times(steady, 1.02), Equivalent, "smaller than matters"},
-		"noise":              {noisy, times(noisy, 1.1), Undistinguished, ""},
-		"two launches":       {steady[:2], times(steady[:2], 10), Undistinguished, "2 launches a side, verdicts from 3 on"},
-		"three launches":     {steady[:3], times(steady[:3], 2), Slower, ""},
-		"one of a side":      {steady, []float64{1000}, Undistinguished, "6 against 1 launches"},
-		"no launches at all": {[]float64{100, 100, 100, 100, 100}, []float64{120, 120, 120, 120, 120}, Undistinguished, "are they launches?"},
-		"the very same":      {[]float64{100, 100, 100, 100, 100}, []float64{100, 100, 100, 100, 100}, Undistinguished, "no difference found: the same in every launch"},
+		"slower":                {steady, times(steady, 1.3), Slower, ""},
+		"faster":                {steady, times(steady, 0.7), Faster, ""},
+		"equivalent":            {steady, times(steady, 1.001), Equivalent, ""},
+		"real but small":        {steady, times(steady, 1.02), Equivalent, "smaller than matters"},
+		"noise":                 {noisy, times(noisy, 1.1), Undistinguished, ""},
+		"two launches":          {steady[:2], times(steady[:2], 10), Undistinguished, "2 launches a side, verdicts from 3 on"},
+		"three launches":        {steady[:3], times(steady[:3], 2), Slower, ""},
+		"one of a side":         {steady, []float64{1000}, Undistinguished, "6 against 1 launches"},
+		"no launches at all":    {[]float64{100, 100, 100, 100, 100}, []float64{120, 120, 120, 120, 120}, Undistinguished, "are they launches?"},
+		"the very same":         {[]float64{100, 100, 100, 100, 100}, []float64{100, 100, 100, 100, 100}, Equivalent, ""},
+		"the very same, of few": {[]float64{100, 100, 100}, []float64{100, 100, 100}, Undistinguished, "no difference found: the same in every launch"},
 	} {
 		got := mustCompare(t, Options{}, side("a", 8, c.a...), side("b", 8, c.b...))
 		r := got.Pairs[0].row("p99 ttft")
@@ -140,7 +142,7 @@ func TestVerdicts(t *testing.T) {
 		if ratio := r.B / r.A; math.Abs(r.Change-(ratio-1)) > 1e-9 {
 			t.Errorf("%s: %g to %g is no change of %g", name, r.A, r.B, r.Change)
 		}
-		if (r.Needed != nil) != (c.want == Undistinguished && r.P != nil) {
+		if (r.Needed != nil) != (c.want == Undistinguished && r.CI95 != nil) {
 			t.Errorf("%s: needed %v", name, r.Needed)
 		}
 	}
@@ -1007,11 +1009,10 @@ func TestGateOnNeededLaunches(t *testing.T) {
 			for range 4 { // a gate that is still undecided asks for more
 				got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, draw("a", n, 1), draw("b", n, factor))
 				o = got.Clauses[0]
-				needed := got.Pairs[0].row("p99 ttft").Needed
-				if o.State != Undecided || needed == nil || *needed <= n {
+				if o.State != Undecided || o.Needed == nil || *o.Needed <= n {
 					break
 				}
-				n = *needed
+				n = *o.Needed
 			}
 			of[o.State]++
 			most = max(most, n)
@@ -1024,6 +1025,91 @@ func TestGateOnNeededLaunches(t *testing.T) {
 		t.Errorf("a step of 10 %%: %v, want %d fired", states[1.1], trials*80/100)
 	}
 	t.Logf("%v, at most %d launches a side", states, most)
+}
+
+// Each clause has launches of its own: those of another threshold on its metric, or of a clause
+// without one, are not its. However a clause came to be undecided, it says what decides it.
+func TestLaunchesOfClauses(t *testing.T) {
+	rough := []float64{100, 104, 97, 101, 98}
+	alone := func(spec string, b ...float64) Outcome {
+		return mustCompare(t, Options{Clauses: clauses(t, spec)}, side("a", 8, rough...), side("b", 8, b...)).Clauses[0]
+	}
+	one := alone("p99 ttft slower by 1%", rough...)
+	got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 1%, p99 ttft slower by 20%")}, side("a", 8, rough...), side("b", 8, rough...))
+	if o := got.Clauses[0]; one.Needed == nil || o.Needed == nil || *o.Needed < *one.Needed || !strings.HasSuffix(o.Why, "launches a side decide 1.0 %") {
+		t.Errorf("%+v, alone %+v", o, one)
+	}
+	if o := alone("p99 ttft slower", rough...); o.State != Undecided || o.Needed != nil || !strings.HasSuffix(o.Why, `without by it can fire, and is hardly ever ruled out: write "p99 ttft slower by 5%"`) {
+		t.Errorf("without by: %+v", o)
+	}
+	if o := alone("errors worse", rough...); !strings.HasSuffix(o.Why, `write "errors worse by 1%"`) {
+		t.Errorf("without by: %+v", o)
+	}
+	// Established, and not as large as asked; called equivalent, and a clause asks for less.
+	for spec, b := range map[string][]float64{"p99 ttft slower by 7%": times(rough, 1.06), "p99 ttft slower by 2%": times(rough, 1.001)} {
+		if o := alone(spec, b...); o.State != Undecided || o.Needed == nil || *o.Needed <= len(rough) {
+			t.Errorf("%s: %+v", spec, o)
+		}
+	}
+	// Shares spread as shares do, whatever these launches show.
+	few := func(p *result.Point) { p.Requests = result.Requests{Due: 30, OK: 30} }
+	c := mustCompare(t, Options{Clauses: clauses(t, "errors worse by 1%")}, side("a", 8, rough[:3]...).edit(0, few), side("b", 8, rough[:3]...).edit(0, few))
+	if o := c.Clauses[0]; o.State != Undecided || o.Needed == nil || *o.Needed < 20 {
+		t.Errorf("errors of few requests: %+v", o)
+	}
+}
+
+// The change at which a gate is said to fire with 80 % power makes it fire in 80 of 100 comparisons,
+// whatever it asks about.
+func TestFiresAt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const spread, launches, trials = 0.02, 5, 400
+	draw := func(factor float64) []float64 {
+		xs := make([]float64, launches)
+		for i := range xs {
+			xs[i] = math.Log(factor) + spread*rng.NormFloat64()
+		}
+		return xs
+	}
+	for _, by := range []float64{0, .02, .05} {
+		at, ok := stat.FiresAt(math.Log1p(by), spread, 1e6, launches, level, power)
+		if !ok {
+			t.Fatal("no change")
+		}
+		fired := 0
+		for range trials {
+			d, _ := stat.Welch(draw(1), draw(math.Exp(at)), level)
+			if d.P < alpha && d.Estimate >= math.Log1p(by) {
+				fired++
+			}
+		}
+		if share := float64(fired) / trials; share < .74 || share > .86 { // three standard errors
+			t.Errorf("by %g: fires at %.4f in %.3f", by, math.Expm1(at), share)
+		}
+	}
+}
+
+// Launches that do not spread at all differ, or are the same, as far as their number says: all of one
+// side above all of the other are one order in so many.
+func TestNoSpread(t *testing.T) {
+	same := func(n int, x float64) []float64 { return slices.Repeat([]float64{x}, n) }
+	for _, c := range []struct {
+		n      int
+		b      float64
+		state  string
+		needed int
+	}{
+		{3, 110, Undecided, 4}, {3, 100, Undecided, 4}, {4, 110, Fired, 0}, {4, 100, RuledOut, 0}, {4, 90, RuledOut, 0}, {4, 103, RuledOut, 0},
+	} {
+		got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, side("a", 8, same(c.n, 100)...), side("b", 8, same(c.n, c.b)...))
+		o, needed := got.Clauses[0], 0
+		if o.Needed != nil {
+			needed = *o.Needed
+		}
+		if o.State != c.state || needed != c.needed {
+			t.Errorf("%d launches, %g: %+v", c.n, c.b, o)
+		}
+	}
 }
 
 // Runs of one process are one launch, whatever they are called.

@@ -85,6 +85,8 @@ type test struct {
 	// below gives the p-value, one-sided, that the change is not as large as one on
 	// the scale, of its sign; nil where nothing tells.
 	below func(change float64) float64
+
+	requests float64 // of a share: how many each launch's is of, 0 where that is not known
 }
 
 // equivalent is the p-value of the two one-sided tests.
@@ -107,7 +109,15 @@ func (r *Row) tests(a, b sample) func(change float64) float64 {
 		}
 	}
 	if r.test.flat {
-		return nil
+		// Every value of B lies on one side of every value of A that has changed so much. Of values
+		// that are in any order one order in so many does.
+		d, p := r.test.d.Estimate, 1/orders(len(a.values), len(b.values))
+		return func(change float64) float64 {
+			if math.Signbit(change) && d > change || !math.Signbit(change) && d < change {
+				return p
+			}
+			return 1
+		}
 	}
 	d := r.test.d
 	return func(change float64) float64 {
@@ -156,17 +166,19 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	}
 	_, sx := stat.Moments(xs)
 	_, sy := stat.Moments(ys)
-	r.test = &test{}
+	r.test = &test{requests: min(a.requests(), b.requests())}
 	nx, ny := float64(len(xs)), float64(len(ys))
 	r.test.df = nx + ny - 2
 	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / r.test.df)
 	d, ok := stat.Welch(xs, ys, level)
 	if !ok || constant(a.values) && constant(b.values) { // what is left of a spread is rounding
 		r.A, r.B, r.Change = a.values[0], b.values[0], 0
-		if r.A != r.B {
-			r.Change = s.change(ys[0] - xs[0])
-		}
 		r.test.flat = true
+		if r.A != r.B {
+			r.test.d.Estimate = ys[0] - xs[0]
+			r.test.d.P = min(1, 2/orders(len(xs), len(ys)))
+			r.Change, r.P = s.change(r.test.d.Estimate), &r.test.d.P
+		}
 		r.test.below = r.tests(a, b)
 		r.NoInterval = "every launch of a side has the same value"
 		return r, ""
@@ -180,6 +192,16 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 		r.RobustCI95 = s.interval(shift.Interval)
 	}
 	return r, ""
+}
+
+// orders is in how many ways so many values of one side and of the other can be in order, where
+// those of a side are not told apart: the permutation test of values that do not spread.
+func orders(n, m int) float64 {
+	out := 1.
+	for i := range m {
+		out *= float64(n+i+1) / float64(i+1)
+	}
+	return math.Round(out)
 }
 
 func constant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
@@ -246,37 +268,24 @@ func (r *Row) testWithin(difference float64, v stat.Interval) {
 	}}
 }
 
-// setNeeded sets how many launches a side detect a difference with 80 % power: the one that
-// a clause asks about, else the one seen, else the least that matters. The spread is known
-// only as well as these launches tell it. The level is that of the first step of Holm's
-// correction, so that it is enough whatever the others show.
-func (r *Row) setNeeded(asked float64) {
+// setNeeded sets how many launches a side detect a difference with 80 % power: the one seen, or
+// the least that matters. The spread is known only as well as these launches tell it. The level
+// is that of the first step of Holm's correction, so that it is enough whatever the others show.
+func (r *Row) setNeeded() {
 	if r.test == nil || r.test.flat || r.test.single {
 		return
 	}
 	delta := max(math.Abs(r.test.d.Estimate), r.scale.margin)
-	if asked != 0 {
-		delta = math.Abs(r.scale.back(asked))
-	}
 	k, ok := stat.ValuesNeeded(delta, r.test.sd, r.test.df, r.familyLevel(), power)
-	if ok && asked != 0 { // a gate also has to rule the change out where nothing changed
-		var of int
-		of, ok = stat.ValuesNeeded(delta, r.test.sd, r.test.df, stat.OneSided(level), quietPower)
-		k = max(k, of)
-	}
 	if !ok {
 		return
 	}
-	if asked < 0 || asked == 0 && r.Change < 0 && delta > r.scale.margin {
+	if r.Change < 0 && delta > r.scale.margin {
 		delta = -delta
 	}
 	k = max(k, Enough)
 	r.Needed, r.ToTell = &k, r.scale.change(delta)
 }
-
-// quietPower is the share of comparisons without any change in which a gate of as many
-// launches as [Row.Needed] rules the change out.
-const quietPower = 0.95
 
 // familyLevel is the level of the first step of Holm's correction.
 func (r *Row) familyLevel() float64 { return 1 - alpha/float64(max(1, r.family)) }

@@ -35,13 +35,18 @@ func (c *Comparison) judge(o Options) {
 	}
 	correct(gate)
 	for _, r := range gate {
-		r.gate = r.PAdjusted
+		r.gate, r.gateFamily = r.PAdjusted, r.family
+		for _, clause := range o.Clauses {
+			if clause.metric.name == r.Metric {
+				c.asked++
+			}
+		}
 	}
 	correct(primary)
 	c.Corrected = correct(others)
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
-			c.Pairs[i].Rows[k].judge(o)
+			c.Pairs[i].Rows[k].judge()
 		}
 	}
 	for _, clause := range o.Clauses {
@@ -53,7 +58,7 @@ func (c *Comparison) judge(o Options) {
 }
 
 // correct adjusts the tests of a family for their number, and says how many tests of
-// a difference there are. What does not spread has none.
+// a difference there are. What is the same in every launch of both sides has none.
 func correct(rows []*Row) int {
 	adjust := func(p func(r *Row) (float64, bool), set func(r *Row, p *float64)) int {
 		var ps []float64
@@ -69,7 +74,7 @@ func correct(rows []*Row) int {
 		}
 		return len(ps)
 	}
-	n := adjust(func(r *Row) (float64, bool) { return r.test.d.P, !r.test.flat }, func(r *Row, p *float64) { r.PAdjusted = p })
+	n := adjust(func(r *Row) (float64, bool) { return r.test.d.P, r.P != nil }, func(r *Row, p *float64) { r.PAdjusted = p })
 	adjust(func(r *Row) (float64, bool) {
 		if r.test.below == nil {
 			return 0, false
@@ -84,35 +89,29 @@ func correct(rows []*Row) int {
 
 // judge gives the row its verdict. A difference that is real and smaller than
 // what matters is one of those that are equivalent.
-func (r *Row) judge(o Options) {
-	asked := 0.
-	for _, c := range o.Clauses {
-		if c.metric.name == r.Metric {
-			asked = c.change()
-		}
-	}
+func (r *Row) judge() {
 	r.setDetectable()
 	switch few := r.fewLaunches(); {
 	case r.Instruments != nil: // nothing is known of the error
 	case few != "":
 		r.Verdict, r.Why = Undistinguished, few
-		r.setNeeded(asked)
+		r.setNeeded()
 	case r.PEquivalent != nil && *r.PEquivalent < alpha:
 		r.Verdict = Equivalent
 		if r.PAdjusted != nil && *r.PAdjusted < alpha {
 			r.Why = "a real difference, and smaller than matters"
 		}
 	case r.test.flat && r.Change == 0:
-		r.Verdict, r.Why = Undistinguished, "no difference found: the same in every launch, which leaves no spread to test by"
-		if r.PEquivalent != nil {
+		r.Verdict, r.Why = Undistinguished, "no difference found: the same in every launch, of too few launches to test by"
+		if r.metric.share {
 			r.Why = "no difference found: the same in every launch, of too few requests to test by"
 		}
-	case r.test.flat:
-		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
 	case *r.PAdjusted < alpha:
 		r.Verdict = r.word()
+	case r.test.flat:
+		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
 	default:
-		r.setNeeded(asked)
+		r.setNeeded()
 	}
 }
 
@@ -141,14 +140,11 @@ func (c *Clause) change() float64 {
 // value that only B lacks cannot be judged, and may be the worst there is.
 func (c *Comparison) outcome(clause Clause) Outcome {
 	o := Outcome{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
-	order := []string{NotJudged, RuledOut, Undecided, Fired} // the states of a clause over many pairs
 	lost := ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if state, why := p.overloadOutcome(clause); state != "" {
-			if slices.Index(order, state) > slices.Index(order, o.State) {
-				o.State, o.Why = state, why
-			}
+			o.take(Outcome{State: state, Why: why})
 			continue
 		}
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
@@ -161,34 +157,43 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			continue
 		}
 		r := &p.Rows[at]
-		state := r.outcome(clause)
-		if why := p.mayGrow(clause); why != "" && state == RuledOut {
+		here := Outcome{State: r.outcome(clause), Why: p.sides(c) + r.summary() + " at " + p.What}
+		if why := p.mayGrow(clause); why != "" && here.State == RuledOut {
 			lost = cmp.Or(lost, why)
 			continue
 		}
-		if slices.Index(order, state) > slices.Index(order, o.State) {
-			o.State, o.Why = state, p.sides(c)+r.summary()+" at "+p.What
-			switch {
-			case state == Undecided && r.Why != "":
-				o.Why += " (" + r.Why + ")"
-			case state != Undecided && r.gate != nil:
-				o.Why += " (" + pText(*r.gate) + ")"
-			}
-			if p.Scope != "" {
-				o.Why += ", " + string(p.Scope)
-			}
-			if r.Detectable != nil {
-				o.Why += "; " + p.measuredLaunches() + " detect " + strings.TrimLeft(r.amount(*r.Detectable), "+-")
-			}
-			if state == Undecided && r.Needed != nil {
-				o.Why += fmt.Sprintf("; about %d launches a side decide %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
-			}
+		switch {
+		case here.State == Undecided && r.Why != "":
+			here.Why += " (" + r.Why + ")"
+		case here.State != Undecided && r.gate != nil:
+			here.Why += " (" + pText(*r.gate) + ")"
 		}
+		if p.Scope != "" {
+			here.Why += ", " + string(p.Scope)
+		}
+		if x, ok := r.firesAt(clause); ok {
+			here.Why += "; with " + p.measuredLaunches() + " it fires at " + strings.TrimLeft(r.amount(x), "+-") + " with 80 % power"
+		}
+		if here.State == Undecided {
+			here.undecided(r, clause, c.asked)
+		}
+		o.take(here)
 	}
 	if lost != "" && o.State != Fired {
-		o.State, o.Why = NotJudged, lost
+		o.State, o.Why, o.Needed = NotJudged, lost, nil
 	}
 	return o
+}
+
+// take takes over how the clause came out in one place, if that says more: of places that are
+// undecided the one that needs most launches.
+func (o *Outcome) take(here Outcome) {
+	order := []string{NotJudged, RuledOut, Undecided, Fired}
+	was, is := slices.Index(order, o.State), slices.Index(order, here.State)
+	more := is == was && here.Needed != nil && (o.Needed == nil || *here.Needed > *o.Needed)
+	if is > was || more {
+		o.State, o.Why, o.Needed = here.State, here.Why, here.Needed
+	}
 }
 
 // pText writes a p-value; one too small for its approximation is only bounded.

@@ -28,8 +28,8 @@ type SpreadValue struct {
 	Most   float64     `json:"most"`
 	Few    bool        `json:"few,omitempty"` // a percentile that rests on few samples
 
-	// Detectable is the smallest change that a comparison with as many launches on the other
-	// side detects with 80 % power; nil for fewer than [Enough] launches, or where all are alike.
+	// Detectable is the smallest change at which a gate on this metric alone, without by, fires with
+	// 80 % power, of as many launches on the other side; nil for fewer than [Enough] launches, or where all are alike.
 	Detectable *float64 `json:"detectable"`
 }
 

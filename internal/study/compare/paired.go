@@ -57,6 +57,7 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 	p := &Paired{Rows: []PairedRow{}}
 	names := []metric.Name{metric.TTFT, metric.TPOT, metric.E2E}
 	differences := make([][]float64, len(names))
+	var took [2][]float64 // E2E of both sides, in ms
 	due := make([]int64, 0, len(rowsA))
 	for id := range rowsA {
 		due = append(due, id)
@@ -77,13 +78,16 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 				differences[i] = append(differences[i], ns/1e6)
 			}
 		}
+		took[0], took[1] = append(took[0], before.Value(metric.E2E)/1e6), append(took[1], after.Value(metric.E2E)/1e6)
 	}
 	if float64(p.Requests) < samePart*float64(max(len(rowsA), len(rowsB))) {
 		return nil
 	}
+	window := 1e3 * x.launches[0].points[0].Seconds.Window
+	caution := max(cautionOf(took[0], window), cautionOf(took[1], window))
 	for i, name := range names {
 		if len(differences[i]) > 0 {
-			p.Rows = append(p.Rows, pairedRow(string(name), differences[i]))
+			p.Rows = append(p.Rows, pairedRow(string(name), differences[i], caution))
 		}
 	}
 	return p
@@ -118,18 +122,34 @@ func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
 	}
 }
 
-// pairedRow summarizes differences in the order in which their requests were due.
-func pairedRow(name string, differences []float64) PairedRow {
-	r := PairedRow{Metric: name, Pairs: len(differences)}
-	batches := stat.NewBatches(int64(len(differences)), stat.FineBatches)
+// cautionOf is [stat.CautionOfTime] of requests that took so long, over a window in the same unit.
+func cautionOf(took []float64, window float64) float64 {
+	mean, sd := stat.Moments(took)
+	if !(mean > 0) {
+		return 1
+	}
+	return stat.CautionOfTime(window/mean, sd*sd/mean/mean)
+}
+
+// pairedRow summarizes differences in the order in which their requests were due. Near saturation
+// they are alike for long, and a window may have missed the slow periods that make most of them. So
+// their interval is as much wider than their batches say as those of single runs are: ofTime is by
+// how much at least.
+func pairedRow(name string, differences []float64, ofTime float64) PairedRow {
+	n := len(differences)
+	r := PairedRow{Metric: name, Pairs: n}
+	batches := stat.NewBatches(int64(n), stat.FineBatches)
 	for _, d := range differences {
 		batches.Add(d)
-		r.Mean += d / float64(len(differences))
+		r.Mean += d / float64(n)
 	}
 	if mean, half, ok := batches.Widest(level); ok {
+		half *= stat.Caution(ofTime, batches.Memory())
 		r.CI95 = &[2]float64{mean - half, mean + half}
-	} else if m, ok := stat.BatchMeans(differences, len(differences)/fewBatch, level); ok && len(differences) >= leastPairs {
-		r.CI95 = &[2]float64{m.Lo, m.Hi}
+	} else if m, ok := stat.BatchMeans(differences, n/fewBatch, level); ok && n >= leastPairs {
+		alike := max(0, stat.AutoCorrelation(differences))
+		half := (m.Hi - m.Lo) / 2 * stat.Caution(ofTime, 2*alike/(1-alike)/float64(n))
+		r.CI95 = &[2]float64{m.Mean - half, m.Mean + half}
 	} else {
 		r.NoInterval = "few pairs"
 	}

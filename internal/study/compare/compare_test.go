@@ -979,6 +979,7 @@ func TestOverload(t *testing.T) {
 		{"both fail about half", one("a", failed(590, nil)), one("b", failed(610, failing)), "p50 ttft slower by 5%", Undecided, Undistinguished},
 		{"two launches near the limit", side("a", 8, 100, 101).edit(0, left(.01, nil)), side("b", 8, 100, 101).edit(0, left(.07, growing)), "p99 ttft slower by 5%", NotJudged, NotCompared},
 		{"an improvement has no more errors", spoil(fine("a"), growing, 3), fine("b"), "errors worse by 1%", RuledOut, Better},
+		{"an improvement serves more", spoil(side("a", 8, times(steady[:3], 2)...), growing, 3), fine("b"), "p99 ttft slower by 5%", RuledOut, Better},
 		{"an overloaded side may have more", fine("a"), spoil(fine("b"), growing, 3), "errors worse by 1%", NotJudged, Worse},
 	} {
 		got := mustCompare(t, Options{Clauses: clauses(t, c.spec)}, c.a, c.b)

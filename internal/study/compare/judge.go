@@ -367,6 +367,9 @@ func (c *Comparison) verdict(b string) Verdict {
 	if v.Word == Slower && rows[Worse] > 0 {
 		v.Word = Worse
 	}
+	if v.Word == Faster && slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.B == b && p.Overload != nil }) {
+		v.Word = Better
+	}
 	switch v.Word {
 	case Undistinguished:
 		v.Why = few

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/run/audit"
 	"pitot/internal/say"
 	"pitot/internal/stat"
@@ -17,9 +17,11 @@ import (
 
 // JSON writes any result for programs.
 func JSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	data, err := result.Indent(v)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
 }
 
 const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"

@@ -1,5 +1,10 @@
 package result
 
+import (
+	"encoding/json"
+	"regexp"
+)
+
 // Reason is why a value is missing, withheld or undecided, or has no interval: a code, and the
 // figures of its sentence. Package report makes the sentence. The zero Reason is none.
 type Reason struct {
@@ -135,4 +140,19 @@ const (
 	WrongAtOneUser     ReasonCode = "wrong_at_one_user"
 	WrongAnswers       ReasonCode = "wrong_answers"
 	WrongUndecided     ReasonCode = "wrong_answers_undecided"
+)
+
+// Indent returns v as JSON that is indented, with each [Reason] on one line, as every metric may
+// have several.
+func Indent(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	data = reason.ReplaceAllFunc(data, func(lines []byte) []byte { return indent.ReplaceAll(lines, []byte(" ")) })
+	return append(data, '\n'), err
+}
+
+// Line breaks in texts are escaped, so that none is taken for one of the indentation here. A brace
+// in a text leaves its reason on several lines.
+var (
+	reason = regexp.MustCompile(`\{\n *"code": [^{}]*(\{[^{}]*\}[^{}]*)?\}`)
+	indent = regexp.MustCompile(`\n *`)
 )

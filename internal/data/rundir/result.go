@@ -1,10 +1,8 @@
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
-	"regexp"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -66,15 +64,4 @@ func Unknown(what string, schema *result.SchemaError) error {
 }
 
 // EncodeResult returns the content of run.json.
-func EncodeResult(run *result.Run) ([]byte, error) {
-	data, err := json.MarshalIndent(run, "", "  ")
-	data = reason.ReplaceAllFunc(data, func(lines []byte) []byte { return indent.ReplaceAll(lines, []byte(" ")) })
-	return append(data, '\n'), err
-}
-
-// A [result.Reason] is a line: every metric may have several. Line breaks in texts are escaped,
-// so that none is taken for one here; a brace in a text leaves the reason on several lines.
-var (
-	reason = regexp.MustCompile(`\{\n *"code": [^{}]*(\{[^{}]*\}[^{}]*)?\}`)
-	indent = regexp.MustCompile(`\n *`)
-)
+func EncodeResult(run *result.Run) ([]byte, error) { return result.Indent(run) }

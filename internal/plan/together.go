@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/workload"
 )
 
 // Conflicts and requirements between settings, and with kinds of target, as the table
@@ -49,7 +50,7 @@ func (d *decoder) checkConflicts(kind string) error {
 		}
 		for _, c := range s.Clashes {
 			if d.conditionHolds(c.With) && !d.together(s) {
-				return say.Errorf("--%s has no meaning with --%s", name, asFlag(c.With)).WithHint(c.Hint)
+				return say.Errorf("--%s has no meaning with --%s", name, asFlag(c.With)).WithHint(d.presetHint(c))
 			}
 		}
 		for _, n := range s.Needs {
@@ -59,6 +60,16 @@ func (d *decoder) checkConflicts(kind string) error {
 		}
 	}
 	return nil
+}
+
+// presetHint returns the hint of a clash, and a preset's name where --workload is nearly one.
+func (d *decoder) presetHint(c Clash) string {
+	if a := findPart[Ask](d.parts); a != nil && strings.HasSuffix(c.With, "="+anyFile) {
+		if near := say.Nearest(a.Workload, workload.PresetNames()); near != "" {
+			return "did you mean --workload " + near + "? " + c.Hint
+		}
+	}
+	return c.Hint
 }
 
 // anyFile is the value of a condition that --workload names a file.

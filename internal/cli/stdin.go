@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"pitot/internal/plan"
 	"pitot/internal/say"
 )
 
@@ -28,9 +29,9 @@ func fromStdin(verb string, args []string, stdin io.Reader) (_ []string, remove 
 	if at < 0 {
 		return args, func() {}, nil
 	}
-	f, err := os.CreateTemp("", "pitot-stdin-")
+	f, err := os.CreateTemp("", plan.StdinPrefix)
 	if err != nil {
-		return nil, nil, say.Errorf("keep standard input: %v", err)
+		return nil, nil, say.Errorf("keep standard input: %v", err).WithHint("set TMPDIR to a directory that can be written")
 	}
 	remove = func() { _ = os.Remove(f.Name()) }
 	n, err := io.Copy(f, io.LimitReader(stdin, mostStdin+1))

@@ -175,6 +175,14 @@ func RecordedBy(path string) Verb {
 	return Verb(v)
 }
 
+// StdinPrefix begins the names of files that keep what came on standard input while it is used.
+const StdinPrefix = "pitot-stdin-"
+
+// passing reports whether a file is gone when the program ends.
+func passing(path string) bool {
+	return strings.HasPrefix(filepath.Base(path), StdinPrefix) || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/") || path == "/dev/stdin"
+}
+
 // YAML writes the plan of a verb so that --config does it again. Secrets are left out.
 func (p *Plan) YAML(v Verb) []byte {
 	var b bytes.Buffer
@@ -194,6 +202,10 @@ func (p *Plan) YAML(v Verb) []byte {
 			values = s.written(parts)
 		}
 		for _, value := range values {
+			if s.Name == "workload" && passing(value) {
+				hidden = append(hidden, "--workload, which came through a pipe: save it in a file")
+				continue
+			}
 			if s.Public != nil {
 				public := s.Public(value)
 				hidden = append(hidden, public.Hidden...)

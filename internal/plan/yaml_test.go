@@ -379,3 +379,15 @@ func TestHiddenIsGivenAgain(t *testing.T) {
 
 // pointer is that to the field that a setting sets.
 func (f one[P, T]) pointer(parts []any) any { return f.field(parts) }
+
+// A workload that came through a pipe is not named: nothing is there any more.
+func TestYAMLOfAPipe(t *testing.T) {
+	for _, path := range []string{"/tmp/" + StdinPrefix + "123", "/dev/fd/63", "/dev/stdin"} {
+		p := Default()
+		p.Workload = path
+		text := string(p.YAML(VerbRun))
+		if strings.Contains(text, path) || !strings.Contains(text, "to be given again: --workload") {
+			t.Errorf("%s:\n%s", path, text)
+		}
+	}
+}

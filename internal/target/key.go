@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"io/fs"
 	"net"
@@ -108,11 +109,18 @@ func (t *Target) userSetsHeader(name string) bool {
 }
 
 // addSecret adds a header's value to the secrets to redact, and the part after its
-// scheme ("Bearer …"), since a server may repeat only that.
+// scheme ("Bearer …"), since a server may repeat only that: of Basic also the user with the
+// password, and the password.
 func (t *Target) addSecret(value string) {
 	t.Secret += value + "\n"
-	if _, rest, ok := strings.Cut(value, " "); ok {
-		t.Secret += rest + "\n"
+	scheme, rest, ok := strings.Cut(value, " ")
+	if !ok {
+		return
+	}
+	t.Secret += rest + "\n"
+	plain, err := base64.StdEncoding.DecodeString(rest)
+	if _, password, ok := strings.Cut(string(plain), ":"); ok && err == nil && strings.EqualFold(scheme, "basic") {
+		t.Secret += string(plain) + "\n" + password + "\n"
 	}
 }
 

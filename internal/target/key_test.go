@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/twin/serve"
+	"pitot/internal/wire"
 )
 
 // A server that takes no key as the API sends it gets it as Authorization; one that takes
@@ -122,4 +124,15 @@ func openedFor(t *testing.T, addr, path, key string) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// A server that repeats what is in a Basic header, in whatever form, finds it redacted.
+func TestBasicIsSecret(t *testing.T) {
+	x := &Target{}
+	x.addSecret("Basic " + base64.StdEncoding.EncodeToString([]byte("someone:a-pass/word-of-length")))
+	for _, text := range []string{"no user someone:a-pass/word-of-length", "wrong: a-pass%2Fword-of-length", "wrong: YS1wYXNzL3dvcmQtb2YtbGVuZ3Ro"} {
+		if got := wire.Redact(text, x.Secret); !strings.HasSuffix(got, " [redacted]") {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
 }

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 	"unsafe"
 
 	"pitot/internal/data/record"
@@ -830,7 +829,7 @@ func (x *Exchange) fail(o record.Outcome, class, detail string) {
 // oneLine makes one printable line of at most n bytes of a server's text. The secret is
 // removed before the text is cut, so that no piece of it remains.
 func oneLine(s, secret string, n int) string {
-	s = Redact(s[:min(len(s), 1<<20)], secret)
+	s = Redact(s, secret)
 	s = strings.ToValidUTF8(s[:min(len(s), 16*n)], "\uFFFD") // an answer may be huge
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -839,54 +838,6 @@ func oneLine(s, secret string, n int) string {
 		return r
 	}, s)
 	return cutBytes(strings.Join(strings.Fields(s), " "), n)
-}
-
-// Redact removes secrets, one a line, from a text. Secrets shorter than four bytes are
-// ignored, since they occur by chance; those shorter than eight are removed only as
-// whole words, since the value of a header may be a plain word.
-func Redact(s, secrets string) string {
-	for secret := range strings.SplitSeq(secrets, "\n") {
-		switch {
-		case len(secret) >= longSecret:
-			s = strings.ReplaceAll(s, secret, redacted)
-		case len(secret) >= 4:
-			s = redactWord(s, secret)
-		}
-	}
-	return s
-}
-
-const (
-	redacted   = "[redacted]"
-	longSecret = 8
-)
-
-// redactWord removes a short secret where it is a whole word.
-func redactWord(s, secret string) string {
-	var out strings.Builder
-	done := 0
-	for {
-		i := strings.Index(s[done:], secret)
-		if i < 0 {
-			out.WriteString(s[done:])
-			return out.String()
-		}
-		begin := done + i
-		end := begin + len(secret)
-		before, _ := utf8.DecodeLastRuneInString(s[:begin])
-		after, _ := utf8.DecodeRuneInString(s[end:])
-		out.WriteString(s[done:begin])
-		if alphanumeric(before) || alphanumeric(after) {
-			out.WriteString(secret)
-		} else {
-			out.WriteString(redacted)
-		}
-		done = end
-	}
-}
-
-func alphanumeric(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // Reusable says whether the connection can carry another request.

@@ -1128,28 +1128,6 @@ func TestFeedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Short values are taken out where they stand by themselves, long ones
-// everywhere; what is shorter than four bytes stays.
-func TestRedact(t *testing.T) {
-	for _, c := range []struct{ text, secrets, want string }{
-		{"wrong key: sk-0123456789", "sk-0123456789", "wrong key: [redacted]"},
-		{"xsk-0123456789x", "sk-0123456789", "x[redacted]x"},
-		{"team blue is not bluer; blue-1 (blue)", "blue", "team [redacted] is not bluer; [redacted]-1 ([redacted])"},
-		{"blueblue", "blue", "blueblue"},
-		{"yes and a", "yes\na\n", "yes and a"},
-		{"one_two", "two2\none_two", "[redacted]"},
-		{"\xffblue\xff", "blue", "\xff[redacted]\xff"},
-	} {
-		if got := Redact(c.text, c.secrets); got != c.want {
-			t.Errorf("%q without %q: %q, want %q", c.text, c.secrets, got, c.want)
-		}
-	}
-	x, _ := play(true, nil, read{streamed(textEvent("a"), finish(testSecret+strings.Repeat("y", 50)), done), 10, false})
-	if want := "[redacted]" + strings.Repeat("y", 27) + "…"; x.Row.Finish != want {
-		t.Errorf("finish %q, want %q", x.Row.Finish, want)
-	}
-}
-
 // What an event costs in each API, beside chat's.
 func BenchmarkFeedAPIs(b *testing.B) {
 	numbered := func(form string) (events []string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -79,6 +80,7 @@ type Exchange struct {
 	doubt     string    // why the usage is not believed, "" if it is
 	latest    api.Usage // of the counts that came
 	broken    string    // the finish reason that says failure or a content filter, "" if none does
+	opaque    bool      // content came that is no text
 	aside     []byte    // the first event that is no part of a response as the API has it, cut
 	err       error
 	fault     *api.Fault
@@ -129,7 +131,7 @@ func (x *Exchange) resetAnswer() {
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
-	x.broken, x.aside, x.latest = "", x.aside[:0], api.Unsaid
+	x.broken, x.opaque, x.aside, x.latest = "", false, x.aside[:0], api.Unsaid
 	for _, c := range x.kept { // of an attempt that failed
 		x.Sink.Chunk(c)
 	}
@@ -446,6 +448,7 @@ func (x *Exchange) takeEvent(name, data []byte) error {
 	if d.Fault != nil {
 		x.fault = d.Fault
 	}
+	x.opaque = x.opaque || d.Opaque
 	if len(x.aside) == 0 && isAside(d) {
 		x.aside = append(x.aside, data[:min(len(data), maxDetail)]...)
 	}
@@ -458,7 +461,7 @@ func (x *Exchange) takeEvent(name, data []byte) error {
 
 // isAside reports whether an event has nothing of a response in it.
 func isAside(d *api.Delta) bool {
-	return len(d.Parts) == 0 && !d.Empty && !d.Ended && !d.Done && d.Usage == api.Unsaid && d.Fault == nil
+	return len(d.Parts) == 0 && !d.Empty && !d.Opaque && !d.Ended && !d.Done && d.Usage == api.Unsaid && d.Fault == nil
 }
 
 // skipAfterEnd passes over an event after the end mark: the response has ended. That it has
@@ -721,14 +724,27 @@ func (x *Exchange) path() string {
 	return ""
 }
 
-// judgeTextless fails a response without text, unless the server counted tokens in it.
+// mostTextless is how many tokens of a choice may have no text: one that ends it, and those
+// that open reasoning or a call in the formats of some models.
+const mostTextless = 4
+
+// judgeTextless fails a response without text, unless it has other content, or the server
+// counted no more than a few tokens that show no text, or reasoning that it does not show.
 func (x *Exchange) judgeTextless() {
 	r := &x.Row
 	switch {
 	case record.KindOfFinish(r.Finish) == record.FinishUnknown:
 		x.fail(record.Failed, record.ErrEmpty, "the response has no text, and its finish reason is "+strconv.Quote(r.Finish))
+	case x.opaque:
 	case r.CompletionTokens <= 0:
 		x.failUnfinished(record.ErrEmpty, "the response has no tokens")
+	case r.Finish == "":
+		x.failUnfinished(record.ErrEmpty, "the response has no text and no finish reason")
+	default:
+		shown := int64(r.CompletionTokens - max(r.ReasoningTokens, 0))
+		if shown > mostTextless*max(x.Asked.Choices, 1) {
+			x.failUnfinished(record.ErrEmpty, fmt.Sprintf("the response has no text, and its usage counts %d tokens", r.CompletionTokens))
+		}
 	}
 }
 
@@ -771,7 +787,7 @@ func (x *Exchange) judgeWhole() {
 		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+oneLine(string(x.whole), x.Secret, 120))
 		return
 	}
-	x.fault = d.Fault
+	x.fault, x.opaque = d.Fault, d.Opaque
 	x.noteFinish(d)
 	if x.broken != "" {
 		x.failFinish()

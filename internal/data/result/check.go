@@ -53,6 +53,7 @@ const (
 	CheckTokenizer    = "tokenizer"
 	CheckOutputs      = "output lengths"
 	CheckFinish       = "finish reasons"
+	CheckTextless     = "responses without text"
 	CheckUsage        = "usage"
 	CheckTokenCounts  = "token counts"
 	CheckTokenGaps    = "token gaps"
@@ -142,6 +143,7 @@ func Checks() []CheckKind {
 		{CheckTokenizer, "tokens", "does --tokenizer make the same of a text as the server, which was asked before the load? ([tokenizers](tokenizers.md))", "any other", ""},
 		{CheckOutputs, share, "were responses as long as requested?", "over 1 % not", ""},
 		{CheckFinish, share, "responses that ended with a finish reason that is in no list", "any", ""},
+		{CheckTextless, share, "responses that ended without any text, as where a model ends at once; of more than four tokens they are `empty` errors", "any", ""},
 		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},
 		{CheckTokenCounts, share, "do usage and chunks count the same tokens?", "over 1 % apart", ""},
 		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known; vLLM, SGLang and the mock are asked to tell them (`continuous_usage_stats`)", "over 1 %", ""},

@@ -147,6 +147,9 @@ func (e *Evidence) Checks() []result.Check {
 		odd.Case = b.firstOdd
 		out = append(out, odd)
 	}
+	if b.textless > 0 {
+		out = append(out, checkShare(result.CheckTextless, int64(b.textless), int64(p.Requests.OK), 0))
+	}
 	if p.Metrics.SummaryOf(metric.ITL) != nil {
 		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
 	}

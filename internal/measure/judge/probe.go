@@ -32,6 +32,7 @@ type Probe struct {
 	served, requested                    int64          // output tokens of these responses
 	oddFinish                            int            // finish reasons that are in no list
 	firstOdd                             string         // the first of them
+	textless                             int            // responses without text
 	cached, prompt                       int64          // tokens
 	cachedKnown                          bool           // some answer reported how many were cached
 	hidden                               int
@@ -145,6 +146,9 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 		}
 		p.served += int64(r.CompletionTokens)
 		p.requested += int64(planned)
+	}
+	if r.TextBytes == 0 && r.CompletionTokens > 0 {
+		p.textless++
 	}
 	if record.KindOfFinish(r.Finish) == record.FinishUnknown {
 		if p.oddFinish++; p.firstOdd == "" {

@@ -207,6 +207,8 @@ func (x *anthropicDecoder) textField(key []byte, d *Delta) bool {
 		return s.skipValue()
 	}
 	switch string(key) {
+	case "data", "signature": // of reasoning that is encrypted
+		return x.opaque(d)
 	case "text":
 		return x.text(d, record.Answer)
 	case "thinking":

@@ -162,6 +162,7 @@ type Encode func(ids []uint32, text []byte) ([]uint32, error)
 type Delta struct {
 	Parts  []Part // non-empty text, per choice and kind
 	Empty  bool   // it had a choice, but no text
+	Opaque bool   // it had content that is no text: audio, an image, encrypted reasoning
 	Finish string // finish_reason of choice 0
 	Broken string // the first finish_reason, of any choice, that says failure or a content filter
 	Ended  bool   // some choice had a finish_reason
@@ -204,7 +205,7 @@ var Unsaid = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
 // Clear empties a Delta for the next event.
 func (d *Delta) Clear() {
 	d.Parts, d.Usage, d.Fault = d.Parts[:0], Unsaid, nil
-	d.Empty, d.Ended, d.Done, d.Nothing, d.Summarised, d.Excess = false, false, false, false, false, false
+	d.Empty, d.Opaque, d.Ended, d.Done, d.Nothing, d.Summarised, d.Excess = false, false, false, false, false, false, false
 	d.Finish, d.Broken = "", ""
 }
 

@@ -275,6 +275,8 @@ func (x *geminiDecoder) part(d *Delta) bool {
 				}
 				return s.skipValue()
 			})
+		case k == "inlineData" || k == "fileData" || k == "executableCode" || k == "thoughtSignature":
+			return x.opaque(d)
 		}
 		return s.skipValue()
 	})

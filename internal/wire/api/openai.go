@@ -315,6 +315,8 @@ func (o *openaiDecoder) delta(d *Delta) bool {
 			return o.each(func() bool { return o.toolCall(d) })
 		case "function_call":
 			return o.function(d)
+		case "audio", "images":
+			return o.opaque(d)
 		default:
 			switch {
 			case !slices.Contains(reasoningNames, k):

@@ -200,6 +200,18 @@ func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
 	return true
 }
 
+// opaque passes over content that is no text, and notes that there is some.
+func (r *reading) opaque(d *Delta) bool {
+	from := r.s.i
+	ok := r.s.skipValue()
+	switch value := bytes.TrimSpace(r.s.b[from:r.s.i]); string(value) {
+	case "null", "{}", "[]", `""`:
+	default:
+		d.Opaque = true
+	}
+	return ok
+}
+
 // choose gives the parts from first on to a choice, and the tokens of all of them to
 // the first.
 func (r *reading) choose(d *Delta, first int, choice, tokens int32) {

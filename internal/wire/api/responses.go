@@ -187,6 +187,7 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 	case "response.completed", "response.incomplete":
 		d.Ended, d.Done, x.done = true, true, true
 	}
+	d.Opaque = strings.HasPrefix(kind, "response.audio.") || strings.HasPrefix(kind, "response.image_generation_call.")
 	d.Summarised = len(d.Parts) > 0 && kind == "response.reasoning_summary_text.delta"
 	if x.choose(d, 0, 0, tokens); len(d.Parts) == 0 {
 		d.Empty = false

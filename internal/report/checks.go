@@ -37,8 +37,8 @@ type sayings struct {
 	inSearch string
 }
 
-// BuildCheckOf puts a check of a point into words, BuildCheck one that stands alone.
-func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
+// BuildCheckOf puts a check of a point of a run into words, BuildCheck one that stands alone.
+func BuildCheckOf(run *result.Run, p *result.Point, c *result.Check) CheckModel {
 	m := BuildCheck(c)
 	if m.Advice != "" && p.Requests.Due > 0 && p.Requests.OK == 0 {
 		switch stopped := 2*p.Requests.Errors[record.ErrInterrupted] > p.Requests.Due; {
@@ -51,7 +51,12 @@ func BuildCheckOf(p *result.Point, c *result.Check) CheckModel {
 			m.Advice = "Nothing was served: look at the errors, they say why."
 		case result.CheckSamples:
 			m.Advice = "Nothing was served: a longer run tells no more."
+		case result.CheckAchieved, result.CheckStability, result.CheckWindow, result.CheckWarmup, result.CheckResidences, result.CheckOffered:
+			m.Advice = "Nothing was served: the errors say why, not the load."
 		}
+	}
+	if c.Name == result.CheckOutputs && m.Advice != "" && slices.ContainsFunc(run.Target.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.NoIgnoreEOS }) {
+		m.Advice = "The server refused ignore_eos, so responses end where the model ends them: compare tokens, not requests."
 	}
 	if c.Case == result.CaseEmpty && p.Load.Concurrency == nil { // of a rate the run ended before its window
 		m.Advice = ""

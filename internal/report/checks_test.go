@@ -54,12 +54,26 @@ func TestOtherTokenizer(t *testing.T) {
 // Where nothing was served no check speaks of latencies or asks for more of the same.
 func TestAdviceWhereNothingWasServed(t *testing.T) {
 	p := &result.Point{Requests: result.Requests{Due: 60, Failed: 60}}
-	for _, name := range []string{result.CheckErrors, result.CheckSamples} {
+	for _, name := range []string{result.CheckErrors, result.CheckSamples, result.CheckAchieved, result.CheckStability} {
 		c := result.NewCheck(name, 1, .01)
 		c.Status = result.Flag
-		if m := BuildCheckOf(p, &c); !strings.HasPrefix(m.Advice, "Nothing was served") {
+		if m := BuildCheckOf(&result.Run{}, p, &c); !strings.HasPrefix(m.Advice, "Nothing was served") {
 			t.Errorf("%s: %q", name, m.Advice)
 		}
+	}
+}
+
+// Nobody is told to make a server ignore the end of a sequence that refused just that.
+func TestAdviceWhereIgnoreEOSWasRefused(t *testing.T) {
+	c := result.NewCheck(result.CheckOutputs, 1, .01)
+	c.Status = result.Flag
+	p := &result.Point{Requests: result.Requests{Due: 60, OK: 60}}
+	if m := BuildCheckOf(&result.Run{}, p, &c); !strings.HasPrefix(m.Advice, "Make the server ignore") {
+		t.Errorf("%q", m.Advice)
+	}
+	run := &result.Run{Target: result.Target{Adaptations: []result.Adaptation{{Kind: result.NoIgnoreEOS}}}}
+	if m := BuildCheckOf(run, p, &c); !strings.HasPrefix(m.Advice, "The server refused ignore_eos") {
+		t.Errorf("%q", m.Advice)
 	}
 }
 
@@ -68,18 +82,18 @@ func TestAdviceWhereTheServerDoesNotKeepUp(t *testing.T) {
 	behind, window := result.NewCheck(result.CheckAchieved, 9, 40), result.NewCheck(result.CheckWindow, 9, 0)
 	behind.Status, window.Status = result.Flag, result.Flag
 	p := &result.Point{Requests: result.Requests{Due: 60, OK: 60}, Checks: []result.Check{behind, window}}
-	if m := BuildCheckOf(p, &behind); !strings.Contains(m.Advice, "Lower the rate") {
+	if m := BuildCheckOf(&result.Run{}, p, &behind); !strings.Contains(m.Advice, "Lower the rate") {
 		t.Errorf("%+v", m)
 	}
-	if m := BuildCheckOf(p, &window); m.Advice != "" {
+	if m := BuildCheckOf(&result.Run{}, p, &window); m.Advice != "" {
 		t.Errorf("%+v", m)
 	}
 	p.Stage = "bracket" // nobody asked a search for this load
-	if m := BuildCheckOf(p, &behind); m.Advice != decidedBeyond {
+	if m := BuildCheckOf(&result.Run{}, p, &behind); m.Advice != decidedBeyond {
 		t.Errorf("%+v", m)
 	}
 	p.Stage, p.Checks = "", p.Checks[1:]
-	if m := BuildCheckOf(p, &window); m.Advice == "" {
+	if m := BuildCheckOf(&result.Run{}, p, &window); m.Advice == "" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -90,12 +104,12 @@ func TestAdviceToMeasureLongerIsOfTheVerb(t *testing.T) {
 	short.Status = result.Flag
 	for stage, want := range map[string]string{"": "--duration", result.StageCurve: "--duration", "bracket": "--budget"} {
 		p := &result.Point{Stage: stage, Requests: result.Requests{Due: 60, OK: 60}}
-		if m := BuildCheckOf(p, &short); !strings.Contains(m.Advice, want) {
+		if m := BuildCheckOf(&result.Run{}, p, &short); !strings.Contains(m.Advice, want) {
 			t.Errorf("%q: %q", stage, m.Advice)
 		}
 	}
 	short.Case = result.CaseEmpty // of a rate: the run ended in its warm-up
-	if m := BuildCheckOf(&result.Point{}, &short); m.Advice != "" {
+	if m := BuildCheckOf(&result.Run{}, &result.Point{}, &short); m.Advice != "" {
 		t.Errorf("%q", m.Advice)
 	}
 }

@@ -131,7 +131,7 @@ func TestClaimOfAStoppedRun(t *testing.T) {
 		t.Error(got)
 	}
 	c := reporttest.Flagged(result.CheckErrors, result.Flag, 1, .01, "n", 10, "of", 10)
-	if got := BuildCheckOf(p, &c).Advice; !strings.Contains(got, "stopped") {
+	if got := BuildCheckOf(run, p, &c).Advice; !strings.Contains(got, "stopped") {
 		t.Error(got)
 	}
 }

@@ -23,7 +23,7 @@ func TestRefusedAdvice(t *testing.T) {
 	} {
 		p := &result.Point{Stage: c.stage, RateLimits: c.limits, Retries: c.retries, Requests: result.Requests{Due: 36, OK: 18, Failed: 18, Errors: map[string]int{record.ErrRateLimited: 18}}}
 		check := &result.Check{Name: result.CheckErrors, Status: result.Flag}
-		if got := BuildCheckOf(p, check).Advice; got != c.want {
+		if got := BuildCheckOf(&result.Run{}, p, check).Advice; got != c.want {
 			t.Errorf("%s", got)
 		}
 	}

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -68,6 +69,23 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		return t.speaksPlain()
 	}
 	return &Error{msg, hint, class}
+}
+
+// rowFailure is the [Target.Failure] of a request. What came of the response decides what the
+// hint is.
+func (t *Target) rowFailure(row *record.Row) error {
+	err := t.Failure(row.Error, row.Status, row.Detail)
+	var failed *Error
+	if row.BytesIn == 0 || !errors.As(err, &failed) {
+		return err
+	}
+	switch row.Error {
+	case record.ErrTimeout:
+		failed.Hint = "the server answers, but the response did not end within --timeout: see with curl -N what it sends, or give it longer"
+	case record.ErrClosed, record.ErrReset:
+		failed.Hint = "the server, or a proxy in front of it, broke the response off: its log may say why"
+	}
+	return err
 }
 
 // otherScheme tries whether a server that broke a connection off speaks TLS where plain HTTP was

@@ -2,11 +2,14 @@ package target
 
 import (
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/plan"
@@ -87,5 +90,73 @@ func TestRefusedKey(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Msg != c.msg || !strings.HasPrefix(refused.Hint, c.hint) {
 			t.Errorf("%q: %+v", c.args, err)
 		}
+	}
+}
+
+// What is said of a response that was cut or broken off is what was seen of it, not that none
+// came; that it is waited for is shown meanwhile.
+func TestResponseThatDoesNotEnd(t *testing.T) {
+	defer func(was time.Duration) { showWait = was }(showWait)
+	showWait = time.Millisecond
+	const text = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
+	for _, c := range []struct{ stream, msg, hint string }{
+		{text + text, "(timeout): the response began, and did not end: events with text: 2", "the server answers, but the response did not end within --timeout"},
+		{text + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}` + "\n\n: ping\n\n", `(timeout): the finish reason "length" came, and then neither an end mark nor the end`, "the server answers"},
+		{": ping\n\n", "(timeout): the response began, with HTTP 200, and no text came", "the server answers"},
+		{"", "(timeout)", "the server accepts connections and does not answer"},
+	} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				_, _ = io.WriteString(w, oneModel)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+			if c.stream == "" {
+				<-r.Context().Done()
+				return
+			}
+			_, _ = io.WriteString(w, c.stream)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		srv := httptest.NewServer(h)
+		var shown []string
+		x, err := Open(t.Context(), planned(t, srv.URL, "--rate", "1", "--timeout", "50ms"), func(line string) { shown = append(shown, line) })
+		srv.CloseClientConnections()
+		srv.Close()
+		var failed *Error
+		if !errors.As(err, &failed) || !strings.Contains(failed.Msg, c.msg) || !strings.Contains(failed.Hint, c.hint) {
+			t.Errorf("%q: %v, %+v", c.stream, x, err)
+		}
+		if len(shown) != 1 || !strings.Contains(shown[0], "waiting for a response of http://") {
+			t.Errorf("%q: %q", c.stream, shown)
+		}
+	}
+}
+
+// HTTP/2 is suspected only where no byte of a response came.
+func TestResponseThatIsBrokenOff(t *testing.T) {
+	x := aimed(t, "http://h:1")
+	for bytes, hint := range map[int64]string{0: "HTTP/2", 90: "broke the response off: its log may say why"} {
+		row := record.BlankRow()
+		row.Error, row.BytesIn, row.Status = record.ErrReset, bytes, 200
+		var failed *Error
+		if err := x.rowFailure(&row); !errors.As(err, &failed) || !strings.Contains(failed.Hint, hint) {
+			t.Errorf("%d bytes: %+v", bytes, err)
+		}
+	}
+}
+
+// Where neither chat nor completions are there, the refusal of the chat is shown: nobody named
+// the other.
+func TestRefusalOfChatIsShown(t *testing.T) {
+	_, err := opened(t, &scripted{models: oneModel, refuse: func(path string, _ map[string]any) (int, string) {
+		if path == "/v1/chat/completions" {
+			return 404, "small does not support chat"
+		}
+		return 404, "Not Found"
+	}})
+	if err == nil || !strings.HasSuffix(err.Error(), "/v1/chat/completions: small does not support chat") {
+		t.Error(err)
 	}
 }

@@ -319,6 +319,7 @@ func (t *Target) noteEngine(ctx context.Context, name string) error {
 // output limit under another name, no stream_options, no temperature, completions
 // where there is no chat and the API was not chosen by the user.
 func (t *Target) adapt(ctx context.Context) error {
+	var chat *record.Row // its refusal, where completions were tried after it
 	for range 8 {
 		row := t.askWithRetries(ctx, requestOfWords(greetingWords, 0), 1)
 		if ctx.Err() != nil {
@@ -330,6 +331,7 @@ func (t *Target) adapt(ctx context.Context) error {
 			return nil
 		case t.apiGuessed && t.API == api.Default() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
+			chat = &row
 			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
@@ -346,10 +348,16 @@ func (t *Target) adapt(ctx context.Context) error {
 					return err
 				}
 			}
+			if chat != nil && row.Error == record.ErrNotFound { // nobody named completions
+				row = *chat
+				if err := t.useAPI(api.Default(), ""); err != nil {
+					return err
+				}
+			}
 			if row.Error == record.ErrRateLimited {
 				return t.rateLimited(row.Detail, row.RetryAfter)
 			}
-			return cmp.Or(t.otherScheme(ctx, row.Error, row.Detail), t.Failure(row.Error, row.Status, row.Detail))
+			return cmp.Or(t.otherScheme(ctx, row.Error, row.Detail), t.rowFailure(&row))
 		}
 	}
 	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}
@@ -557,6 +565,18 @@ func (t *Target) Answer(ctx context.Context, req workload.Request) (row record.R
 	return row, chunks, x.Text(), spelt
 }
 
+// showWait is after how long the user is told that a response is waited for.
+var showWait = 5 * time.Second
+
+// noteWait tells the user that a response before the load is waited for, once.
+func (t *Target) noteWait() {
+	t.waiting.Do(func() {
+		if t.notef != nil {
+			t.notef("waiting for a response of " + t.address() + ", for at most " + say.Span(t.Timeout) + " (--timeout)")
+		}
+	})
+}
+
 // exchange sends a request and waits for the end of its answer. It is kept for
 // [Target.Probes].
 func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Request) record.Row {
@@ -582,7 +602,12 @@ func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Re
 				c.Abort()
 			})
 			c.Send(x)
-			<-ended
+			select {
+			case <-ended:
+			case <-time.After(showWait):
+				t.noteWait()
+				<-ended
+			}
 			stop()
 			c.Abort()
 			return x.Row

@@ -46,6 +46,8 @@ type Target struct {
 	Calibration workload.Calibration
 	KV          KVCache             // as far as it is known
 	Timeout     time.Duration       // for one request
+	notef       func(string)        // shows what takes time
+	waiting     sync.Once           // a wait is shown
 	Residence   time.Duration       // how long one request alone takes, 0 if not asked
 	changes     string              // of an embedded one: which engines come and go while the load runs, in words
 	firstChange time.Duration       // when the first does, from the start of the engine; 0 for never
@@ -126,7 +128,7 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (*Target, error) {
 // open does so for a target of a kind. One that stands behind a socket already is opened by
 // its URL, whatever the kind: no other process serves it anew.
 func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Target, err error) {
-	t := &Target{Spec: p.Spec, Kind: kind, Timeout: p.Timeout, Server: map[string]string{}}
+	t := &Target{Spec: p.Spec, Kind: kind, Timeout: p.Timeout, notef: notef, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), IDs: p.PromptIDs}
 	t.choices = p.Choices
 	if p.Tokenizer != "" {

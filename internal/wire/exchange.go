@@ -624,10 +624,25 @@ func (x *Exchange) abandon(class string) {
 	if x.answered {
 		x.judge() // the answer was complete: only the connection lingered
 	} else {
-		x.fail(record.Cut, class, "")
+		x.fail(record.Cut, class, x.progress(class))
 	}
 	x.noteUsageDoubt()
 	x.shrinkBuffers()
+}
+
+// progress says how far a response came that timed out, "" where none began.
+func (x *Exchange) progress(class string) string {
+	switch r := &x.Row; {
+	case class != record.ErrTimeout || r.BytesIn == 0:
+		return ""
+	case !x.http.headersDone():
+		return "the headers of the response did not end"
+	case x.dec.Ended():
+		return fmt.Sprintf("the finish reason %q came, and then neither an end mark nor the end of the response", r.Finish)
+	case r.Chunks > 0:
+		return fmt.Sprintf("the response began, and did not end: events with text: %d", r.Chunks)
+	}
+	return fmt.Sprintf("the response began, with HTTP %d, and no text came", x.http.status)
 }
 
 // finish judges the answer and completes the row.

@@ -889,7 +889,10 @@ func TestAbandon(t *testing.T) {
 	}
 	for _, c := range []struct{ bytes, want string }{
 		{"", "cut timeout -1 text=0 D"},
-		{streamHead + chunk(event(textEvent("a"))), "cut timeout 200 text=1 first=-1 chunks=0a HETALD"},
+		{streamHead + chunk(event(textEvent("a"))), "cut timeout 200 text=1 first=-1 chunks=0a HETALD | the response began, and did not end: events with text: 1"},
+		{streamHead[:40], "cut timeout -1 text=0 D | the headers of the response did not end"},
+		{streamHead + chunk(": ping\n\n"), "cut timeout 200 text=0 HD | the response began, with HTTP 200, and no text came"},
+		{streamHead + chunk(event(textEvent("a"))+event(finish("stop"))+": ping\n\n"), `cut timeout 200 stop text=1 first=-1 chunks=0a HETALD | the finish reason "stop" came, and then neither an end mark nor the end of the response`},
 		{streamHead + chunk(event(textEvent("a"))+event(done)), "ok 200 text=1 first=-1 chunks=0a HETALD"},
 		{streamHead + chunk(event(`{"error":"no"}`)+event(done)), "failed stream_error 200 text=0 HED | no"},
 	} {

@@ -183,7 +183,7 @@ func viewOf(m report.Model, with Extra) *pageView {
 			s = with.Series[i]
 		}
 		p.Summary = strings.Join(append([]string{say.Decimal(run.Points[i].Load.Value(), 3) + " " + run.Points[i].Load.Unit()}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
-		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
+		p.Sections = pointSections(p.ID+"-", run, &run.Points[i], &m.Points[i], s)
 		for k := range p.Sections {
 			p.Sections[k].Top = !v.Several
 		}
@@ -196,7 +196,7 @@ func viewOf(m report.Model, with Extra) *pageView {
 }
 
 // pointSections are the parts of a point's account, in the order of the page.
-func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Series) (list []section) {
+func pointSections(prefix string, run *result.Run, p *result.Point, m *report.PointModel, s *Series) (list []section) {
 	addSection := func(id, title, text string, charts []*chart, absent string, tables ...captioned) {
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
@@ -291,7 +291,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			if p.Checks[i].Status != status {
 				continue
 			}
-			c := report.BuildCheckOf(p, &p.Checks[i])
+			c := report.BuildCheckOf(run, p, &p.Checks[i])
 			if status == result.Pass {
 				c.Advice = ""
 			}

@@ -165,7 +165,7 @@ func faults() []fault {
 	first := delta("a")
 	return []fault{
 		{name: "endless stream", serve: endless(eventHead, delta("y")),
-			exits: failed, class: record.ErrOversized, message: "over 32,?800 events", kept: manyKept, within: 10 * time.Second, memory: 300},
+			exits: failed, class: record.ErrOversized, message: "more events than the request allows: over 32,?800", kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "a stream without an end", serve: answering(eventHead, first),
 			exits: failed, class: record.ErrUnfinished, message: "without a finish reason or an end mark", within: 5 * time.Second},
 		{name: "many more tokens than asked for", serve: answering(eventHead, strings.Repeat(delta("y"), 40_000), finished1, doneMark),
@@ -179,7 +179,7 @@ func faults() []fault {
 		{name: "gzip of events", serve: answering("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n", zipped()),
 			exits: failed, class: record.ErrOversized, kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "endless interim answers", serve: endless("", "HTTP/1.1 102 Processing\r\n\r\n"),
-			exits: failed, class: record.ErrOversized, message: "65,?536 bytes of headers", within: 5 * time.Second, memory: 200},
+			exits: failed, class: record.ErrOversized, message: "headers of the response exceed 64 KiB", within: 5 * time.Second, memory: 200},
 		{name: "reset: while connecting", url: "http://127.0.0.1:1",
 			exits: failed, message: "cannot be measured .connect.: .*refused", noRun: true, within: 5 * time.Second},
 		{name: "reset: after it was accepted", serve: broken(),

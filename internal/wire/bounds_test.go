@@ -74,8 +74,8 @@ func TestBounds(t *testing.T) {
 		{"a document without end", endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", strings.Repeat(" ", 8<<10)), true, record.ErrOversized, "bytes", 0, 18 << 20},
 		{"a whole answer without end", endless("HTTP/1.1 200 OK\r\n\r\n", strings.Repeat(" ", 8<<10)), false, record.ErrOversized, "bytes", 0, 18 << 20},
 		{"an error without end", endless("HTTP/1.1 500 No\r\n\r\n", strings.Repeat("e", 8<<10)), true, "http_500", "eee", 0, 18 << 20},
-		{"headers without end", endless("HTTP/1.1 200 OK\r\n", "x: y\r\n"), true, record.ErrOversized, "headers", 0, 1 << 17},
-		{"interim answers without end", endless("", "HTTP/1.1 102 Processing\r\n\r\n"), true, record.ErrOversized, "headers", 0, 1 << 17},
+		{"headers without end", endless("HTTP/1.1 200 OK\r\n", "x: y\r\n"), true, record.ErrOversized, "the headers of the response exceed 64 KiB", 0, 1 << 17},
+		{"interim answers without end", endless("", "HTTP/1.1 102 Processing\r\n\r\n"), true, record.ErrOversized, "the headers of the response exceed 64 KiB", 0, 1 << 17},
 		{"chunks of nothing but their sizes", endless(streamHead, "1;"+strings.Repeat("x", 4<<10)+"\r\n:\r\n"), true, record.ErrOversized, "bytes", 0, 18 << 20},
 		{"gzip of events", func(i int) string {
 			if i == 0 {

@@ -314,6 +314,9 @@ func (x *Exchange) takePlain(b []byte) error {
 	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
 		return oversized("bytes", x.bounds.bytes)
 	}
+	if x.http.document && x.Row.Stream && len(x.whole) == 0 && beginsStream(b) {
+		x.http.document = false
+	}
 	if x.isStream() {
 		err := x.frames.Feed(b, x.onAhead, x.onEvent)
 		if x.frames.Partial()+x.repeated()+len(x.fresh)+len(x.kept)*chunkBytes+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
@@ -399,6 +402,10 @@ func (x *Exchange) shrinkBuffers() {
 func (x *Exchange) isStream() bool {
 	return x.http.status == 200 && x.Row.Stream && !x.http.document
 }
+
+// beginsStream reports whether a body begins as a stream of events does, whatever its type
+// says: with a field's name or a comment, where a document has a bracket.
+func beginsStream(b []byte) bool { return len(b) > 0 && bytes.IndexByte([]byte("dei:"), b[0]) >= 0 }
 
 // takeAhead takes the event that data begins with where it is like those before it.
 func (x *Exchange) takeAhead(data []byte) (n int, err error) {
@@ -689,6 +696,9 @@ func (x *Exchange) judge() {
 		if to := redirectText(x.http.status, x.path(), x.http.location); to != "" {
 			text = to
 		}
+		if text == "" && x.http.status < 300 {
+			text = fmt.Sprintf("the response has no content, and HTTP status %d in place of 200", x.http.status)
+		}
 		if wantsTLS(x.http.status, x.whole) {
 			x.fail(record.Failed, record.ErrTLS, errSpeaksTLS.Error())
 			return
@@ -952,7 +962,7 @@ func Classify(err error) (class, detail string) {
 		return record.ErrTLS, errSpeaksTLS.Error()
 	case errors.As(err, &dial):
 		return dial.Class, dial.Error()
-	case errors.As(err, &oversized):
+	case errors.As(err, &oversized), errors.Is(err, errHeaders):
 		return record.ErrOversized, err.Error()
 	case errors.As(err, &memory):
 		return record.ErrOwnMemory, err.Error()

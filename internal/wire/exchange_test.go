@@ -431,6 +431,24 @@ var oddAnswers = []struct {
 	{name: "Gemini, an image alone", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"aa"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":20}}`),
 		want: "ok 200 stop text=0 usage=9/-1/20/-1 HELD reusable"},
 
+	// Bodies that are not what their headers say.
+	{name: "a stream as HTML", bytes: strings.Replace(streamed(textEvent("Hi"), finish("stop"), usage(1), done), "text/event-stream", "text/html", 1),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "a stream as JSON", bytes: strings.Replace(streamed(textEvent("Hi"), finish("stop"), usage(1), done), "text/event-stream", jsonType, 1),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "a stream as HTML that begins with a comment", bytes: strings.Replace(streamHead+chunk(": ping\n\n"), "text/event-stream", "text/html", 1) + strings.TrimPrefix(streamed(textEvent("Hi"), finish("stop"), done), streamHead),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "no content", bytes: "HTTP/1.1 204 No Content\r\n\r\n",
+		want: "failed malformed 204 text=0 HD reusable | the response has no content, and HTTP status 204 in place of 200"},
+	{name: "created, without content", bytes: "HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n",
+		want: "failed malformed 201 text=0 HD reusable | the response has no content, and HTTP status 201 in place of 200"},
+	{name: "deflate", bytes: answered("200 OK", "text/event-stream", "x", "content-encoding: deflate\r\n"),
+		want: `failed malformed -1 text=0 D | content encoding "deflate" is not supported, and was not requested`},
+	{name: "br", bytes: answered("200 OK", "text/event-stream", "x", "content-encoding: br\r\n"),
+		want: `failed malformed -1 text=0 D | content encoding "br" is not supported, and was not requested`},
+	{name: "more choices than requested", bytes: streamed(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"a"}},{"index":3,"delta":{"content":"b"}}]}`, done),
+		want: "failed oversized 200 text=3 HED | the response has more choices than the request allows: over 2"},
+
 	// What the server writes besides its events.
 	{name: "bare JSON of an error", bytes: streamHead + chunk(`{"error":{"message":"the context is too small"}}`) + lastChunk,
 		want: "failed stream_error 200 text=0 HD reusable | the context is too small"},

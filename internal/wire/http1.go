@@ -13,6 +13,16 @@ import (
 // errHTTP is the error of an answer that is not HTTP/1.1.
 var errHTTP = errors.New("malformed HTTP")
 
+// errHeaders is the error of headers, of chunks and trailers too, that exceed maxHeader.
+var errHeaders = fmt.Errorf("the headers of the response exceed %d KiB", maxHeader>>10)
+
+// encodingError is a content encoding that is not read.
+type encodingError struct{ name string }
+
+func (e *encodingError) Error() string {
+	return fmt.Sprintf("content encoding %q is not supported, and was not requested", e.name)
+}
+
 // response reads one HTTP/1.1 response, push-style (RFC 9112).
 // It keeps no body: what arrives is handed on in place.
 type response struct {
@@ -92,7 +102,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 			i := bytes.IndexByte(b, '\n')
 			if i < 0 {
 				if r.head+len(r.line)+len(b) > maxHeader {
-					return n, oversized("bytes of headers", maxHeader)
+					return n, errHeaders
 				}
 				r.line = append(r.line, b...)
 				if r.state == inStatus && isHTTP2Frame(r.line) {
@@ -122,7 +132,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 // takeLine handles one line outside the body.
 func (r *response) takeLine(line []byte) error {
 	if r.head += len(line) + 1; r.head > maxHeader {
-		return oversized("bytes of headers", maxHeader)
+		return errHeaders
 	}
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
@@ -199,7 +209,7 @@ func (r *response) takeHeader(line []byte) error {
 	case "content-encoding":
 		r.gzip = strings.EqualFold(v, "gzip") || strings.EqualFold(v, "x-gzip")
 		if !r.gzip && v != "" && !strings.EqualFold(v, "identity") {
-			return fmt.Errorf("%w: content-encoding %q", errHTTP, r.quoteLine(v, 30))
+			return &encodingError{r.quoteLine(v, 30)}
 		}
 	case "content-type":
 		kind, _, _ := strings.Cut(strings.ToLower(v), ";")

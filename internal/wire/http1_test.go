@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"pitot/internal/wire/api"
 	"slices"
 	"strings"
 	"testing"
@@ -43,8 +42,8 @@ func respond(t interface{ Fatal(...any) }, reads ...string) (got reply) {
 			t.Fatal("used more than it was given", n, len(b))
 		}
 		if err != nil {
-			var large *api.OversizedError
-			if !errors.Is(err, errHTTP) && !errors.As(err, &large) && err != errSpeaksTLS && err != errOnlyHTTP2 {
+			var encoding *encodingError
+			if !errors.Is(err, errHTTP) && !errors.As(err, &encoding) && err != errHeaders && err != errSpeaksTLS && err != errOnlyHTTP2 {
 				t.Fatal(err)
 			}
 			got.bad = true

@@ -243,7 +243,7 @@ type OversizedError struct {
 }
 
 func (e *OversizedError) Error() string {
-	return fmt.Sprintf("over %d %s: more than what was asked for can take", e.Limit, e.What)
+	return fmt.Sprintf("the response has more %s than the request allows: over %d", e.What, e.Limit)
 }
 
 // All lists the APIs there are. Of two routes with the same end the longer stands

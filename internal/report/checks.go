@@ -246,7 +246,7 @@ func checkWords() map[string]sayings {
 			},
 			advice: "Measure from Linux, or keep the client idle.",
 		},
-		result.CheckMerged: {advice: "Give the client more cores, or quote the bounds; a server that sends in bursts looks the same.", or: host},
+		result.CheckMerged: {advice: "Quote the bounds, or give the client more cores; a server or gateway that sends in bursts looks the same.", or: host},
 		result.CheckArrivals: {
 			value: func(c *result.Check) string {
 				text := "distance of sent from due " + say.Significant(100*number(c.Value), 2) + " %"

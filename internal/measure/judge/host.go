@@ -67,15 +67,21 @@ func (h *host) check() (c result.Check, ok bool) {
 }
 
 // blame names the host where it was busy as the cause of what a client that is
-// short of processors looks like.
+// short of processors looks like. Chunks that share a read are its doing only where
+// the client was late elsewhere too: servers and gateways that send in bursts merge them as well.
 func blame(checks []result.Check) {
 	at := slices.IndexFunc(checks, func(c result.Check) bool { return c.Name == result.CheckHost })
 	if at < 0 || checks[at].Status == result.Pass {
 		return
 	}
+	late := false
 	for i := range checks {
-		if slices.Contains([]string{result.CheckSendLag, result.CheckArrivals, result.CheckMerged, result.CheckPauses}, checks[i].Name) {
+		if slices.Contains([]string{result.CheckSendLag, result.CheckArrivals, result.CheckPauses}, checks[i].Name) {
 			checks[i].Case = result.CaseHost
+			late = late || checks[i].Status != result.Pass
 		}
+	}
+	if at := slices.IndexFunc(checks, func(c result.Check) bool { return c.Name == result.CheckMerged }); late && at >= 0 {
+		checks[at].Case = result.CaseHost
 	}
 }

@@ -3,9 +3,25 @@ package judge
 import (
 	"testing"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	_ "pitot/internal/rapidtest" // the same draws each time
 )
+
+// A response of tokens without text is counted; one that was simulated has none to count.
+func TestTextlessResponses(t *testing.T) {
+	for stamps, want := range map[string]int{"kernel": 1, "virtual": 0} {
+		p := &Probe{conditions: &Conditions{Stamps: stamps}}
+		for _, text := range []int64{0, 5} {
+			r := record.BlankRow()
+			r.CompletionTokens, r.TextBytes = 1, text
+			p.Row(&r, 0)
+		}
+		if p.textless != want {
+			t.Errorf("%s: %d", stamps, p.textless)
+		}
+	}
+}
 
 // A busy machine is named as the cause of merged chunks only where the client was late too.
 func TestBlame(t *testing.T) {

@@ -147,7 +147,7 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 		p.served += int64(r.CompletionTokens)
 		p.requested += int64(planned)
 	}
-	if r.TextBytes == 0 && r.CompletionTokens > 0 {
+	if r.TextBytes == 0 && r.FirstToken < 0 && r.CompletionTokens > 0 && p.conditions.Stamps != "virtual" { // what is simulated has no text
 		p.textless++
 	}
 	if record.KindOfFinish(r.Finish) == record.FinishUnknown {

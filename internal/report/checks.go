@@ -406,6 +406,12 @@ func checkWords() map[string]sayings {
 		result.CheckUsage:    {advice: "Find out what the server counts: these counts are impossible and are left out."},
 		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
 			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay, but not where --prompt-ids makes prompts by it: common tok/s is then what to compare."}},
+		result.CheckEvents: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("%s: %s events with text on average, %s tokens counted", valueOf(c), say.Significant(c.Detail["events"], 3), say.Significant(c.Detail["tokens"], 3))
+			},
+			advice: "See with curl -N whether text comes twice, as from a gateway that tries again, or in pieces of tokens: TPOT rests on the tokens counted.",
+		},
 		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
 		result.CheckHidden:    {advice: "Read TTFT as the time to the first visible token."},
 		result.CheckPrefixCache: {

@@ -166,6 +166,9 @@ func facts(run *result.Run) [][]string {
 	if w.Sampling.Stream {
 		how = run.Target.API + ", streaming"
 	}
+	if slices.ContainsFunc(run.Target.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.StreamIgnored }) {
+		how = run.Target.API + ", not streaming: the server ignores stream: true"
+	}
 	engine := run.Target.Server["engine"]
 	if v := run.Target.Server["version"]; v != "" {
 		engine += " " + v

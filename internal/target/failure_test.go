@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/wire"
 )
@@ -158,5 +159,42 @@ func TestRefusalOfChatIsShown(t *testing.T) {
 	}})
 	if err == nil || !strings.HasSuffix(err.Error(), "/v1/chat/completions: small does not support chat") {
 		t.Error(err)
+	}
+}
+
+// A response that names another model, or that is not streamed, is noted.
+func TestNotesOfTheFirstResponse(t *testing.T) {
+	for _, c := range []struct{ model, body, want string }{
+		{"m-mini-fallback", "", "requests to small are answered by m-mini-fallback, by the name in the responses to the probe"},
+		{"small-2024-08-06", "", "requests to small are answered by small-2024-08-06, by the name in the responses to the probe"},
+		{"/models/Small", "", ""},
+		{"owner/small", "", ""},
+		{"small:latest", "", ""},
+		{"small", "whole", "the server ignores stream: true: its responses come whole, and have no TTFT, TPOT or ITL"},
+	} {
+		target, err := opened(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method != http.MethodPost:
+				_, _ = io.WriteString(w, oneModel)
+			case c.body == "whole":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"model":"small","choices":[{"index":0,"message":{"content":"x"},"finish_reason":"length"}]}`)
+			default:
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, `data: {"model":"`+c.model+`","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"length"}]}`+"\n\ndata: [DONE]\n\n")
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, a := range target.Adaptations {
+			if a.Kind == result.OtherModel || a.Kind == result.StreamIgnored {
+				got += a.String()
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }

@@ -328,6 +328,7 @@ func (t *Target) adapt(ctx context.Context) error {
 		low := strings.ToLower(row.Detail)
 		switch {
 		case row.Outcome == record.OK:
+			t.noteResponse(&row)
 			return nil
 		case t.apiGuessed && t.API == api.Default() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
@@ -552,7 +553,34 @@ func (t *Target) askWithRetries(ctx context.Context, req workload.Request, outpu
 // askOnce sends one request on a connection of its own and waits for its end.
 func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) record.Row {
 	req.Output = output
-	return t.exchange(ctx, wire.NewExchange(t.API), req)
+	x := wire.NewExchange(t.API)
+	x.Named = true
+	row := t.exchange(ctx, x, req)
+	if row.Outcome == record.OK {
+		t.answeredBy = x.Model()
+	}
+	return row
+}
+
+// noteResponse notes what the response to the first request that was answered shows: that it
+// was not streamed, and that another model names itself.
+func (t *Target) noteResponse(row *record.Row) {
+	if t.Options.Stream && !row.Stream && api.Generates(t.API) {
+		t.adapted(result.Adaptation{Kind: result.StreamIgnored})
+	}
+	if t.answeredBy != "" && !sameModel(t.Options.Model, t.answeredBy) {
+		t.adapted(result.Adaptation{Kind: result.OtherModel, Value: t.answeredBy, Of: []string{wire.Redact(t.Options.Model, t.Secret)}})
+	}
+}
+
+// sameModel reports whether two names are one but for case, the path or owner before, and a
+// tag of Ollama's. A dated version is named apart: which it is may matter.
+func sameModel(requested, named string) bool {
+	last := func(s string) string {
+		s = strings.ToLower(strings.TrimRight(s, "/"))
+		return strings.TrimSuffix(s[strings.LastIndexAny(s, "/\\")+1:], ":latest")
+	}
+	return last(requested) == last(named)
 }
 
 // Answer sends one request on a connection of its own, and gives what came of it: its row,

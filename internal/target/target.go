@@ -47,6 +47,7 @@ type Target struct {
 	KV          KVCache             // as far as it is known
 	Timeout     time.Duration       // for one request
 	notef       func(string)        // shows what takes time
+	answeredBy  string              // the model that the last response to a probe names, "" if none
 	waiting     sync.Once           // a wait is shown
 	Residence   time.Duration       // how long one request alone takes, 0 if not asked
 	changes     string              // of an embedded one: which engines come and go while the load runs, in words

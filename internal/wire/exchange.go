@@ -38,6 +38,7 @@ type Exchange struct {
 	Request []byte      // the request as it goes on the wire
 	Secret  string      // what must not be in any record, one secret a line
 	Asked   api.Asked   // bounds the answer
+	Named   bool        // the model that the response names is wanted: see [Exchange.Model]
 	Keep    bool        // what the answer says is wanted: see [Exchange.Text]
 	Spell   bool        // chunks are kept, and the text of all of them: see [Exchange.Spelt]
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
@@ -80,6 +81,7 @@ type Exchange struct {
 	doubt     string    // why the usage is not believed, "" if it is
 	latest    api.Usage // of the counts that came
 	broken    string    // the finish reason that says failure or a content filter, "" if none does
+	model     string    // see Model
 	opaque    bool      // content came that is no text
 	aside     []byte    // the first event that is no part of a response as the API has it, cut
 	err       error
@@ -131,6 +133,7 @@ func (x *Exchange) resetAnswer() {
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
+	x.model = ""
 	x.broken, x.opaque, x.aside, x.latest = "", false, x.aside[:0], api.Unsaid
 	for _, c := range x.kept { // of an attempt that failed
 		x.Sink.Chunk(c)
@@ -456,6 +459,7 @@ func (x *Exchange) takeEvent(name, data []byte) error {
 		x.fault = d.Fault
 	}
 	x.opaque = x.opaque || d.Opaque
+	x.noteModel(data)
 	if len(x.aside) == 0 && isAside(d) {
 		x.aside = append(x.aside, data[:min(len(data), maxDetail)]...)
 	}
@@ -813,6 +817,7 @@ func (x *Exchange) judgeWhole() {
 		return
 	}
 	x.fault, x.opaque = d.Fault, d.Opaque
+	x.noteModel(x.whole)
 	x.noteFinish(d)
 	if x.broken != "" {
 		x.failFinish()
@@ -840,6 +845,16 @@ func (x *Exchange) judgeWhole() {
 		x.fail(record.Failed, record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
 	case len(d.Parts) == 0:
 		x.judgeTextless()
+	}
+}
+
+// Model is the model that the response names, "" where it names none, or where
+// [Exchange.Named] is not set.
+func (x *Exchange) Model() string { return x.model }
+
+func (x *Exchange) noteModel(data []byte) {
+	if x.Named && x.model == "" {
+		x.model = oneLine(api.ModelIn(data), x.Secret, maxDetail)
 	}
 }
 

@@ -35,6 +35,8 @@ const (
 	LengthsInIDs     AdaptationKind = "lengths_in_ids"       // Why the lengths of prompts are those of their token ids
 	TokenizerLengths AdaptationKind = "tokenizer_lengths"    // Why prompts are as long as the tokenizer counts
 	ServerLengths    AdaptationKind = "server_lengths"       // Why prompts are as long as the server counts, not the tokenizer
+	StreamIgnored    AdaptationKind = "stream_ignored"       // responses come whole
+	OtherModel       AdaptationKind = "other_model"          // Value is the model that the responses to the probe name, Of the one requested
 	TextLengths      AdaptationKind = "text_lengths"         // Why they are as long as it counts their text, without the chat template
 )
 
@@ -75,6 +77,10 @@ func (a Adaptation) String() string {
 		return "prompts are as long as the server counts: " + a.Why
 	case TextLengths:
 		return "prompts are as long as the tokenizer counts their text, without the server's chat template: " + a.Why
+	case StreamIgnored:
+		return "the server ignores stream: true: its responses come whole, and have no TTFT, TPOT or ITL"
+	case OtherModel:
+		return fmt.Sprintf("requests to %s are answered by %s, by the name in the responses to the probe", strings.Join(a.Of, ", "), a.Value)
 	case TokenizerLengths:
 		return "prompts are as long as the tokenizer counts: " + a.Why
 	}

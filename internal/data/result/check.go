@@ -56,6 +56,7 @@ const (
 	CheckTextless     = "responses without text"
 	CheckUsage        = "usage"
 	CheckTokenCounts  = "token counts"
+	CheckEvents       = "events of text"
 	CheckTokenGaps    = "token gaps"
 	CheckHidden       = "hidden reasoning"
 	CheckPrefixCache  = "prefix cache"
@@ -146,6 +147,7 @@ func Checks() []CheckKind {
 		{CheckTextless, share, "responses that ended without any text, as where a model ends at once; of more than four tokens they are `empty` errors", "any", ""},
 		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},
 		{CheckTokenCounts, share, "do usage and chunks count the same tokens?", "over 1 % apart", ""},
+		{CheckEvents, share, "streams with more events of text than the tokens that the server counts: text sent twice, or in pieces of tokens", "over 1 %", ""},
 		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known; vLLM, SGLang and the mock are asked to tell them (`continuous_usage_stats`)", "over 1 %", ""},
 		{CheckHidden, share, "requests with reasoning that was counted and never streamed", "any", ""},
 		{CheckPrefixCache, share, "tokens of prompts that should be cold and were cached", "over 1 %", ""},

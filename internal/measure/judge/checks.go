@@ -150,6 +150,12 @@ func (e *Evidence) Checks() []result.Check {
 	if b.textless > 0 {
 		out = append(out, checkShare(result.CheckTextless, int64(b.textless), int64(p.Requests.OK), 0))
 	}
+	if b.overfull > 0 {
+		events := checkShare(result.CheckEvents, int64(b.overfull), int64(p.Requests.OK), .01)
+		events.Detail["events"] = float64(b.overfullEvents) / float64(b.overfull)
+		events.Detail["tokens"] = float64(b.overfullTokens) / float64(b.overfull)
+		out = append(out, events)
+	}
 	if p.Metrics.SummaryOf(metric.ITL) != nil {
 		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
 	}

@@ -23,6 +23,22 @@ func TestTextlessResponses(t *testing.T) {
 	}
 }
 
+// A stream has no more events of text than tokens, but for a few.
+func TestEventsOfText(t *testing.T) {
+	for _, c := range []struct {
+		chunks, tokens, hidden int32
+		want                   int
+	}{{20, 20, 0, 0}, {24, 20, 0, 0}, {40, 20, 0, 1}, {40, 60, 40, 1}, {40, -1, 0, 0}} {
+		p := &Probe{conditions: &Conditions{}}
+		r := record.BlankRow()
+		r.Stream, r.Chunks, r.CompletionTokens, r.HiddenTokens, r.FirstToken = true, c.chunks, c.tokens, c.hidden, 1
+		p.Row(&r, 0)
+		if p.overfull != c.want {
+			t.Errorf("%+v: %d", c, p.overfull)
+		}
+	}
+}
+
 // A busy machine is named as the cause of merged chunks only where the client was late too.
 func TestBlame(t *testing.T) {
 	for _, c := range []struct {

@@ -33,6 +33,8 @@ type Probe struct {
 	oddFinish                            int            // finish reasons that are in no list
 	firstOdd                             string         // the first of them
 	textless                             int            // responses without text
+	overfull                             int            // streams with more events of text than tokens
+	overfullEvents, overfullTokens       int64          // of these
 	cached, prompt                       int64          // tokens
 	cachedKnown                          bool           // some answer reported how many were cached
 	hidden                               int
@@ -149,6 +151,12 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 	}
 	if r.TextBytes == 0 && r.FirstToken < 0 && r.CompletionTokens > 0 && p.conditions.Stamps != "virtual" { // what is simulated has no text
 		p.textless++
+	}
+	const few = 4 // events without a token of their own, as the name of a function
+	if tokens := r.CompletionTokens - max(r.HiddenTokens, 0); r.Stream && tokens > 0 && r.Chunks > tokens+tokens/16+few {
+		p.overfull++
+		p.overfullEvents += int64(r.Chunks)
+		p.overfullTokens += int64(tokens)
 	}
 	if record.KindOfFinish(r.Finish) == record.FinishUnknown {
 		if p.oddFinish++; p.firstOdd == "" {

@@ -158,3 +158,18 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestModelIn(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"id":"1","model":"a\u002fb","choices":[]}`:                          "a/b",
+		`{"type":"message_start","message":{"id":"1","model":"claude"}}`:      "claude",
+		`{"type":"response.created","response":{"model":"gpt"}}`:              "gpt",
+		`{"candidates":[],"modelVersion":"gemini-2"}`:                         "gemini-2",
+		`{"message":{"role":"assistant","content":"model"},"model":"llama3"}`: "llama3",
+		`{"choices":[]}`: "", `{"model":7}`: "", `[`: "", ``: "",
+	} {
+		if got := ModelIn([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}

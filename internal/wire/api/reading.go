@@ -378,6 +378,24 @@ func stringField(data []byte, name string) (value []byte) {
 	return value
 }
 
+// ModelIn returns the model that an event or a whole response names, "" where it names none.
+func ModelIn(data []byte) string {
+	for _, name := range []string{"model", "modelVersion"} {
+		if value := stringField(data, name); len(value) > 0 {
+			return unquote(value)
+		}
+	}
+	s := scanner{b: data}
+	model := ""
+	s.object(func(key []byte) bool {
+		if k := string(key); model == "" && (k == "message" || k == "response") && s.peek() == '{' { // Anthropic, Responses
+			model = unquote(stringField(s.b[s.i:], "model"))
+		}
+		return s.skipValue()
+	})
+	return model
+}
+
 // faultOf is what the body of a refusal says to a decoder.
 func faultOf(dec Decoder, body []byte) string {
 	var d Delta

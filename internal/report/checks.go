@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,8 +56,8 @@ func BuildCheckOf(run *result.Run, p *result.Point, c *result.Check) CheckModel 
 			m.Advice = "Nothing was served: the errors say why, not the load."
 		}
 	}
-	if c.Name == result.CheckOutputs && m.Advice != "" && slices.ContainsFunc(run.Target.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.NoIgnoreEOS }) {
-		m.Advice = "The server refused ignore_eos, so responses end where the model ends them: compare tokens, not requests."
+	if c.Name == result.CheckOutputs && m.Advice != "" {
+		m.Advice = outputsAdvice(run)
 	}
 	if c.Case == result.CaseEmpty && p.Load.Concurrency == nil { // of a rate the run ended before its window
 		m.Advice = ""
@@ -72,6 +73,24 @@ func BuildCheckOf(run *result.Run, p *result.Point, c *result.Check) CheckModel 
 	}
 	blameRateLimits(p, &m)
 	return m
+}
+
+// outputsAdvice is what to do about responses of another length than requested, by whether
+// the server was told to ignore the end of sequence.
+func outputsAdvice(run *result.Run) string {
+	var w struct {
+		Sampling struct {
+			IgnoreEOS bool `json:"ignore_eos"`
+		}
+	}
+	_ = json.Unmarshal(run.Workload, &w) // what is not there was not sent
+	switch {
+	case slices.ContainsFunc(run.Target.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.NoIgnoreEOS }):
+		return "The server refused ignore_eos, so responses end where the model ends them: compare tokens, not requests."
+	case run.Target.Kind == "http" && !w.Sampling.IgnoreEOS:
+		return "Responses end where the model ends them, as ignore_eos was not sent: compare tokens, not requests; --body '{\"ignore_eos\":true}' sends it to a server that takes it."
+	}
+	return checkWords()[result.CheckOutputs].advice
 }
 
 // longerWindows is what takes the place of an advice to measure longer in a search, which has no

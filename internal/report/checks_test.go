@@ -71,6 +71,14 @@ func TestAdviceWhereIgnoreEOSWasRefused(t *testing.T) {
 	if m := BuildCheckOf(&result.Run{}, p, &c); !strings.HasPrefix(m.Advice, "Make the server ignore") {
 		t.Errorf("%q", m.Advice)
 	}
+	unsent := &result.Run{Target: result.Target{Kind: "http"}, Workload: []byte(`{"sampling":{"stream":true}}`)}
+	if m := BuildCheckOf(unsent, p, &c); !strings.Contains(m.Advice, "ignore_eos was not sent") {
+		t.Errorf("%q", m.Advice)
+	}
+	unsent.Workload = []byte(`{"sampling":{"ignore_eos":true}}`)
+	if m := BuildCheckOf(unsent, p, &c); !strings.HasPrefix(m.Advice, "Make the server ignore") {
+		t.Errorf("%q", m.Advice)
+	}
 	run := &result.Run{Target: result.Target{Adaptations: []result.Adaptation{{Kind: result.NoIgnoreEOS}}}}
 	if m := BuildCheckOf(run, p, &c); !strings.HasPrefix(m.Advice, "The server refused ignore_eos") {
 		t.Errorf("%q", m.Advice)

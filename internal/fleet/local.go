@@ -158,6 +158,7 @@ func (l *Local) Close() (kept []string) {
 func (c *Coordinator) keep() (kept []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	stuck := false
 	for _, m := range c.members {
 		if m == nil {
 			continue
@@ -170,7 +171,12 @@ func (c *Coordinator) keep() (kept []string) {
 		to := filepath.Join(filepath.Dir(c.dir), fmt.Sprintf("pitot-lost-%s-worker-%d", c.id, m.rank))
 		if os.Rename(m.hello.Dir, to) == nil {
 			kept = append(kept, filepath.Join(to, rundir.Journal))
+		} else {
+			kept, stuck = append(kept, from), true
 		}
+	}
+	if stuck { // the journal stays where it is, and so does the directory around it
+		c.dir = ""
 	}
 	return kept
 }

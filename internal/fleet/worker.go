@@ -460,7 +460,10 @@ func (w *Worker) begin(ctx context.Context, question []byte) prepared {
 		stop()
 	}
 	w.mu.Unlock()
-	go w.carry(loading, s.Origin-ahead)
+	go func() {
+		defer stop()
+		w.carry(loading, s.Origin-ahead)
+	}()
 	return prepared{}
 }
 

@@ -1,10 +1,15 @@
 package load
 
+import (
+	"cmp"
+	"container/heap"
+)
+
 // later holds what is to come, in the order in which it is due; of what is due at the same
-// time, what was added first. It is a binary heap: with many users thinking at once, adding
-// to it takes a logarithm of their number.
+// time, what was added first. It is a heap: with many users thinking at once, adding to it
+// takes a logarithm of their number.
 type later struct {
-	heap  []numbered
+	list  dueHeap
 	added int64
 }
 
@@ -14,48 +19,37 @@ type numbered struct {
 	number int64
 }
 
-func (l *later) len() int { return len(l.heap) }
+func (l *later) len() int { return len(l.list) }
 
 // first returns when the next is due. There is one.
-func (l *later) first() int64 { return l.heap[0].Due }
-
-func (l *later) before(i, j int) bool {
-	a, b := &l.heap[i], &l.heap[j]
-	return a.Due < b.Due || a.Due == b.Due && a.number < b.number
-}
+func (l *later) first() int64 { return l.list[0].Due }
 
 // push adds what is to come.
 func (l *later) push(ask Ask) {
-	l.heap = append(l.heap, numbered{ask, l.added})
+	l.list = append(l.list, numbered{ask, l.added})
 	l.added++
-	for i := len(l.heap) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !l.before(i, up) {
-			break
-		}
-		l.heap[i], l.heap[up] = l.heap[up], l.heap[i]
-		i = up
-	}
+	heap.Fix(&l.list, len(l.list)-1) // heap.Push would allocate
 }
 
 // pop takes what is due first. There is something.
 func (l *later) pop() Ask {
-	ask, last := l.heap[0].Ask, len(l.heap)-1
-	l.heap[0] = l.heap[last]
-	l.heap[last] = numbered{}
-	l.heap = l.heap[:last]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= last {
-			return ask
-		}
-		if down+1 < last && l.before(down+1, down) {
-			down++
-		}
-		if !l.before(down, i) {
-			return ask
-		}
-		l.heap[i], l.heap[down] = l.heap[down], l.heap[i]
-		i = down
+	last := len(l.list) - 1
+	l.list.Swap(0, last)
+	ask := l.list[last].Ask
+	l.list[last] = numbered{}
+	if l.list = l.list[:last]; last > 0 {
+		heap.Fix(&l.list, 0)
 	}
+	return ask
 }
+
+// dueHeap is a [heap.Interface] of which Push and Pop are not used.
+type dueHeap []numbered
+
+func (a dueHeap) Len() int { return len(a) }
+func (a dueHeap) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(a[i].Due, a[j].Due), cmp.Compare(a[i].number, a[j].number)) < 0
+}
+func (a dueHeap) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *dueHeap) Push(any)     {}
+func (a *dueHeap) Pop() any     { return nil }

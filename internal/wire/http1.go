@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"pitot/internal/data/record"
 )
@@ -33,6 +36,7 @@ type response struct {
 	close      bool // the server closes afterwards
 	document   bool // the body is JSON or HTML, by its type: no stream of events
 	retryAfter int32
+	retryAt    string // Retry-After where it is a time of day
 
 	retryAfterMS int64 // 0 if none
 	shouldRetry  *bool // nil: not said
@@ -147,6 +151,7 @@ func (r *response) takeLine(line []byte) error {
 		if len(line) == 0 {
 			r.requests.since(r.date)
 			r.tokens.since(r.date)
+			r.retryDate()
 			return r.bodyBegins()
 		}
 		return r.takeHeader(line)
@@ -226,7 +231,9 @@ func (r *response) takeHeader(line []byte) error {
 		}
 	case "retry-after":
 		if n, err := strconv.Atoi(v); err == nil && n >= 0 {
-			r.retryAfter = int32(min(n, 1<<30))
+			r.retryAfter, r.retryAt = int32(min(n, 1<<30)), ""
+		} else {
+			r.retryAt = v // a time of day, held until the Date is known
 		}
 	case "retry-after-ms": // OpenAI's and Azure's
 		if n, err := strconv.ParseFloat(v, 64); err == nil && n >= 0 && n < 1e9 {
@@ -305,6 +312,21 @@ func (r *response) connectionClosed(cleanly bool) bool {
 		r.state = ended
 	}
 	return r.state == ended
+}
+
+// retryDate makes a Retry-After that is a time of day the seconds after the Date of the response
+// (RFC 9110, 10.2.3), when all headers are read. One that has passed says nothing.
+func (r *response) retryDate() {
+	if r.retryAt == "" || r.retryAfter != record.Unset {
+		return
+	}
+	now, err := http.ParseTime(r.date)
+	if err != nil {
+		now = time.Now()
+	}
+	if at, err := http.ParseTime(r.retryAt); err == nil && at.After(now) {
+		r.retryAfter = int32(min(math.Ceil(at.Sub(now).Seconds()), 1<<30))
+	}
 }
 
 // quoteLine gives the part of a line that an error message may repeat.

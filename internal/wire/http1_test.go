@@ -107,6 +107,7 @@ var http1Cases = []struct {
 	{"event stream", okLine + "Content-Type: Text/Event-Stream; charset=utf-8\r\nContent-Length: 1\r\n\r\na", reply{status: 200, body: "a", ended: true}},
 	{"document", okLine + "Content-Type: Application/JSON; charset=utf-8\r\nContent-Length: 1\r\n\r\na", reply{status: 200, body: "a", ended: true, document: true}},
 	{"retry-after", "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", reply{status: 429, ended: true, retryAfter: 7}},
+	{"retry-after as a date to come", "HTTP/1.1 429 Too Many Requests\r\nRetry-After: Wed, 21 Oct 2015 07:28:30 GMT\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n", reply{status: 429, ended: true, retryAfter: 30}},
 	{"retry-after as a date", "HTTP/1.1 429 Too Many Requests\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n", reply{status: 429, ended: true}},
 	{"identity", okLine + "Transfer-Encoding: identity\r\nContent-Encoding: identity\r\nContent-Length: 1\r\n\r\na", reply{status: 200, body: "a", ended: true}},
 	{"no colon", okLine + "junk\r\n\r\n", reply{bad: true}},

@@ -56,14 +56,17 @@ func (r *response) rateHeader(name, value string) {
 	}
 }
 
+// longestReset bounds what is added to times, in nanoseconds: 11 days.
+const longestReset = int64(1e15)
+
 // untilReset reads when a limit is whole again: 6m0s, 250ms, 30 (seconds), or a time of day,
 // which is given as it stands: the Date that it is held against may come behind it.
 func untilReset(value string) (after int64, at string) {
-	if x, err := strconv.ParseFloat(value, 64); err == nil && x >= 0 && x < 1e6 {
+	if x, err := strconv.ParseFloat(value, 64); err == nil && x >= 0 && x < 1e6 { // of more seconds than longestReset it may be a time of day
 		return int64(math.Ceil(x * 1e9)), ""
 	}
 	if d, err := time.ParseDuration(value); err == nil && d >= 0 {
-		return int64(d), ""
+		return min(int64(d), longestReset), ""
 	}
 	return record.Unset, value
 }
@@ -76,7 +79,7 @@ func (a *allowance) since(date string) {
 	at, err := time.Parse(time.RFC3339, a.resetAt)
 	now, wrong := time.Parse(time.RFC1123, date)
 	if err == nil && wrong == nil {
-		a.reset = max(int64(at.Sub(now)), 0)
+		a.reset = min(max(int64(at.Sub(now)), 0), longestReset)
 	}
 }
 

@@ -19,6 +19,8 @@ func TestRateLimits(t *testing.T) {
 		"anthropic-ratelimit-requests-limit: 50\r\nanthropic-ratelimit-requests-remaining: 3\r\nanthropic-ratelimit-requests-reset: 2026-11-23T12:00:30Z\r\ndate: Mon, 23 Nov 2026 12:00:00 GMT\r\n": "50/3 -1/-1; 3 of 50 until 30000",
 		"anthropic-ratelimit-tokens-remaining: 250\r\nanthropic-ratelimit-tokens-reset: 2026-11-23T12:00:30Z\r\n":                                                                                    "-1/-1 -1/250; 2 of 0 until 1000",
 		"x-ratelimit-limit-requests: many\r\nx-ratelimit-remaining-requests: -4\r\nx-ratelimit-limit: 7\r\n":                                                                                         "-1/-1 -1/-1; none",
+		"x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 2562047h47m\r\n":                                                                                                           "-1/0 -1/-1; 0 of 0 until 1000000000",
+		"date: Mon, 23 Nov 2026 12:00:00 GMT\r\nx-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 9999-12-31T23:59:59Z\r\n":                                                           "-1/0 -1/-1; 0 of 0 until 1000000000",
 		"server: x\r\n": "-1/-1 -1/-1; none",
 	} {
 		x := NewExchange(api.Chat{})

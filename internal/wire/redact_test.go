@@ -138,3 +138,12 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// A secret that begins with another leaves nothing of its rest.
+func TestRedactOverlappingSecrets(t *testing.T) {
+	for _, secrets := range []string{"acme-prod\nacme-prod-Zk39fLq8812\n", "acme-prod-Zk39fLq8812\nacme-prod\n"} {
+		if got := Redact("invalid key acme-prod-Zk39fLq8812", secrets); strings.Contains(got, "Zk39") || strings.Contains(got, "8812") {
+			t.Error(got)
+		}
+	}
+}

@@ -24,8 +24,7 @@ func redirectText(status int, asked, location string) string {
 	}
 	to, err := url.Parse(location)
 	if err != nil {
-		to, _, _ := strings.Cut(location, "?")
-		return redirectsTo + to
+		return redirectsTo + "an address that cannot be read"
 	}
 	if from, err := url.Parse(asked); err == nil {
 		to = from.ResolveReference(to)

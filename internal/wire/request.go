@@ -109,7 +109,7 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 		}
 		if err != nil {
 			if r.connectionClosed(err == io.EOF) {
-				a.Redirect = d.redirect(&r, path)
+				a.Redirect, a.RetryAfter = d.redirect(&r, path), r.retryAfter
 				return a, false, nil
 			}
 			if ctx.Err() != nil {

@@ -1,6 +1,10 @@
 package wire
 
 import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -18,5 +22,30 @@ func TestAppendHead(t *testing.T) {
 	}
 	if got := string(AppendHead(nil, "GET", "h", "/", nil, 7)); !strings.Contains(got, "Content-Length: 7\r\n") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A refusal says when to come back, whether its length is known or the connection's end is its.
+func TestFetchTellsRetryAfter(t *testing.T) {
+	for _, head := range []string{"Content-Length: 2\r\n\r\n{}", "\r\n{}"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 30\r\n"+head)
+			c.Close()
+		}()
+		addr := l.Addr().String()
+		d := &Dialer{Endpoint: Endpoint{Addr: addr, Host: addr}}
+		if a, err := d.Fetch(t.Context(), "GET", "/", nil, nil, ""); err != nil || a.Status != 429 || a.RetryAfter != 30 {
+			t.Errorf("%q: %+v, %v", head, a, err)
+		}
+		l.Close()
 	}
 }

@@ -289,7 +289,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		case len(bounds) > 0:
 			c.Interval = strings.Join(bounds, " · ")
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
-		case k.NoKnee != "":
+		case !k.NoKnee.None():
 			c.Interval = noKnee(k)
 		default:
 			c.Interval = "no range: the loads are too few"

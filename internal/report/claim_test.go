@@ -42,7 +42,7 @@ func TestClaimOfStraightCurve(t *testing.T) {
 	rate := 2 * *second.Load.Rate
 	second.Load.Rate = &rate
 	run.Points = append(run.Points, second)
-	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: "the curve does not bend enough"}
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: result.Reason{Code: result.NoBend}}
 	if got, want := Build(run, "").Claim.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -318,13 +318,8 @@ func quoted(c *result.Capacity) *float64 {
 	return c.Load
 }
 
-// noKnee says why a curve has none.
-func noKnee(c *result.Curve) string {
-	if two, ok := strings.CutPrefix(c.NoKnee, "no distinct one: "); ok {
-		return "no distinct knee: " + say.Plain(two)
-	}
-	return "no knee: " + say.Plain(c.NoKnee)
-}
+// noKnee returns why a curve has none.
+func noKnee(c *result.Curve) string { return "no knee: " + ReasonText(c.NoKnee) }
 
 // quietest is the highest load below all violations at which none was seen: what was
 // measured, and no bound. It is nil where there is none.
@@ -381,7 +376,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if k.Resampled != nil {
 			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.Resampled[0]), say.Quantity(k.Resampled[1]))
 		}
-	case c.NoKnee != "":
+	case !c.NoKnee.None():
 		addFact(noKnee(c))
 	}
 	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
@@ -446,8 +441,8 @@ func crossing(c *result.Curve) (parts []string) {
 		if x.Binding != "" && x.Binding != x.SLO {
 			parts = append(parts, say.Plain(x.Binding)+" is reached first")
 		}
-	} else if x.Why != "" {
-		parts = append(parts, "no capacity by interpolation: "+say.Plain(x.Why))
+	} else if !x.Why.None() {
+		parts = append(parts, "no capacity by interpolation: "+ReasonText(x.Why))
 	}
 	return present(parts...)
 }

@@ -12,7 +12,7 @@ type Curve struct {
 	Over         string      `json:"over"`               // what Load is: "rate", "sessions" or "concurrency"
 	Points       []int       `json:"points"`             // by load
 	Knee         *Knee       `json:"knee"`               // null: there is none, see NoKnee
-	NoKnee       string      `json:"no_knee"`            // why there is no knee, "" if there is one
+	NoKnee       Reason      `json:"no_knee,omitzero"`   // why there is no knee
 	Saturation   *Saturation `json:"saturation"`         // null if no point reached it
 	UnstableFrom *float64    `json:"unstable_from"`      // lowest load at which the backlog grew, null if at none
 	LeftOut      int         `json:"left_out,omitempty"` // INVALID points that would change Knee, Saturation or UnstableFrom, and have no say
@@ -37,12 +37,12 @@ const (
 // Crossing is what the loads of a sweep say of the highest load at which the SLO holds.
 type Crossing struct {
 	SLO      string   `json:"slo"`
-	AtLeast  *float64 `json:"at_least"`      // a load that was measured and is not above the capacity; null: none is known to be
-	AtMost   *float64 `json:"at_most"`       // likewise, and not below it
-	Level    float64  `json:"level"`         // with which both hold; each by itself is wrong half as often as that leaves
-	Estimate *float64 `json:"estimate"`      // between the highest load that met it and the next, by the shares that violate it; null unless both bounds are known
-	Binding  string   `json:"binding"`       // the limit that is reached first there
-	Why      string   `json:"why,omitempty"` // what is missing for an estimate
+	AtLeast  *float64 `json:"at_least"`     // a load that was measured and is not above the capacity; null: none is known to be
+	AtMost   *float64 `json:"at_most"`      // likewise, and not below it
+	Level    float64  `json:"level"`        // with which both hold; each by itself is wrong half as often as that leaves
+	Estimate *float64 `json:"estimate"`     // between the highest load that met it and the next, by the shares that violate it; null unless both bounds are known
+	Binding  string   `json:"binding"`      // the limit that is reached first there
+	Why      Reason   `json:"why,omitzero"` // what is missing for an estimate
 }
 
 // What the loads of a curve or a capacity are.

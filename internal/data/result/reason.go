@@ -120,6 +120,20 @@ const (
 	ValueIsZero        ReasonCode = "value_is_zero"
 )
 
+// Reasons of a curve that has no knee, or no load at which its SLO is reached.
+const (
+	FewLoads        ReasonCode = "few_loads"        // in balance; it takes Needed
+	NoBend          ReasonCode = "no_bend"          //
+	KneesDiffer     ReasonCode = "knees_differ"     // Low by power and High by Kneedle
+	MetAboveMissed  ReasonCode = "met_above_missed" // met at Low, missed at High, which is no more
+	NoneMissed      ReasonCode = "no_load_missed"
+	NoneMissedYet   ReasonCode = "no_load_missed_yet" // by a run that can be resumed
+	NoneMet         ReasonCode = "no_load_met"
+	NoneSurelyAbove ReasonCode = "no_load_surely_above" // Low may be
+	NoneSurelyBelow ReasonCode = "no_load_surely_below" // that takes Needed requests
+	LoadsContradict ReasonCode = "loads_contradict"     // those from Low to High
+)
+
 // Reasons of an objective's verdict.
 const (
 	CutAtInterrupt     ReasonCode = "cut_at_interrupt" // N of Of requests

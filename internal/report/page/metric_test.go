@@ -198,7 +198,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	show("page", func(b *bytes.Buffer) error { return page.Write(b, model, page.Extra{}) })
 	show("CSV", func(b *bytes.Buffer) error { return export.CSV(b, run) })
 	curve, _ := measured(t, 1, 3, 1)
-	curve.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2}, NoKnee: "three loads"}
+	curve.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2}, NoKnee: result.Reason{Code: result.FewLoads, Needed: 5}}
 	sweep := report.Build(curve, "")
 	show("page of a sweep", func(b *bytes.Buffer) error { return page.Write(b, sweep, page.Extra{}) })
 	show("Markdown of a sweep", func(b *bytes.Buffer) error { return sweep.WriteMarkdown(b) })

@@ -75,6 +75,18 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s of %s were not followed to their end", count(r.N), count(r.Of)), true
 	case result.ChunkTokensUnknown:
 		return fmt.Sprintf("the tokens in a chunk are not known for %s of %s streams: see icl and stall", count(r.N), count(r.Of)), true
+	case result.FewLoads:
+		return fmt.Sprintf("fewer than %s loads in balance", count(r.Needed)), true
+	case result.KneesDiffer:
+		return fmt.Sprintf("the methods differ: %s by power, %s by Kneedle", load(r.Low), load(r.High)), true
+	case result.MetAboveMissed:
+		return fmt.Sprintf("at %s the SLO was clearly met and at %s, which is no more, clearly not: more load does not always violate it more", load(r.Low), load(r.High)), true
+	case result.NoneSurelyAbove:
+		return fmt.Sprintf("no load is surely above the capacity: at %s there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", load(r.Low)), true
+	case result.NoneSurelyBelow:
+		return fmt.Sprintf("no load is surely below the capacity: that takes %s at a load that hardly violates it, or a lighter one", say.Plural(int(r.Needed), "request")), true
+	case result.LoadsContradict:
+		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", load(r.Low), load(r.High)), true
 	case result.BudgetUsed:
 		return fmt.Sprintf("a window of %s is all of --budget", time.Duration(r.Seconds*float64(time.Second))), true
 	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
@@ -121,6 +133,9 @@ func words(r result.Reason) (text string, known bool) {
 	return "", false
 }
 
+// load returns a load with the digits that tell it from another.
+func load(x float64) string { return say.Significant(x, 4) }
+
 func between(r result.Reason) string {
 	if r.High == 0 {
 		return fmt.Sprintf("anywhere above %.3g ms", r.Low)
@@ -166,6 +181,11 @@ var plain = map[result.ReasonCode]string{
 	result.PowerUnknown:      "no power was told",
 	result.EnergyUnknown:     "no energy was told",
 	result.OutputTokensBlind: "the output tokens are not known",
+
+	result.NoBend:        "the curve does not bend enough",
+	result.NoneMissed:    "no load missed it: measure higher ones",
+	result.NoneMissedYet: "no load missed it: --resume goes on to higher ones",
+	result.NoneMet:       "no load met it: measure lighter ones",
 
 	result.OneLoad:         "one load cannot tell",
 	result.GapsDepend:      "gaps of one request depend on each other: TPOT has an interval",

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"strings"
-
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -26,8 +24,8 @@ func Complete(measured *result.Run) bool {
 			points = points[:last]
 		}
 		measured.Curve = CurveOf(points)
-		if x := measured.Curve.Crossing; measured.Interrupted && x != nil && strings.HasPrefix(x.Why, noneMissed) {
-			x.Why = noneMissed + "--resume goes on to higher ones"
+		if x := measured.Curve.Crossing; measured.Interrupted && x != nil && x.Why.Code == result.NoneMissed {
+			x.Why.Code = result.NoneMissedYet
 		}
 		return true
 	}

@@ -2,12 +2,10 @@ package search
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"pitot/internal/data/result"
-	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -32,33 +30,30 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	}
 	least, most := f.holding(), f.refuted()
 	if least > 0 && most > 0 && most <= least { // two tests that contradict each other: neither is believed
-		c.Why = fmt.Sprintf("at %s the SLO was clearly met and at %s, which is no more, clearly not: more load does not always violate it more", loadText(least), loadText(most))
+		c.Why = result.Reason{Code: result.MetAboveMissed, Low: least, High: most}
 		return c
 	}
 	c.AtLeast, c.AtMost = Known(least), Known(most)
 	met, next := f.neighbours()
 	switch {
 	case next == 0:
-		c.Why = noneMissed + "measure higher ones"
+		c.Why = result.Reason{Code: result.NoneMissed}
 	case most == 0:
-		c.Why = fmt.Sprintf("no load is surely above the capacity: at %s there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", loadText(next))
+		c.Why = result.Reason{Code: result.NoneSurelyAbove, Low: next}
 	case met == 0:
-		c.Why = "no load met it: measure lighter ones"
+		c.Why = result.Reason{Code: result.NoneMet}
 	case least == 0:
-		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %s at a load that hardly violates it, or a lighter one", say.Plural(f.leastLow(0), "request"))
+		c.Why = result.Reason{Code: result.NoneSurelyBelow, Needed: float64(f.leastLow(0))}
 	default:
 		at, claim := f.between(met, next)
 		if at < least || at > most {
-			c.Why = fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", loadText(met), loadText(next))
+			c.Why = result.Reason{Code: result.LoadsContradict, Low: met, High: next}
 			break
 		}
 		c.Estimate, c.Binding = &at, specs[claim]
 	}
 	return c
 }
-
-// noneMissed begins why a sweep has no capacity that met its SLO at every load.
-const noneMissed = "no load missed it: "
 
 // searched is a sweep as a search sees it; nil where its points do not count the same
 // claims.

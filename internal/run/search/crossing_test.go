@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"pitot/internal/data/result"
@@ -52,14 +51,14 @@ func TestCrossingHoldsTheTruth(t *testing.T) {
 // What is missing for an estimate is said.
 func TestCrossingSaysWhatIsMissing(t *testing.T) {
 	of := truthAt(37)
-	for want, points := range map[string][]result.Point{
-		"no load missed it":                   sweepOf(of, 3000, 5, 10, 20),
-		"no load met it":                      sweepOf(of, 3000, 80, 100, 120),
-		"no load is surely below the capacit": sweepOf(of, 300, 5, 10, 20, 60, 80),
-		"no load is surely above the capacit": sweepOf(of, 3000, 5, 10, 20, 39.5),
+	for want, points := range map[result.ReasonCode][]result.Point{
+		result.NoneMissed:      sweepOf(of, 3000, 5, 10, 20),
+		result.NoneMet:         sweepOf(of, 3000, 80, 100, 120),
+		result.NoneSurelyBelow: sweepOf(of, 300, 5, 10, 20, 60, 80),
+		result.NoneSurelyAbove: sweepOf(of, 3000, 5, 10, 20, 39.5),
 	} {
 		c := CrossingOf(points)
-		if c == nil || c.Estimate != nil || !strings.HasPrefix(c.Why, want) {
+		if c == nil || c.Estimate != nil || c.Why.Code != want {
 			t.Errorf("%+v, not %q", c, want)
 		}
 	}

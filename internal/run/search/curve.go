@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -137,7 +136,7 @@ func shape(c *result.Curve, points []CurvePoint) {
 		}
 	}
 	k := findKnee(sorted)
-	if c.NoKnee = k.Reason; k.Reason == "" {
+	if c.NoKnee = k.Reason; k.Reason.None() {
 		c.Knee = &result.Knee{
 			Load: k.Power, Resampled: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
@@ -168,9 +167,4 @@ func sameShape(a, b *result.Curve) bool {
 	knee, saturated, unstable := at(a)
 	k, s, u := at(b)
 	return knee == k && saturated == s && unstable == u
-}
-
-// distinct says why there is no knee, in the unit of the loads.
-func distinct(power, kneedle float64) string {
-	return fmt.Sprintf("no distinct one: %s by power, %s by Kneedle", loadText(power), loadText(kneedle))
 }

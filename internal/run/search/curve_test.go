@@ -43,7 +43,7 @@ func bent(load float64) float64 {
 func TestCurveBends(t *testing.T) {
 	c := CurveOf(points(bent, 8, 1, 16, 2, 10, 32, 4, 9, 11, 12, 14))
 	if c.Knee == nil || c.Knee.Load != 10 || c.Knee.Resampled == nil || !(c.Knee.Resampled[0] <= 10 && 10 <= c.Knee.Resampled[1] && c.Knee.Resampled[1] <= 16) || *c.Knee.Others["kneedle"] != 10 {
-		t.Errorf("knee %+v, %q", c.Knee, c.NoKnee)
+		t.Errorf("knee %+v, %v", c.Knee, c.NoKnee)
 	}
 	if !slices.Equal(c.Points, []int{1, 3, 6, 0, 7, 4, 8, 9, 10, 2, 5}) || c.Over != "rate" {
 		t.Errorf("points %v over %s", c.Points, c.Over)
@@ -85,15 +85,15 @@ func TestCurveWithoutKnee(t *testing.T) {
 	loads := []float64{1, 2, 4, 6, 8, 10, 12, 14, 15, 15.5}
 	for name, c := range map[string]struct {
 		latency func(float64) float64
-		reason  string
+		reason  result.Reason
 	}{
-		"flat":     {func(float64) float64 { return 100 }, "does not bend enough"},
-		"M/M/1":    {func(load float64) float64 { return 100 / (1 - load/16) }, "no distinct one: 8 by power"},
-		"overload": {func(load float64) float64 { return bent(4 * load) }, "fewer than five"},
+		"flat":     {func(float64) float64 { return 100 }, result.Reason{Code: result.NoBend}},
+		"M/M/1":    {func(load float64) float64 { return 100 / (1 - load/16) }, result.Reason{Code: result.KneesDiffer, Low: 8}},
+		"overload": {func(load float64) float64 { return bent(4 * load) }, result.Reason{Code: result.FewLoads}},
 	} {
 		got := CurveOf(points(c.latency, loads...))
-		if got.Knee != nil || !strings.Contains(got.NoKnee, c.reason) {
-			t.Errorf("%s: %+v, %q", name, got.Knee, got.NoKnee)
+		if got.Knee != nil || got.NoKnee.Code != c.reason.Code || c.reason.Low > 0 && got.NoKnee.Low != c.reason.Low {
+			t.Errorf("%s: %+v, %v", name, got.Knee, got.NoKnee)
 		}
 		if (got.Saturation == nil) != (name != "overload") {
 			t.Errorf("%s: saturation %+v", name, got.Saturation)
@@ -144,6 +144,6 @@ func TestCurveNamesNoInvalidLoad(t *testing.T) {
 	c := CurveOf(list)
 	valid := CurveOf(slices.DeleteFunc(slices.Clone(list), func(p result.Point) bool { return p.Verdict == result.Invalid }))
 	if !sameShape(c, valid) || c.LeftOut != 3 || c.Knee != nil && c.Knee.Load == 10 || c.Saturation != nil && c.Saturation.Load >= 16 {
-		t.Errorf("knee %+v (%s), saturation %+v, %d left out", c.Knee, c.NoKnee, c.Saturation, c.LeftOut)
+		t.Errorf("knee %+v (%v), saturation %+v, %d left out", c.Knee, c.NoKnee, c.Saturation, c.LeftOut)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -13,7 +14,7 @@ type knee struct {
 	Power    float64       // load of the greatest throughput ÷ latency: the knee, if Reason is empty
 	Kneedle  float64       // load of the greatest bend of latency over load
 	Interval stat.Interval // of 95 % of Power by resampling the points: of no level
-	Reason   string        // why there is no knee
+	Reason   result.Reason // why there is no knee
 }
 
 const (
@@ -44,15 +45,15 @@ func upright(sorted []CurvePoint) (points []CurvePoint) {
 func findKnee(sorted []CurvePoint) (k knee) {
 	points := upright(sorted)
 	if len(points) < leastPoints {
-		k.Reason = "fewer than five loads in balance"
+		k.Reason = result.Reason{Code: result.FewLoads, Needed: leastPoints}
 		return k
 	}
 	k.Power, k.Kneedle = knees(points)
 	switch {
 	case k.Power == 0 || k.Kneedle == 0:
-		k.Reason = "the curve does not bend enough"
+		k.Reason = result.Reason{Code: result.NoBend}
 	case max(k.Power, k.Kneedle) > (1+maxSpread)*min(k.Power, k.Kneedle):
-		k.Reason = distinct(k.Power, k.Kneedle)
+		k.Reason = result.Reason{Code: result.KneesDiffer, Low: k.Power, High: k.Kneedle}
 	default:
 		k.Interval = kneeInterval(points, k.Power)
 	}

@@ -3,7 +3,6 @@ package search
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"pitot/internal/data/metric"

@@ -81,7 +81,7 @@ func (c *Conditions) FewBursts() result.Reason {
 	if e == nil || e.CycleS <= 0 || c.Seconds() >= leastCycles*e.CycleS {
 		return result.Reason{}
 	}
-	return result.Reason{Code: result.FewBursts, N: c.Seconds() / e.CycleS, Needed: leastCycles, Longer: c.longer(leastCycles * e.CycleS)}
+	return result.Reason{Code: result.FewBursts, N: math.Floor(c.Seconds() / e.CycleS), Needed: leastCycles, Longer: c.longer(leastCycles * e.CycleS)}
 }
 
 // Holds says that a stamp lies in the window.

@@ -4,6 +4,7 @@ package reasons
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func words(r result.Reason) (text string, known bool) {
 	case result.FewRequests:
 		return needs("requests"), true
 	case result.FewBursts:
+		if r.N == 1 {
+			return "about " + needs("burst"), true
+		}
 		return "about " + needs("bursts"), true
 	case result.FewShown:
 		text := fmt.Sprintf("n = %s, shown from %s on", count(r.N), count(r.Needed))
@@ -88,7 +92,7 @@ func words(r result.Reason) (text string, known bool) {
 	case result.LoadsContradict:
 		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", load(r.Low), load(r.High)), true
 	case result.BudgetUsed:
-		return fmt.Sprintf("a window of %s is all of --budget", time.Duration(r.Seconds*float64(time.Second))), true
+		return fmt.Sprintf("a window of %s is all of --budget", duration(r.Seconds)), true
 	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
 		return fmt.Sprintf("%s of %s requests were under way when %s", count(r.N), count(r.Of), stops[r.Code]), true
 	case result.ClassUnknown:
@@ -216,7 +220,7 @@ func LongerFlag(l result.Longer) string {
 	if l.Requests > 0 {
 		return fmt.Sprintf("--requests %.0f", l.Requests)
 	}
-	text := time.Duration(l.Seconds * float64(time.Second)).String()
+	text := duration(l.Seconds).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}
@@ -224,4 +228,9 @@ func LongerFlag(l result.Longer) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return "--duration " + text
+}
+
+// duration returns seconds to the millisecond, which floating point does not hold exactly.
+func duration(seconds float64) time.Duration {
+	return time.Duration(math.Round(1e3*seconds)) * time.Millisecond
 }

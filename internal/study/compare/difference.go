@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -245,14 +246,18 @@ func (r *Row) within(a, b sample) {
 // testWithin tests a difference by its own 95 % interval, each half of which is taken for
 // that of a normal distribution: the halves of an interval of a ratio are unlike.
 func (r *Row) testWithin(difference float64, v stat.Interval) {
-	r.CI95 = r.scale.interval(v)
+	ci := r.scale.interval(v)
 	z := stat.NormalQuantile(1 - alpha/2)
 	// Standard errors; of pairs that are all alike there is none but that of rounding.
 	const rounding = 1e-9
 	down, up := max((difference-v.Lo)/z, rounding), max((v.Hi-difference)/z, rounding)
-	if r.CI95 == nil || math.IsNaN(down+up) {
+	if ci == nil || math.IsNaN(down+up) {
+		if r.CI95 == nil {
+			r.NoInterval = cmp.Or(r.NoInterval, "it is out of all range")
+		}
 		return
 	}
+	r.CI95, r.NoInterval = ci, ""
 	toZero := down
 	if difference < 0 {
 		toZero = up

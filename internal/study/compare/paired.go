@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -19,6 +20,8 @@ import (
 type Paired struct {
 	Requests int         `json:"requests"` // that were due on both sides
 	Rows     []PairedRow `json:"rows"`
+
+	partly bool // one side answered requests that the other did not
 }
 
 // PairedRow is one latency: B less A of each request.
@@ -70,6 +73,7 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 		}
 		p.Requests++
 		before, after := measure.OfRow(r), measure.OfRow(other)
+		p.partly = p.partly || before.OK() != after.OK()
 		if !before.OK() || !after.OK() {
 			continue
 		}
@@ -83,6 +87,7 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 	if float64(p.Requests) < samePart*float64(max(len(rowsA), len(rowsB))) {
 		return nil
 	}
+	p.partly = p.partly || p.Requests < max(len(rowsA), len(rowsB))
 	window := 1e3 * x.launches[0].points[0].Seconds.Window
 	caution := max(cautionOf(took[0], window), cautionOf(took[1], window))
 	for i, name := range names {
@@ -96,6 +101,7 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 // addPaired gives the means of latencies the test that pairs allow, which is far sharper than
 // that of two runs whose arrivals and lengths differ.
 func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
+	var partly []string
 	for _, paired := range p.Paired.Rows {
 		if paired.CI95 == nil {
 			continue
@@ -114,12 +120,27 @@ func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
 		if at < 0 {
 			continue
 		}
-		if r := &p.Rows[at]; r.A > 0 {
-			r.NoInterval = ""
-			lo, hi := r.scale.back(paired.CI95[0]/r.A), r.scale.back(paired.CI95[1]/r.A)
-			r.testWithin(r.scale.back(r.Change), stat.Interval{Lo: lo, Hi: hi})
+		p.Rows[at].testPaired(paired)
+		if p.Paired.partly {
+			partly = append(partly, m.name)
 		}
 	}
+	if len(partly) > 0 {
+		p.Notes = append(p.Notes, "the change of "+strings.Join(partly, ", ")+" is that of the requests which both sides answered")
+	}
+}
+
+// testPaired takes over the change that pairs show, with its interval: of the same requests both.
+func (r *Row) testPaired(p PairedRow) {
+	if !(r.A > 0) {
+		return
+	}
+	// No time falls below 0. A mean may end there all the same, where the interval is wide.
+	const least = -1 + 1e-9
+	change := func(ms float64) float64 { return max(ms/r.A, least) }
+	back := func(ms float64) float64 { return r.scale.back(change(ms)) }
+	r.Change = change(p.Mean)
+	r.testWithin(back(p.Mean), stat.Interval{Lo: back(p.CI95[0]), Hi: back(p.CI95[1])})
 }
 
 // cautionOf is [stat.CautionOfTime] of requests that took so long, over a window in the same unit.

@@ -4,6 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // The interval of the mean difference holds it where differences are alike for long, as those of two
@@ -43,5 +47,53 @@ func TestPairedInterval(t *testing.T) {
 	// What took long beside the window may have missed slow periods.
 	if c := cautionOf([]float64{100, 100}, 20_000); math.Abs(c-1.2) > 1e-9 {
 		t.Errorf("%g", c)
+	}
+}
+
+// The change, the interval and the test of a pair's row are all of the pairs, and an interval that
+// ends below no time at all is none the less one.
+func TestPairedRow(t *testing.T) {
+	for _, c := range []struct {
+		a, b, mean float64 // ms
+		ci         [2]float64
+		change     float64
+		in95       [2]float64
+		word       string
+	}{
+		{100, 95, 5, [2]float64{2, 8}, .05, [2]float64{.02, .08}, Slower},
+		{100, 105, -5, [2]float64{-8, 2}, -.05, [2]float64{-.08, .02}, Undistinguished},
+		{3498, 300, -3198, [2]float64{-3598, -2798}, -3198. / 3498, [2]float64{-1, -2798. / 3498}, Faster},
+		{3498, 300, -3198, [2]float64{-3490, -2906}, -3198. / 3498, [2]float64{-3490. / 3498, -2906. / 3498}, Faster},
+		{100, 10, -110, [2]float64{-130, -90}, -1, [2]float64{-1, -.9}, Faster},
+	} {
+		mean := func(name string, x float64) Side {
+			return side(name, 8, x).edit(0, func(p *result.Point) { delete(p.Metrics.SummaryOf(metric.TTFT).CI95, metric.Mean) })
+		}
+		x, y := measureSide(ptr(mean("a", c.a)), false), measureSide(ptr(mean("b", c.b)), false)
+		p := Pair{A: "a", B: "b", Launches: [2]int{1, 1}, Paired: &Paired{Rows: []PairedRow{{Metric: "ttft", Pairs: 500, Mean: c.mean, CI95: &c.ci}}}}
+		p.addPaired(x.measuredAt[x.order[0]], y.measuredAt[y.order[0]], Options{Within: .01})
+		r := p.row("mean ttft")
+		if r == nil || r.CI95 == nil || r.NoInterval != "" || r.P == nil {
+			t.Fatalf("%+v: %+v", c, r)
+		}
+		for i := range 2 {
+			if math.Abs(r.CI95[i]-c.in95[i]) > 1e-6 {
+				t.Errorf("%+v: interval %v", c, *r.CI95)
+			}
+		}
+		correct([]*Row{r})
+		r.judge()
+		if math.Abs(r.Change-c.change) > 1e-6 || r.Verdict != c.word || math.Abs(r.A-c.a) > 1e-6 || (*r.P < .05) != (c.word != Undistinguished) {
+			t.Errorf("%+v: change %g, p %g, %s", c, r.Change, *r.P, r.Verdict)
+		}
+	}
+}
+
+// Without an interval that can be shown a row keeps what it had, and why.
+func TestNoIntervalStays(t *testing.T) {
+	r := Row{NoInterval: "the runs have none of their own", scale: scale{back: math.Log1p, change: math.Expm1}}
+	r.testWithin(0, stat.Interval{Lo: math.NaN(), Hi: 1})
+	if r.CI95 != nil || r.P != nil || r.NoInterval != "the runs have none of their own" {
+		t.Errorf("%+v", r)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/study/compare"
 )
@@ -481,7 +483,11 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
 			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
 		}
-		m.More = append(m.More, moreLaunches())
+		if short := c.TooShort(v.B); !short.None() {
+			m.More = append(m.More, tooShort(short))
+		} else {
+			m.More = append(m.More, moreLaunches())
+		}
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
 	case compare.OtherInstrument:
@@ -528,6 +534,12 @@ func scopeNote(s compare.Scope) string {
 // moreLaunches says how a comparison without a verdict comes to one.
 func moreLaunches() string {
 	return fmt.Sprintf("a verdict takes %d launches a side, starts of the server: pitot run … --launch NAME", compare.Enough)
+}
+
+// tooShort says how short runs without a verdict come to one: longer, or of more launches.
+func tooShort(why result.Reason) string {
+	return fmt.Sprintf("the runs are too short for intervals (%s): %s, or %d launches a side, starts of the server: pitot run … --launch NAME",
+		reasons.Few(why), reasons.LongerFlag(why.Longer), compare.Enough)
 }
 
 // primary puts the metric first that the comparison was made for, and what else

@@ -215,6 +215,11 @@ var plain = map[result.ReasonCode]string{
 	result.WrongAtOneUser:     "no answer tells: they are wrong already at one user",
 }
 
+// Few returns what a reason has too few of, without what would give more: "62 residence times; 100 needed".
+func Few(r result.Reason) string {
+	return strings.TrimSuffix(Text(r), ": "+LongerFlag(r.Longer))
+}
+
 // LongerFlag returns the flag of a window of a length.
 func LongerFlag(l result.Longer) string {
 	if l.Requests > 0 {

@@ -150,10 +150,11 @@ type Row struct {
 	metric     figure
 	scale      scale
 	launches   [2]int
-	same       bool  // these are one and the same
-	test       *test // nil with a single launch on a side
-	family     int   // tests that this one is corrected for
-	gateFamily int   // tests of the clauses of --fail-if
+	short      result.Reason // the windows of single launches are too short for an interval
+	same       bool          // these are one and the same
+	test       *test         // nil with a single launch on a side
+	family     int           // tests that this one is corrected for
+	gateFamily int           // tests of the clauses of --fail-if
 
 	gate *float64 // p_adjusted among all that the clauses name; nil where nothing is tested
 }

@@ -930,6 +930,46 @@ func TestOneLaunchGate(t *testing.T) {
 	}
 }
 
+// Runs of one launch a side that are too short for intervals say so, and what gives one; other
+// reasons, and percentiles that no longer window gives an interval, do not.
+func TestTooShort(t *testing.T) {
+	short := func(seconds float64) result.Reason {
+		return result.Reason{Code: result.FewResidences, N: 62, Needed: 100, Longer: result.Longer{Seconds: seconds}}
+	}
+	other := result.Reason{Code: result.QueueGrew}
+	none := result.Reason{}
+	for name, c := range map[string]struct {
+		a, b   result.Reason // why there is no interval, none where there is one
+		clause string
+		want   string
+	}{
+		"both":         {short(250), short(190), "p50 tpot slower by 5%", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
+		"B":            {none, short(190), "mean e2e slower by 5%", "; the runs are too short for intervals: --duration 3m10s, or 3 launches a side"},
+		"without by":   {short(250), none, "p50 ttft slower", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
+		"p99":          {short(250), short(250), "p99 tpot slower by 5%", ""},
+		"A of another": {other, short(250), "p50 tpot slower by 5%", ""},
+		"others":       {other, other, "p50 tpot slower by 5%", ""},
+	} {
+		one := func(name string, x float64, why result.Reason) Side {
+			return side(name, 8, x).edit(0, func(p *result.Point) {
+				for _, m := range []metric.Name{metric.TTFT, metric.TPOT, metric.E2E} {
+					if s := p.Metrics.SummaryOf(m); !why.None() {
+						s.CI95, s.NoInterval = nil, map[string]result.Reason{"p50": why, "mean": why, "p99": why}
+					}
+				}
+			})
+		}
+		got := mustCompare(t, Options{Clauses: clauses(t, c.clause)}, one("a", 100, c.a), one("b", 240, c.b))
+		o := got.Clauses[0]
+		if _, after, _ := strings.Cut(o.Why, "two starts"); o.State != Undecided || c.want == "" && strings.Contains(o.Why, "short") || !strings.HasPrefix(after, c.want) {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if why := got.TooShort("b"); (c.a.Code == result.QueueGrew) != why.None() || got.TooShort("a") != none {
+			t.Errorf("%s: %+v", name, why)
+		}
+	}
+}
+
 // A side that does not keep up with a load that the other keeps up with is worse, and fires
 // every clause about latencies; the other way round it is better.
 func TestOverload(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/stat"
 )
 
@@ -236,11 +238,47 @@ func (r *Row) within(a, b sample) {
 		ci := s.repeats[0][0].ci
 		if len(s.repeats[0]) > 1 || ci == nil || r.scale.in == "ratio" && !(ci[0] > 0) {
 			r.NoInterval = "the runs have none of their own"
+			if r.short = shortOf(a.repeats[0], b.repeats[0]); !r.short.None() {
+				r.NoInterval = "the runs are too short: " + reasons.Text(r.short)
+			}
 			return
 		}
 		own[i] = stat.Interval{Lo: r.scale.to(ci[0]), Hi: r.scale.to(ci[1])}
 	}
 	r.testWithin(y-x, stat.IntervalOfDifference(x, y, own[0], own[1]))
+}
+
+// shortOf returns why single runs have no interval of a difference, if longer ones have: of both the
+// reason that takes longer.
+func shortOf(a, b []value) (why result.Reason) {
+	for _, repeats := range [][]value{a, b} {
+		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].short.None() {
+			return result.Reason{}
+		}
+		why = longerOf(why, repeats[0].short)
+	}
+	return why
+}
+
+// longerOf returns the reason that takes the longer window.
+func longerOf(a, b result.Reason) result.Reason {
+	if b.Longer.Seconds > a.Longer.Seconds || b.Longer.Requests > a.Longer.Requests {
+		return b
+	}
+	return a.Or(b)
+}
+
+// TooShort returns why the runs of one launch a side are too short for a verdict on b, none
+// where a longer window would not give one.
+func (c *Comparison) TooShort(b string) (why result.Reason) {
+	for i := range c.Pairs {
+		for k := range c.Pairs[i].Rows {
+			if c.Pairs[i].B == b {
+				why = longerOf(why, c.Pairs[i].Rows[k].short)
+			}
+		}
+	}
+	return why
 }
 
 // testWithin tests a difference by its own 95 % interval, each half of which is taken for

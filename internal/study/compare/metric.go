@@ -28,8 +28,10 @@ type value struct {
 	x   float64
 	ci  *[2]float64 // the run's own 95 % interval
 	few bool
-	of  int64  // of a share: how many requests it is of, 0 where that is not known
-	why string // why there is no value, "" if there is one
+
+	short result.Reason // the window is too short for an interval, a longer one would give it
+	of    int64         // of a share: how many requests it is of, 0 where that is not known
+	why   string        // why there is no value, "" if there is one
 }
 
 // Figures that this package itself looks for.
@@ -100,7 +102,11 @@ func whole(m *metric.Metric) figure {
 		if x == nil {
 			return value{why: reasons.Text(why)}
 		}
-		return value{x: *x, ci: ci, of: int64(p.Requests.Due)}
+		v := value{x: *x, ci: ci, of: int64(p.Requests.Due)}
+		if m.Name == metric.RequestRate || m.Name == metric.OutputRate {
+			v.short = tooShort(p.Throughput.NoInterval)
+		}
+		return v
 	}
 	return f
 }
@@ -189,6 +195,17 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 	v := value{x: *at, few: slices.Contains(x.Few, key)}
 	if ci, ok := x.CI95[key]; ok {
 		v.ci = &ci
+	} else if m.Of == metric.Request && (key == metric.Mean || key == "p50") { // others have none of one load
+		v.short = tooShort(x.NoInterval[key])
 	}
 	return v
+}
+
+// tooShort returns a reason if a longer window would give an interval, else none.
+func tooShort(why result.Reason) result.Reason {
+	switch why.Code {
+	case result.FewResidences, result.FewSessionTimes, result.FewRequests, result.FewBursts:
+		return why
+	}
+	return result.Reason{}
 }

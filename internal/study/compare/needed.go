@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"pitot/internal/report/reasons"
 	"pitot/internal/stat"
 )
 
@@ -15,6 +16,9 @@ const quiet = 0.95
 // undecided says what would decide a clause that the launches there are leave undecided; asked
 // is how many clauses there are, each at all its loads.
 func (o *Outcome) undecided(r *Row, c Clause, asked int) {
+	if !r.short.None() {
+		o.Why += fmt.Sprintf("; the runs are too short for intervals: %s, or %d launches a side", reasons.LongerFlag(r.short.Longer), Enough)
+	}
 	if c.by == 0 {
 		o.Why += fmt.Sprintf("; without by it can fire, and is hardly ever ruled out: write %q", c.Spec+" by 5%")
 		if c.metric.share {

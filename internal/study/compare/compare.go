@@ -151,6 +151,7 @@ type Row struct {
 	scale      scale
 	launches   [2]int
 	short      result.Reason // the windows of single launches are too short for an interval
+	withheld   result.Reason // why a single launch has no interval, where a longer one may have none either
 	same       bool          // these are one and the same
 	test       *test         // nil with a single launch on a side
 	family     int           // tests that this one is corrected for

@@ -946,7 +946,7 @@ func TestTooShort(t *testing.T) {
 		"both":         {short(250), short(190), "p50 tpot slower by 5%", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
 		"B":            {none, short(190), "mean e2e slower by 5%", "; the runs are too short for intervals: --duration 3m10s, or 3 launches a side"},
 		"without by":   {short(250), none, "p50 ttft slower", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
-		"p99":          {short(250), short(250), "p99 tpot slower by 5%", ""},
+		"p99":          {short(250), short(250), "p99 tpot slower by 5%", "; no interval of one launch (one load cannot tell): 3 launches a side"},
 		"A of another": {other, short(250), "p50 tpot slower by 5%", ""},
 		"others":       {other, other, "p50 tpot slower by 5%", ""},
 	} {

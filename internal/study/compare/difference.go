@@ -240,6 +240,8 @@ func (r *Row) within(a, b sample) {
 			r.NoInterval = "the runs have none of their own"
 			if r.short = shortOf(a.repeats[0], b.repeats[0]); !r.short.None() {
 				r.NoInterval = "the runs are too short: " + reasons.Text(r.short)
+			} else if len(s.repeats[0]) == 1 {
+				r.withheld = s.repeats[0][0].withheld
 			}
 			return
 		}
@@ -252,10 +254,10 @@ func (r *Row) within(a, b sample) {
 // reason that takes longer.
 func shortOf(a, b []value) (why result.Reason) {
 	for _, repeats := range [][]value{a, b} {
-		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].short.None() {
+		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].short().None() {
 			return result.Reason{}
 		}
-		why = longerOf(why, repeats[0].short)
+		why = longerOf(why, repeats[0].short())
 	}
 	return why
 }

@@ -29,9 +29,10 @@ type value struct {
 	ci  *[2]float64 // the run's own 95 % interval
 	few bool
 
-	short result.Reason // the window is too short for an interval, a longer one would give it
-	of    int64         // of a share: how many requests it is of, 0 where that is not known
-	why   string        // why there is no value, "" if there is one
+	withheld  result.Reason // why there is no interval
+	lengthens bool          // it has an interval where the window is long enough
+	of        int64         // of a share: how many requests it is of, 0 where that is not known
+	why       string        // why there is no value, "" if there is one
 }
 
 // Figures that this package itself looks for.
@@ -104,7 +105,7 @@ func whole(m *metric.Metric) figure {
 		}
 		v := value{x: *x, ci: ci, of: int64(p.Requests.Due)}
 		if m.Name == metric.RequestRate || m.Name == metric.OutputRate {
-			v.short = tooShort(p.Throughput.NoInterval)
+			v.withheld, v.lengthens = p.Throughput.NoInterval, true
 		}
 		return v
 	}
@@ -195,17 +196,26 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 	v := value{x: *at, few: slices.Contains(x.Few, key)}
 	if ci, ok := x.CI95[key]; ok {
 		v.ci = &ci
-	} else if m.Of == metric.Request && (key == metric.Mean || key == "p50") { // others have none of one load
-		v.short = tooShort(x.NoInterval[key])
+	} else {
+		v.withheld, v.lengthens = x.NoInterval[key], true
+		switch { // what has none of one load, however long it lasts
+		case v.withheld.None():
+		case m.Of == metric.Gap:
+			v.withheld, v.lengthens = result.Reason{Code: result.GapsDepend}, false
+		case key != metric.Mean && key != "p50":
+			v.withheld, v.lengthens = result.Reason{Code: result.OneLoad}, false
+		}
 	}
 	return v
 }
 
-// tooShort returns a reason if a longer window would give an interval, else none.
-func tooShort(why result.Reason) result.Reason {
-	switch why.Code {
+// short returns why there is no interval if a longer window would give one, else none.
+func (v *value) short() result.Reason {
+	switch v.withheld.Code {
 	case result.FewResidences, result.FewSessionTimes, result.FewRequests, result.FewBursts:
-		return why
+		if v.lengthens {
+			return v.withheld
+		}
 	}
 	return result.Reason{}
 }

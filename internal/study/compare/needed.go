@@ -18,6 +18,8 @@ const quiet = 0.95
 func (o *Outcome) undecided(r *Row, c Clause, asked int) {
 	if !r.short.None() {
 		o.Why += fmt.Sprintf("; the runs are too short for intervals: %s, or %d launches a side", reasons.LongerFlag(r.short.Longer), Enough)
+	} else if !r.withheld.None() {
+		o.Why += fmt.Sprintf("; no interval of one launch (%s): %d launches a side", reasons.Text(r.withheld), Enough)
 	}
 	if c.by == 0 {
 		o.Why += fmt.Sprintf("; without by it can fire, and is hardly ever ruled out: write %q", c.Spec+" by 5%")

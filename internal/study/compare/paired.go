@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ type PairedRow struct {
 	P90        float64     `json:"p90_ms"`
 }
 
-// samePart is the share of the requests of both sides that have to be the same.
+// samePart is the share of the requests due in the windows of both sides that have to be the same.
 const samePart = 0.9
 
 const (
@@ -54,10 +55,11 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 		return nil
 	}
 	rowsA, rowsB := x.rows(), y.rows()
+	p := &Paired{Rows: []PairedRow{}}
+	p.partly = common(rowsA, rowsB)
 	if len(rowsA) == 0 || len(rowsB) == 0 {
 		return nil
 	}
-	p := &Paired{Rows: []PairedRow{}}
 	names := []metric.Name{metric.TTFT, metric.TPOT, metric.E2E}
 	differences := make([][]float64, len(names))
 	var took [2][]float64 // E2E of both sides, in ms
@@ -88,7 +90,8 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 		return nil
 	}
 	p.partly = p.partly || p.Requests < max(len(rowsA), len(rowsB))
-	window := 1e3 * x.launches[0].points[0].Seconds.Window
+	sa, sb := x.launches[0].points[0].Seconds, y.launches[0].points[0].Seconds
+	window := 1e3 * (min(sa.Warmup+sa.Window, sb.Warmup+sb.Window) - max(sa.Warmup, sb.Warmup))
 	caution := max(cautionOf(took[0], window), cautionOf(took[1], window))
 	for i, name := range names {
 		if len(differences[i]) > 0 {
@@ -96,6 +99,25 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 		}
 	}
 	return p
+}
+
+// common leaves of both sides the requests that were due within the windows of both: warm-ups that
+// end by what a server shows are of unlike lengths. It reports whether there were others.
+func common(a, b map[int64]*record.Row) (left bool) {
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
+	for _, rows := range []map[int64]*record.Row{a, b} {
+		first, last := int64(math.MaxInt64), int64(math.MinInt64)
+		for _, r := range rows {
+			first, last = min(first, r.Due), max(last, r.Due)
+		}
+		from, to = max(from, first), min(to, last)
+	}
+	for _, rows := range []map[int64]*record.Row{a, b} {
+		n := len(rows)
+		maps.DeleteFunc(rows, func(_ int64, r *record.Row) bool { return r.Due < from || r.Due > to })
+		left = left || len(rows) < n
+	}
+	return left
 }
 
 // addPaired gives the means of latencies the test that pairs allow, which is far sharper than
@@ -126,7 +148,7 @@ func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
 		}
 	}
 	if len(partly) > 0 {
-		p.Notes = append(p.Notes, "the change of "+strings.Join(partly, ", ")+" is that of the requests which both sides answered")
+		p.Notes = append(p.Notes, "the change of "+strings.Join(partly, ", ")+" is that of the requests that were due in both windows and that both sides answered")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -95,5 +96,31 @@ func TestNoIntervalStays(t *testing.T) {
 	r.testWithin(0, stat.Interval{Lo: math.NaN(), Hi: 1})
 	if r.CI95 != nil || r.P != nil || r.NoInterval != "the runs have none of their own" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Of windows that begin at unlike times the requests are paired that were due in both.
+func TestCommonWindow(t *testing.T) {
+	rows := func(from, to int64) map[int64]*record.Row {
+		out := map[int64]*record.Row{}
+		for i := from; i < to; i++ {
+			out[i] = &record.Row{ID: i, Due: 1000 * i}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		a, b [2]int64
+		n    int
+		left bool
+	}{
+		{[2]int64{0, 100}, [2]int64{0, 100}, 100, false},
+		{[2]int64{6, 124}, [2]int64{20, 129}, 104, true},
+		{[2]int64{0, 100}, [2]int64{100, 200}, 0, true},
+		{[2]int64{0, 0}, [2]int64{0, 9}, 0, true},
+	} {
+		a, b := rows(c.a[0], c.a[1]), rows(c.b[0], c.b[1])
+		if left := common(a, b); left != c.left || len(a) != c.n || len(b) != c.n {
+			t.Errorf("%v: %d and %d left, %v", c, len(a), len(b), left)
+		}
 	}
 }

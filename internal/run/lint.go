@@ -83,9 +83,15 @@ func lintFile(p *plan.Plan, c workload.Conditions) (list []workload.Finding) {
 	return append(list, LintTimes(p)...)
 }
 
-// unusedIn tells what of a file of prompts is not asked.
+// unusedIn tells what of a trace or of a file of prompts is not sent.
 func unusedIn(path string) []workload.Finding {
-	if kind, err := workload.Identify(path); err != nil || kind != workload.Prompts {
+	kind, err := workload.Identify(path)
+	if err == nil && kind == workload.Recorded {
+		if rows, err := workload.OpenRows(path); err == nil {
+			return rows.Odd()
+		}
+	}
+	if err != nil || kind != workload.Prompts {
 		return nil
 	}
 	f, err := workload.Open(path, workload.FileOptions{InOrder: true})

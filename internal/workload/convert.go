@@ -109,6 +109,7 @@ func (c *converter) trace(path string) error {
 		return userError(path, err)
 	}
 	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-int(rows.Len())-len(rows.turns)
+	c.unused = rows.count.Unused
 	var replay *Replay
 	if c.to != "pitot" {
 		if replay, err = rows.Replay(ReplayConfig{Nonce: 1}); err != nil {
@@ -386,7 +387,7 @@ func (c *converter) losses() (list Losses) {
 	name := map[string]string{"mooncake": "Mooncake's trace", "timed_trace": "vLLM's timed trace", "aiperf": "AIPerf's trace", "openai": "OpenAI JSONL"}[c.to]
 	say1(c.rejected, "%s of the file left out, which cannot be asked: pitot workload lint tells why", say.Plural(c.rejected, "record"))
 	say1(c.follows, "%s has no turns of sessions: %s at the earliest time", name, say.Plural(c.follows, "request"))
-	for _, f := range unusedFields(c.unused) {
+	for _, f := range unusedFields(c.unused, "") {
 		list = append(list, f.Text)
 	}
 	say1(c.times, "%s has no times: %s left out", name, say.Plural(c.times, "due time"))
@@ -414,6 +415,7 @@ func requestsForm(h *Head) rowForm {
 			}
 		})
 	}
+	known := keys{}
 	f.parse = func(raw []byte, q *row) (reason string) {
 		at, after := false, int64(Unknown)
 		number := func(value []byte, most int64) int64 {
@@ -440,6 +442,8 @@ func requestsForm(h *Head) rowForm {
 				if q.blocks, ok = appendNumbers(q.blocks, value); !ok {
 					reason = "blocks is no list of numbers"
 				}
+			default:
+				q.passOver(string(key), known.of(key).Field, string(value))
 			}
 		})
 		switch {

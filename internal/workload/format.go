@@ -51,7 +51,7 @@ type further struct {
 // formats are the kinds of objects, in the order in which they are tried.
 func formats() []format {
 	asked := []field.Field{field.System}
-	all := []field.Field{field.System, field.Suffix, field.Sampling, field.Tools, field.Media, field.Context}
+	all := []field.Field{field.System, field.Suffix, field.Sampling, field.Tools, field.Media, field.Context, field.Adapter, field.Scheduling}
 	return []format{
 		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: parseBatch, takes: all},
 		{name: "payloads", keys: []string{"payload", "payloads"}, parse: parsePayload, takes: all},

@@ -139,7 +139,11 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 	if t.Unsorted > 0 {
 		found(LintUnsorted, "", "%s came before the one above: they are put in order", say.Plural(t.Unsorted, "row"))
 	}
-	list = append(list, unusedFields(t.Unused)...)
+	hint := unusedOfTrace
+	if t.Counted {
+		hint = unusedOfPrompts
+	}
+	list = append(list, unusedFields(t.Unused, hint)...)
 	if t.Above > 0 {
 		found(LintAbove, "", "%s above the header are left out", say.Plural(t.Above, "line"))
 	}
@@ -150,28 +154,46 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 }
 
 // Odd tells what of a file of prompts is not asked as it stands there.
-func (f *File) Odd() []Finding { return unusedFields(f.stats.Unused) }
+func (f *File) Odd() []Finding { return unusedFields(f.stats.Unused, unusedOfPrompts) }
 
-// unusedFields tells which fields of how many records are not used, though they change what is asked.
-func unusedFields(unused map[string]int) []Finding {
+// Odd tells what of a trace is not sent as it stands there.
+func (r *Rows) Odd() []Finding { return unusedFields(r.count.Unused, unusedOfTrace) }
+
+// Hints on fields that are not used.
+const (
+	unusedOfPrompts = "what is sent is not all that the file has: put it into messages, or into --body for all requests"
+	unusedOfTrace   = "of a trace its times, lengths, sessions and shared blocks are replayed: --body sends a field with all requests"
+)
+
+// unusedFields tells which fields are not used, though they change what is sent, or when, and how many
+// records have each.
+func unusedFields(unused map[string]int, hint string) []Finding {
 	if len(unused) == 0 {
 		return nil
 	}
-	names, most := slices.Sorted(maps.Keys(unused)), 0
+	names := slices.Sorted(maps.Keys(unused))
+	first, alike := unused[names[0]], true
 	for _, n := range unused {
-		most = max(most, n)
+		alike = alike && n == first
 	}
-	more := ""
+	shown, more := names, ""
 	if k := len(names) - mostNamed; k > 0 {
-		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", k)
+		shown, more = names[:mostNamed], fmt.Sprintf(" and %d more", k)
 	}
-	what := "records have"
-	if most == 1 {
-		what = "record has"
+	var text string
+	switch {
+	case len(names) == 1:
+		text = fmt.Sprintf("a field of %s is not used: %.80s", say.Plural(first, "record"), names[0])
+	case alike:
+		text = fmt.Sprintf("%d fields of %s each are not used: %.200s%s", len(names), say.Plural(first, "record"), strings.Join(shown, ", "), more)
+	default:
+		each := make([]string, len(shown))
+		for i, name := range shown {
+			each[i] = fmt.Sprintf("%.80s (%s)", name, say.Plural(unused[name], "record"))
+		}
+		text = fmt.Sprintf("%d fields are not used: %s%s", len(names), strings.Join(each, ", "), more)
 	}
-	return []Finding{{Name: LintUnused,
-		Text: fmt.Sprintf("%s %s fields that are not used: %.200s%s", say.Count(most), what, strings.Join(names, ", "), more),
-		Hint: "what is sent is not all that the file has: put it into messages, or into --body for all requests"}}
+	return []Finding{{Name: LintUnused, Text: text, Hint: hint}}
 }
 
 // mostNamed bounds the fields that are named.

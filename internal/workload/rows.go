@@ -27,6 +27,7 @@ type row struct {
 	// it has no time of its own: it follows.
 	after   int64
 	follows bool
+	unused  []string // fields that change what is sent, or when, and are not used
 }
 
 // chats finds the conversation of each of Qwen-Bailian's requests, which name the one before
@@ -89,7 +90,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{Format: form.name, Unit: form.unit, Rejected: map[string]int{}, First: map[string]int{}}
+	t := &Trace{Format: form.name, Unit: form.unit, Rejected: map[string]int{}, First: map[string]int{}, Unused: map[string]int{}}
 	var q row
 	kept, conversations := 0, chats{}
 	if form.table != nil {
@@ -101,7 +102,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 			return nil
 		}
 		t.Records++
-		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0], chat: Unknown, parent: Unknown}
+		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0], chat: Unknown, parent: Unknown, unused: q.unused[:0]}
 		if reason := form.parse(raw, &q); reason != "" {
 			t.reject(line, reason)
 			return nil
@@ -116,6 +117,9 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 			begun[q.client] = true
 		}
 		kept++
+		for _, name := range q.unused {
+			t.Unused[name]++
+		}
 		if form.name == bailianForm {
 			q.client = conversations.of(&q)
 		}
@@ -376,7 +380,7 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 	}
 	const none = math.MaxInt
 	at, in, out, client := none, none, none, none // how sure each is
-	session := false
+	session, delay := false, ""
 	var take func(key, value []byte)
 	take = func(key, value []byte) {
 		if len(value) == 0 || string(value) == "null" {
@@ -411,7 +415,7 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 			if !ok || after > mostDelay {
 				fail("a delay that is none")
 			}
-			q.after, q.follows = after, true
+			q.after, q.follows, delay = after, true, string(key)
 		case field.Input, field.InputEither:
 			if is.Field == field.InputEither {
 				is.Rank = none - 1
@@ -446,6 +450,8 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 			if rank := 1000 + is.Rank; rank < client && value[0] != '{' && value[0] != '[' {
 				q.client, client = unquoted(value), rank
 			}
+		default:
+			q.passOver(string(key), is.Field, string(value))
 		}
 	}
 	err := fields(raw, take)
@@ -457,11 +463,20 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 	case at == none && q.input == Unknown && q.output == Unknown:
 		return "none of timestamp, input_length and output_length"
 	case at != none || !timed:
-		q.follows = false // it has a time of its own
+		if q.follows = false; delay != "" { // it has a time of its own
+			q.unused = append(q.unused, delay)
+		}
 	case !q.follows || !session:
 		return "no timestamp, which others have"
 	}
 	return ""
+}
+
+// passOver notes a field that is not used, if it changes what is sent, or when.
+func (q *row) passOver(name string, f field.Field, value string) {
+	if changes(f) && !blankCell(value) {
+		q.unused = append(q.unused, name)
+	}
 }
 
 // takeBlocks reads the ids of a row's blocks.
@@ -546,6 +561,9 @@ func tableForm(t *table) (rowForm, error) {
 		}
 		if client >= 0 {
 			q.client = bare(cells[client])
+		}
+		for i, is := range t.is {
+			q.passOver(t.columns[i], is.Field, cells[i])
 		}
 		return reason
 	}

@@ -202,6 +202,9 @@ func (t *table) ending(head []byte, begin int64, above int, named bool) (*table,
 		return nil, nil
 	}
 	t.settle(rows)
+	if err := t.twice(); err != nil {
+		return nil, err
+	}
 	if t.has(field.Unclear) && !t.has(field.Input) && !t.text {
 		var unclear []string
 		for i, is := range t.is {
@@ -264,6 +267,25 @@ func (t *table) settle(rows [][]string) {
 		}
 	}
 	t.text = t.has(field.Prompt) || t.has(field.Messages) || t.has(field.Request)
+}
+
+// twice is an error where two columns have the name under which a field is read: which of them holds
+// is not known.
+func (t *table) twice() error {
+	for f := field.Time; f < field.Unclear; f++ {
+		first := t.column(f)
+		used := !changes(f) && f != field.End && f != field.First || f == field.System && t.text
+		if first < 0 || !used {
+			continue
+		}
+		for i := first + 1; i < len(t.is); i++ {
+			if t.is[i].Field == f && field.Normal(t.columns[i]) == field.Normal(t.columns[first]) {
+				return say.Errorf("columns %d and %d of its header have the same name: %.80q and %.80q", first+1, i+1, t.columns[first], t.columns[i]).
+					WithHint("rename or remove the one that is not meant")
+			}
+		}
+	}
+	return nil
 }
 
 // blankCell reports whether a cell holds nothing.

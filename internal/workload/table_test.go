@@ -12,6 +12,25 @@ import (
 	"pitot/internal/say"
 )
 
+// Of two columns with one name none is chosen: an error names both.
+func TestColumnsOfOneName(t *testing.T) {
+	for content, want := range map[string]string{
+		"timestamp,prompt_tokens,completion_tokens,prompt_tokens\n0,100,20,200\n1,101,21,202\n": `columns 2 and 4 of its header have the same name: "prompt_tokens" and "prompt_tokens"`,
+		"time;Prompt Tokens;promptTokens\n0;1;1\n":                                              `columns 2 and 3 of its header have the same name: "Prompt Tokens" and "promptTokens"`,
+		"prompt,prompt,suffix\na,b,c\nd,e,f\n":                                                  `columns 1 and 2 of its header have the same name: "prompt" and "prompt"`,
+		"prompt,system,system\na,b,c\nd,e,f\n":                                                  `columns 2 and 3 of its header have the same name: "system" and "system"`,
+		"timestamp,input_tokens,stop,stop\n0,1,a,b\n":                                           "",
+		"timestamp,input_tokens,prompt_tokens\n0,1,2\n":                                         "", // the surer name holds
+	} {
+		for _, name := range []string{"file.csv", "file"} {
+			_, err := Look(named(t, name, content), func(b []byte) int { return len(b) })
+			if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+				t.Errorf("%q: %v, want %s", content, err, want)
+			}
+		}
+	}
+}
+
 // named is a file of a name with that content.
 func named(t testing.TB, name, content string) string {
 	t.Helper()
@@ -109,7 +128,7 @@ func TestTables(t *testing.T) {
 		"prompts that are numbers":  {"id,prompt\n1,42\n2,43\n", "user: 42\nuser: 43"},
 		"prompts that come late":    {"id,prompt\n" + strings.Repeat("1,\n", 30) + "2,a\n", "user: a\nlost: 30 records of the file left out, which cannot be asked: pitot workload lint tells why"},
 		"prompts that are not kept": {"timestamp,messages,prompt_tokens,completion_tokens\n0.5,{},100,4\n1.25,,101,5\n", two},
-		"unused columns":            {"prompt,suffix,temperature,id\na,b,0.5,1\nc,,,2\n", "user: a\nuser: c\nlost: 1 record has fields that are not used: suffix, temperature"},
+		"unused columns":            {"prompt,suffix,temperature,id\na,b,0.5,1\nc,,,2\n", "user: a\nuser: c\nlost: 2 fields of 1 record each are not used: suffix, temperature"},
 	} {
 		for _, file := range []string{"table.csv", "TABLE.TSV"} {
 			if got := asText(t, named(t, file, c.content)); got != c.want {

@@ -36,7 +36,7 @@ type Trace struct {
 	Unsorted int            // rows that came before the one above them
 	Turns    int            // rows that are further turns of sessions, without a time of their own
 	Above    int            // lines above the header of a table, left out
-	Unused   map[string]int // fields of a file of prompts that change what is asked, and are not used: records
+	Unused   map[string]int // fields that change what is sent, or when, and are not used: records
 
 	// Of a file of prompts:
 	Counted  bool // lengths of prompts are what is counted here, not what a server does

@@ -21,7 +21,7 @@ type looker struct {
 // changes reports whether a field changes what is asked, or when.
 func changes(f field.Field) bool {
 	switch f {
-	case field.Delay, field.System, field.Context, field.InputEither, field.Suffix, field.Sampling, field.Tools, field.Media:
+	case field.Delay, field.System, field.Context, field.InputEither, field.Suffix, field.Sampling, field.Tools, field.Media, field.Adapter, field.Scheduling:
 		return true
 	}
 	return false
@@ -31,8 +31,6 @@ func changes(f field.Field) bool {
 // that are not used.
 func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int64 {
 	switch {
-	case r.timed:
-		return r.due
 	case l.table != nil:
 		return l.atRow(f, raw, unused)
 	case f.name == "text" || len(raw) == 0 || raw[0] != '{':
@@ -50,7 +48,7 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 		is := l.known.of(key)
 		switch {
 		case blankCell(string(value)):
-		case is.Field == field.Time && is.Rank < best && f.name != "openai-batch":
+		case is.Field == field.Time && is.Rank < best && f.name != "openai-batch" && !r.timed:
 			best, stamped = is.Rank, string(key)
 			due = noTime
 			if at, ok := stampIn(strings.Trim(string(value), `"`), l.unit, is.Unit); ok {
@@ -63,7 +61,9 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 			left = append(left, string(key))
 		}
 	})
-	if best == math.MaxInt && r.stamp != "" {
+	if r.timed {
+		due = r.due
+	} else if best == math.MaxInt && r.stamp != "" {
 		unit := int64(1e6) // AIPerf's
 		if strings.Contains(r.stamp, ".") {
 			unit = 1e9

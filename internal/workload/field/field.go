@@ -35,6 +35,8 @@ const (
 	Sampling           // how the answer is drawn, and where it ends
 	Tools              // what the answer may call
 	Media              // images, audio, video
+	Adapter            // the LoRA adapter that answers
+	Scheduling         // how soon the server is to serve it, and with whose cache
 	Unclear            // a length of which it is not known whether it is in tokens
 	fields
 )
@@ -67,9 +69,12 @@ var names = [fields][]string{
 	Context:  {"context"},
 	Suffix:   {"suffix"},
 	Sampling: {"temperature", "topp", "topk", "minp", "n", "bestof", "stop", "frequencypenalty", "presencepenalty", "repetitionpenalty", "logitbias", "logprobs", "toplogprobs",
-		"responseformat", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar", "structuredoutputs", "samplingparams", "reasoningeffort"},
-	Tools: {"tools", "toolchoice", "functions", "functioncall"},
-	Media: {"image", "images", "imageurl", "audio", "audios", "video", "videos", "multimodaldata", "mmdata"},
+		"seed", "stopsequences", "stoptokenids", "mintokens", "ignoreeos", "lengthpenalty", "typicalp", "badwords", "allowedtokenids", "promptlogprobs", "usebeamsearch",
+		"responseformat", "jsonschema", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar", "structuredoutputs", "guideddecoding", "samplingparams", "reasoningeffort", "thinkingbudget", "enablethinking", "chattemplatekwargs"},
+	Tools:      {"tools", "toolchoice", "functions", "functioncall", "paralleltoolcalls"},
+	Media:      {"image", "images", "imageurl", "audio", "audios", "video", "videos", "multimodaldata", "mmdata", "modalities"},
+	Adapter:    {"lora", "loraname", "loraid", "lorapath", "loramodule", "loraadapter", "lorarequest", "adapter", "adaptername", "adapterid"},
+	Scheduling: {"priority", "prioritylevel", "requestpriority", "servicetier", "deadline", "cachesalt"},
 	Unclear: {"promptlen", "promptlength", "promptsize", "completionlen", "completionlength", "completionsize", "responselen", "responselength", "responsesize", "answerlen", "answerlength",
 		"requestlen", "requestlength", "inputsize", "outputsize", "contextlen", "contextlength"},
 }
@@ -124,7 +129,7 @@ func of(name string) Is {
 		return is
 	}
 	if n := len(words); n > 1 && units[words[n-1]] > 0 {
-		if is, ok := known[strings.Join(words[:n-1], "")]; ok && (is.Field == Time || is.Field == Delay) {
+		if is, ok := known[strings.Join(words[:n-1], "")]; ok && (is.Field == Time || is.Field == Delay || is.Field == Scheduling) {
 			is.Unit = units[words[n-1]]
 			return is
 		}

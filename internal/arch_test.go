@@ -96,7 +96,7 @@ func rooms() []room {
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost userfile"},
-		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api plan"},                                // a run as the evidence that explain weighs
+		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api plan slo stat"},                       // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say twin/catalogue"},                            // a server's twin, by loads chosen for it
 		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},

@@ -96,6 +96,19 @@ func TestDrained(t *testing.T) {
 	}
 }
 
+// Requests that a timeout cuts off are what is missing of those that end: the queue does not grow.
+func TestCutIsNoQueue(t *testing.T) {
+	p := virtual(t, 10, 60, serving(), 1, func(cfg *load.Config, s *measure.Setup) {
+		cfg.Timeout = 3e8
+	})
+	if p.Stability != "stable" || p.Requests.Cut < 50 || p.Requests.OK < 50 {
+		t.Fatalf("%s, %+v", p.Stability, p.Requests)
+	}
+	if c := check(t, &p, "achieved rate"); c.Status != "flag" || c.Case != result.CaseCut {
+		t.Errorf("%+v", c)
+	}
+}
+
 // What is served of an overload is read from the second half of its window.
 func TestLate(t *testing.T) {
 	engine := serving()

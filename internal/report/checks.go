@@ -297,6 +297,7 @@ func checkWords() map[string]sayings {
 			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.", inSearch: decidedBeyond,
 			or: map[string]string{
 				result.CaseBacklog: "Measure longer: requests that had queued before the window ended in it too, so its throughput is not this load's.",
+				result.CaseCut:     "Raise --timeout, or lower the rate: the requests that are missing were cut off before their end.",
 				result.CaseGone:    gone,
 				result.CaseWorkers: worker,
 			},

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // Every check has words for what it found, in every case and without a number,
 // and says what to do.
 func TestEveryCheckIsPutIntoWords(t *testing.T) {
 	cases := []string{"", result.CaseUnknown, result.CaseGone, result.CaseEmpty, result.CaseLate, result.CaseDrift,
-		result.CaseClosed, result.CaseChance, result.CaseBacklog, result.CaseProcess, result.CaseConnections, result.CaseHost, result.CaseThrottled, result.CaseTokenizer, result.CaseIDs, result.CaseBeyond, "kernel", "user", "virtual"}
+		result.CaseClosed, result.CaseChance, result.CaseBacklog, result.CaseCut, result.CaseProcess, result.CaseConnections, result.CaseHost, result.CaseThrottled, result.CaseTokenizer, result.CaseIDs, result.CaseBeyond, "kernel", "user", "virtual"}
 	for _, k := range result.Checks() {
 		if _, ok := checkWords()[k.Name]; !ok {
 			t.Errorf("%s has no words", k.Name)
@@ -95,6 +96,15 @@ func TestAdviceWhereTheServerDoesNotKeepUp(t *testing.T) {
 	}
 	if m := BuildCheckOf(&result.Run{}, p, &window); m.Advice != "" {
 		t.Errorf("%+v", m)
+	}
+	p.Stability = stat.Stable
+	if text := balance(p); text != "" {
+		t.Errorf("beside a server that does not keep up: %q", text)
+	}
+	cut := behind
+	cut.Case = result.CaseCut
+	if text := balance(&result.Point{Stability: stat.Stable, Requests: p.Requests, Checks: []result.Check{cut}}); !strings.HasPrefix(text, "queue stable") {
+		t.Errorf("beside requests that were cut off: %q", text)
 	}
 	p.Stage = "bracket" // nobody asked a search for this load
 	if m := BuildCheckOf(&result.Run{}, p, &behind); m.Advice != decidedBeyond {

@@ -140,7 +140,7 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 		return step
 	}
 	step.Says = "missed: " + say.Plain(strings.Join(missed, ", ")) + ". "
-	if found != nil && found.Apart() != "" { // refused or wrong, and not late
+	if found != nil && found.Apart() != "" { // refused, failed or wrong, and not late
 		step.Says += "Not by its latency: " + found.Apart()
 		return step
 	}
@@ -155,7 +155,7 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 			} else {
 				step.Then = say.Plain(found.Name(f.Cause)) + confidenceText(f) + "."
 				if f.Try != nil {
-					step.Then += " Try " + say.Plain(findingTrial(f, found.Symptoms[i].Symptom)) + "."
+					step.Then += " Try " + say.Plain(trialText(f.Try, found.Symptoms[i].Symptom)) + "."
 				}
 			}
 		}

@@ -127,7 +127,7 @@ func worst(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
 	for i := range x.Points {
 		p := &x.Points[i]
 		switch {
-		case len(p.Symptoms) == 0 && p.Limited == "":
+		case len(p.Symptoms) == 0 && p.Apart() == "":
 		case inspect.Telling(run, p.Index):
 			return p
 		case !missed:
@@ -178,7 +178,7 @@ func (m *Model) Explain(x *inspect.Explanation) {
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
 				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
 				if f.Try != nil {
-					m.Why += " Try " + say.Plain(findingTrial(f, d.Symptom)) + "."
+					m.Why += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
 				}
 			}
 		}
@@ -228,7 +228,7 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 		s += " Because: " + say.Plain(strings.Join(evidence, "; ")) + "."
 	}
 	if f.Try != nil {
-		s += " Try " + say.Plain(findingTrial(f, d.Symptom)) + "."
+		s += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
 	}
 	return s
 }
@@ -345,21 +345,7 @@ func trialOf(f *explain.Finding, of explain.Symptom) string {
 	if f.Try == nil {
 		return ""
 	}
-	return "try " + findingTrial(f, of)
-}
-
-// findingTrial is what to try of a finding that has it, and, where that is known to work
-// on something else than the cause, on what.
-func findingTrial(f *explain.Finding, of explain.Symptom) string {
-	text := trialText(f.Try, of)
-	if on := f.Elsewhere(); len(on) > 0 {
-		var names []string
-		for _, c := range on {
-			names = append(names, string(c))
-		}
-		text += "; it relieves " + say.List(names...) + ", and not " + string(f.Cause)
-	}
-	return text
+	return "try " + trialText(f.Try, of)
 }
 
 // otherTrial is what another finding says to try, "" where the first says it as well.
@@ -393,6 +379,6 @@ func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of 
 	writeRow(p, s, "not", excluded...)
 	writeRow(p, s, "confirm", f.Confirm)
 	if f.Try != nil {
-		writeRow(p, s, try, findingTrial(f, of))
+		writeRow(p, s, try, trialText(f.Try, of))
 	}
 }

@@ -74,6 +74,7 @@ const (
 	CaseClosed      = "closed"      // a closed loop: its users bound what is in flight
 	CaseChance      = "chance"      // over the limit by no more than chance brings
 	CaseBacklog     = "backlog"     // what had piled up before ended in the window too
+	CaseCut         = "cut"         // requests were cut off before their end, as by a timeout
 	CaseProcess     = "process"     // of the server was restarted
 	CaseConnections = "connections" // in use all broke at once
 	CaseWorkers     = "workers"     // a worker of the run was lost, which may be why

@@ -270,6 +270,9 @@ func (e *Evidence) checkAchieved() (c result.Check, applies bool) {
 		c.Case = result.CaseChance
 	case ended < due:
 		c.Status = result.Flag
+		if off := math.Abs(ended + float64(e.Queue.cut) - due); off <= .02*due || off <= walk {
+			c.Case = result.CaseCut
+		}
 	default:
 		c.Status, c.Case = result.Flag, result.CaseBacklog
 	}

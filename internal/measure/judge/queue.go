@@ -133,6 +133,7 @@ type Queue struct {
 	window              stays              // all of them
 	before, after       stays              // in the window of those due before it, and behind it of those due in it
 	due, answered, over [Blocks]int64      // by block: came due, ended well, ended at all
+	cut                 int64              // in the window were cut off before their end
 	first               [firstVisits]visit // that ended well, by when they were due
 	well                int                // of them, as far as they are kept
 
@@ -183,6 +184,9 @@ func (q *Queue) visit(v *visit) {
 		}
 		if v.outcome == record.OK || v.outcome == record.Failed {
 			q.over[b]++
+		}
+		if v.outcome == record.Cut {
+			q.cut++
 		}
 	}
 }

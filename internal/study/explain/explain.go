@@ -101,15 +101,11 @@ type Trial struct {
 	ChangesAnswers bool `json:"changes_answers,omitempty"`
 }
 
-// Elsewhere are the causes that the setting to try relieves, where the finding's is none of
-// them: what it brings then is no sign of this cause. Weights of fewer bits are read and
-// multiplied faster, and launched, sent and waited for as before.
-func (f *Finding) Elsewhere() []Cause {
-	relieves := []Cause{Bandwidth, Compute}
-	if f.Try == nil || f.Try.Knob != "quantization" || slices.Contains(relieves, f.Cause) || f.Cause == Throttling {
-		return nil
-	}
-	return relieves
+// Relieves reports whether a setting relieves a cause. Weights of fewer bits are read and multiplied
+// faster, leave more memory to the KV cache, and take less power; they are launched, sent and waited
+// for as before.
+func (t *Trial) Relieves(c Cause) bool {
+	return t.Knob != "quantization" || slices.Contains([]Cause{Bandwidth, Compute, KVCache, Throttling}, c)
 }
 
 // Twin is what twins of the server, each as good a guess as the others, do with the
@@ -375,15 +371,18 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	}
 	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.once(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {
-		for _, t := range c.Twin.Trials[x.cause] {
-			if t.Gain >= Least {
+		for i, t := range c.Twin.Trials[x.cause] {
+			if t.Gain < Least {
+				break
+			}
+			if t.Relieves(x.cause) {
 				f.Try = &t
 				break
 			}
+			if i == 0 && f.Confidence == Sure {
+				f.Confidence = Likely // what helps most helps against something else
+			}
 		}
-	}
-	if f.Confidence == Sure && len(f.Elsewhere()) > 0 {
-		f.Confidence = Likely // what helps most helps against something else
 	}
 	if f.Try == nil && w.knob != "" && !c.asked(x.cause) {
 		f.Try = &Trial{Knob: w.knob, To: w.to, ChangesAnswers: w.knob == "quantization"}

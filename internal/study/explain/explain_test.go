@@ -329,15 +329,33 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// A setting that helps against another cause than the one named is no proof of it, and says
-// what it helps against.
-func TestElsewhere(t *testing.T) {
-	for knob, sure := range map[string]Confidence{"quantization": Likely, "max_cudagraph_capture_size": Sure} {
-		x := twin(map[Cause]float64{Host: .35})
-		x.Trials = map[Cause][]Trial{Host: {{Knob: knob, From: "bf16", To: "fp8", Gain: .4}}}
+// Only a setting that relieves the cause is tried. One that helps more against another is no proof of
+// the cause.
+func TestTrialsRelieveTheirCause(t *testing.T) {
+	fewer, graphs := Trial{Knob: "quantization", From: "bf16", To: "fp8", Gain: .4}, Trial{Knob: "max_cudagraph_capture_size", To: "512", Gain: .3}
+	for name, c := range map[string]struct {
+		cause  Cause
+		trials []Trial
+		want   string
+		sure   Confidence
+	}{
+		"fewer bits, and the host":         {Host, []Trial{fewer}, "", Likely},
+		"fewer bits, and the host's graph": {Host, []Trial{fewer, graphs}, "max_cudagraph_capture_size", Likely},
+		"the host's graph":                 {Host, []Trial{graphs, fewer}, "max_cudagraph_capture_size", Sure},
+		"fewer bits, and links":            {Links, []Trial{fewer}, "", Likely},
+		"fewer bits, and bandwidth":        {Bandwidth, []Trial{fewer}, "quantization", Sure},
+		"fewer bits, and computing":        {Compute, []Trial{fewer}, "quantization", Sure},
+		"too little":                       {Host, []Trial{{Knob: "max_cudagraph_capture_size", To: "512", Gain: .01}}, "", Sure},
+	} {
+		x := twin(map[Cause]float64{c.cause: .35})
+		x.Trials = map[Cause][]Trial{c.cause: c.trials}
 		p := Diagnose(&Case{Symptom: token, Value: 15, Facts: facts(Running, 1.), Twin: x}).Primary
-		if p.Cause != Host || p.Confidence != sure || (len(p.Elsewhere()) > 0) != (knob == "quantization") {
-			t.Errorf("%s: %+v, relieves %v", knob, p, p.Elsewhere())
+		got := ""
+		if p.Try != nil {
+			got = p.Try.Knob
+		}
+		if p.Cause != c.cause || p.Confidence != c.sure || got != c.want {
+			t.Errorf("%s: %s (%s), try %q, want %q (%s)", name, p.Cause, p.Confidence, got, c.want, c.sure)
 		}
 	}
 }

@@ -5,6 +5,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -45,6 +46,7 @@ type Point struct {
 	Met       result.Met          `json:"slo_met,omitempty"`
 	Wrong     string              `json:"wrong_answers,omitempty"` // where these alone break the objective: their shares
 	Limited   string              `json:"rate_limited,omitempty"`  // where the server's rate limits refused or held back what breaks the objective
+	Failed    string              `json:"not_answered,omitempty"`  // where requests that failed or were cut off alone break the objective: how many
 	Symptoms  []explain.Diagnosis `json:"diagnoses"`
 	NoFinding string              `json:"why_none,omitempty"`
 }
@@ -313,8 +315,8 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options, left *int) (_ Point, asked bool) {
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
-	if out.Limited != "" {
-		out.NoFinding = "what limits it: " + out.Limited
+	if why := cmp.Or(out.Limited, out.Failed); why != "" {
+		out.NoFinding = "what limits it: " + why
 		return out, false
 	}
 	r, err := predict.ReadRun(dir, int32(i))
@@ -389,7 +391,7 @@ func reported(p *result.Point, s explain.Symptom) float64 {
 // by the server's own counts.
 func queued(p *result.Point) bool {
 	slow := slices.ContainsFunc(p.Checks, func(c result.Check) bool {
-		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog
+		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog && c.Case != result.CaseCut
 	})
 	return slow || p.Outcome == result.Unstable || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
 }

@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 	"pitot/internal/study/explain"
 )
 
@@ -108,5 +109,37 @@ func TestApartKeepsTheLimit(t *testing.T) {
 	}
 	if !Telling(run, 1) || Telling(run, 3) {
 		t.Error("other windows tell what limits it than the first two at the limit")
+	}
+}
+
+// Requests that failed or were cut off alone break an objective where those that were answered were
+// within it, and the queue does not grow.
+func TestFailedAlone(t *testing.T) {
+	share := func(x float64) *float64 { return &x }
+	limit := func(m metric.Name, percentile, attained float64) result.Limit {
+		return result.Limit{Metric: m, Percentile: percentile, Attained: share(attained), Met: result.No}
+	}
+	const said = "requests that were not answered: 74 of 392 (70 timeout, 4 reset); those that were answered were within the objective"
+	of := func(ok int) float64 { return float64(ok) / 392 }
+	for name, c := range map[string]struct {
+		spec      string
+		attained  float64
+		limits    []result.Limit
+		stability stat.Stability
+		want      string
+	}{
+		"joint limits":                     {"ttft<60ms, tpot<11ms @95%", of(318), []result.Limit{limit(metric.TTFT, 0, of(318)), limit(metric.TPOT, 0, of(318))}, stat.Stable, said},
+		"joint limits, and many are slow":  {"ttft<60ms, tpot<11ms @95%", of(300), []result.Limit{limit(metric.TTFT, 0, of(318)), limit(metric.TPOT, 0, of(300))}, stat.Stable, ""},
+		"a percentile":                     {"p99 ttft<60ms", of(318), []result.Limit{limit(metric.TTFT, 99, of(316))}, stat.Stable, said},
+		"a percentile that is slow":        {"p99 ttft<60ms", of(318), []result.Limit{limit(metric.TTFT, 99, of(314))}, stat.Stable, ""},
+		"errors":                           {"errors<1%", of(318), []result.Limit{{Metric: metric.Errors, Met: result.No}}, stat.Undecided, said},
+		"a queue that grows":               {"p99 ttft<60ms", of(318), []result.Limit{limit(metric.TTFT, 99, of(318))}, stat.Unstable, ""},
+		"an objective that cannot be read": {"?", of(318), []result.Limit{limit(metric.TTFT, 99, of(318))}, stat.Stable, ""},
+	} {
+		p := &result.Point{Stability: c.stability, SLO: &result.SLO{Spec: c.spec, Met: result.No, Attained: share(c.attained), Limits: c.limits},
+			Requests: result.Requests{Due: 392, OK: 318, Cut: 74, Errors: map[string]int{"timeout": 70, "reset": 4}}}
+		if got := failedAlone(p); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -3,12 +3,16 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
 	"pitot/internal/study/explain"
 )
 
@@ -114,6 +118,7 @@ func pointOf(run *result.Run, i int) Point {
 		out.Met = p.SLO.Met
 		out.Wrong = wrongAlone(p)
 		out.Limited = limitedAlone(p)
+		out.Failed = failedAlone(p)
 	}
 	return out
 }
@@ -142,6 +147,50 @@ func limitedAlone(p *result.Point) string {
 	return "the server's rate limits: " + LimitsDid(p) + "; " + ServedWithin(p)
 }
 
+// failedAlone says how many requests failed or were cut off where they alone break the objective, ""
+// elsewhere: the others were fast enough. Under a queue that grows they fail because they are late.
+func failedAlone(p *result.Point) string {
+	r := &p.Requests
+	if p.SLO.Met != result.No || r.OK == 0 || r.OK >= r.Due || p.Stability == stat.Unstable {
+		return ""
+	}
+	spec, err := slo.Parse(p.SLO.Spec)
+	if err != nil {
+		return ""
+	}
+	answered := float64(r.Due) / float64(r.OK) // a share of those that were answered, by that of all
+	missed := false
+	for i := range p.SLO.Limits {
+		l := &p.SLO.Limits[i]
+		within, share := l.Attained, l.Percentile/100
+		if share == 0 {
+			within, share = p.SLO.Attained, spec.Share()
+		}
+		if l.Met == result.Yes {
+			continue
+		}
+		missed = missed || l.Met == result.No
+		if l.Metric == metric.Errors {
+			continue
+		}
+		if l.Class != "" || within == nil || *within*answered < share-1e-9 {
+			return ""
+		}
+	}
+	if !missed {
+		return ""
+	}
+	classes := slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int { return cmp.Or(r.Errors[b]-r.Errors[a], cmp.Compare(a, b)) })
+	why := ""
+	for i, class := range classes[:min(len(classes), 3)] {
+		why += []string{" (", ", ", ", "}[i] + say.Count(r.Errors[class]) + " " + class
+	}
+	if why != "" {
+		why += ")"
+	}
+	return fmt.Sprintf("requests that were not answered: %s of %s%s; those that were answered were within the objective", say.Count(r.Due-r.OK), say.Count(r.Due), why)
+}
+
 // ServedWithin says what the requests that were served tell where the server's rate limits
 // alone break the objective: they were fewer, or came later, than the load asked for, so how
 // the server would do at that load they do not tell.
@@ -161,7 +210,7 @@ func ServedWithin(p *result.Point) string {
 }
 
 // Apart is what breaks the objective where that is nothing of the server's speed: "" elsewhere.
-func (p *Point) Apart() string { return cmp.Or(p.Limited, p.Wrong) }
+func (p *Point) Apart() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""
 // elsewhere: nothing that makes the server faster mends that.

@@ -198,20 +198,44 @@ const apart = 0.1
 // howSure says how sure it is, and what may be as cheap.
 func howSure(x *choose.Choice) []string {
 	best := &x.Options[0]
-	var others []string
+	var others, same []string
 	for i := range x.Options[1:] {
-		if o := &x.Options[1+i]; o.Cheapest >= apart {
+		switch o := &x.Options[1+i]; {
+		case o.Cheapest < apart:
+		case costsTheSame(x, best, o):
+			text := fmt.Sprintf("%s, which carries %s", deployed(o), RateText(x, o.Capacity*float64(o.Engines)))
+			if o.Quantised && !best.Quantised {
+				text += "; its answers have to be judged"
+			}
+			same = append(same, text)
+		default:
 			others = append(others, fmt.Sprintf("%s (%s)", deployed(o), likely(o.Cheapest)))
 		}
 	}
 	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", likely(best.Cheapest))
-	if len(others) == 0 {
-		return []string{first}
-	}
-	if slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
+	if len(others) > 0 && slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
 		first += ", and taken because by the twin's figures as they stand nothing costs less"
 	}
-	return []string{first, "not told apart from it: " + strings.Join(others, ", ")}
+	facts := []string{first}
+	for _, text := range same {
+		facts = append(facts, "costs the same: "+text)
+	}
+	if len(others) > 0 {
+		facts = append(facts, "not told apart from it: "+strings.Join(others, ", "))
+	}
+	return facts
+}
+
+// costsTheSame reports whether two options cost the same at the rate that is wanted, by the twin's
+// figures as they stand.
+func costsTheSame(x *choose.Choice, a, b *choose.Option) bool {
+	if x.Rate == 0 || a.NeverSure || b.NeverSure {
+		return false
+	}
+	if a.PerHour > 0 || b.PerHour > 0 {
+		return math.Abs(a.PerHour-b.PerHour) < 1e-9*a.PerHour
+	}
+	return a.GPUs == b.GPUs
 }
 
 // asked is the probability that --sure wants.
@@ -283,7 +307,7 @@ func options(x *choose.Choice) (t Table, legend []string) {
 	if x.Turns > 0 {
 		carries = "conversations that begin"
 	}
-	legend = []string{"n: engines", "carries: " + carries + " per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is, by these errors"}
+	legend = []string{"n: engines", "carries: " + carries + " per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is that nothing costs less, by these errors"}
 	for i := range t.Rows {
 		if o := &x.Options[i]; len(o.Settings) > 0 {
 			var list []string

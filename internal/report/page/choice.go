@@ -91,7 +91,7 @@ func choiceSays(x *choose.Choice, o *choose.Option) []string {
 	return []string{
 		"an engine carries " + report.RateText(x, o.Capacity),
 		o.Claim + " is reached first",
-		fmt.Sprintf("%.0f %% likely to be the cheapest", 100*o.Cheapest),
+		fmt.Sprintf("%.0f %% likely that nothing costs less", 100*o.Cheapest),
 	}
 }
 

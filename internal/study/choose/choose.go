@@ -121,7 +121,7 @@ type Option struct {
 	PerHour    float64    `json:"usd_per_hour"`
 	PerMillion float64    `json:"usd_per_m_output"` // output tokens, at the wanted rate
 	Million80  [2]float64 `json:"usd_per_m_output_80"`
-	Cheapest   float64    `json:"cheapest"`         // share of what the errors allow in which it is the cheapest
+	Cheapest   float64    `json:"cheapest"`         // share of what the errors allow in which nothing costs less
 	Enough     float64    `json:"enough"`           // and in which its engines carry the wanted rate
 	AfterLoss  float64    `json:"share_after_loss"` // of the wanted rate that is carried without one of the engines
 
@@ -881,15 +881,16 @@ func (r *race) count(o *Option, engines int) {
 }
 
 // likely says how sure it is which option is the cheapest: their capacities are drawn anew,
-// as the errors allow, and in each draw one is. Errors of systems on the same accelerator
+// as the errors allow, and in each draw one is, or several that cost the same. Errors of systems on the same accelerator
 // have a part in common.
 func (r *race) likely() {
 	list := r.choice.Options
 	draws := 4000
+	costs := make([]float64, len(list))
 	rng := rand.New(rand.NewPCG(r.choice.Seed, 0x63686f6f7365))
 	for range draws {
 		common := map[string]float64{}
-		best, least := -1, math.Inf(1)
+		least := math.Inf(1)
 		for i := range list {
 			o := &list[i]
 			if _, ok := common[o.Accelerator]; !ok {
@@ -906,17 +907,13 @@ func (r *race) likely() {
 				o.Enough += 1 / float64(draws)
 				each = max(each, r.wanted.Rate/float64(o.Engines))
 			}
-			// Among equal prices the published weights, and the one that has the most to spare.
-			p := r.price(o.candidate, each) * (1 - 1e-6*math.Atan(each*float64(r.engines(each))/max(r.wanted.Rate, 1e-9)))
-			if o.Quantised {
-				p *= 1 + 2e-6
-			}
-			if p < least {
-				best, least = i, p
-			}
+			costs[i] = r.price(o.candidate, each)
+			least = min(least, costs[i])
 		}
-		if best >= 0 { // else none meets the limits in any number
-			list[best].Cheapest += 1 / float64(draws)
+		for i := range list { // one, several that cost the same, or none that meets the limits in any number
+			if !math.IsInf(costs[i], 1) && costs[i] <= least*(1+1e-9) {
+				list[i].Cheapest += 1 / float64(draws)
+			}
 		}
 	}
 }

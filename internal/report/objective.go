@@ -18,7 +18,14 @@ func objective(p *result.Point) *Objective {
 	}
 	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + metText(s.Met, "NOT met")}}
 	several, share := len(s.Limits) > 1, jointShares(s.Spec)
+	common, once := commonReasons(s), []string(nil)
 	for _, l := range s.Limits {
+		if text := ReasonText(l.Why); !l.Why.None() && common[text] > 1 {
+			l.Why = result.Reason{}
+			if !slices.Contains(once, text) {
+				once = append(once, text)
+			}
+		}
 		if several {
 			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
 		} else {
@@ -29,6 +36,7 @@ func objective(p *result.Point) *Objective {
 		o.Limits = append(o.Limits, []string{c[0] + ": " + c[1], c[2]})
 	}
 	o.Table = limitsTable(p)
+	o.Facts = append(o.Facts, once...)
 	// A reason that concerns one limit is shown next to that limit.
 	if !s.Why.None() && s.Deciding == "" {
 		o.Facts = append(o.Facts, ReasonText(s.Why))
@@ -54,8 +62,27 @@ func objective(p *result.Point) *Objective {
 			good += ", " + say.Quantity(*g.OutputTokensPerS) + " output tok/s"
 		}
 		o.Facts = append(o.Facts, good)
+		if t := &p.Throughput; exceeds(&g.RequestsPerS, t.RequestsPerS) || exceeds(g.OutputTokensPerS, t.OutputTokensPerS) {
+			o.Facts = append(o.Facts, "goodput is of the requests due in the window, throughput of what ended in it")
+		}
 	}
 	return o
+}
+
+// exceeds reports whether a rate is above another as both are shown.
+func exceeds(a, b *float64) bool {
+	return a != nil && b != nil && *a > *b && say.Quantity(*a) != say.Quantity(*b)
+}
+
+// commonReasons counts the limits that have each reason.
+func commonReasons(s *result.SLO) map[string]int {
+	n := map[string]int{}
+	for i := range s.Limits {
+		if !s.Limits[i].Why.None() {
+			n[ReasonText(s.Limits[i].Why)]++
+		}
+	}
+	return n
 }
 
 // limitsTable has a row for each limit, and one for all of them.

@@ -96,3 +96,34 @@ func TestJointShareStandsOnItsSide(t *testing.T) {
 		}
 	}
 }
+
+// Where goodput is above throughput it is said that they are of other requests, and a reason that several
+// limits have is said once.
+func TestObjectiveSaysOnce(t *testing.T) {
+	few := result.Reason{Code: result.FewForClaim, N: 53, Needed: 100}
+	limit := func(spec string, m metric.Name) result.Limit {
+		return result.Limit{Spec: spec, Percentile: 99, Metric: m, Limit: 200, Attained: new(1.), Met: result.Undecided, Why: few}
+	}
+	for _, c := range []struct {
+		goodput, output float64
+		told            bool
+	}{{515.9, 511.2, true}, {511.21, 511.2, false}, {500, 511.2, false}} {
+		p := &result.Point{
+			SLO:        &result.SLO{Spec: "p99 ttft<200ms, p99 tpot<200ms", Met: result.Undecided, Attained: new(1.), Limits: []result.Limit{limit("p99 ttft<200ms", "ttft"), limit("p99 tpot<200ms", "tpot")}},
+			Goodput:    &result.Goodput{RequestsPerS: 4.03, OutputTokensPerS: &c.goodput},
+			Throughput: result.Throughput{RequestsPerS: new(4.03), OutputTokensPerS: &c.output},
+		}
+		o := objective(p)
+		text := strings.Join(o.Facts, "\n") + fmt.Sprint(o.Limits)
+		if n := strings.Count(text, "53 requests are too few"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, text)
+		}
+		if got := strings.Contains(text, "goodput is of the requests due in the window, throughput of what ended in it"); got != c.told {
+			t.Errorf("goodput %v of %v: told %v", c.goodput, c.output, got)
+		}
+		p.SLO.Limits[1].Why.N = 40 // each has its own
+		if text := fmt.Sprint(objective(p).Limits); !strings.Contains(text, "53 requests") || !strings.Contains(text, "40 requests") {
+			t.Errorf("%s", text)
+		}
+	}
+}

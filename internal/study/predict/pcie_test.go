@@ -1,12 +1,12 @@
 package predict
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pitot/internal/twin/deploy"
@@ -21,32 +21,41 @@ type pcieSystem struct {
 	input, output int
 	tpot          float64 // ms
 	within        float64 // %
-	chosen        bool    // seen when a constant of the paths was chosen
+	part          part
 	source        string
 }
+
+// part is what a system had in choosing what the twin expects of it.
+type part string
+
+const (
+	seen       part = "seen"                     // when a constant of the paths was chosen
+	pathChosen part = "path chosen on this case" // by what it measured: without link=host the twin is 23 % off
+	keptOut    part = "kept out"
+)
 
 // The loads of 32 users on RTX 4090s are one prompt of 1,080 tokens, sent again and again: it is in the cache,
 // and vLLM 0.13 reads it once for all rows (cascade attention), so that rows count with their answers alone.
 var pcieSystems = []pcieSystem{
-	{"Qwen2.5-14B, 2×RTX 4090, 1 user", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 1, 1080, 256, 4711.72 / 256, 12, true, report4090},
-	{"Qwen2.5-14B, 2×RTX 4090, 32 users", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 32, 20, 256, 7001.09 / 256, 12, true, report4090},
-	{"Qwen2.5-32B AWQ, 2×RTX 4090, 1 user", "32@2xrtx4090?max_model_len=4096&dtype=int4&async_scheduling=false", 1, 1080, 256, 3631.32 / 256, 12, true, report4090},
-	{"Qwen2.5-32B AWQ, 2×RTX 4090, 32 users", "32@2xrtx4090?max_model_len=4096&dtype=int4&async_scheduling=false", 32, 20, 256, 5918.79 / 256, 12, true, report4090},
-	{"Qwen2.5-32B, 4×RTX 4090, 32 users", "32@4xrtx4090?max_model_len=4096&async_scheduling=false", 32, 20, 256, 8388. / 256, 16, true, report4090},
+	{"Qwen2.5-14B, 2×RTX 4090, 1 user", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 1, 1080, 256, 4711.72 / 256, 12, seen, report4090},
+	{"Qwen2.5-14B, 2×RTX 4090, 32 users", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 32, 20, 256, 7001.09 / 256, 12, seen, report4090},
+	{"Qwen2.5-32B AWQ, 2×RTX 4090, 1 user", "32@2xrtx4090?max_model_len=4096&dtype=int4&async_scheduling=false", 1, 1080, 256, 3631.32 / 256, 12, seen, report4090},
+	{"Qwen2.5-32B AWQ, 2×RTX 4090, 32 users", "32@2xrtx4090?max_model_len=4096&dtype=int4&async_scheduling=false", 32, 20, 256, 5918.79 / 256, 12, seen, report4090},
+	{"Qwen2.5-32B, 4×RTX 4090, 32 users", "32@4xrtx4090?max_model_len=4096&async_scheduling=false", 32, 20, 256, 8388. / 256, 16, seen, report4090},
 
-	{"Qwen3-32B, 2×RTX PRO 6000, vLLM 0.19", "qwen3-32b@2xrtxpro6000?link=host&" + servingSim, 0, 0, 0, 80.3, 12, false, "github.com/casys-kaist/LLMServingSim, 5daddb2"},
-	{"Qwen3-32B, 2×RTX PRO 6000, vLLM 0.28", "qwen3-32b@2xrtxpro6000?" + servingSim, 0, 0, 0, 67.5, 12, false, "github.com/casys-kaist/LLMServingSim, 0d3de68"},
-	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 1", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 1, 128, 256, 1000 / 96.8, 12, false, "github.com/vllm-project/vllm/issues/56128"},
-	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 8", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 8, 128, 256, 8000 / 592.8, 12, false, "github.com/vllm-project/vllm/issues/56128"},
-	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 32", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 32, 128, 256, 32000 / 1547.8, 12, false, "github.com/vllm-project/vllm/issues/56128"},
-	{"Qwen3.5-397B AWQ, 4×RTX PRO 6000, 1 user", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=int4", 1, 64, 512, 1000 / 104., 20, false, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
-	{"Qwen3.5-397B AWQ, 4×RTX PRO 6000, 128 users", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=int4", 128, 64, 512, 128000 / 2796., 60, false, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
-	{"Qwen3.5-397B NVFP4, 4×RTX PRO 6000, 1 user", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=fp4", 1, 64, 512, 1000 / 81., 12, false, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
-	{"Qwen3.5-397B NVFP4, 4×RTX PRO 6000, 128 users", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=fp4", 128, 64, 512, 128000 / 2291., 40, false, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
-	{"MiniMax-M2.5 FP8, 4×RTX PRO 6000, 1 user", "minimax-m2.5@4xrtxpro6000?dtype=fp8_block", 1, 64, 512, 1000 / 75., 35, false, rtx6kpro + "results.md"},
-	{"MiniMax-M2.5 NVFP4, 2×RTX PRO 6000, 1 user", "minimax-m2.5@2xrtxpro6000?dtype=fp4&kv_dtype=fp8", 1, 64, 512, 1000 / 85., 20, false, "github.com/voipmonitor/rtx6kpro, models/minimax-m25.md"},
-	{"MiniMax-M2.5 AWQ, 2×RTX PRO 6000, 1 user", "minimax-m2.5@2xrtxpro6000?dtype=int4", 1, 64, 512, 1000 / 114., 25, false, "github.com/voipmonitor/rtx6kpro, models/minimax-m25.md"},
-	{"Kimi-K2.5, 8×RTX PRO 6000, 1 user", "kimi-k2.5@8xrtxpro6000?kv_dtype=fp8", 1, 64, 512, 1000 / 79., 12, false, rtx6kpro + "results.md"},
+	{"Qwen3-32B, 2×RTX PRO 6000, vLLM 0.19", "qwen3-32b@2xrtxpro6000?link=host&" + servingSim, 0, 0, 0, 80.3, 12, pathChosen, "github.com/casys-kaist/LLMServingSim, 5daddb2"},
+	{"Qwen3-32B, 2×RTX PRO 6000, vLLM 0.28", "qwen3-32b@2xrtxpro6000?" + servingSim, 0, 0, 0, 67.5, 12, keptOut, "github.com/casys-kaist/LLMServingSim, 0d3de68"},
+	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 1", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 1, 128, 256, 1000 / 96.8, 12, keptOut, "github.com/vllm-project/vllm/issues/56128"},
+	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 8", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 8, 128, 256, 8000 / 592.8, 12, keptOut, "github.com/vllm-project/vllm/issues/56128"},
+	{"Qwen3.6-27B FP8, 4×RTX PRO 6000, batch 32", "qwen3.5-27b@4xrtxpro6000?dtype=fp8_block", 32, 128, 256, 32000 / 1547.8, 12, keptOut, "github.com/vllm-project/vllm/issues/56128"},
+	{"Qwen3.5-397B AWQ, 4×RTX PRO 6000, 1 user", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=int4", 1, 64, 512, 1000 / 104., 20, keptOut, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
+	{"Qwen3.5-397B AWQ, 4×RTX PRO 6000, 128 users", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=int4", 128, 64, 512, 128000 / 2796., 60, keptOut, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
+	{"Qwen3.5-397B NVFP4, 4×RTX PRO 6000, 1 user", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=fp4", 1, 64, 512, 1000 / 81., 12, keptOut, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
+	{"Qwen3.5-397B NVFP4, 4×RTX PRO 6000, 128 users", "qwen3.5-397b-a17b@4xrtxpro6000?dtype=fp4", 128, 64, 512, 128000 / 2291., 40, keptOut, rtx6kpro + "inference-throughput/vllm-vs-sglang.md"},
+	{"MiniMax-M2.5 FP8, 4×RTX PRO 6000, 1 user", "minimax-m2.5@4xrtxpro6000?dtype=fp8_block", 1, 64, 512, 1000 / 75., 35, keptOut, rtx6kpro + "results.md"},
+	{"MiniMax-M2.5 NVFP4, 2×RTX PRO 6000, 1 user", "minimax-m2.5@2xrtxpro6000?dtype=fp4&kv_dtype=fp8", 1, 64, 512, 1000 / 85., 20, keptOut, "github.com/voipmonitor/rtx6kpro, models/minimax-m25.md"},
+	{"MiniMax-M2.5 AWQ, 2×RTX PRO 6000, 1 user", "minimax-m2.5@2xrtxpro6000?dtype=int4", 1, 64, 512, 1000 / 114., 25, keptOut, "github.com/voipmonitor/rtx6kpro, models/minimax-m25.md"},
+	{"Kimi-K2.5, 8×RTX PRO 6000, 1 user", "kimi-k2.5@8xrtxpro6000?kv_dtype=fp8", 1, 64, 512, 1000 / 79., 12, keptOut, rtx6kpro + "results.md"},
 }
 
 const (
@@ -95,30 +104,50 @@ func (s *pcieSystem) expect(t *testing.T, models string) float64 {
 	return Curve(d, workload.Fixed(s.input), workload.Fixed(s.output), []int{s.users})[0].TPOT.Mean
 }
 
-// Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table. Of the systems
-// kept out of every choice, half are within 12 %. What is far off are mixtures of experts, whose kernels are.
+// Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table, and the medians. Of the
+// systems kept out of every choice, half are within 12 %. What is far off are mixtures of experts, whose kernels
+// are. The system whose path was chosen by what it measured counts as none of these.
 func TestUnfittedPCIe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays for seconds")
 	}
 	models := qwen25(t)
-	var keptOut []float64
+	var kept, chosen, byDefault []float64
 	for i := range pcieSystems {
 		s := &pcieSystems[i]
-		expected := s.expect(t, models)
-		off := 100 * (expected/s.tpot - 1)
-		t.Logf("%-48s measured %5.1f ms, expected %5.1f (%+3.0f %%) chosen on: %t  %s", s.name, s.tpot, expected, off, s.chosen, s.source)
-		if math.Abs(off) > s.within {
-			t.Errorf("%s: measured %.1f ms, expected %.1f (%+.0f %%, may be %.0f)", s.name, s.tpot, expected, off, s.within)
+		off := func(s *pcieSystem) float64 { return 100 * (s.expect(t, models)/s.tpot - 1) }
+		is := off(s)
+		t.Logf("%-48s measured %5.1f ms, expected %5.1f (%+3.0f %%) %s  %s", s.name, s.tpot, s.tpot*(1+is/100), is, s.part, s.source)
+		if math.Abs(is) > s.within {
+			t.Errorf("%s: off by %+.0f %%, may be %.0f", s.name, is, s.within)
 		}
-		if !s.chosen {
-			keptOut = append(keptOut, math.Abs(off))
+		switch s.part {
+		case keptOut:
+			kept = append(kept, math.Abs(is))
+		case pathChosen:
+			chosen = append(chosen, math.Abs(is))
+			other := *s
+			other.spec = strings.Replace(s.spec, "link=host&", "", 1)
+			x := off(&other)
+			t.Logf("%s by its default path: %+.0f %%", s.name, x)
+			if math.Abs(x) < s.within {
+				t.Errorf("%s: off by %+.0f %% by its default path: its path need not be chosen", s.name, x)
+			}
+			byDefault = append(byDefault, math.Abs(x))
 		}
 	}
-	slices.SortFunc(keptOut, cmp.Compare)
-	if m := keptOut[len(keptOut)/2]; m > 12 {
-		t.Errorf("kept out: %.0f %% in the median", m)
+	t.Logf("kept out: %d loads, %.1f %% in the median; with the one whose path was chosen %.1f %%, by its default path %.1f %%",
+		len(kept), median(kept), median(slices.Concat(kept, chosen)), median(slices.Concat(kept, byDefault)))
+	if m := median(kept); len(kept) != 12 || m > 12 {
+		t.Errorf("kept out: %d loads, %.1f %% in the median", len(kept), m)
 	}
+}
+
+// median is the middle of some values, or the mean of the two there.
+func median(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
 // Two RTX 5090s with and without peer-to-peer transfers in the same session: the source calls the difference

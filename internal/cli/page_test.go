@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -233,70 +234,96 @@ func TestPageInBrowser(t *testing.T) {
 		t.Skip("no Chromium, or -short")
 	}
 	root := t.TempDir()
-	measureSim(t, filepath.Join(root, "one"), "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "40s", "--slo", "p99 ttft<200ms, p99 tpot<20ms", "--output", "uniform(2,150)")
-	measureSim(t, filepath.Join(root, "sweep"), "sweep", "sim:llama-3.1-8b@h100", "--points", "8", "--requests", "100", "--output", "64", "--slo", "p99 ttft<200ms")
+	measureSim(t, filepath.Join(root, "one"), "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "20s", "--slo", "p99 ttft<200ms, p99 tpot<20ms", "--output", "uniform(2,150)")
+	measureSim(t, filepath.Join(root, "sweep"), "sweep", "sim:llama-3.1-8b@h100", "--points", "8", "--requests", "60", "--output", "16", "--slo", "p99 ttft<200ms")
 	measureSim(t, filepath.Join(root, "none"), "run", "mock:fixed", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--faults", "500:100%", "--no-probe")
-	compareSim(t, filepath.Join(root, "compared"), map[string]string{"before": "", "after": "?max_num_seqs=8"}, "sweep", "--loads", "4,12,24", "--requests", "100", "--output", "32", "--slo", "p99 ttft<200ms")
-	compareSim(t, filepath.Join(root, "launches"), map[string]string{"a": "", "b": "?max_num_seqs=64", "a-third-side": "?max_num_batched_tokens=1024"}, "run", "--rate", "10", "--duration", "20s")
-	attribute := func(dom, name string) string {
-		_, rest, _ := strings.Cut(dom[:min(len(dom), 1000)], "data-"+name+`="`)
-		value, _, _ := strings.Cut(rest, `"`)
-		return value
-	}
-	const wide, phone, dark = "--window-size=1440,900", onPhone, "--blink-settings=preferredColorScheme=0"
-	for _, look := range [][]string{{"one", wide}, {"one", phone, dark}, {"sweep", wide}, {"none", phone}, {"compared", phone, dark}, {"launches", wide, dark}} {
-		t.Run(strings.Join(look[:2], " "), func(t *testing.T) {
-			name := look[0]
-			path := filepath.Join(root, name, rundir.Page)
-			dom, console := browsed(t, browser, path, slices.Clone(look[1:])...)
+	compareSim(t, filepath.Join(root, "compared"), map[string]string{"before": "", "after": "?max_num_seqs=8"}, "sweep", "--loads", "4,12,24", "--requests", "60", "--output", "16", "--slo", "p99 ttft<200ms")
+	compareSim(t, filepath.Join(root, "launches"), map[string]string{"a": "", "b": "?max_num_seqs=64", "a-third-side": "?max_num_batched_tokens=1024"}, "run", "--rate", "10", "--duration", "10s", "--output", "32")
+	for _, one := range []struct {
+		theme  string
+		frames []frame
+	}{
+		{"light", []frame{{"one", wide}, {"sweep", wide}, {"none", phone}}},
+		{"dark", []frame{{"one", phone}, {"compared", phone}, {"launches", wide}}},
+	} {
+		t.Run(one.theme, func(t *testing.T) {
+			t.Parallel()
+			path := func(f frame) string { return filepath.Join(root, f.page, rundir.Page) }
+			dom, console := browsed(t, browser, framed(t, path, one.frames), one.theme)
 			if console != "" {
 				t.Error(console)
 			}
-			points := name == "sweep" // behind disclosures
-			if drawn, charts := attribute(dom, "drawn"), attribute(dom, "charts"); drawn == "0" || drawn == "" || drawn != charts && !points {
-				t.Errorf("%s of %s charts are drawn", drawn, charts)
-			}
-			wants := map[string]string{"failed": "0", "requests": "0", "wider": "false", "width": "1440"}
-			if look[1] == phone {
-				wants["width"] = "360"
-			}
-			for attr, want := range wants {
-				if got := attribute(dom, attr); got != want {
-					t.Errorf("%s is %q, want %q", attr, got, want)
+			for i, f := range one.frames {
+				_, tag, ok := strings.Cut(dom, fmt.Sprintf(`<iframe id="f%d"`, i))
+				if tag, _, _ = strings.Cut(tag, ">"); !ok {
+					t.Fatalf("no frame %d: %s", i, dom)
 				}
-			}
-			if axe := os.Getenv("AXE_CORE"); axe != "" {
-				accessible(t, browser, axe, path, look[1:]...)
+				attribute := func(name string) string {
+					_, rest, _ := strings.Cut(tag, "data-"+name+`="`)
+					value, _, _ := strings.Cut(rest, `"`)
+					return value
+				}
+				points := f.page == "sweep" // behind disclosures
+				if drawn, charts := attribute("drawn"), attribute("charts"); drawn == "0" || drawn == "" || drawn != charts && !points {
+					t.Errorf("%v: %s of %s charts are drawn", f, drawn, charts)
+				}
+				for name, want := range map[string]string{"failed": "0", "requests": "0", "wider": "false", "width": strconv.Itoa(f.screen.width)} {
+					if got := attribute(name); got != want {
+						t.Errorf("%v: %s is %q, want %q", f, name, got, want)
+					}
+				}
+				if axe := os.Getenv("AXE_CORE"); axe != "" {
+					accessible(t, browser, axe, path(f), f.screen, one.theme)
+				}
 			}
 		})
 	}
 }
 
-// onPhone stands for a screen of 360 by 800.
-const onPhone = "phone"
+// display is the size of a screen in pixels.
+type display struct{ width, height int }
 
-// browsed is a page as a browser has it, and the first thing on the console. A
-// window is never as narrow as a phone, so there the page stands in a frame: what
-// is given is the frame's surroundings, with what the page says of itself.
-func browsed(t *testing.T, browser, path string, args ...string) (dom, console string) {
+var wide, phone = display{1440, 900}, display{360, 800}
+
+// frame is a page on a screen.
+type frame struct {
+	page   string
+	screen display
+}
+
+// framed writes a page that shows others, each in a frame, so that one browser is started for
+// all; a window is never as narrow as a phone. Each frame has what its page says of itself.
+func framed(t *testing.T, path func(frame) string, frames []frame) string {
 	t.Helper()
-	if i := slices.Index(args, onPhone); i >= 0 {
-		args[i] = "--allow-file-access-from-files"
-		framed := filepath.Join(t.TempDir(), "framed.html")
-		err := os.WriteFile(framed, []byte(`<!doctype html><html><link rel="icon" href="data:,"><iframe id="f" style="width:360px;height:800px;border:0" src="file://`+path+`"></iframe><script>
-const copy = () => Object.assign(document.documentElement.dataset, f.contentDocument.documentElement.dataset);
-f.onload = () => { copy(); setInterval(copy, 100); };
-</script></html>`), 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path = framed
+	var text strings.Builder
+	text.WriteString(`<!doctype html><html><link rel="icon" href="data:,">`)
+	for i, f := range frames {
+		fmt.Fprintf(&text, `<iframe id="f%d" style="position:fixed;top:0;left:0;width:%dpx;height:%dpx;border:0" src="file://%s"></iframe>`, i, f.screen.width, f.screen.height, path(f))
+	}
+	text.WriteString(`<script>
+for (const f of document.querySelectorAll('iframe')) {
+  const copy = () => Object.assign(f.dataset, f.contentDocument.documentElement.dataset);
+  f.onload = () => { copy(); setInterval(copy, 100); };
+}
+</script></html>`)
+	all := filepath.Join(t.TempDir(), "framed.html")
+	if err := os.WriteFile(all, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// browsed gives a page as a browser has it, and the first thing on the console.
+func browsed(t *testing.T, browser, path, theme string, args ...string) (dom, console string) {
+	t.Helper()
+	if theme == "dark" {
+		args = append(args, "--blink-settings=preferredColorScheme=0")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // of one that hangs
 	defer cancel()
 	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, browser, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
-		"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + path}, args...)...)
+		"--window-size=1440,900", "--allow-file-access-from-files", "--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + path}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "<html") {
 		if os.Getenv("AXE_CORE") != "" {
@@ -309,7 +336,7 @@ f.onload = () => { copy(); setInterval(copy, 100); };
 
 // accessible lets axe-core judge a page, without the policy that would keep it
 // out. What it finds is moderate at most.
-func accessible(t *testing.T, browser, axe, path string, args ...string) {
+func accessible(t *testing.T, browser, axe, path string, on display, theme string) {
 	t.Helper()
 	script, err := os.ReadFile(axe)
 	if err != nil {
@@ -331,7 +358,8 @@ setTimeout(async () => {
 	if err := os.WriteFile(judged, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	dom, _ := browsed(t, browser, judged, append(slices.Clone(args), "--virtual-time-budget=60000")...)
+	whole := framed(t, func(frame) string { return judged }, []frame{{"judged", on}})
+	dom, _ := browsed(t, browser, whole, theme, "--virtual-time-budget=60000")
 	m := regexp.MustCompile(`data-axe="judged ([^"]*)"`).FindStringSubmatch(dom)
 	if m == nil || m[1] != "" {
 		t.Errorf("axe-core: %q", m)

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 	// Many of these tests wait for processes and for real time: four run at once, or as many as
 	// there are processors, unless -parallel says otherwise.
 	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
+	// Processes here are short-lived. They collect their garbage less often than
+	// those of users, who may have little memory: it is a sixth of what they compute.
+	debug.SetGCPercent(400)
 	testscript.Main(m, map[string]func(){
 		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -67,7 +71,6 @@ func TestScripts(t *testing.T) {
 		Files: scripts(t),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(raceExit())
-			e.Setenv(seldomCollected())
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -101,10 +104,6 @@ func scripts(t *testing.T) (list []string) {
 // raceExit keeps the race detector, where there is one, from its second of
 // sleep at the end of each process.
 func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
-
-// seldomCollected has short-lived processes collect their garbage less often than
-// those of users, who may have little memory: it is a sixth of what they compute.
-func seldomCollected() (name, value string) { return "GOGC", "400" }
 
 // freePort is for servers whose address a plan has to name.
 func freePort(ts *testscript.TestScript, neg bool, args []string) {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"

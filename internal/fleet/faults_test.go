@@ -163,7 +163,7 @@ func TestPartition(t *testing.T) {
 				lostAt <- -1
 			}()
 			r := run.Runner{Version: version, Crew: c}
-			got, out, err := r.Run(bounded(t), planned(t, "--rate", "300", "--duration", test.window, "--warmup", "0s", "--seed", "7"))
+			got, out, err := r.Run(bounded(t), planned(t, "--rate", "100", "--duration", test.window, "--warmup", "0s", "--seed", "7"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +176,7 @@ func TestPartition(t *testing.T) {
 				}
 			}
 			q := point.Requests
-			if n := arrivals(t, 300, 7, point.Seconds.Window); q.OK+q.Failed+q.Cut+q.Unsent != q.Due || q.Due+q.LostWithWorker != n {
+			if n := arrivals(t, 100, 7, point.Seconds.Window); q.OK+q.Failed+q.Cut+q.Unsent != q.Due || q.Due+q.LostWithWorker != n {
 				t.Errorf("%+v, %d were due", q, n)
 			}
 			if !test.lost {
@@ -235,7 +235,7 @@ func TestWorkerIsNamed(t *testing.T) {
 			c, _ := processes(t, 3)
 			go test.do(c)
 			r := run.Runner{Version: version, Crew: c}
-			got, _, err := r.Run(bounded(t), planned(t, "--rate", "300", "--duration", "2500ms", "--warmup", "0s", "--seed", "7"))
+			got, _, err := r.Run(bounded(t), planned(t, "--rate", "100", "--duration", "2500ms", "--warmup", "0s", "--seed", "7"))
 			if err != nil {
 				t.Fatal(err)
 			}

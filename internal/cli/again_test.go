@@ -20,7 +20,7 @@ func TestResultMadeAgain(t *testing.T) {
 		"run":      {"run", "sim:fixed", "--rate", "20", "--duration", "3s", "--warmup", "1s"},
 		"repeated": {"run", "sim:fixed", "--rate", "20", "--duration", "3s", "--warmup", "1s", "--repeat", "3"},
 		"sweep":    {"sweep", "sim:llama-3.1-8b@h100", "--points", "4", "--max-load", "20", "--duration", "2s"},
-		"find":     {"find", "sim:llama-3.1-8b@h100", "--slo", "p90 ttft<60ms", "--budget", "30s"},
+		"find":     {"find", "sim:llama-3.1-8b@h100?max_num_seqs=2", "--slo", "p90 ttft<60ms", "--budget", "30s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

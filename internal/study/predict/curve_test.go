@@ -103,9 +103,9 @@ func TestBoundOfRequests(t *testing.T) {
 func TestReplayIsTheRun(t *testing.T) {
 	const spec = "llama-3.1-8b@h100?step_jitter=0&frontend_jitter=0"
 	for name, args := range map[string][]string{
-		"open":   {"--rate", "20", "--duration", "20s"},
-		"closed": {"--concurrency", "24", "--requests", "400"},
-		"prefix": {"--rate", "20", "--duration", "20s", "--prefix", "200", "--prefix-share", "0.5"},
+		"open":   {"--rate", "20", "--duration", "8s"},
+		"closed": {"--concurrency", "24", "--requests", "200"},
+		"prefix": {"--rate", "20", "--duration", "8s", "--prefix", "200", "--prefix-share", "0.5"},
 	} {
 		dir, p := ran(t, "sim:"+spec, append(args, "--input", "uniform(50,500)", "--output", "uniform(1,100)", "--seed", "5")...)
 		d, err := deploy.Parse(spec)

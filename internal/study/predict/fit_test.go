@@ -342,7 +342,7 @@ func TestFitFindsTheTail(t *testing.T) {
 		return quantities(all).P99
 	}
 	want := p99(truth)
-	f, slow := calibrated(t, start, simulated(t, truth, 1, 200, 1), simulated(t, truth, 3, 400, 2))
+	f, slow := calibrated(t, start, simulated(t, truth, 1, 150, 1), simulated(t, truth, 3, 300, 2))
 	slow.applyTo(&f.d)
 	fitted, plain := &f.d, f.d
 	plain.Settings.SlowCV = 0

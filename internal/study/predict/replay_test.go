@@ -130,7 +130,7 @@ func TestCurveKeepsTheBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Predict(d, workload.Fixed(1024), workload.Fixed(128))
+		x, err := Predict(d, workload.Fixed(1024), workload.Fixed(32))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestFindWithStarvedClient(t *testing.T) {
 	search := func(t *testing.T, late func(point int32) bool) (code int, stdout, stderr string, run *result.Run) {
 		dir := filepath.Join(t.TempDir(), "found")
 		var out, errs bytes.Buffer
-		args := []string{"sim:llama-3.1-8b@h100?max_num_seqs=4", "--slo", "p90 ttft<400ms", "--input", "128", "--output", "2", "--budget", "45s", "--seed", "3", "--out", dir}
+		args := []string{"sim:llama-3.1-8b@h100?max_num_seqs=16", "--slo", "p90 ttft<400ms", "--input", "128", "--output", "2", "--budget", "45s", "--seed", "3", "--out", dir}
 		e := &Env{Args: args, Command: append([]string{"pitot", "find"}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
 			Late: func(point int32) time.Duration {
 				if late(point) {

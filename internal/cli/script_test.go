@@ -27,9 +27,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pitot/internal/data/result"
-	"pitot/internal/data/result/resulttest"
 	"pitot/internal/data/rundir"
 )
 
@@ -157,7 +157,24 @@ func validRun(data []byte) (*result.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := resulttest.Validate(string(text), string(data)); err != nil {
+	contract, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("run.json", contract); err != nil {
+		return nil, err
+	}
+	schema, err := c.Compile("run.json")
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.Validate(doc); err != nil {
 		return nil, err
 	}
 	var run result.Run

@@ -91,14 +91,6 @@ func FiresAt(least, sd, df float64, k int, level, power float64) (delta float64,
 	return hi, true
 }
 
-// Assurance is the power of a two-sided t test of k values a side to find a
-// difference, averaged over the true standard deviation, of which sd is an estimate
-// with df degrees of freedom. The noncentral t is taken as normal (Abramowitz and
-// Stegun, "Handbook of Mathematical Functions", 1964, 26.7.10).
-func Assurance(delta, sd, df float64, k int, level float64) (power float64) {
-	return testOf(k, level).assurance(delta/sd, chi(df))
-}
-
 // tTest is a two-sided t test of two sides.
 type tTest struct {
 	values   float64 // of a side
@@ -111,8 +103,9 @@ func testOf(k int, level float64) tTest {
 	return tTest{float64(k), df, StudentQuantile(1-tail(level), df)}
 }
 
-// assurance is the power to find a difference, in estimated standard deviations, averaged over
-// what the ratio of the estimate to the true one may be.
+// assurance returns the power to find a difference, in estimated standard deviations, averaged
+// over what the ratio of the estimate to the true one may be. The noncentral t is taken as normal
+// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 1964, 26.7.10).
 func (t tTest) assurance(difference float64, ratios []weighted) (power float64) {
 	scale := math.Sqrt(1 + t.critical*t.critical/(2*t.df))
 	for _, c := range ratios {

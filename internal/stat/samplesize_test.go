@@ -14,7 +14,8 @@ func TestValuesNeeded(t *testing.T) {
 			if !ok {
 				t.Fatalf("sd %g, difference %g: nothing", sd, delta)
 			}
-			if at := Assurance(math.Abs(delta), sd, 8, k, .95); at < .8 || k > 2 && Assurance(math.Abs(delta), sd, 8, k-1, .95) >= .8 {
+			power := func(k int) float64 { return testOf(k, .95).assurance(math.Abs(delta)/sd, chi(8)) }
+			if at := power(k); at < .8 || k > 2 && power(k-1) >= .8 {
 				t.Errorf("sd %g, difference %g: %d find it in %g", sd, delta, k, at)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // slowDocs are documents whose commands search and experiment for many seconds of a processor.
 // They are run where DOCS_ALL is set, as .ci/run sets it, and with -update.
-var slowDocs = []string{"compare.md", "experiments.md", "slo-and-budget.md", "workloads.md"}
+var slowDocs = []string{"compare.md", "curve.md", "experiments.md", "slo-and-budget.md", "why.md", "workloads.md"}
 
 var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
 

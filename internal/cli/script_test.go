@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +38,6 @@ func TestMain(m *testing.M) {
 	// Many of these tests wait for processes and for real time: four run at once, or as many as
 	// there are processors, unless -parallel says otherwise.
 	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
-	// Processes here are short-lived. They collect their garbage less often than
-	// those of users, who may have little memory: it is a sixth of what they compute.
-	debug.SetGCPercent(400)
 	testscript.Main(m, map[string]func(){
 		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

@@ -370,7 +370,7 @@ func arrivals(t *testing.T, rate float64, run uint64, seconds float64) (n int) {
 func TestLease(t *testing.T) {
 	t.Parallel()
 	t.Run("within the window", func(t *testing.T) { testLease(t, 2*time.Second, "1m") })
-	t.Run("at the planned end", func(t *testing.T) { testLease(t, 30*time.Second, "1s") })
+	t.Run("at the planned end", func(t *testing.T) { testLease(t, 30*time.Second, "3s") })
 }
 
 func testLease(t *testing.T, lease time.Duration, duration string) {

@@ -1,8 +1,8 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
-	"regexp"
 )
 
 // Reason is why a value is missing, withheld or undecided, or has no interval: a code, and the
@@ -160,13 +160,29 @@ const (
 // have several.
 func Indent(v any) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
-	data = reason.ReplaceAllFunc(data, func(lines []byte) []byte { return indent.ReplaceAll(lines, []byte(" ")) })
-	return append(data, '\n'), err
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(data)+1)
+	var end []byte // the line that closes the reason, as far as it is known before a comma
+	for line := range bytes.Lines(append(data, '\n')) {
+		words := bytes.TrimLeft(line, " ")
+		switch {
+		case end != nil:
+			out = append(out, ' ')
+			if bytes.HasPrefix(line, end) {
+				end = nil
+				out = append(out, words...)
+			} else {
+				out = append(out, bytes.TrimRight(words, "\n")...)
+			}
+		case bytes.HasPrefix(words, []byte(`"code": `)) && bytes.HasSuffix(out, []byte("{\n")):
+			out[len(out)-1] = ' '
+			out = append(out, bytes.TrimRight(words, "\n")...)
+			end = append(bytes.Repeat([]byte(" "), len(line)-len(words)-2), '}')
+		default:
+			out = append(out, line...)
+		}
+	}
+	return out, nil
 }
-
-// Line breaks in texts are escaped, so that none is taken for one of the indentation here. A brace
-// in a text leaves its reason on several lines.
-var (
-	reason = regexp.MustCompile(`\{\n *"code": [^{}]*(\{[^{}]*\}[^{}]*)?\}`)
-	indent = regexp.MustCompile(`\n *`)
-)

@@ -19,7 +19,10 @@ func TestEveryReasonHasWords(t *testing.T) {
 	n := 0
 	ast.Inspect(file, func(x ast.Node) bool {
 		spec, ok := x.(*ast.ValueSpec)
-		if !ok || spec.Type == nil || spec.Type.(*ast.Ident).Name != "ReasonCode" {
+		if !ok {
+			return true
+		}
+		if t, ok := spec.Type.(*ast.Ident); !ok || t.Name != "ReasonCode" {
 			return true
 		}
 		n++

@@ -54,7 +54,7 @@ func (c *drawnCurve) share(load float64) float64 {
 }
 
 func (c *drawnCurve) system() system {
-	return system{fmt.Sprintf("%+v", *c), fmt.Sprintf("%+v", *c), c.Capacity, 1, 1, c.Allowed, c.measure, nil, search.Sessions{}, search.Traffic{Allowed: c.Allowed}}
+	return system{fmt.Sprintf("%+v", *c), fmt.Sprintf("%+v", *c), c.Capacity, 1, 1, c.Allowed, c.measure, search.Sessions{}, search.Traffic{Allowed: c.Allowed}}
 }
 
 func (c *drawnCurve) measure(p search.Probe, seed uint64) counted {

@@ -15,26 +15,24 @@ func drifts() table {
 	return table{
 		name: "drift", slow: true, reps: 48,
 		about: "`pitot find --budget` on servers whose speed changes by up to ±10 % while they are searched: not at all, by a trend from the one to the other, or in waves, of which so many come within the budget. " +
-			"Four queues of 8 to 32 servers, slowed to a capacity of 10 requests a second; of two hours half the repetitions. The loads of a leg follow one another from the lightest on, or come in random order, each on an empty server. " +
+			"Four queues of 8 to 32 servers, slowed to a capacity of 10 requests a second; of two hours half the repetitions. " +
 			"The truth is the load at which 1 % violate the limit over the time that the loads around it took. Below and above: the share of intervals that lie wholly there. " +
 			"Both: neither bound is wrong. Half-width and error are medians.",
-		header: []string{"drift", "budget", "loads", "interval", "holds", "below", "above", "half-width", "error", "both"},
+		header: []string{"drift", "budget", "interval", "holds", "below", "above", "half-width", "error", "both"},
 		rows: func(reps int, seed uint64) (rows [][]string) {
 			for _, d := range []drift{{"none", 0}, {"trend", 0}, {"1.5 waves", 1.5}, {"3 waves", 3}, {"6 waves", 6}, {"15 waves", 15}} {
 				for _, budget := range []time.Duration{30 * time.Minute, 2 * time.Hour} {
-					for _, loads := range []string{"follow", "alone"} {
-						all := &driftCount{}
-						for i := range drifting() {
-							n := reps
-							if budget > time.Hour {
-								n = max(1, n/2)
-							}
-							if one := piece(fmt.Sprintf("drift %s %v %s %d %d %d", d.name, budget, loads, i, n, seed), func() *driftCount { return searchDrifting(i, d, budget, loads == "follow", n, seed) }); one != nil {
-								all.merge(one)
-							}
+					all := &driftCount{}
+					for i := range drifting() {
+						n := reps
+						if budget > time.Hour {
+							n = max(1, n/2)
 						}
-						rows = append(rows, append([]string{d.name, budget.String(), loads}, all.row()...))
+						if one := piece(fmt.Sprintf("drift %s %v %d %d %d", d.name, budget, i, n, seed), func() *driftCount { return searchDrifting(i, d, budget, n, seed) }); one != nil {
+							all.merge(one)
+						}
 					}
+					rows = append(rows, append([]string{d.name, budget.String()}, all.row()...))
 				}
 			}
 			return rows
@@ -87,7 +85,7 @@ type driftCount struct {
 	Half, Errors                        []float64
 }
 
-func searchDrifting(i int, d drift, budget time.Duration, follow bool, reps int, seed uint64) *driftCount {
+func searchDrifting(i int, d drift, budget time.Duration, reps int, seed uint64) *driftCount {
 	found, truths := make([]timedOutcome, reps), make([]float64, reps)
 	together(reps, func(r int) {
 		q := drifting()[i]
@@ -96,9 +94,6 @@ func searchDrifting(i int, d drift, budget time.Duration, follow bool, reps int,
 		slower := d.slower(rng, budget.Seconds())
 		q.slower = func(at float64) float64 { return math.Exp(slower(*now + by*at)) }
 		s := q.system("", q.capacity, epsilon).slowed(by)
-		if !follow {
-			s.along = nil
-		}
 		found[r] = searchOnce(s, budget, rng, now)
 		truths[r] = q.truth(found[r].Trail, slower)
 	})

@@ -79,14 +79,6 @@ func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 			}
 			return seen
 		}
-		if cfg.Count && s.along != nil {
-			cfg.Along = func(_ context.Context, probes []search.Probe) (list []search.Seen, err error) {
-				for i, c := range s.along(probes, rng.Uint64()) {
-					list = append(list, took(probes[i], s.seen(probes[i], c), 0))
-				}
-				return list, nil
-			}
-		}
 		c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
 			return took(p, s.probe(p, rng.Uint64()), search.Drain), nil
 		})

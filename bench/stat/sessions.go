@@ -55,7 +55,7 @@ func sessioned() []system {
 
 func (s conversed) system(name string, capacity, allowed float64) system {
 	mean, cluster := s.turns()
-	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, search.Traffic{}}
+	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, search.Traffic{}}
 }
 
 func sessionBounds() table {
@@ -164,14 +164,6 @@ func (q *conversing) window(p *search.Probe) (c counted) {
 func (s conversed) measure(p search.Probe, seed uint64) counted {
 	q := s.begin(seed)
 	return q.window(&p)
-}
-
-func (s conversed) along(probes []search.Probe, seed uint64) (list []counted) {
-	q := s.begin(seed)
-	for i := range probes {
-		list = append(list, q.window(&probes[i]))
-	}
-	return list
 }
 
 // bySession puts the requests of a window into blocks of whole sessions, in the order in

@@ -19,7 +19,6 @@ type system struct {
 	limits    int
 	allowed   float64 // share that may violate each limit
 	measure   func(p search.Probe, seed uint64) counted
-	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
 	sessions  search.Sessions
 	traffic   search.Traffic // the zero one is the usual
 }
@@ -43,7 +42,7 @@ func systems() []system {
 	slots.spec += "?max_num_seqs=32"
 	return []system{
 		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, allowed: epsilon,
-			measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure, along: queued{servers: 32, law: queue.Usual, ttft: limit}.along},
+			measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure},
 		light.system("light", 121.2, 0.25),
 		bursty.system("bursty", 121.1, 0.25),
 		slots.system("32 slots", 52.11, 0.25),
@@ -67,7 +66,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, nil, search.Sessions{}, search.Traffic{}}
+	}, search.Sessions{}, search.Traffic{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -102,26 +101,13 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	for _, t := range s.law.Turns {
 		traffic.Gaps += (t.Rate - 1) * (t.Rate - 1) * t.Time / cycle
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}, traffic}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, search.Sessions{}, traffic}
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {
 	q := queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed)
 	q.Slower = s.slower
 	return s.window(q, &p, rand.New(rand.NewPCG(seed, 3)))
-}
-
-func (s queued) along(probes []search.Probe, seed uint64) (list []counted) {
-	q, fails, began := queue.NewOf(s.law, s.servers, 1, seed), rand.New(rand.NewPCG(seed, 3)), 0.
-	if s.slower != nil {
-		q.Slower = func(at float64) float64 { return s.slower(began + at) }
-	}
-	for i := range probes {
-		q.Rate = probes[i].Load
-		began += q.Rest()
-		list = append(list, s.window(q, &probes[i], fails))
-	}
-	return list
 }
 
 // window is a warm-up and what comes due behind it.

@@ -15,20 +15,6 @@ import (
 func (s system) slowed(by float64) system {
 	measure := s.measure
 	s.capacity, s.residence = s.capacity/by, s.residence*by
-	if along := s.along; along != nil {
-		s.along = func(probes []search.Probe, seed uint64) []counted {
-			probes = slices.Clone(probes)
-			for i := range probes {
-				p := &probes[i]
-				p.Load, p.Residence, p.WindowBy, p.EndBy = p.Load*by, p.Residence/by, p.WindowBy/by, p.EndBy/by
-			}
-			list := along(probes, seed)
-			for i := range list {
-				list[i].seconds, list[i].residence = list[i].seconds*by, list[i].residence*by
-			}
-			return list
-		}
-	}
 	s.measure = func(p search.Probe, seed uint64) counted {
 		p.Load, p.Residence, p.WindowBy, p.EndBy = p.Load*by, p.Residence/by, p.WindowBy/by, p.EndBy/by
 		c := measure(p, seed)
@@ -106,16 +92,6 @@ func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o
 			o.forecast = search.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
 		}
 	}
-	if s.along != nil {
-		cfg.Follow = func(_ context.Context, probes []search.Probe, took func(int, search.Seen) bool) error {
-			tell(probes[len(probes)/2])
-			o.follow(s, probes, rng.Uint64(), func(i int, seen search.Seen) bool {
-				*now += seen.Seconds
-				return took(i, seen)
-			})
-			return nil
-		}
-	}
 	var err error
 	o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
 		tell(p)
@@ -133,34 +109,6 @@ func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o
 type timedOutcome struct {
 	search.Capacity
 	forecast float64
-}
-
-// follow measures loads that follow one another. The last requests of one end while the next
-// warms up.
-func (o *timedOutcome) follow(s system, probes []search.Probe, seed uint64, took func(int, search.Seen) bool) {
-	chain, began := slices.Clone(probes), 0.
-	for i := range chain {
-		p := &chain[i]
-		if i > 0 {
-			p.Residences = p.Follows
-		}
-		if p.WindowBy, p.EndBy = p.WindowBy-began, p.EndBy-began; p.WindowBy <= p.Residences*p.Residence {
-			chain = chain[:i] // there is no time left for it
-			break
-		}
-		began += p.Residences*p.Residence + float64(p.Requests)/p.Load
-	}
-	for i, c := range s.along(chain, seed) {
-		p := chain[i]
-		seen := s.seen(p, c)
-		seen.Followed = i > 0
-		if seen.Seconds = p.Residences*p.Residence + float64(seen.N)/p.Load; i+1 == len(chain) {
-			seen.Seconds = max(seen.Seconds, c.seconds)
-		}
-		if !took(i, seen) {
-			return
-		}
-	}
 }
 
 func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budget time.Duration) {

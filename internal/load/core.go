@@ -59,12 +59,6 @@ type Config struct {
 	GiveUp func(elapsed int64, underWay []float64) bool
 	Expect int64 // about how long the window will be, for GiveUp
 
-	// HandOver is told the end of a window that counts requests as soon as that is known, which is
-	// before it comes, and says whether another load takes over from there: then nothing comes due
-	// behind the window, and its requests are followed to their end under that load. An open loop
-	// whose requests stand alone. Nil for never.
-	HandOver func(t1 int64) bool
-
 	// Cutoff says where the window is to end earlier than it was to, 0 for nowhere: its
 	// requests up to there are followed to their end, later ones are none of it. It is asked
 	// again and again while the load goes on. Nil for never.
@@ -222,7 +216,6 @@ type Core struct {
 	look    int64   // parts of the window at the next look
 	asked   int64   // when Extend was last asked and did not know, 0 if it was not
 	gaveUp  bool
-	handed  bool // nothing comes due behind the window
 
 	refused refusals // with Gone
 	gone    bool     // because of them
@@ -394,28 +387,12 @@ func (c *Core) due() int64 {
 	case c.begins():
 		return max(c.stagger.next, c.floor)
 	case c.arrives():
-		if due := max(c.nextDue, c.floor); !c.handed || due < c.t1 {
-			return due
-		}
+		return max(c.nextDue, c.floor)
 	case c.later.len() > 0:
 		return max(c.later.first(), c.floor)
 	}
 	return Never
 }
-
-// handsOver asks, when the window has had its requests, whether another load takes over where
-// the next would come due.
-func (c *Core) handsOver() {
-	if c.cfg.HandOver == nil || c.handed || c.stop || !c.full() || c.nextDue == Never {
-		return
-	}
-	if t1 := max(c.nextDue, c.floor, c.latest+1); t1 <= c.t1 && c.cfg.HandOver(t1) { // else the window ends with the time it has, or nobody took over
-		c.t1, c.handed = t1, true
-	}
-}
-
-// Handed says that another load took over at the end of the window.
-func (c *Core) Handed() bool { return c.handed }
 
 // number is that of the next request: of its item where each comes by itself, which all
 // workers count alike, else among those of this share.
@@ -736,7 +713,6 @@ func (c *Core) admit(now int64) {
 		}
 		if arrives {
 			c.nextArrival()
-			c.handsOver()
 		}
 		if len(c.waiting) > 0 || !c.lets(now) {
 			c.waiting = append(c.waiting, p)

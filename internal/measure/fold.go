@@ -123,7 +123,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		errors:      map[string]int{},
 		examples:    map[string]example{},
 		finish:      map[string]int{},
-		server:      server{t0: s.T0, t1: s.T1, shared: s.shared()},
+		server:      server{t0: s.T0, t1: s.T1},
 		questions:   questions{alone: s.Alone},
 	}
 	f.conditions = s.conditions()

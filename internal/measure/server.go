@@ -1,11 +1,11 @@
 package measure
 
 import (
-	"cmp"
 	"math"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/measure/judge"
 	"pitot/internal/telemetry"
 )
 
@@ -15,9 +15,6 @@ type server struct {
 	t0, t1  int64 // the window
 	samples telemetry.Samples
 	ours    ours
-
-	shared bool     // requests of other points were there too
-	all    []toldOf // then: those that ours makes up
 }
 
 // ours is what was sent and answered, as far as it is held against what the server
@@ -45,7 +42,6 @@ func (s *server) countRow(r *record.Row) {
 		return
 	}
 	o.last = max(o.last, r.Done)
-	s.keep(r, r.Sent, cmp.Or(max(r.FirstToken, 0), r.Done), cmp.Or(max(r.LastToken, 0), r.Done))
 	o.several = o.several || r.Choices > 1
 	prompt, output := int64(r.PromptTokens), int64(r.CompletionTokens)
 	if r.Outcome != record.OK {
@@ -149,20 +145,27 @@ func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 
 // total is what a counter grew by from before the load to after it.
 func (s *server) total(signal telemetry.Signal) (float64, bool) {
-	if s.shared { // it grew by what others asked too
-		return 0, false
-	}
 	return s.samples.Total(signal, s.ours.last)
 }
 
 // foreign is the share of the tokens that the server counted over the load that were
 // not this run's.
 func (s *server) foreign() (float64, bool) {
-	if s.shared {
-		return s.foreignAmong()
-	}
 	prompt, known := s.total(telemetry.PromptTokens)
 	output, also := s.total(telemetry.OutputTokens)
 	all := prompt + output
 	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
+}
+
+// served is how many requests the server counted, beside those that it was sent and answered; nil
+// where that is not known.
+func (f *Fold) served() *judge.Served {
+	if f.flow.generating == 0 { // of embeddings engines count each text, and some the query
+		return nil
+	}
+	n, known := f.server.total(telemetry.Requests)
+	if !known {
+		return nil
+	}
+	return &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked+f.earlier) * float64(max(f.choices, 1))}
 }

@@ -33,12 +33,6 @@ type Setup struct {
 	Prompts  int    // distinct prompts there are, 0 for no end of them
 	Stage    string // what the point is for in a sweep or a search, "" for nothing special
 
-	// Follows is how long after the load of the point before its own began, where requests of that
-	// were still under way; 0 where the server was empty. Handed says that the next point's load
-	// took over at the end of the window.
-	Follows int64
-	Handed  bool
-
 	Residence  int64           // what a request takes at a light load, nanoseconds, 0 if not known
 	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [Settle]
 	Settling   *judge.Settling // what Settle found, nil before
@@ -63,9 +57,6 @@ type Setup struct {
 
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known
 }
-
-// shared says that the server also had requests of other points.
-func (s *Setup) shared() bool { return s.Follows > 0 || s.Handed }
 
 // conditions are what judging the point takes of it.
 func (s *Setup) conditions() judge.Conditions {

@@ -95,13 +95,11 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	for point, s := range o.setups {
 		folds[point] = measure.NewFoldIn(store, s)
 	}
-	follow := measure.NewFollow(o.setups, folds)
 	var sent sent
 	paired := newPairs(o.setups)
 	written := record.Finish(dir, frames, func(f record.Frame) {
 		sent.countFrame(&f)
 		paired.add(&f)
-		follow.Add(f)
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
 		} else if f.Point >= 0 {

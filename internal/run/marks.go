@@ -26,7 +26,7 @@ func pointMark(s *measure.Setup) marks.Point {
 	p := marks.Point{
 		T0: s.T0, Load: loadMark(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.Price.GPU.Hour, Price: priceMark(s), Stamps: s.Stamps,
 		Planned: s.Planned, Exact: s.Exact, Requests: s.Requests, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, Stage: s.Stage,
-		Residence: s.Residence, AutoWarmup: s.AutoWarmup, Workers: s.Sharing, Follows: s.Follows,
+		Residence: s.Residence, AutoWarmup: s.AutoWarmup, Workers: s.Sharing,
 	}
 	if s.T1 != math.MaxInt64 {
 		p.T1 = &s.T1
@@ -48,7 +48,7 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	s := measure.Setup{
 		T0: p.T0, T1: math.MaxInt64, Load: loadOf(p.Load), GPUs: p.GPUs, Price: cost.Price{GPU: cost.GPU{Hour: p.GPUPrice}}, Stamps: p.Stamps,
 		Planned: p.Planned, Exact: p.Exact, Requests: p.Requests, Cold: p.Cold, Seeded: p.Seeded, Prompts: p.Prompts, Stage: p.Stage,
-		Residence: p.Residence, AutoWarmup: p.AutoWarmup, Sharing: p.Workers, Follows: p.Follows,
+		Residence: p.Residence, AutoWarmup: p.AutoWarmup, Sharing: p.Workers,
 	}
 	if p.T1 != nil {
 		s.T1 = *p.T1
@@ -100,7 +100,7 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 		s.T0 = *w.T0
 	}
 	s.T1, s.Ended, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.Ended, w.GaveUp, w.Gone, nil
-	s.PlannedHits, s.Missing, s.Handed = w.PlannedHits, w.Missing, w.Handed
+	s.PlannedHits, s.Missing = w.PlannedHits, w.Missing
 	s.Reuse = reuseOf(w.PrefixCache)
 	s.Workers = nil
 	for _, x := range w.Workers {

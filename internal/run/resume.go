@@ -12,7 +12,6 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
-	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/userfile"
 )
@@ -50,9 +49,7 @@ func (s *Session) recall() error {
 	if first, ok := o.setups[0]; ok {
 		p.SeedSet = first.Seeded // config.yaml has the seed, whoever chose it
 	}
-	if s.asked = points; o.overlapped(points - 1) {
-		s.asked++
-	}
+	s.asked = points
 	why := ""
 	for i := int32(0); i < points; i++ {
 		if why = o.unfit(i, points); why != "" {
@@ -66,11 +63,6 @@ func (s *Session) recall() error {
 	for i := range s.earlier {
 		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
 	}
-	folds := map[int32]*measure.Fold{}
-	for i := range s.earlier {
-		folds[int32(i)] = s.earlier[i].fold
-	}
-	follow := measure.NewFollow(o.setups, folds)
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
 			break // reported by read, or after the points that count
@@ -81,7 +73,6 @@ func (s *Session) recall() error {
 		case f.Point >= 0 && int(f.Point) < len(s.earlier):
 			s.earlier[f.Point].fold.Add(f)
 		}
-		follow.Add(f)
 	}
 	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
 		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
@@ -101,14 +92,6 @@ func concluded(found *result.Capacity) *result.Capacity {
 		return nil
 	}
 	return found
-}
-
-// overlapped says that the load behind the last point may have begun, of which there is a plan only when
-// the one before it has ended.
-func (o *outline) overlapped(last int32) bool {
-	w, over := o.ends[last]
-	around := o.setups[last].Stage == search.Main || o.setups[last].Stage == search.Centre
-	return around && (!over || w.Handed)
 }
 
 // points is how many points the records tell of.

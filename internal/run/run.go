@@ -601,7 +601,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 // ended takes in how a load ended that this process carried out.
 func (c *carried) ended(core *load.Core, setup *measure.Setup, at int64) {
 	t0, t1 := core.Window()
-	c.window = marks.Window{T1: t1, Ended: at, GaveUp: core.GaveUp(), Handed: core.Handed()}
+	c.window = marks.Window{T1: t1, Ended: at, GaveUp: core.GaveUp()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
 		c.window.T0 = &t0
 	}

@@ -72,15 +72,11 @@ const leastWarmup = time.Second
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.About(s.about(p))
 	s.view.Left(max(0, s.budget-s.spent))
-	measure := s.session.Measure
-	if p.Counted {
-		measure = s.session.Count
-	}
 	var since time.Time
 	if s.session.plan.Kind() != plan.KindSim && !s.session.has() {
 		since = s.ended
 	}
-	m, err := measure(ctx, s.asked(p))
+	m, err := s.session.Measure(ctx, s.asked(p))
 	if err != nil {
 		return search.Seen{}, err
 	}
@@ -92,54 +88,6 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	return seen, err
 }
 
-// Along counts loads one after the other, as [Session.CountAlong] does.
-func (s *Searcher) Along(ctx context.Context, probes []search.Probe) ([]search.Seen, error) {
-	s.view.About(s.about(probes[0]))
-	loads := make([]Load, len(probes))
-	for i, p := range probes {
-		loads[i] = s.asked(p)
-	}
-	list, err := s.session.CountAlong(ctx, loads)
-	if err != nil {
-		return nil, err
-	}
-	seen := make([]search.Seen, len(list))
-	for i, m := range list {
-		seen[i] = s.seen(probes[i], m, time.Time{})
-	}
-	return seen, nil
-}
-
-// Follow measures loads one after the other, as [Session.MeasureAlong] does.
-func (s *Searcher) Follow(ctx context.Context, probes []search.Probe, took func(i int, seen search.Seen) bool) error {
-	tell := func(i int) {
-		s.view.About(s.about(probes[i]))
-		s.view.Left(max(0, s.budget-s.spent))
-	}
-	loads := make([]Load, len(probes))
-	for i, p := range probes {
-		loads[i] = s.asked(p)
-		if p.Follows > 0 {
-			loads[i].Follows = s.warmup(p.Follows, p.Residence)
-		}
-	}
-	tell(0)
-	return s.session.MeasureAlong(ctx, loads, func(i int, m *Measured) bool {
-		more := took(i, s.seen(probes[i], m, time.Time{}))
-		if more && i+1 < len(probes) {
-			tell(i + 1)
-		}
-		return more
-	})
-}
-
-// byOne says that one process sends a load.
-func (s *Searcher) byOne(load float64) bool {
-	l := s.load(load, 1, 0, "")
-	hard := l.of(s.session.plan.Load)
-	return s.session.sending(&hard).Workers == 0
-}
-
 // warmup is one of so many residence times.
 func (s *Searcher) warmup(residences, residence float64) time.Duration {
 	return max(seconds(residences*residence), leastWarmup).Round(time.Millisecond)
@@ -149,7 +97,7 @@ func (s *Searcher) warmup(residences, residence float64) time.Duration {
 func (s *Searcher) asked(p search.Probe) Load {
 	l := s.load(p.Load, p.Requests, s.warmup(p.Residences, p.Residence), p.Stage)
 	l.Burst = [2]time.Duration{seconds(p.Burst[0]), seconds(p.Burst[1])}
-	l.WindowBy, l.EndBy = seconds(p.WindowBy), seconds(p.EndBy)
+	l.WindowBy, l.EndBy, l.Counted = seconds(p.WindowBy), seconds(p.EndBy), p.Counted
 	if p.Decided != nil && s.alone() {
 		l.Claims, l.Decided = s.claims, p.Decided
 	}
@@ -185,12 +133,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 		Invalid: m.Verdict == result.Invalid && !p.Counted || // the instrument of a count cannot fail
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}
-	seen.Followed = m.follows > 0
-	if m.handed { // it ends while the next load warms up
-		seen.Drain = m.Seconds.Drain
-	} else {
-		seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
-	}
+	seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	if !since.IsZero() {
 		seen.Seconds = max(seen.Seconds, time.Since(since).Seconds())
 	}
@@ -345,7 +288,7 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 		b.Requests = 0 // how many that is follows from the first of them
 	case b.Work > 0:
 		around := (search.Warmup + search.Drain) * near.Residence * rate
-		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count, cfg.Along != nil)
+		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count)
 	}
 	traffic := TrafficOf(s.session.plan, s.claims)
 	o := search.Forecast(cfg.Memory(cfg.Residence), s.served, b, traffic)
@@ -505,15 +448,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		x.into(&cfg)
 		s.view.ShowLine(x.line())
 	}
-	if s.session.followed() {
-		cfg.Follow, cfg.Follows = s.Follow, s.byOne
-	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
-		if s.session.plan.Mix == nil {
-			cfg.Along = s.Along
-		}
 	}
 	if what.Verify > 0 {
 		v, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
@@ -543,18 +480,6 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		o := s.outlook(&cfg, near)
 		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
 		s.view.ShowLine("budget: " + o.String())
-	}
-	if follow := cfg.Follow; follow != nil {
-		cfg.Follow = func(ctx context.Context, p []search.Probe, took func(int, search.Seen) bool) error {
-			tell(p[len(p)/2])
-			return follow(ctx, p, took)
-		}
-	}
-	if along := cfg.Along; along != nil {
-		cfg.Along = func(ctx context.Context, p []search.Probe) ([]search.Seen, error) {
-			tell(p[len(p)/2])
-			return along(ctx, p)
-		}
 	}
 	found, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		tell(p)

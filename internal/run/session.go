@@ -36,12 +36,15 @@ type Load struct {
 	Requests    int64            // of the window; 0: it lasts Duration
 	Duration    time.Duration    // of the window
 	Warmup      time.Duration    // before it; plan.AutoWarmup for auto
-	Follows     time.Duration    // of the warm-up where the load takes over from the one before it, see [Session.MeasureAlong]; 0: it does not
 	Burst       [2]time.Duration // of the warm-up, see [plan.Load]
 	Stage       string           // what the point is for, "" for nothing special
 	GiveUp      bool             // an open loop that is hopeless may end early
 	WindowBy    time.Duration    // since its begin, when the window ends at the latest; 0 for no such time
 	EndBy       time.Duration    // likewise, when all does, see [load.Config]; not of a load that workers share
+
+	// Counted has the requests of a simulated target counted and not recorded, which takes a
+	// fraction of the work. What limits on requests need is known of each, but not its gaps.
+	Counted bool
 
 	// Decided ends a load that is counted, see [search.Probe]; Claims are those whose
 	// violations it is told.
@@ -113,12 +116,10 @@ type earlier struct {
 // Measured is a point with what a search counts in it.
 type Measured struct {
 	result.Point
-	Index   int
-	follows int64          // nanoseconds from the begin of the load before, where this one took over from it
-	handed  bool           // the next load began where its window ended
-	window  *windowSeen    // of a load that was looked at while it went on, nil of others
-	Extent  measure.Extent // of all that was recorded of it
-	claims  func([]slo.Claim, int) measure.Violations
+	Index  int
+	window *windowSeen    // of a load that was looked at while it went on, nil of others
+	Extent measure.Extent // of all that was recorded of it
+	claims func([]slo.Claim, int) measure.Violations
 }
 
 // Violations counts the requests that violate claims, in blocks too.
@@ -364,6 +365,9 @@ func (s *Session) has() bool { return int(s.next) < len(s.earlier) }
 // counts as stopped by the user, and ctx.Err says so. What is returned is then of the
 // requests that had time to end.
 func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
+	if l.Counted {
+		return s.count(ctx, l)
+	}
 	index := s.next
 	s.next++
 	hard := l.of(s.plan.Load)
@@ -372,9 +376,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
-		m := s.measured(e.fold, index)
-		m.handed, m.follows = e.setup.Handed, e.setup.Follows
-		return m, nil
+		return s.measured(e.fold, index), nil
 	}
 	if err := s.writable(); err != nil {
 		return nil, err
@@ -437,11 +439,8 @@ func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
 // loads of one index have the same arrivals and prompts.
 const firstCounted = 1 << 24
 
-// Count measures a load of a simulated target of which nothing is recorded: its
-// requests are counted, and what limits on requests need is known of each but for its
-// gaps. That takes a fraction of the work. What a session that goes on had counted is
-// counted again.
-func (s *Session) Count(ctx context.Context, l Load) (*Measured, error) {
+// count measures a load that is [Load.Counted]. A resumed session counts its loads again.
+func (s *Session) count(ctx context.Context, l Load) (*Measured, error) {
 	index := firstCounted + s.counted
 	s.counted++
 	hard := l.of(s.plan.Load)
@@ -535,7 +534,7 @@ func (s *Session) Found(c *result.Capacity) { s.found = c }
 func (s *Session) begins(point int32, setup *measure.Setup) {
 	s.loaded, s.latest = true, point
 	s.runner.began.Store(true)
-	if s.Target.Kind != "sim" && setup.Follows == 0 { // else it has begun
+	if s.Target.Kind != "sim" {
 		setup.Began = time.Now()
 	}
 	s.journal.Plan(

@@ -35,7 +35,8 @@ func TestCountIsAsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.counted = -firstCounted // the same arrivals and prompts
-		counted, err := s.Count(context.Background(), l)
+		l.Counted = true
+		counted, err := s.Measure(context.Background(), l)
 		if err != nil {
 			t.Fatal(err)
 		}

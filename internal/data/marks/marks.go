@@ -54,10 +54,6 @@ type Point struct {
 
 	Alone []Questions `json:"questions_alone"` // null without questions
 
-	// Follows is how long after the load of the point before its own began, where it took over from
-	// that: requests of it were still under way; 0 where the server was empty.
-	Follows int64 `json:"follows_ns"`
-
 	Workers int `json:"workers"` // processes that carry the load out together, 0 for one
 
 	Tokenizer *Tokenizer `json:"tokenizer"` // the user's, held against the server's; null where that is not known
@@ -134,7 +130,6 @@ type Window struct {
 
 	Workers []Worker `json:"workers"` // that carried the load out together; null: one process did
 
-	Handed bool `json:"handed_over"` // the next point's load took over at the end of the window
 }
 
 // Worker is one of several processes that carried a load out.

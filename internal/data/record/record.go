@@ -16,10 +16,6 @@ const Unset = -1
 // due, and no metric counts them. Their times count from the first of their session.
 const Probing int32 = -1
 
-// Discarded is the point of the requests of loads that had begun while the one before them ended, and
-// were then not asked for: they are of no point either. Their times count from the begin of their load.
-const Discarded int32 = -2
-
 // ProbeClass is the class of these requests.
 const ProbeClass = "probe"
 
@@ -44,7 +40,7 @@ func (o Outcome) String() string { return [...]string{"ok", "failed", "cut", "un
 // own delay, the only one of the three that is).
 type Row struct {
 	ID      int64  // position in the schedule of its point, from 0
-	Point   int32  // index of the point in its run, or Probing, or Discarded
+	Point   int32  // index of the point in its run, or Probing
 	Session int64  // session it belongs to, Unset if none
 	Turn    int32  // turn in the session, from 0
 	Turns   int32  // requests that its session has in all, Unset where that is not known

@@ -191,14 +191,6 @@ func (q *Queue) visit(v *visit) {
 	}
 }
 
-// Guest takes in a request that came due before the load began, and was in flight when its window
-// did.
-func (q *Queue) Guest(r *record.Row) {
-	v := visitOf(r)
-	q.visit(&v)
-	q.before.count(&v)
-}
-
 // onTime is by how much an event may be late without being called so.
 const onTime = float64(time.Millisecond)
 

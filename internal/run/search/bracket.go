@@ -82,9 +82,6 @@ func (f *search) bracket() bool {
 	if f.stride() > 2 { // a bracket of a factor of 4 takes one more
 		times++
 	}
-	if f.cfg.along() { // a staircase costs less than a bisection
-		times--
-	}
 	for range times {
 		middle := f.whole(math.Sqrt(f.lo * f.hi))
 		if middle <= f.lo || middle >= f.hi {

@@ -51,10 +51,6 @@ const (
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10
-	// alongWarmup is that of a load that follows a lighter one near it on a system that was
-	// not emptied, and firstWarmup that of the first, which is below the limit: shares are
-	// then as after Warmup, see TestCountAlong.
-	alongWarmup, firstWarmup = 3, 6
 	// Blocks is into how many blocks a window is divided.
 	Blocks = 10
 	// Drain is about how long a window's last requests are followed, in
@@ -112,12 +108,8 @@ func (f *search) limit(p *Probe) {
 
 // hasTime says that a budget of time leaves some for a window.
 func (f *search) hasTime(p Probe) bool {
-	warmup := p.Residences
-	if p.Follows > 0 {
-		warmup = p.Follows
-	}
 	f.limit(&p)
-	return f.cfg.Budget.Seconds == 0 || p.WindowBy > warmup*p.Residence
+	return f.cfg.Budget.Seconds == 0 || p.WindowBy > p.Residences*p.Residence
 }
 
 // overtime is how much longer than its budget of time a search may take, as a share of it.
@@ -230,31 +222,20 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
-		for i, load := range loads {
-			left -= f.beside(warmup, load) * f.lead(i, len(loads))
+		for _, load := range loads {
+			left -= f.beside(warmup, load)
 			each += 1 / f.rate(load)
 		}
 		n = min(n, left/each)
 	}
 	if f.cfg.Budget.Work > 0 && each > 0 {
 		left := (f.cfg.Budget.Work*(1-spare) - f.cap.Work) / each
-		for i, load := range loads {
-			left -= f.around(load) * f.lead(i, len(loads))
+		for _, load := range loads {
+			left -= f.around(load)
 		}
 		n = min(n, left/float64(len(loads)))
 	}
 	return int(max(0, min(n, math.MaxInt32)))
-}
-
-// lead is what share of a whole warm-up and drain the i-th of some loads has.
-func (f *search) lead(i, loads int) float64 {
-	switch {
-	case !f.cfg.along() && !f.follow() || loads == 1:
-		return 1
-	case i == 0:
-		return float64(firstWarmup+Drain) / (Warmup + Drain) // all are drained once
-	}
-	return float64(alongWarmup) / (Warmup + Drain)
 }
 
 // work is what simulating and recording a request takes, 0 while that is not known.
@@ -273,28 +254,15 @@ func (f *search) around(load float64) float64 {
 	return f.beside(Warmup, load) * f.rate(load)
 }
 
-// aroundMain is that of one of the loads that are fitted, as a mean.
-func (f *search) aroundMain() float64 {
-	n := f.around(f.centred)
-	if f.follow() {
-		n *= mainAlong / float64(mainLoads)
-	}
-	return n
-}
-
 // InRequests is how many requests a budget of work pays, where recording one takes each
 // and around is how many come before and after a window; worth is as how many recorded
 // ones they are to the interval, where those of the loads that are fitted are counted
 // alone. Both are bounded by Budget.Requests.
-func (b Budget) InRequests(each, around float64, counted, along bool) (paid, worth int) {
+func (b Budget) InRequests(each, around float64, counted bool) (paid, worth int) {
 	n := b.Work/each - probes*around
 	worths := n
 	if counted {
-		warmups := float64(mainLoads)
-		if along {
-			warmups = mainAlong
-		}
-		fitted := (1-spareCounted-beforeMain)*b.Work/each/CountedWork - warmups*around
+		fitted := (1-spareCounted-beforeMain)*b.Work/each/CountedWork - mainLoads*around
 		n = fitted + spareCounted*b.Work/each/CountedWork
 		worths = fitted / (1 - spareVerify - beforeMain)
 	}
@@ -316,30 +284,15 @@ func (f *search) total(load float64) float64 {
 		n = float64(b)
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		left := b - f.cap.Seconds - f.probes()*f.seconds(load, 0)
+		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
 		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
 	}
 	if each := f.counting(); f.cfg.Budget.Work > 0 && each > 0 {
-		left := (f.cfg.Budget.Work-f.cap.Work)/each - f.probes()*f.around(load)
+		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.around(load)
 		n = min(n, float64(f.cap.Requests)+max(0, left))
 	}
 	return n
 }
-
-// probes is about how many warm-ups there are from the staircases on.
-func (f *search) probes() float64 {
-	if f.cfg.along() || f.follow() {
-		return probesAlong
-	}
-	return probes
-}
-
-// probesAlong is that number where only the first of a staircase and of a leg begins with
-// an empty system.
-const (
-	probesAlong = 1 + (2*(firstWarmup+Drain)+2*(stairs-1)*alongWarmup)/float64(Warmup+Drain) + mainAlong
-	mainAlong   = (legs*(firstWarmup+Drain) + (mainLoads-legs)*alongWarmup) / float64(Warmup+Drain)
-)
 
 // Outlook is what a budget can give, as far as it is known beforehand.
 type Outlook struct {
@@ -461,9 +414,7 @@ const (
 
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
-// requests a second (0 if there is none). Ask it before the start. It does not count on
-// loads that follow one another: with the time that they save more searches have an
-// interval, and it was chosen on those that had one without.
+// requests a second (0 if there is none). Ask it before the start.
 func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
 	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t, 1)
 }

@@ -49,9 +49,8 @@ func (f *search) centre() bool {
 			}
 			most := f.affordable(f.counting(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
-				if most = min(most, max(n, int(f.around(f.centred)/4))); !f.cfg.along() {
-					n = most
-				}
+				most = min(most, max(n, int(f.around(f.centred)/4)))
+				n = most
 			}
 			if n = min(n, most); n < least { // the main loads are put between those of the bracket
 				return true

@@ -39,7 +39,6 @@ type Probe struct {
 	Load       float64    // requests that come by themselves a second; in a closed loop, users
 	Requests   int        // of the window
 	Residences float64    // of the warm-up, in mean residence times
-	Follows    float64    // that of one that takes over from the load before, see [FindConfig.Follow]; 0: none does
 	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
 	Takes      float64    // seconds, what a request is expected to take
 	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burst]
@@ -51,8 +50,7 @@ type Probe struct {
 	Counted    bool // its violations are counted, and nothing of it is recorded
 	// Decided says that the probe may end, by the violations of each limit so far, and by
 	// how many requests of its window have not ended, -1 while more of them are to come.
-	// What ends so is no evidence. Of loads that are counted along it is asked at the end of
-	// each window, and says that those behind it need not be looked at. nil: never.
+	// What ends so is no evidence. nil: never.
 	Decided func(violations []int, left int) bool
 
 	// SoFar is what the search would say by now, an estimate of 0 while it could not. It is for
@@ -71,7 +69,6 @@ type Seen struct {
 	Errors     int     // requests that did not end well: they violate every limit
 	Residence  float64 // seconds, mean end-to-end time
 	Seconds    float64 // that it took in all, warm-up and drain included
-	Drain      float64 // seconds behind its window in which another load went on, so that they are not of Seconds
 	Work       float64 // that simulating it took, see [Budget.Work]; 0 where it was not simulated
 	Sent       int     // requests in all, warm-up included, that Work is of
 	Blocks     [][]int // violations of each limit in equal consecutive blocks of the requests that it is about; of whole sessions, where requests follow one another
@@ -81,7 +78,6 @@ type Seen struct {
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
 	Cut        bool // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
-	Followed   bool // it took over from the load before
 	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 
 	asked int // requests that the probe asked for
@@ -179,52 +175,6 @@ type FindConfig struct {
 	// Count has the loads that are fitted counted alone, as can be had where they are
 	// simulated: that takes a fraction of the work, and the budget pays more requests.
 	Count bool
-	// Along counts loads one after the other on a system that is not emptied between, so
-	// that only the first needs a whole warm-up. nil: each begins with an empty one.
-	Along func(context.Context, []Probe) ([]Seen, error)
-	// Follow measures loads one after the other, each as soon as the one before it has had its
-	// window, so that only the first needs a whole warm-up and only the last a drain. Their WindowBy
-	// and EndBy are counted from when the first begins. took is told
-	// of each, in order, and says whether to go on. nil: each begins with an empty system.
-	Follow func(ctx context.Context, probes []Probe, took func(i int, s Seen) bool) error
-	// Follows says whether a load can be one of them; nil: any.
-	Follows func(load float64) bool
-}
-
-// along says that loads may be counted one after the other.
-func (c *FindConfig) along() bool {
-	return c.Count && c.Along != nil && !c.Closed && !c.echoes() // else each begins with a burst
-}
-
-// unhurried is how many times what a request takes alone a budget has time for at least for loads to
-// follow one another: where windows are short a burst lasts from one into the next, so that they are
-// not each by itself. Of the systems that constants are chosen on (`-only timed`) bounds of 16 servers
-// with bursts were wrong in three of eight searches of 209 times as long, and in none from 420 on.
-const unhurried = 500
-
-// leastFollowing is how many requests a budget has at least for it, of one of time at the highest load that seemed to hold: with fewer a
-// staircase that was put too high ends at its first load, which is the lightest, and tells next to nothing.
-// With 1,800 requests intervals held in 92 % of the systems that constants are chosen on where loads followed one another.
-const leastFollowing = 2000
-
-// follow says that loads are measured one after the other.
-func (f *search) follow() bool {
-	c := &f.cfg
-	if f.lo == 0 {
-		return false
-	}
-	seconds := math.Inf(1)
-	if b := c.Budget.Seconds; b > 0 {
-		seconds = b
-	}
-	if b := c.Budget.Requests; b > 0 {
-		seconds = min(seconds, float64(b)/f.lo)
-	}
-	if seconds < unhurried*f.residence || seconds*f.lo < leastFollowing {
-		return false
-	}
-	return !c.Count && c.Follow != nil && !c.Closed && c.Sessions == (Sessions{}) && c.Traffic.Cycle == 0 &&
-		(c.Follows == nil || c.Follows(max(f.hi, f.centred, f.lo)*math.Exp(mainWidth)))
 }
 
 // claims are the indices of what is claimed.
@@ -481,89 +431,10 @@ func (f *search) soFar() (estimate float64, interval stat.Interval) {
 	return 0, stat.Interval{}
 }
 
-// lookAt measures loads of a stage, in that order where they are counted along or follow one another.
+// lookAt measures loads of a stage, in that order.
 func (f *search) lookAt(loads []float64, p Probe) bool {
-	if !f.cfg.along() && !f.follow() || len(loads) == 1 {
-		for _, load := range loads {
-			p.Load = load
-			if _, ok := f.look(p); !ok {
-				return false
-			}
-		}
-		return true
-	}
-	if err := f.ctx.Err(); err != nil {
-		return f.stop(err)
-	}
-	probes := make([]Probe, len(loads))
-	for i, load := range loads {
-		p.Load, p.Blocks, p.Residence, p.Takes, p.Residences = load, Blocks, f.memoryAt(load), f.residenceAt(load), alongWarmup
-		switch {
-		case i == 0:
-			p.Residences = firstWarmup
-		case f.follow():
-			p.Residences, p.Follows = Warmup, alongWarmup // the first if it does not follow
-		}
-		if p.SoFar = nil; f.follow() && p.Stage == Main {
-			p.SoFar = f.soFar
-		}
-		probes[i] = p
-	}
-	for i := range probes {
-		probes[i].Decided = func(violations []int, _ int) bool {
-			for k, eps := range f.cfg.Eps {
-				if eps > 0 && float64(violations[k]) > odds(eps, pointless)*float64(p.Requests) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	if f.follow() {
-		return f.lookFollowing(probes)
-	}
-	seen, err := f.cfg.Along(f.ctx, probes)
-	if err != nil {
-		return f.stop(err)
-	}
-	for i := range seen { // of the first of them at least
-		if _, ok := f.take(probes[i], seen[i]); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// lookFollowing measures loads that follow one another. One whose window was INVALID is measured
-// again, by itself.
-func (f *search) lookFollowing(probes []Probe) bool {
-	var invalid []Probe
-	ok := true
-	for i := range probes {
-		f.limit(&probes[i]) // since the first began
-	}
-	err := f.cfg.Follow(f.ctx, probes, func(i int, s Seen) bool {
-		p := probes[i]
-		if s, ok = f.take(p, s); s.Invalid {
-			invalid = append(invalid, p)
-		}
-		more := ok && (s.Invalid || !p.Decided(s.Violations, 0)) && (i+1 == len(probes) || f.hasTime(probes[i+1]))
-		if !more {
-			f.cap.Seconds += s.Drain // nothing that counts went on meanwhile
-		}
-		return more
-	})
-	if !ok {
-		return false
-	}
-	if err != nil {
-		return f.stop(err)
-	}
-	for _, p := range invalid {
-		p.Residences, p.Follows, p.Decided = 0, 0, nil
-		if f.affordableIn(&p, 0) < p.Requests {
-			continue
-		}
+	for _, load := range loads {
+		p.Load = load
 		if _, ok := f.look(p); !ok {
 			return false
 		}
@@ -613,10 +484,6 @@ func odds(eps, times float64) float64 { return times * eps / (1 - eps + times*ep
 
 // beyond is how many times the odds that may violate a limit are far beyond it.
 const beyond = 5
-
-// pointless is from how many times the odds on loads that are higher tell nothing more of
-// where the limit is.
-const pointless = 15
 
 // hot says that a probe is far beyond a limit: not by a single request, which few requests
 // are quick to show.

@@ -60,7 +60,7 @@ func (f *search) measure() bool {
 	loads := f.spread(f.centred, width, many)
 	n := f.affordableMain(loads)
 	// Where warm-ups would take more than windows, fewer loads are known better.
-	for ; (n < f.leastMain() || float64(n) < f.aroundMain()) && many > fewestMain; n = f.affordableMain(loads) {
+	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordableMain(loads) {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
@@ -179,18 +179,10 @@ func (f *search) anotherLeg(leg int, known bool) bool {
 	return leg == legs && (!known || f.rises() && f.cap.Lower < f.low())
 }
 
-// shuffled are loads in random order, against a target that drifts; where they are counted
-// along or follow one another, from the lightest on, for a queue that has grown takes long to empty. Of two hours
-// of `go run ./bench/stat -only drift` intervals so held in 97 to 100 %, with or without a drift. In an experiment with ten residence times
-// of warm-up behind a heavier load they did in 84 to 92 % in random order, in 77 to 95 with every second leg from
-// the heaviest on, and in 95 to 100 with each leg in two rows that go up.
+// shuffled are loads in random order, against a target that drifts.
 func (f *search) shuffled(loads []float64) []float64 {
-	order := f.rng.Perm(len(loads))
-	if f.cfg.along() || f.follow() {
-		return slices.Sorted(slices.Values(loads))
-	}
 	list := make([]float64, len(loads))
-	for i, k := range order {
+	for i, k := range f.rng.Perm(len(loads)) {
 		list[i] = loads[k]
 	}
 	return list

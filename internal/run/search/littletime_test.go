@@ -18,9 +18,6 @@ func TestBudgetEndsAnywhere(t *testing.T) {
 		slows, drain := rng.Float64()*3, 1+rng.Float64()*20
 		window := func(p Probe) Seen {
 			warmup := p.Residences
-			if p.Follows > 0 {
-				warmup = p.Follows
-			}
 			due := p.Requests
 			if p.WindowBy > 0 {
 				due = max(0, min(due, int((p.WindowBy-warmup*p.Residence)*p.Load)))
@@ -43,22 +40,6 @@ func TestBudgetEndsAnywhere(t *testing.T) {
 			return s
 		}
 		probe := func(_ context.Context, p Probe) (Seen, error) { return drained(p, window(p)), nil }
-		if seed%2 == 0 {
-			cfg.Follow = func(_ context.Context, probes []Probe, took func(int, Seen) bool) error {
-				began := 0.
-				for i, p := range probes {
-					p.WindowBy, p.EndBy = p.WindowBy-began, p.EndBy-began
-					s := window(p)
-					if began += s.Seconds; i+1 == len(probes) {
-						s = drained(p, s)
-					}
-					if s.Followed = i > 0; !took(i, s) {
-						break
-					}
-				}
-				return nil
-			}
-		}
 		var c Capacity
 		var err error
 		if seed%3 == 0 {

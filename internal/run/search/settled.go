@@ -81,9 +81,6 @@ func (f *search) lasted() float64 {
 // lastedIn is that of a window, on average. Of earlier searches it is not known how long they warmed up: no less than a bracket.
 func (f *search) lastedIn(s *Step) float64 {
 	warmup := s.Residences * s.Probe.Residence
-	if s.Seen.Followed { // what was there before is not counted, though a queue was
-		warmup = s.Follows * s.Probe.Residence
-	}
 	if warmup == 0 {
 		warmup = bracketWarmup * f.residence
 	}

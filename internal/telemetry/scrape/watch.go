@@ -24,8 +24,6 @@ type Watch struct {
 	told   []bool   // which told anything
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	now    []chan chan struct{} // by source: a question out of turn, and that it was answered
-	over   []chan struct{}      // by source: closed when it is asked no more
 
 	mu        sync.Mutex // guards what follows
 	latest    map[string]telemetry.Reading
@@ -45,10 +43,6 @@ func Begin(ctx context.Context, sources []*Source, every time.Duration, point in
 		}
 	}
 	w.first, w.told = make([]*Asked, len(w.sources)), make([]bool, len(w.sources))
-	w.now, w.over = make([]chan chan struct{}, len(w.sources)), make([]chan struct{}, len(w.sources))
-	for i := range w.sources {
-		w.now[i], w.over[i] = make(chan chan struct{}), make(chan struct{})
-	}
 	w.each(func(i int, s *Source) {
 		if a, err := s.AskAtOnce(ctx); err != nil {
 			w.fail(ctx, s, err)
@@ -85,7 +79,6 @@ func (w *Watch) Start(ctx context.Context, origin int64) {
 
 // watch asks one source until the load ends or it is given up.
 func (w *Watch) watch(ctx context.Context, i int) {
-	defer close(w.over[i])
 	s := w.sources[i]
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
@@ -93,32 +86,12 @@ func (w *Watch) watch(ctx context.Context, i int) {
 		select {
 		case <-ctx.Done():
 			return
-		case answered := <-w.now[i]:
-			w.ask(ctx, i)
-			close(answered)
-			continue
 		case <-tick.C:
 		}
 		if !time.Now().Before(s.rest) {
 			w.ask(ctx, i)
 		}
 	}
-}
-
-// AskNow asks every source out of turn, but for those that have a pace of their own, and waits for
-// what they tell. It is for a moment that counters are to be known at, between Start and End.
-func (w *Watch) AskNow() {
-	w.each(func(i int, s *Source) {
-		if _, paced := s.teller.(Paced); paced {
-			return
-		}
-		answered := make(chan struct{})
-		select {
-		case w.now[i] <- answered:
-			<-answered
-		case <-w.over[i]:
-		}
-	})
 }
 
 // ask asks one source and notes what it tells.

@@ -243,6 +243,8 @@ func (m *Model) claimOverview(run *result.Run) {
 	if k := run.Capacity; k != nil {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		switch {
+		case k.Carried != nil && len(o.Answer) > 0:
+			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		case quoted(k) != nil:
 			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*quoted(k)), say.Plain(k.SLO))
 		case k.Floor != nil:

@@ -259,6 +259,9 @@ func bestOf(c *result.Capacity) (parts []string) {
 	if u := c.Unmet; u != nil {
 		parts = append(parts, "no load met it so far ("+say.Percent(u.Confidence)+")")
 	}
+	if x := c.Carried; x != nil {
+		return append(parts, fmt.Sprintf("the SLO is never missed: the server carries %s (%s to %s)", load(x.RequestsPerS), say.Quantity(x.CI95[0]), say.Quantity(x.CI95[1])))
+	}
 	met := knownAbove(c)
 	switch {
 	case met != nil:

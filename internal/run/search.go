@@ -134,6 +134,9 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}
 	seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
+	if !p.Counted && !s.closed {
+		seen.Carried = search.CarriedAt(search.PointOf(m.Index, &m.Point))
+	}
 	if !since.IsZero() {
 		seen.Seconds = max(seen.Seconds, time.Since(since).Seconds())
 	}
@@ -343,6 +346,9 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	if c.AtLeast > 0 || c.AtMost > 0 {
 		r.Bracket = &[2]*float64{search.Known(c.AtLeast), search.Known(c.AtMost)}
 		r.Bounds = &result.Bounds{Level: level, Fitted: c.Estimate > 0}
+	}
+	if x := c.Carried; x.Rate > 0 {
+		r.Carried = &result.Carried{RequestsPerS: x.Rate, CI95: [2]float64{x.Interval.Lo, x.Interval.Hi}}
 	}
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec

@@ -145,6 +145,7 @@ type Capacity struct {
 	// to be within, and one above the capacity: Bounds says how sure they are.
 	Bracket    *[2]*float64    `json:"bracket"`
 	Bounds     *Bounds         `json:"bounds,omitempty"`
+	Carried    *Carried        `json:"carried,omitempty"`   // what the server carries, where its queue grows before a limit is violated
 	Floor      *Floor          `json:"floor,omitempty"`     // why no load meets the objective
 	Unmet      *Floor          `json:"unmet,omitempty"`     // why none did so far, by the lightest loads, where that is less sure than a floor
 	Continued  *Continued      `json:"continued,omitempty"` // what it went on with
@@ -162,6 +163,13 @@ type Capacity struct {
 type Forecast struct {
 	Requests  int      `json:"requests"`   // that the budget was to pay
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
+}
+
+// Carried is how many requests a second a server carries, with an interval over time blocks of a
+// window in which more came.
+type Carried struct {
+	RequestsPerS float64    `json:"requests_per_s"`
+	CI95         [2]float64 `json:"ci95"`
 }
 
 // Bounds is how sure the two ends of a bracket are.

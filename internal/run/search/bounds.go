@@ -181,7 +181,8 @@ func (f *search) counted(claim int) []Step {
 // as many requests as are counted: with those of a budget on a server some windows have none
 // of the bursts, and 5 % of the loads that were quoted were too high by more than 2 %.
 func (f *search) metUpTo(claim int) (load float64) {
-	steps := f.counted(claim)
+	steps, grows := f.counted(claim), f.growsFrom()
+	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Seen.Stability == stat.Unstable || grows > 0 && s.Load >= grows })
 	for i := range steps {
 		if !f.metIn(steps[i:], claim) {
 			break

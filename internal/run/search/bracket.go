@@ -101,7 +101,7 @@ func (f *search) bracket() bool {
 			f.lo = middle
 		}
 	}
-	return !f.unviolated()
+	return f.violated()
 }
 
 // leavesLook says whether after a bisection a budget of time still pays the look at a load far below
@@ -302,17 +302,4 @@ func (f *search) holdsAtMost(load float64) bool {
 		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", loadText(load))
 	}
 	return false
-}
-
-// unviolated says that the target saturates before a limit is violated.
-func (f *search) unviolated() bool {
-	for _, s := range f.cap.Trail {
-		for _, claim := range f.cfg.claims() {
-			if s.Seen.share(claim) > f.cfg.eps(claim) {
-				return false
-			}
-		}
-	}
-	f.cap.Reason = fmt.Sprintf("the target saturates before a limit is violated: at %s its queue grows", loadText(f.hi))
-	return true
 }

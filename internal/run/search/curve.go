@@ -142,15 +142,19 @@ func shape(c *result.Curve, points []CurvePoint) {
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted, result.Closed(c.Over)); s != nil {
-		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
-		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 && ci[0] > 0 {
-			// Both the output and what an answer has of it are known only so well.
-			e := math.Hypot(math.Log(ci[1]/ci[0])/2, s.TokensError)
-			c.Saturation.CI95 = &[2]float64{s.RequestsPerS * math.Exp(-e), s.RequestsPerS * math.Exp(e)}
-		}
-	}
+	c.Saturation = saturationOf(sorted, result.Closed(c.Over))
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
+}
+
+// servedCI returns the 95 % interval of the requests a second that a saturated point served, nil
+// where it is not known. Both the output and what an answer has of it are known only so well.
+func (p *CurvePoint) servedCI() *[2]float64 {
+	ci := p.LateCI95
+	if ci == nil || p.TokensPerAnswer <= 0 || ci[0] <= 0 {
+		return nil
+	}
+	e := math.Hypot(math.Log(ci[1]/ci[0])/2, p.TokensError)
+	return &[2]float64{p.RequestsPerS * math.Exp(-e), p.RequestsPerS * math.Exp(e)}
 }
 
 // sameShape says that two curves have the same knee, saturation and load from which queues grow.

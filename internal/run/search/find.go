@@ -31,6 +31,8 @@ const (
 	Beyond    = "beyond"    // some requests beyond the limit, where none of such a load were recorded
 	Flank     = "flank"     // loads above one that is only verified
 	Floor     = "floor"     // a light load, where violations have another cause than the load
+
+	Saturating = "saturating" // more than the server carries, where no limit is violated before
 )
 
 // Probe asks for a load to be measured. Every probe draws new arrivals and new
@@ -75,10 +77,11 @@ type Seen struct {
 	JointBlock []int   // of Joint, likewise
 	Cluster    float64 // requests of the window in the session that one of them is of, on average; 0 where they stand alone
 	Stability  stat.Stability
-	Failed     bool // the target died
-	Invalid    bool // the instrument failed: the window says nothing of the target
-	Cut        bool // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
-	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
+	Carried    Carried // of a window whose queue grew
+	Failed     bool    // the target died
+	Invalid    bool    // the instrument failed: the window says nothing of the target
+	Cut        bool    // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
+	Partial    bool    // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 
 	asked int // requests that the probe asked for
 }
@@ -246,6 +249,7 @@ type Capacity struct {
 	// all claims hold; the second the upper end of Interval or, where there is none, a load that
 	// was measured and refuted.
 	AtLeast, AtMost float64
+	Carried         Carried // where the server saturates before a limit is violated, what it carries
 	Floor           FloorOf // why no load meets the SLO
 	Unmet           FloorOf // why none did so far, where they are too few to be as sure: N is 0 where some did
 	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
@@ -310,6 +314,8 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	// Where the slope is a guess the fit's lower limit may lie far below the loads that
 	// were measured, and say less than a look at half of where violations begin.
 	switch {
+	case !bracketed && f.hi > 0 && !f.cfg.Closed && f.err == nil && !f.died && !f.violated():
+		f.saturate()
 	case !bracketed:
 	case !f.paysFit():
 		f.cap.Reason = tooSmall
@@ -323,7 +329,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 		f.boundAbove()
 	}
 	switch {
-	case f.cap.Quote > 0 && f.cap.Estimate > 0:
+	case f.cap.Quote > 0 && (f.cap.Estimate > 0 || f.cap.Carried.Rate > 0):
 		f.cap.Reason = ""
 	case f.cap.Reason == "":
 		f.cap.Reason = "no load near the limit was verified"
@@ -618,6 +624,9 @@ func (f *search) conclude() Capacity {
 	case f.cap.Estimate == 0:
 		f.cap.AtMost = f.refuted()
 	}
+	if most := f.cap.Carried.Interval.Hi; most > 0 {
+		f.cap.AtMost = most
+	}
 	if f.cap.AtMost > 0 && f.cap.AtLeast >= f.cap.AtMost { // they contradict each other
 		if f.cap.AtLeast = f.cap.Quote; f.cap.Quote >= f.cap.AtMost { // a load that was looked at for long is believed
 			f.cap.AtMost = 0
@@ -633,7 +642,7 @@ func (f *search) conclude() Capacity {
 	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
 		f.cap.Reason = invalid
 	}
-	f.cap.More = invalid == "" && slow == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
+	f.cap.More = invalid == "" && slow == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.grows() == 0
 	f.cap.Unmet = f.unmet()
 	f.cap.Dominant = f.dominant()
 	f.carry()

@@ -169,7 +169,7 @@ func TestFindEnds(t *testing.T) {
 		"dies":              {func(*FindConfig) {}, func(x *truth) { x.dies = 30 }, "the target failed at a load of 32", true},
 		"dies at once":      {func(*FindConfig) {}, func(x *truth) { x.dies = 0.1 }, "the target failed", true},
 		"tiny":              {func(c *FindConfig) { c.Budget.Requests = 10 }, func(x *truth) {}, "budget ended", true},
-		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, "saturates before a limit is violated", false},
+		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, "the queue grows before a limit is violated", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, of := search80k(), truthAt(37)

@@ -46,6 +46,7 @@ type Searcher struct {
 	ended    time.Time // when the last load did, or the search began
 	budget   float64   // seconds, 0 if there is none
 	low, top float64   // highest load within all limits, lowest over one; 0 if none
+	answered float64   // highest load of which some request was answered
 }
 
 // NewSearcher measures in s. Loads are requests per second, or users where
@@ -124,7 +125,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
-		Errors:  m.Requests.Due - m.Requests.OK,
+		Errors: m.Requests.Due - m.Requests.OK, TimedOut: m.Requests.Errors[record.ErrTimeout],
 		Seconds: m.Seconds.Warmup + m.Seconds.Window,
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
@@ -135,7 +136,8 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 	}
 	seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	if !p.Counted && !s.closed {
-		seen.Carried = search.CarriedAt(search.PointOf(m.Index, &m.Point))
+		point := search.PointOf(m.Index, &m.Point)
+		seen.Carried, seen.Behind = search.CarriedAt(point), point.Behind()
 	}
 	if !since.IsZero() {
 		seen.Seconds = max(seen.Seconds, time.Since(since).Seconds())
@@ -150,6 +152,12 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 			seen.Failed = false // it ended before its requests could
 			seen.Due = slices.Repeat([]int{seen.N}, len(s.claims))
 		}
+	}
+	if m.Requests.OK > 0 {
+		s.answered = max(s.answered, p.Load)
+	} else if q := &m.Requests; s.answered > 0 && p.Load > s.answered && q.Due > 0 && q.Errors[record.ErrTimeout]+q.Cut == q.Due && !gone(&m.Point) {
+		// Lighter loads were answered: the queue was longer than the timeout.
+		seen.Failed, seen.Stability = false, stat.Unstable
 	}
 	if seen.Failed {
 		s.died = s.wentAway(p.Load, &m.Point)

@@ -78,6 +78,8 @@ type Seen struct {
 	Cluster    float64 // requests of the window in the session that one of them is of, on average; 0 where they stand alone
 	Stability  stat.Stability
 	Carried    Carried // of a window whose queue grew
+	Behind     bool    // clearly fewer requests were served than came due, see [CurvePoint.Behind]
+	TimedOut   int     // requests that did not end well because they took longer than the timeout
 	Failed     bool    // the target died
 	Invalid    bool    // the instrument failed: the window says nothing of the target
 	Cut        bool    // it was interrupted, and the probe gave its reason: this is of the requests that had time to end
@@ -499,8 +501,11 @@ func (f *search) hot(s *Seen) bool {
 			return true
 		}
 	}
-	return s.Stability == stat.Unstable
+	return s.outgrew()
 }
+
+// outgrew reports whether more came than the server carries.
+func (s *Seen) outgrew() bool { return s.Stability == stat.Unstable || s.Behind }
 
 // whole is a load that is chosen as it is put: a rate of three digits, or a whole
 // number of users, and as it is allowed.

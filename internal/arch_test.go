@@ -92,7 +92,8 @@ func rooms() []room {
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate report/reasons"},
-		{"fleet/bus", "userfile"}, // messages and journals between processes, over NATS
+		{"fleet/bus", "userfile"},         // messages and journals between processes: a NATS client, and a socket of this machine
+		{"fleet/natsserver", "fleet/bus"}, // the embedded NATS server of pitot-fleet
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost userfile"},
@@ -111,6 +112,7 @@ func rooms() []room {
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
 		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile"},
 		{"cmd/pitot", "cli"},
+		{"cmd/pitot-fleet", "cli fleet/bus fleet/natsserver"},
 	}
 }
 
@@ -140,7 +142,7 @@ func dependencies() []dependency {
 		{"github.com/andybalholm/brotli", "Parquet files of others in Brotli", "data/parquet"},
 		{"github.com/pierrec/lz4/v4", "Parquet files of others in LZ4", "data/parquet"},
 		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "fleet/bus"},
-		{"github.com/nats-io/nats-server/v2", "its server in the coordinator's process, so that a fleet needs nothing installed", "fleet/bus"},
+		{"github.com/nats-io/nats-server/v2", "its server in the process of pitot-fleet, so that --fleet-listen needs nothing installed", "fleet/natsserver"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},
@@ -358,6 +360,31 @@ func TestLeftOut(t *testing.T) {
 			if why := left[path]; why != "" && !f.test && strings.HasPrefix(f.dir(), "internal/") {
 				t.Errorf("%s imports %s: %s", f.path, path, why)
 			}
+		}
+	}
+}
+
+// Only pitot-fleet embeds the NATS server, which is 11 MB of a program.
+func TestServerIsEmbedded(t *testing.T) {
+	imports := map[string][]string{}
+	for _, f := range files(t) {
+		if name, _ := inside(module + "/" + f.dir()); !f.test {
+			imports[name] = append(imports[name], f.imports...)
+		}
+	}
+	for program, want := range map[string]bool{"cmd/pitot": false, "cmd/pitot-fleet": true} {
+		got, seen := false, map[string]bool{program: true}
+		for queue := []string{program}; len(queue) > 0; queue = queue[1:] {
+			for _, path := range imports[queue[0]] {
+				got = got || strings.HasPrefix(path, "github.com/nats-io/nats-server/")
+				if name, ok := inside(path); ok && !seen[name] {
+					seen[name] = true
+					queue = append(queue, name)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s embeds the NATS server: %v, and it should be %v", program, got, want)
 		}
 	}
 }

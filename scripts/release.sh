@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the program for all platforms, static and reproducible: the same commit
+# Builds the programs for all platforms, static and reproducible: the same commit
 # and the same Go give the same bytes, wherever the checkout lies.
 #
 #   scripts/release.sh [DIR] [OS/ARCH…]      by default dist, and all platforms
 #
-# DIR gets pitot-VERSION-OS-ARCH of each and SHA256SUMS of all.
+# DIR gets pitot-VERSION-OS-ARCH of each, pitot-fleet-VERSION-OS-ARCH, which is the same with a
+# NATS server in it, and SHA256SUMS of all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,9 +32,11 @@ mkdir -p "$dir"
 rm -f "$dir"/pitot-* "$dir"/SHA256SUMS
 for platform in "${platforms[@]}"; do
 	os=${platform%/*} arch=${platform#*/}
-	name=pitot-$version-$os-$arch
-	test "$os" != windows || name+=.exe
-	GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "$flags" -o "$dir/$name" ./cmd/pitot
+	for program in pitot pitot-fleet; do
+		name=$program-$version-$os-$arch
+		test "$os" != windows || name+=.exe
+		GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "$flags" -o "$dir/$name" "./cmd/$program"
+	done
 done
 cd "$dir"
 if command -v sha256sum >/dev/null; then sha256sum pitot-*; else shasum -a 256 pitot-*; fi | tee SHA256SUMS

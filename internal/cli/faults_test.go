@@ -514,7 +514,7 @@ func TestWorkersElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(here, "run")
-	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
+	p := startProgram(t, "pitot-fleet", "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
 		"--key-env", "FLEET_TEST_KEY", "--fleet", "2", "--fleet-listen", at, "--token-file", token, "--join-timeout", "1m", "--out", dir)
 	worker := func(args ...string) *exec.Cmd {
 		w := exec.Command("pitot", append([]string{"worker", "--join", "nats://" + at}, args...)...)

@@ -37,8 +37,14 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startProgram(t, "pitot", args...)
+}
+
+// startProgram starts one of the programs of [TestMain].
+func startProgram(t *testing.T, name string, args ...string) *process {
+	t.Helper()
 	race, value := raceExit()
-	p := &process{Cmd: exec.Command("pitot", args...)}
+	p := &process{Cmd: exec.Command(name, args...)}
 	p.Env = append(os.Environ(), "OPENAI_API_KEY=sk-secret-0123456789", race+"="+value, "GOGC=") // as much memory as users have it take
 	p.Stdout, p.Stderr = &p.out, &p.err
 	if err := p.Start(); err != nil {

@@ -30,16 +30,22 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/fleet/bus"
+	"pitot/internal/fleet/natsserver"
 )
 
-// The test binary is also pitot itself, for scripts and for tests that kill
-// it or send it signals.
+// The test binary is also pitot and pitot-fleet themselves, for scripts and for tests that kill
+// them or send them signals.
 func TestMain(m *testing.M) {
 	// Many of these tests wait for processes and for real time: four run at once, or as many as
 	// there are processors, unless -parallel says otherwise.
 	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 	testscript.Main(m, map[string]func(){
 		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"pitot-fleet": func() {
+			bus.EmbedServer(natsserver.Serve)
+			os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 	})
 }
 

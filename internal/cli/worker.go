@@ -24,9 +24,10 @@ func workerHelp(w io.Writer) {
 Sends a share of the load of a run that another pitot measures, and ends with it.
 A run with --fleet N starts its workers itself, on its own machine. With --nats URL or
 --fleet-listen ADDR it waits for those of other machines, which are started by hand or
-by a scheduler, before it or after:
+by a scheduler, before it or after. Only pitot-fleet, the same program with a NATS
+server in it, has --fleet-listen:
 
-  pitot run URL --rate 2000 --fleet 4 --fleet-listen :4222 --token-file fleet.token
+  pitot-fleet run URL --rate 2000 --fleet 4 --fleet-listen :4222 --token-file fleet.token
   pitot worker --join nats://HOST:4222 --token-file fleet.token    on four machines
 
 The target's key is read here, from the environment or its file; it is never sent from

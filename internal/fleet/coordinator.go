@@ -56,8 +56,9 @@ const (
 
 // Coordinator has loads carried out by workers that have joined it. It implements [run.Crew].
 type Coordinator struct {
-	server *bus.Server // nil for one of the user's own
-	conn   *bus.Conn
+	server bus.Server // nil for one of the user's own
+	conn   bus.Conn
+	kept   bus.Streams // the connection too, where journals come over it
 	say    func(line string)
 	build  string
 	id     runID
@@ -121,16 +122,16 @@ const confirmTime = 5 * time.Second
 // place is where a coordinator and its workers meet.
 type place struct {
 	bus.Access
-	own    bool // the server is in this process
-	beside bool // the workers are processes of this machine, whose journals are read where they write them
+	own    bool // this process starts the NATS server
+	beside bool // the workers are processes of this machine: a local hub is enough, and their journals are read where they write them
 }
 
-// Listen starts the embedded server, for so many workers of this machine.
+// Listen returns a coordinator of workers of this machine, which join at a local hub.
 func Listen(v result.Version, size int) (*Coordinator, error) {
-	return listen(v, size, place{bus.Access{URL: "127.0.0.1:0"}, true, true}, func(string) {})
+	return listen(v, size, place{beside: true}, func(string) {})
 }
 
-// listen makes a coordinator, with a server of its own or at one that is there.
+// listen returns a coordinator at a local hub, at an embedded server or at the user's own.
 func listen(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
 		build: Build(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
@@ -146,8 +147,8 @@ func listen(v result.Version, size int, at place, say func(line string)) (_ *Coo
 		return nil, fmt.Errorf("make a place for journals: %w", err)
 	}
 	switch {
-	case at.own && at.beside:
-		c.server, err = bus.Serve(at.Access, "")
+	case at.beside:
+		c.server, err = bus.ListenLocal()
 	case at.own:
 		c.server, err = bus.Serve(at.Access, c.dir)
 	}
@@ -163,12 +164,15 @@ func listen(v result.Version, size int, at place, say func(line string)) (_ *Coo
 		return nil, err
 	}
 	if !c.beside {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err = c.conn.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+		if c.kept, err = streams(c.conn); err != nil {
 			return nil, err
 		}
-		if c.stop, err = c.conn.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err = c.kept.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+			return nil, err
+		}
+		if c.stop, err = c.kept.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
 			return nil, err
 		}
 	}
@@ -176,6 +180,15 @@ func listen(v result.Version, size int, at place, say func(line string)) (_ *Coo
 		return nil, err
 	}
 	return c, c.conn.Answer(joining, c.join)
+}
+
+// streams returns a connection as one that journals can cross.
+func streams(c bus.Conn) (bus.Streams, error) {
+	s, ok := c.(bus.Streams)
+	if !ok {
+		return nil, errors.New("no journals cross a local connection")
+	}
+	return s, nil
 }
 
 // whoReaches says who can connect to an address that this machine listens at.
@@ -191,6 +204,9 @@ func whoReaches(address string) string {
 // at one in this process that listens for them. token is what is shown there, or asked for.
 func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
 	own, shown := p.NATS == "", ""
+	if own && !bus.HasServer() {
+		return nil, say.Errorf("--fleet-listen needs a NATS server, and this program has none").WithHint("run pitot-fleet, the same program with a server in it; or name a server: --nats nats://HOST:4222")
+	}
 	at := access(p.NATS, token, b)
 	if own {
 		if at.URL = p.Listen; token == "" {
@@ -270,8 +286,8 @@ func access(url, token string, b *plan.Bus) bus.Access {
 func noBus(err error) error {
 	hint := "is the server there, with JetStream, and reached from here?"
 	switch {
-	case errors.Is(err, bus.ErrNone):
-		return err
+	case errors.Is(err, bus.ErrClosed):
+		hint = "pitot run URL --fleet N starts the workers of this machine by itself"
 	case errors.Is(err, bus.ErrRefused):
 		hint = "a server shows and asks for what --token-file, --nkey-file, --nats-ca and --nats-cert name: the same on all machines"
 	}
@@ -294,9 +310,9 @@ func (c *Coordinator) Close() {
 		c.stop()
 	}
 	if c.conn != nil {
-		if c.server == nil {
+		if c.server == nil && c.kept != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), endTime)
-			_ = c.conn.Forget(ctx, c.id.stream()) // a server that is gone has deleted or will keep it
+			_ = c.kept.Forget(ctx, c.id.stream()) // a server that is gone has deleted or will keep it
 			cancel()
 		}
 		c.conn.Close()

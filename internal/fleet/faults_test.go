@@ -1,8 +1,9 @@
-//go:build !nofleet && (linux || darwin)
+//go:build linux || darwin
 
 package fleet
 
 import (
+	"bytes"
 	"net"
 	"os/exec"
 	"slices"
@@ -22,11 +23,13 @@ import (
 // is cut.
 type cable struct {
 	net.Listener
-	to string // HOST:PORT
+	scheme string
+	to     string // HOST:PORT
 
-	mu  sync.Mutex
-	on  *sync.Cond
-	cut bool
+	mu      sync.Mutex
+	on      *sync.Cond
+	cut     bool
+	carried []*[]byte // all that each direction of a connection carried
 }
 
 // lay lays one to the server of a coordinator.
@@ -36,7 +39,8 @@ func lay(t *testing.T, c *Coordinator) *cable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &cable{Listener: l, to: strings.TrimPrefix(c.URL(), "nats://")}
+	scheme, to, _ := strings.Cut(c.URL(), "://")
+	x := &cable{Listener: l, scheme: scheme + "://", to: to}
 	x.on = sync.NewCond(&x.mu)
 	t.Cleanup(func() { l.Close(); x.set(false) })
 	go func() {
@@ -60,10 +64,14 @@ func lay(t *testing.T, c *Coordinator) *cable {
 func (x *cable) carry(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
-	b := make([]byte, 32<<10)
+	b, carried := make([]byte, 32<<10), new([]byte)
+	x.mu.Lock()
+	x.carried = append(x.carried, carried)
+	x.mu.Unlock()
 	for {
 		n, err := from.Read(b)
 		x.mu.Lock()
+		*carried = append(*carried, b[:n]...)
 		for x.cut {
 			x.on.Wait()
 		}
@@ -88,7 +96,43 @@ func (x *cable) set(cut bool) {
 }
 
 // url is where a worker joins through it.
-func (x *cable) url() string { return "nats://" + x.Addr().String() }
+func (x *cable) url() string { return x.scheme + x.Addr().String() }
+
+// The key of a target and a secret header are in no message, of either transport.
+func TestNoSecretOnBus(t *testing.T) {
+	t.Setenv("FLEET_KEY", "sk-secret-123")
+	for name, made := range map[string]func(result.Version, int) (*Coordinator, error){"beside": Listen, "elsewhere": listening} {
+		t.Run(name, func(t *testing.T) {
+			by, err := made(version, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := lay(t, by)
+			c := musterAt(t, by, x.url(), "FLEET_KEY=sk-secret-123", "PITOT_HEADER=X-Team=hush-hush")
+			p := planned(t, "--rate", "50", "--duration", "100ms", "--warmup", "0s", "--no-probe", "--key-env", "FLEET_KEY")
+			p.Headers = []string{"X-Team=hush-hush"}
+			r := run.Runner{Version: version, Crew: c}
+			if _, _, err := r.Run(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			c.disband()
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			reports := 0
+			for _, carried := range x.carried {
+				reports += bytes.Count(*carried, []byte(".report"))
+				for _, secret := range []string{"sk-secret", "hush-hush"} {
+					if bytes.Contains(*carried, []byte(secret)) {
+						t.Errorf("a message holds %s", secret)
+					}
+				}
+			}
+			if reports < 10 {
+				t.Errorf("only %d reports crossed the cable", reports)
+			}
+		})
+	}
+}
 
 // rankOf is the rank of a process.
 func (c *Coordinator) rankOf(p *exec.Cmd) int {

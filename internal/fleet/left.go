@@ -69,12 +69,12 @@ func (c *Coordinator) Collected(who marks.Crew, rank int) {
 
 // Forget implements [run.Crew].
 func (c *Coordinator) Forget(who marks.Crew) {
-	if c.where == "" || c.server != nil {
+	if c.where == "" || c.server != nil || c.kept == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	_ = c.conn.Forget(ctx, runID(who.Run).stream()) // a server that is gone has deleted or will keep it
+	_ = c.kept.Forget(ctx, runID(who.Run).stream()) // a server that is gone has deleted or will keep it
 }
 
 // askLeft asks until there is an answer.

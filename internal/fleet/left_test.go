@@ -1,4 +1,4 @@
-//go:build !nofleet && (linux || darwin)
+//go:build linux || darwin
 
 package fleet
 

@@ -1,4 +1,4 @@
-//go:build !nofleet && (linux || darwin)
+//go:build linux || darwin
 
 package fleet
 
@@ -483,7 +483,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 	stream := c.id.stream()
 	c.Close()
-	ears, err := bus.Dial(access)
+	ears, err := bus.DialNATS(access)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,3 @@
-//go:build !nofleet
-
 package fleet
 
 import (
@@ -77,7 +75,7 @@ func TestManyWorkers(t *testing.T) {
 
 // madeUp is a worker that sends nothing.
 func madeUp(url, token string, pieces int, frames []byte) error {
-	conn, err := bus.Dial(bus.Access{URL: url, Token: token})
+	conn, err := bus.DialNATS(bus.Access{URL: url, Token: token})
 	if err != nil {
 		return err
 	}
@@ -138,7 +136,7 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 	}
 	<-begin
 	for i := range pieces {
-		if err := conn.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*len(frames)), frames); err != nil {
+		if err := w.kept.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*len(frames)), frames); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,8 @@ type Worker struct {
 	host  string        // its name, "" to ask for it
 	now   func() int64  // the clock whose distance from the coordinator's is estimated, nil for this process's
 
-	conn *bus.Conn
+	conn bus.Conn
+	kept bus.Streams // the connection too, where its journal goes over it
 	id   runID
 	rank int
 	keep bool   // its journal, see welcome
@@ -209,7 +210,7 @@ func (w *Worker) join(ctx context.Context) error {
 		if w.conn == nil {
 			conn, err := bus.Dial(access(w.URL, w.Token, &w.Bus))
 			if err != nil {
-				if last = err; errors.Is(err, bus.ErrRefused) || errors.Is(err, bus.ErrNone) {
+				if last = err; errors.Is(err, bus.ErrRefused) || errors.Is(err, bus.ErrClosed) {
 					break
 				}
 				wait("a server", time.Second)
@@ -223,6 +224,10 @@ func (w *Worker) join(ctx context.Context) error {
 		if err == nil && len(answer) == 0 {
 			err = errors.New("the run that is there has its workers")
 		}
+		if errors.Is(err, bus.ErrClosed) {
+			w.conn.Close()
+			return noBus(err)
+		}
 		if err != nil {
 			last = err
 			wait("a run", 200*time.Millisecond)
@@ -231,6 +236,9 @@ func (w *Worker) join(ctx context.Context) error {
 		got, err := decode[welcome](answer)
 		if err == nil && got.Refused != "" {
 			err = say.Errorf("%s", got.Refused)
+		}
+		if err == nil && !got.Beside {
+			w.kept, err = streams(w.conn)
 		}
 		if w.id, w.rank, w.keep, w.beside = got.Run, got.Rank, got.Keep, got.Beside; err != nil {
 			w.conn.Close()
@@ -345,7 +353,7 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Span(within)))
 	select {
 	case <-taken:
-		w.conn.Drain(tellTime) // its answer is on its way
+		w.kept.Drain(tellTime) // its answer is on its way
 		w.Say("its journal was collected")
 		return true
 	case <-time.After(within):
@@ -608,7 +616,7 @@ func (w *Worker) sendJournal(ctx context.Context) {
 				break
 			}
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err = w.conn.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, next.at), frames)
+			err = w.kept.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, next.at), frames)
 			cancel()
 			if err != nil {
 				if time.Since(sent) > w.lease {

@@ -510,6 +510,20 @@ func serverURL() kind[string] {
 	}}
 }
 
+// joinURL is the URL of a NATS server, or local://HOST:PORT as a coordinator gives it to the workers
+// that it starts.
+func joinURL() kind[string] {
+	nats := serverURL()
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+		if address, local := strings.CutPrefix(v, "local://"); local {
+			if host, _, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsLoopback() {
+				return v, nil
+			}
+		}
+		return nats.parse(v)
+	}}
+}
+
 // label is a name as Kubernetes has them, with room for what is put behind it.
 func label() kind[string] {
 	return kind[string]{write: unchanged, parse: func(v string) (string, error) {

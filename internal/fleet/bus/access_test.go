@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package bus
+package bus_test
 
 import (
 	"crypto/ecdsa"
@@ -18,6 +16,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"pitot/internal/fleet/bus"
+	"pitot/internal/fleet/natsserver"
 )
 
 // certificate writes one for 127.0.0.1 that vouches for itself, with its key in the same file.
@@ -51,7 +52,7 @@ func TestAccess(t *testing.T) {
 	dir := t.TempDir()
 	cert := filepath.Join(dir, "cert.pem")
 	certificate(t, cert)
-	s, err := Serve(Access{URL: "127.0.0.1:0", Token: "secret-token", Cert: cert}, filepath.Join(dir, "js"))
+	s, err := natsserver.Serve(bus.Access{URL: "127.0.0.1:0", Token: "secret-token", Cert: cert}, filepath.Join(dir, "js"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,17 +63,17 @@ func TestAccess(t *testing.T) {
 	}
 	own.Close()
 	url := "tls://" + strings.TrimPrefix(strings.TrimPrefix(s.URL(), "tls://"), "nats://")
-	c, err := Dial(Access{URL: url, Token: "secret-token", CA: cert})
+	c, err := bus.DialNATS(bus.Access{URL: url, Token: "secret-token", CA: cert})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
-	for what, a := range map[string]Access{
+	for what, a := range map[string]bus.Access{
 		"an unknown authority": {URL: url, Token: "secret-token"},
 		"a wrong token":        {URL: url, Token: "other-token", CA: cert},
 		"no file":              {URL: url, Token: "secret-token", CA: filepath.Join(dir, "none.pem")},
 	} {
-		if _, err := Dial(a); !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "-token") {
+		if _, err := bus.DialNATS(a); !errors.Is(err, bus.ErrRefused) || strings.Contains(err.Error(), "-token") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -91,15 +92,15 @@ func TestAccess(t *testing.T) {
 	if !n.ReadyForConnections(5 * time.Second) {
 		t.Fatal("it is not ready")
 	}
-	if c, err := Dial(Access{URL: n.ClientURL(), Nkey: file}); err != nil {
+	if c, err := bus.DialNATS(bus.Access{URL: n.ClientURL(), Nkey: file}); err != nil {
 		t.Error(err)
 	} else {
 		c.Close()
 	}
-	if _, err := Dial(Access{URL: n.ClientURL()}); !errors.Is(err, ErrRefused) {
+	if _, err := bus.DialNATS(bus.Access{URL: n.ClientURL()}); !errors.Is(err, bus.ErrRefused) {
 		t.Errorf("without an nkey: %v", err)
 	}
-	if _, err := Dial(Access{URL: n.ClientURL(), Nkey: cert}); !errors.Is(err, ErrRefused) {
+	if _, err := bus.DialNATS(bus.Access{URL: n.ClientURL(), Nkey: cert}); !errors.Is(err, bus.ErrRefused) {
 		t.Errorf("with a file that has none: %v", err)
 	}
 }

@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package bus
+package bus_test
 
 import (
 	"bytes"
@@ -15,11 +13,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"pitot/internal/fleet/bus"
+	"pitot/internal/fleet/natsserver"
 )
 
 // Whoever drains has answered what it was asked by then: no answer that was begun is lost.
 func TestDrain(t *testing.T) {
-	s, err := Serve(Access{URL: "127.0.0.1:0"}, t.TempDir())
+	s, err := natsserver.Serve(bus.Access{URL: "127.0.0.1:0"}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +50,17 @@ func TestDrain(t *testing.T) {
 // stream: what is put twice under one id is read once, in order.
 func TestBus(t *testing.T) {
 	begin, dir := time.Now(), t.TempDir()
-	s, err := Serve(Access{URL: "127.0.0.1:0"}, dir)
+	s, err := natsserver.Serve(bus.Access{URL: "127.0.0.1:0"}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	t.Logf("ready after %v", time.Since(begin))
-	if _, err := Dial(Access{URL: s.URL(), Token: "wrong"}); err == nil || !strings.Contains(err.Error(), "uthorization") {
+	if _, err := bus.DialNATS(bus.Access{URL: s.URL(), Token: "wrong"}); err == nil || !strings.Contains(err.Error(), "uthorization") {
 		t.Errorf("without the token: %v", err)
 	}
 	a, b := dial(t, s), dial(t, s)
-	if _, err := b.Ask(t.Context(), "sum", nil); !errors.Is(err, ErrNobody) {
+	if _, err := b.Ask(t.Context(), "sum", nil); !errors.Is(err, bus.ErrNobody) {
 		t.Errorf("before anybody answers: %v", err)
 	}
 	if err := a.Answer("sum", func(q []byte) []byte { return append(q, '!') }); err != nil {
@@ -137,9 +138,9 @@ func TestBus(t *testing.T) {
 	}
 }
 
-func dial(t *testing.T, s *Server) *Conn {
+func dial(t *testing.T, s bus.Server) *bus.NATS {
 	t.Helper()
-	c, err := Dial(Access{URL: s.URL(), Token: s.Token()})
+	c, err := bus.DialNATS(bus.Access{URL: s.URL(), Token: s.Token()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestRefusedPurge(t *testing.T) {
 	if !n.ReadyForConnections(5 * time.Second) {
 		t.Fatal("it is not ready")
 	}
-	c, err := Dial(Access{URL: strings.Replace(n.ClientURL(), "nats://", "nats://u:p@", 1)})
+	c, err := bus.DialNATS(bus.Access{URL: strings.Replace(n.ClientURL(), "nats://", "nats://u:p@", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,12 +195,12 @@ func TestRefusedPurge(t *testing.T) {
 // BenchmarkStream is what one worker's journal takes, piece by piece as a worker sends it, each
 // acknowledged before the next.
 func BenchmarkStream(b *testing.B) {
-	s, err := Serve(Access{URL: "127.0.0.1:0"}, b.TempDir())
+	s, err := natsserver.Serve(bus.Access{URL: "127.0.0.1:0"}, b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	c, err := Dial(Access{URL: s.URL(), Token: s.Token()})
+	c, err := bus.DialNATS(bus.Access{URL: s.URL(), Token: s.Token()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,129 +1,25 @@
-//go:build !nofleet
-
 package bus
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pitot/internal/userfile"
 )
 
-// largest is the size of a message that may be sent: a frame of a journal is a quarter of
-// it at most. Larger ones cost the server memory for each connection.
-const largest = 1 << 20
-
-// Server is a NATS server with JetStream in this process.
-type Server struct {
-	server *server.Server
-	token  string
-}
-
-// Serve starts one that keeps its streams in a directory, "" for one without streams. It listens where a says, at a port of
-// its own for port 0, and who connects from there needs its token, which is made where a has
-// none; certificate and key are then the server's.
-func Serve(a Access, dir string) (*Server, error) {
-	if err := a.checkFiles(); err != nil {
-		return nil, fmt.Errorf("start NATS server: %w", err)
-	}
-	host, port, err := net.SplitHostPort(a.URL)
-	if err != nil {
-		return nil, fmt.Errorf("start NATS server: %w", err)
-	}
-	s := &Server{token: a.Token}
-	if s.token == "" {
-		var secret [16]byte
-		_, _ = rand.Read(secret[:])
-		s.token = hex.EncodeToString(secret[:])
-	}
-	opts := &server.Options{
-		ServerName: "pitot-" + strings.ToLower(rand.Text()[:8]), Host: host, NoLog: true, NoSigs: true,
-		JetStream: dir != "", JetStreamMaxMemory: 2 * mostInside, StoreDir: dir, MaxPayload: largest, CustomClientAuthentication: s, DisableJetStreamBanner: true,
-	}
-	if opts.Port, err = strconv.Atoi(port); err != nil {
-		return nil, fmt.Errorf("start NATS server: %w", err)
-	}
-	if opts.Port == 0 {
-		opts.Port = server.RANDOM_PORT
-	}
-	if a.Cert != "" {
-		tc := &server.TLSConfigOpts{CertFile: a.Cert, KeyFile: cmp.Or(a.Key, a.Cert), CaFile: a.CA, Verify: a.CA != ""}
-		if opts.TLSConfig, err = server.GenTLSConfig(tc); err != nil {
-			return nil, fmt.Errorf("start NATS server: %w", err)
-		}
-		opts.TLS, opts.TLSTimeout = true, 5
-	}
-	if s.server, err = server.NewServer(opts); err != nil {
-		return nil, fmt.Errorf("start NATS server: %w", err)
-	}
-	if opts.Port != server.RANDOM_PORT {
-		free, err := net.Listen("tcp", a.URL)
-		if err != nil {
-			if errors.Is(err, syscall.EADDRINUSE) {
-				return nil, fmt.Errorf("start NATS server: another process has port %s", port)
-			}
-			return nil, fmt.Errorf("start NATS server: %w", err)
-		}
-		_ = free.Close()
-	}
-	s.server.Start()
-	if !s.server.ReadyForConnections(5 * time.Second) {
-		s.server.Shutdown()
-		return nil, fmt.Errorf("start NATS server: it cannot listen on %s", a.URL)
-	}
-	return s, nil
-}
-
-// checkFiles reports why one of the files is refused that NATS opens by itself.
-func (a Access) checkFiles() error {
-	for _, path := range []string{a.Nkey, a.CA, a.Cert, a.Key} {
-		if path == "" {
-			continue
-		}
-		if err := userfile.Check(path, userfile.MostPEM); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Check implements [server.Authentication].
-func (s *Server) Check(c server.ClientAuthentication) bool {
-	return subtle.ConstantTimeCompare([]byte(c.GetOpts().Token), []byte(s.token)) == 1
-}
-
-// URL is where it listens.
-func (s *Server) URL() string { return s.server.ClientURL() }
-
-// Token is what clients have to show.
-func (s *Server) Token() string { return s.token }
-
-// Close ends it.
-func (s *Server) Close() {
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
-}
-
-// Conn is a connection to a server. It connects again by itself when it is lost.
-type Conn struct {
+// NATS is a connection to a NATS server. It reconnects by itself. It implements [Streams].
+type NATS struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	inside bool                   // the server is in this process, and ends with it
@@ -134,18 +30,21 @@ type Conn struct {
 	draining bool           // none is begun any more
 }
 
-// Dial connects to this process's own server, past its socket.
-func (s *Server) Dial() (*Conn, error) {
-	c, err := connect("nats://127.0.0.1", nats.InProcessServer(s.server), nats.Token(s.token))
+var _ Streams = (*NATS)(nil)
+
+// DialInProcess connects to a NATS server in this process, without a socket.
+func DialInProcess(server nats.InProcessConnProvider, token string) (*NATS, error) {
+	c, err := connect("nats://127.0.0.1", nats.InProcessServer(server), nats.Token(token))
 	if err == nil {
 		c.inside = true
 	}
 	return c, err
 }
 
-// Dial connects. An error of a server that refuses is [ErrRefused].
-func Dial(a Access) (*Conn, error) {
-	if err := a.checkFiles(); err != nil {
+// DialNATS connects to a NATS server. The error of a server that does not accept this client is
+// [ErrRefused].
+func DialNATS(a Access) (*NATS, error) {
+	if err := a.CheckFiles(); err != nil {
 		return nil, fmt.Errorf("%w: connect to NATS at %s: %w", ErrRefused, a.URL, err)
 	}
 	var opts []nats.Option
@@ -168,8 +67,22 @@ func Dial(a Access) (*Conn, error) {
 	return connect(a.URL, opts...)
 }
 
+// CheckFiles returns why a file of the credentials is refused. The NATS library opens these files
+// itself.
+func (a Access) CheckFiles() error {
+	for _, path := range []string{a.Nkey, a.CA, a.Cert, a.Key} {
+		if path == "" {
+			continue
+		}
+		if err := userfile.Check(path, userfile.MostPEM); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // connect does it.
-func connect(url string, opts ...nats.Option) (*Conn, error) {
+func connect(url string, opts ...nats.Option) (*NATS, error) {
 	denied := new(atomic.Pointer[error])
 	refused := func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(strings.ToUpper(err.Error()), purgeSubject) {
@@ -191,15 +104,15 @@ func connect(url string, opts ...nats.Option) (*Conn, error) {
 		nc.Close()
 		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
 	}
-	return &Conn{nc: nc, js: js, denied: denied}, nil
+	return &NATS{nc: nc, js: js, denied: denied}, nil
 }
 
 // Close ends the connection.
-func (c *Conn) Close() { c.nc.Close() }
+func (c *NATS) Close() { c.nc.Close() }
 
 // Drain answers nothing more, and ends the connection when the answers that were begun are with
 // the server, which is waited for so long at most.
-func (c *Conn) Drain(within time.Duration) {
+func (c *NATS) Drain(within time.Duration) {
 	c.mu.Lock()
 	c.draining = true
 	c.mu.Unlock()
@@ -209,7 +122,7 @@ func (c *Conn) Drain(within time.Duration) {
 }
 
 // Ask asks whoever answers on a subject.
-func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
+func (c *NATS) Ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
 	m, err := c.nc.RequestWithContext(ctx, subject, question)
 	if errors.Is(err, nats.ErrNoResponders) {
 		err = fmt.Errorf("%w: %w", ErrNobody, err)
@@ -222,7 +135,7 @@ func (c *Conn) Ask(ctx context.Context, subject string, question []byte) ([]byte
 
 // Answer answers what is asked on a subject, each question in a goroutine of its own; an answer
 // that is nil is none. When it returns the server knows: nobody is told that there is no one.
-func (c *Conn) Answer(subject string, answer func(question []byte) []byte) error {
+func (c *NATS) Answer(subject string, answer func(question []byte) []byte) error {
 	_, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -245,7 +158,7 @@ func (c *Conn) Answer(subject string, answer func(question []byte) []byte) error
 }
 
 // Tell tells everyone who hears.
-func (c *Conn) Tell(subject string, word []byte) error {
+func (c *NATS) Tell(subject string, word []byte) error {
 	if err := c.nc.Publish(subject, word); err != nil {
 		return fmt.Errorf("tell %s: %w", subject, err)
 	}
@@ -253,7 +166,7 @@ func (c *Conn) Tell(subject string, word []byte) error {
 }
 
 // Hear is called with what is told on a subject, in order.
-func (c *Conn) Hear(subject string, hear func(word []byte)) error {
+func (c *NATS) Hear(subject string, hear func(word []byte)) error {
 	_, err := c.nc.Subscribe(subject, func(m *nats.Msg) { hear(m.Data) })
 	if err == nil {
 		err = c.nc.Flush()
@@ -265,7 +178,7 @@ func (c *Conn) Hear(subject string, hear func(word []byte)) error {
 }
 
 // Forget deletes a stream and what it keeps.
-func (c *Conn) Forget(ctx context.Context, stream string) error {
+func (c *NATS) Forget(ctx context.Context, stream string) error {
 	if err := c.js.DeleteStream(ctx, stream); err != nil {
 		return fmt.Errorf("delete stream %s: %w", stream, err)
 	}
@@ -274,10 +187,10 @@ func (c *Conn) Forget(ctx context.Context, stream string) error {
 
 // Keep makes a stream that keeps what is put on subjects: in files, or in the memory of a server in
 // this process.
-func (c *Conn) Keep(ctx context.Context, stream string, subjects ...string) error {
+func (c *NATS) Keep(ctx context.Context, stream string, subjects ...string) error {
 	of := jetstream.StreamConfig{Name: stream, Subjects: subjects, Storage: jetstream.FileStorage, Duplicates: 5 * time.Minute}
 	if c.inside { // files would be of no use to anybody either when this process has ended
-		of.Storage, of.MaxBytes, of.Discard = jetstream.MemoryStorage, mostInside, jetstream.DiscardNew
+		of.Storage, of.MaxBytes, of.Discard = jetstream.MemoryStorage, MostInMemory, jetstream.DiscardNew
 	}
 	_, err := c.js.CreateStream(ctx, of)
 	if err != nil {
@@ -286,13 +199,13 @@ func (c *Conn) Keep(ctx context.Context, stream string, subjects ...string) erro
 	return nil
 }
 
-// mostInside is how much a stream keeps in this process's memory of what was not read yet. More
-// is refused, and whoever has it puts it again.
-const mostInside = 256 << 20
+// MostInMemory is how many bytes a stream in this process's memory keeps until they are read. It
+// refuses more, and the sender tries again.
+const MostInMemory = 256 << 20
 
 // Put puts a message into the stream that keeps its subject, and returns when it is kept. One
 // of an id that was put within the last minutes is not kept again.
-func (c *Conn) Put(ctx context.Context, subject, id string, message []byte) error {
+func (c *NATS) Put(ctx context.Context, subject, id string, message []byte) error {
 	if _, err := c.js.Publish(ctx, subject, message, jetstream.WithMsgID(id)); err != nil {
 		return fmt.Errorf("put into stream: %w", err)
 	}
@@ -302,7 +215,7 @@ func (c *Conn) Put(ctx context.Context, subject, id string, message []byte) erro
 // Read hands over what a stream keeps, from its beginning and in order, until stop is called.
 // What was handed over is deleted from the stream soon after: whoever takes it has it then, and
 // whoever put it there still has it. kept is told, once, why that is refused.
-func (c *Conn) Read(ctx context.Context, stream string, take func(subject, id string, message []byte), kept func(error)) (stop func(), err error) {
+func (c *NATS) Read(ctx context.Context, stream string, take func(subject, id string, message []byte), kept func(error)) (stop func(), err error) {
 	of, err := c.js.Stream(ctx, stream)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", stream, err)

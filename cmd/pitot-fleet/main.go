@@ -1,0 +1,16 @@
+// Command pitot-fleet is pitot with a NATS server in it, which --fleet-listen starts.
+package main
+
+import (
+	"context"
+	"os"
+
+	"pitot/internal/cli"
+	"pitot/internal/fleet/bus"
+	"pitot/internal/fleet/natsserver"
+)
+
+func main() {
+	bus.EmbedServer(natsserver.Serve)
+	os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

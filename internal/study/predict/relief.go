@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"pitot/internal/study/explain"
+	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 )
 
 // What taking a cause away makes of a deployment, and what turning a knob does.
@@ -52,10 +52,10 @@ func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deploy
 		}
 		s.EnablePrefixCaching = true
 	case explain.Frontend:
-		if s.Frontend == (vllm.Frontend{}) {
+		if s.Frontend == (twin.Frontend{}) {
 			return nil, false
 		}
-		s.Frontend = vllm.Frontend{}
+		s.Frontend = twin.Frontend{}
 	default:
 		return nil, false
 	}

@@ -8,7 +8,6 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 	"pitot/internal/workload"
 )
 
@@ -31,7 +30,7 @@ func (r *Recording) replay(d *deploy.Deployment) []timing { return r.serve(d, 1,
 func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request, at int64) bool) []timing {
 	c := *d
 	if !r.AtClient {
-		c.Settings.Frontend = vllm.Frontend{}
+		c.Settings.Frontend = twin.Frontend{}
 	}
 	e := c.Engine(seed)
 	if r.course != nil {

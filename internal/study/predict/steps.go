@@ -8,7 +8,6 @@ import (
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 )
 
 // What a step costs can be read off a run without any engine: the gap between
@@ -269,7 +268,7 @@ type waited struct{ input, s float64 }
 // beginFront sets what the front end takes to what the replays lack of the TTFTs
 // where the load was least: what grows with the prompt is a token's, and what the
 // shorter ones lack besides is latency.
-func beginFront(f *vllm.Frontend, d *deploy.Deployment, runs []*Recording) {
+func beginFront(f *twin.Frontend, d *deploy.Deployment, runs []*Recording) {
 	least := math.Inf(1)
 	for _, r := range runs {
 		least = min(least, r.running())

@@ -122,7 +122,7 @@ const defaultStepJitter = 0.02
 // DefaultFrontend is what vLLM's API server takes on a core of a server's CPU.
 // It is an assumption, of the order of what fits of live servers find:
 // SOURCES.md.
-var DefaultFrontend = vllm.Frontend{
+var DefaultFrontend = twin.Frontend{
 	Latency: 3 * time.Millisecond, PerRequest: time.Millisecond, PerPromptToken: time.Microsecond,
 	PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond,
 }

@@ -15,7 +15,6 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/vllm"
 )
 
 func must(t testing.TB, spec string) *Deployment {
@@ -433,7 +432,7 @@ func FuzzParse(f *testing.F) {
 // What is assumed of the API server is a fifth of a lone request's time to first
 // token, and nothing of its time per token.
 func TestAssumedFrontend(t *testing.T) {
-	lone := func(f vllm.Frontend) (first, token time.Duration) {
+	lone := func(f twin.Frontend) (first, token time.Duration) {
 		d := must(t, "llama-3.1-8b@h100?step_jitter=0")
 		d.Settings.Frontend = f
 		e := d.Engine(1)
@@ -454,7 +453,7 @@ func TestAssumedFrontend(t *testing.T) {
 		}
 	}
 	first, token := lone(DefaultFrontend)
-	bareFirst, bareToken := lone(vllm.Frontend{})
+	bareFirst, bareToken := lone(twin.Frontend{})
 	if share := 1 - float64(bareFirst)/float64(first); share < 0.1 || share > 0.2 {
 		t.Errorf("the API server has %.3f of a TTFT of %v", share, first)
 	}

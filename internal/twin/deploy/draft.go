@@ -7,7 +7,6 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/twin"
-	"pitot/internal/twin/vllm"
 )
 
 // Speculative decoding: what it gains and what it costs.
@@ -39,12 +38,12 @@ func (d *Deployment) checkDrafts() error {
 		return say.Errorf("num_speculative_tokens needs acceptance_rate: all that drafts gain depends on it").WithHint("give it as in &acceptance_rate=0.7: the share of first drafts that are accepted, in vLLM's metrics vllm:spec_decode_num_accepted_tokens_per_pos of position 0 ÷ vllm:spec_decode_num_drafts")
 	}
 	if d.parallelDrafts {
-		if s.Drafter == vllm.NGram {
+		if s.Drafter == twin.NGram {
 			return say.Errorf("parallel_drafting needs a drafter, and n-grams have none").WithHint("leave one of the two out")
 		}
-		s.Drafter = vllm.Parallel
+		s.Drafter = twin.Parallel
 	}
-	if s.Drafter == vllm.NGram && s.NumSpeculativeTokens > 0 { // VllmConfig.__post_init__
+	if s.Drafter == twin.NGram && s.NumSpeculativeTokens > 0 { // VllmConfig.__post_init__
 		if asked, _ := strconv.ParseBool(d.Given["async_scheduling"]); asked {
 			return say.Errorf("vLLM does not schedule asynchronously with drafts by n-grams").WithHint("leave async_scheduling out")
 		}
@@ -59,7 +58,7 @@ func (d *Deployment) checkDrafts() error {
 
 // hasDrafter says that a model of its own makes drafts.
 func (d *Deployment) hasDrafter() bool {
-	return d.Settings.NumSpeculativeTokens > 0 && d.Settings.Drafter != vllm.NGram
+	return d.Settings.NumSpeculativeTokens > 0 && d.Settings.Drafter != twin.NGram
 }
 
 // drafter is the number of weights of the drafter that is assumed: one decoder
@@ -83,11 +82,11 @@ func (d *Deployment) drafter() float64 {
 // collectives of one layer of the model take. A parallel drafter has all of them in one
 // pass. Without a drafter, and where nothing is drafted, it is 0.
 func (h *hardware) drafting(b *twin.Batch, layer float64) float64 {
-	if h.drafter == vllm.NGram || b.Drafts == 0 {
+	if h.drafter == twin.NGram || b.Drafts == 0 {
 		return 0
 	}
 	tokens, rows, drafts := float64(b.Tokens), float64(b.Requests), float64(b.Drafts)
-	if h.drafter == vllm.Parallel {
+	if h.drafter == twin.Parallel {
 		return h.draft.time(tokens+(drafts-1)*rows) + h.head.time(drafts*rows) + layer
 	}
 	return h.draft.time(tokens) + (drafts-1)*h.draft.time(rows) + drafts*(h.head.time(rows)+layer)
@@ -97,9 +96,9 @@ func (h *hardware) drafting(b *twin.Batch, layer float64) float64 {
 func (d *Deployment) setMethod(v string) error {
 	switch strings.ToLower(v) {
 	case "eagle", "eagle3", "mtp":
-		d.Settings.Drafter = vllm.Sequential
+		d.Settings.Drafter = twin.Sequential
 	case "ngram":
-		d.Settings.Drafter = vllm.NGram
+		d.Settings.Drafter = twin.NGram
 	default:
 		return say.Errorf("drafts by %q are not modelled", v).WithHint("modelled are eagle, eagle3, mtp and ngram")
 	}
@@ -119,9 +118,9 @@ func (d *Deployment) setParallel(v string) error {
 // setSchedule reads ranges such as 1-16:3,17-64:1 in place of vLLM's
 // [[1, 16, 3], [17, 64, 1]].
 func (d *Deployment) setSchedule(v string) error {
-	var list []vllm.DraftRange
+	var list []twin.DraftRange
 	for part := range strings.SplitSeq(v, ",") {
-		var r vllm.DraftRange
+		var r twin.DraftRange
 		if n, err := fmt.Sscanf(part, "%d-%d:%d", &r.From, &r.To, &r.Tokens); n != 3 || err != nil || fmt.Sprintf("%d-%d:%d", r.From, r.To, r.Tokens) != part {
 			return say.Errorf("%q is no range of requests and its drafts", part).WithHint("for example 1-16:3,17-64:1: three drafts in steps of up to 16 requests, then one")
 		}

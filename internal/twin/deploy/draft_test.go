@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"pitot/internal/twin"
-	"pitot/internal/twin/vllm"
 )
 
 // drafting is a deployment with k drafts.
@@ -26,7 +25,7 @@ func TestTokensPerStep(t *testing.T) {
 		if got := d.TokensPerStep(); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%d drafts at %v: %v tokens a step, want %v", c.k, c.rate, got, c.want)
 		}
-		d.Settings.Frontend = vllm.Frontend{}
+		d.Settings.Frontend = twin.Frontend{}
 		e := d.Engine(1)
 		const tokens = 20_000
 		e.Add(0, twin.Job{Prompt: 10, Output: tokens})

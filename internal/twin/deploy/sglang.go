@@ -171,12 +171,12 @@ func (d *Deployment) completeSGLang() error {
 
 // sglangEngine is the settings of the engine.
 func (d *Deployment) sglangEngine(seed uint64) sglang.Settings {
-	s, f := &d.Settings, &d.Settings.Frontend
+	s := &d.Settings
 	return sglang.Settings{
 		MaxRunningRequests: s.MaxNumSeqs, MaxTotalTokens: d.KVTokens(), ContextLength: s.MaxModelLen, ChunkedPrefillSize: s.MaxNumBatchedTokens,
 		MaxPrefillTokens: d.sglang.maxPrefill, SchedulePolicy: d.sglang.policy, ScheduleConservativeness: d.sglang.conservativeness,
 		EnableMixedChunk: d.sglang.mixed, DisableOverlapSchedule: !s.AsyncScheduling, DisableRadixCache: !s.EnablePrefixCaching, StreamInterval: s.StreamInterval,
-		Frontend:   sglang.Frontend{Latency: f.Latency, PerRequest: f.PerRequest, PerPromptToken: f.PerPromptToken, PerStep: f.PerStep, PerChunk: f.PerChunk},
+		Frontend:   s.Frontend,
 		StepJitter: s.StepJitter, Seed: seed,
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/vllm"
 )
 
 // Efficiency is what of its datasheet an accelerator gives, and what a step
@@ -208,7 +207,7 @@ type hardware struct {
 	other    struct{ floor, perToken float64 } // of all layers
 	reduce   passing                           // all-reduces
 	exchange passing                           // of tokens among engines that share the experts
-	drafter  vllm.Drafter
+	drafter  twin.Drafter
 	engines  float64 // that share the experts, 0 of one
 
 	graphs graphs

@@ -61,7 +61,7 @@ func draw(t *rapid.T, most int) scene {
 	s.set.MaxNumSeqs, s.set.MaxNumBatchedTokens, s.set.MaxModelLen = in("seats", 1, 4), 40, 400
 	s.set.NumGPUBlocks = 26 + in("spare blocks", 0, 30)
 	s.set.StepJitter, s.set.AsyncScheduling = float64(in("jitter", 0, 1))/4, rapid.Bool().Draw(t, "async")
-	s.set.Frontend = vllm.Frontend{PerRequest: time.Duration(in("per request", 0, 500)), PerChunk: time.Duration(in("per chunk", 0, 400))}
+	s.set.Frontend = twin.Frontend{PerRequest: time.Duration(in("per request", 0, 500)), PerChunk: time.Duration(in("per chunk", 0, 400))}
 	at := int64(0)
 	for id := range in("jobs", 1, 40) {
 		at += int64(in("gap", 0, 2000))
@@ -289,7 +289,7 @@ func (s spying) Add(now int64, j twin.Job) {
 func BenchmarkReplicas64(b *testing.B) {
 	set := vllm.Default()
 	set.MaxModelLen, set.NumGPUBlocks, set.MaxNumSeqs = 8192, 1<<14, 256
-	set.Frontend = vllm.Frontend{PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond}
+	set.Frontend = twin.Frontend{PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond}
 	var engines []twin.Model
 	for range 64 {
 		engines = append(engines, vllm.New(set, flat{}))

@@ -451,7 +451,7 @@ func without(list []*request, r *request) []*request {
 // front is the processes before and behind the engine: one thread that works in the order
 // in which things come to it.
 type front struct {
-	cost Frontend
+	cost twin.Frontend
 	free int64
 	last int64
 	in   []passing

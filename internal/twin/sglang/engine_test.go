@@ -58,7 +58,7 @@ func draw(t *rapid.T) (s scene) {
 		MaxPrefillTokens: in("max_prefill_tokens", 1, 100), SchedulePolicy: Policies()[in("policy", 0, len(Policies())-1)],
 		ScheduleConservativeness: float64(in("conservativeness", 1, 8)) / 4, EnableMixedChunk: some("mixed"), DisableOverlapSchedule: some("no overlap"), DisableRadixCache: some("no radix cache"),
 		StreamInterval: in("stream interval", 1, 3), StepJitter: float64(in("jitter", 0, 1)) / 4, Seed: uint64(in("seed", 0, 9)),
-		Frontend: Frontend{PerRequest: time.Duration(in("per request", 0, 500)), PerChunk: time.Duration(in("per chunk", 0, 400))},
+		Frontend: twin.Frontend{PerRequest: time.Duration(in("per request", 0, 500)), PerChunk: time.Duration(in("per chunk", 0, 400))},
 	}
 	if s.set.SchedulePolicy == "shortest-prefill-first" {
 		s.set.DisableRadixCache = false

@@ -3,7 +3,8 @@ package sglang
 import (
 	"fmt"
 	"slices"
-	"time"
+
+	"pitot/internal/twin"
 )
 
 // Settings are the engine's arguments under SGLang's names, as far as the twin models
@@ -22,20 +23,11 @@ type Settings struct {
 	StreamInterval           int
 
 	// Frontend is what the tokenizer and detokenizer spend on their one thread.
-	Frontend Frontend
+	Frontend twin.Frontend // without its jitter and its contention
 	// StepJitter is the coefficient of variation of a lognormal factor on every step's
 	// duration, Seed decides it.
 	StepJitter float64
 	Seed       uint64
-}
-
-// Frontend is the processes between the sockets and the engine, as one thread.
-type Frontend struct {
-	Latency        time.Duration // of a request on its way, besides the thread's work
-	PerRequest     time.Duration
-	PerPromptToken time.Duration
-	PerStep        time.Duration
-	PerChunk       time.Duration
 }
 
 // Policies are the orders in which requests that wait are looked at.

@@ -13,7 +13,7 @@ import (
 // answers out in the order in which they come to it (vllm/v1/engine/async_llm.py,
 // output_processor.py).
 type front struct {
-	cost   Frontend
+	cost   twin.Frontend
 	free   int64 // when it will have done all it has
 	last   int64 // when the latest request reaches the engine: none overtakes another
 	beside bool  // the engine computes meanwhile

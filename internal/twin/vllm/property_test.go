@@ -32,17 +32,18 @@ func drawScene(t *rapid.T) scene {
 	some := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	var s scene
 	s.set = Settings{
-		MaxNumSeqs: in("max_num_seqs", 1, 8), MaxModelLen: in("max_model_len", 2, 80), BlockSize: in("block_size", 1, 9),
-		EnablePrefixCaching: some("prefix caching"), EnableChunkedPrefill: some("chunked prefill"),
-		LongPrefillTokenThreshold: in("threshold", 0, 9), SchedulerReserveFullISL: some("reserve"),
-		Watermark: float64(in("watermark", 0, 9)) / 10, Priority: some("priority"), AsyncScheduling: some("async"),
-		NumSpeculativeTokens: in("drafts", 0, 4), AcceptanceRate: float64(in("acceptance", 0, 4)) / 4,
-		StreamInterval: in("stream interval", 1, 4), Seed: uint64(in("seed", 0, 99)),
-		StepJitter: float64(in("jitter", 0, 2)) / 4,
-		SlowCV:     float64(in("slow", 0, 2)) / 4, SlowTime: 5 * time.Microsecond,
+		twin.Settings{
+			MaxNumSeqs: in("max_num_seqs", 1, 8), MaxModelLen: in("max_model_len", 2, 80), BlockSize: in("block_size", 1, 9), EnablePrefixCaching: some("prefix caching"), AsyncScheduling: some("async"),
+			NumSpeculativeTokens: in("drafts", 0, 4), AcceptanceRate: float64(in("acceptance", 0, 4)) / 4, StreamInterval: in("stream interval", 1, 4), Seed: uint64(in("seed", 0, 99)), StepJitter: float64(in("jitter", 0, 2)) / 4,
+			SlowCV: float64(in("slow", 0, 2)) / 4, SlowTime: 5 * time.Microsecond,
+		},
+		Own{
+			EnableChunkedPrefill: some("chunked prefill"), LongPrefillTokenThreshold: in("threshold", 0, 9), SchedulerReserveFullISL: some("reserve"),
+			Watermark: float64(in("watermark", 0, 9)) / 10, Priority: some("priority"),
+		},
 	}
-	if s.set.Drafter = Drafter(in("drafter", 0, 2)); some("drafts by batch size") {
-		s.set.SpeculativeSchedule = []DraftRange{{1, in("few", 1, 3), in("drafts of few", 0, 4)}, {4, in("many", 4, 6), in("drafts of many", 0, 4)}}
+	if s.set.Drafter = twin.Drafter(in("drafter", 0, 2)); some("drafts by batch size") {
+		s.set.SpeculativeSchedule = ranges(1, in("few", 1, 3), in("drafts of few", 0, 4), 4, in("many", 4, 6), in("drafts of many", 0, 4))
 	}
 	s.set.LongPrefillTokenThreshold = min(s.set.LongPrefillTokenThreshold, s.set.MaxModelLen)
 	s.set.MaxNumBatchedTokens = s.set.MaxNumSeqs + in("budget", 0, 40) + s.set.draftSlots()
@@ -53,7 +54,7 @@ func drawScene(t *rapid.T) scene {
 		s.set.Window, s.set.WindowShare, s.set.StateBlocks = in("window", 1, 30), float64(in("share", 0, 12))/4, in("state", 0, 3)
 	}
 	s.set.NumGPUBlocks = s.set.BlocksBeside(s.set.MaxModelLen) + (s.set.MaxModelLen+s.set.BlockSize-1)/s.set.BlockSize + 1 + in("spare blocks", 0, 20)
-	s.set.Frontend = Frontend{
+	s.set.Frontend = twin.Frontend{
 		PerRequest: time.Duration(in("per request", 0, 500)), PerPromptToken: time.Duration(in("per prompt token", 0, 20)),
 		PerStep: time.Duration(in("per step", 0, 200)), PerChunk: time.Duration(in("per chunk", 0, 400)),
 	}
@@ -377,11 +378,15 @@ func FuzzEngine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seqs, budget, longest, block, blocks, drafts int, flags uint8, watermark, acceptance, jitter float64, interval int, jobs []byte) {
 		const most = 1 << 12 // memory is not what is tested
 		s := Settings{
-			MaxNumSeqs: seqs % most, MaxNumBatchedTokens: budget % most, MaxModelLen: longest % most, BlockSize: block % most,
-			NumGPUBlocks: blocks % most, NumSpeculativeTokens: drafts % 64, LongPrefillTokenThreshold: drafts % 100,
-			EnablePrefixCaching: flags&1 > 0, EnableChunkedPrefill: flags&2 > 0, SchedulerReserveFullISL: flags&4 > 0,
-			Priority: flags&8 > 0, AsyncScheduling: flags&16 > 0,
-			Watermark: watermark, AcceptanceRate: acceptance, StepJitter: jitter, StreamInterval: interval, Seed: uint64(flags),
+			twin.Settings{
+				MaxNumSeqs: seqs % most, MaxNumBatchedTokens: budget % most, MaxModelLen: longest % most, BlockSize: block % most, NumGPUBlocks: blocks % most,
+				NumSpeculativeTokens: drafts % 64, EnablePrefixCaching: flags&1 > 0, AsyncScheduling: flags&16 > 0, AcceptanceRate: acceptance, StepJitter: jitter,
+				StreamInterval: interval, Seed: uint64(flags),
+			},
+			Own{
+				LongPrefillTokenThreshold: drafts % 100, EnableChunkedPrefill: flags&2 > 0, SchedulerReserveFullISL: flags&4 > 0,
+				Priority: flags&8 > 0, Watermark: watermark,
+			},
 		}
 		s.Frontend.PerChunk = time.Duration(flags) * 10
 		if s.Check() != nil {

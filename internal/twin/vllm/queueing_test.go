@@ -66,8 +66,13 @@ func waits(t *testing.T, s Settings, perStep time.Duration, meanGap float64, job
 // queueing are settings under which only max_num_seqs is short.
 func queueing(slots int) Settings {
 	return Settings{
-		MaxNumSeqs: slots, MaxNumBatchedTokens: 64, MaxModelLen: 1 << 14, BlockSize: 1 << 14, NumGPUBlocks: slots + 2,
-		EnableChunkedPrefill: true, SchedulerReserveFullISL: true, StreamInterval: 1 << 20,
+		twin.Settings{
+			MaxNumSeqs: slots, MaxNumBatchedTokens: 64, MaxModelLen: 1 << 14, BlockSize: 1 << 14, NumGPUBlocks: slots + 2,
+			StreamInterval: 1 << 20,
+		},
+		Own{
+			EnableChunkedPrefill: true, SchedulerReserveFullISL: true,
+		},
 	}
 }
 

@@ -77,13 +77,15 @@ func (o *recordedOut) UnmarshalJSON(b []byte) error {
 func (r *recording) settings() Settings {
 	c := r.Settings
 	return Settings{
-		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
-		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
-		EnablePrefixCaching: c.EnablePrefixCaching, EnableChunkedPrefill: c.EnableChunkedPrefill,
-		LongPrefillTokenThreshold: c.LongPrefillTokenThreshold, SchedulerReserveFullISL: c.SchedulerReserveFullISL,
-		Watermark: c.Watermark, Priority: c.Priority, AsyncScheduling: c.AsyncScheduling,
-		NumSpeculativeTokens: c.NumSpeculativeTokens, AcceptanceRate: c.AcceptanceRate, Seed: c.Seed,
-		StreamInterval: 1,
+		twin.Settings{
+			MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen, BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
+			EnablePrefixCaching: c.EnablePrefixCaching, AsyncScheduling: c.AsyncScheduling, NumSpeculativeTokens: c.NumSpeculativeTokens, AcceptanceRate: c.AcceptanceRate, Seed: c.Seed,
+			StreamInterval: 1,
+		},
+		Own{
+			EnableChunkedPrefill: c.EnableChunkedPrefill, LongPrefillTokenThreshold: c.LongPrefillTokenThreshold, SchedulerReserveFullISL: c.SchedulerReserveFullISL,
+			Watermark: c.Watermark, Priority: c.Priority,
+		},
 	}
 }
 

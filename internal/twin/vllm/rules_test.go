@@ -16,12 +16,25 @@ import (
 // has room for 8 tokens, a block holds 4, and nothing else is on.
 func rules() Settings {
 	return Settings{
-		MaxNumSeqs: 4, MaxNumBatchedTokens: 8, MaxModelLen: 64, BlockSize: 4, NumGPUBlocks: 100,
-		EnableChunkedPrefill: true, SchedulerReserveFullISL: true, StreamInterval: 1,
+		twin.Settings{
+			MaxNumSeqs: 4, MaxNumBatchedTokens: 8, MaxModelLen: 64, BlockSize: 4, NumGPUBlocks: 100,
+			StreamInterval: 1,
+		},
+		Own{
+			EnableChunkedPrefill: true, SchedulerReserveFullISL: true,
+		},
 	}
 }
 
 const step = int64(time.Microsecond)
+
+// ranges makes ranges of their numbers: from, to, tokens, and again.
+func ranges(numbers ...int) (list []twin.DraftRange) {
+	for i := 0; i+2 < len(numbers); i += 3 {
+		list = append(list, twin.DraftRange{From: numbers[i], To: numbers[i+1], Tokens: numbers[i+2]})
+	}
+	return list
+}
 
 // bench runs jobs through an engine and keeps what it did.
 type bench struct {
@@ -578,7 +591,7 @@ func TestSpeculativePadding(t *testing.T) {
 	settings := func(change func(*Settings)) Settings {
 		s := rules()
 		s.MaxNumBatchedTokens, s.EnablePrefixCaching = 16, true
-		s.Drafter, s.NumSpeculativeTokens, s.AcceptanceRate = NGram, 3, 1
+		s.Drafter, s.NumSpeculativeTokens, s.AcceptanceRate = twin.NGram, 3, 1
 		change(&s)
 		return s
 	}
@@ -597,7 +610,7 @@ func TestSpeculativePadding(t *testing.T) {
 	same(t, "two tokens to compute", run(none, twin.Job{ID: 1, Prompt: 6, Output: 2, Content: shared})[2], "0:4 1:2")
 	same(t, "no room in the budget", run(func(s *Settings) { s.MaxNumBatchedTokens = 7 }, late)[:7],
 		[]string{"0:5", "0:4", "0:4", "0:4", "0:4", "0:4", "1:4"})
-	same(t, "drafts by batch size", run(func(s *Settings) { s.SpeculativeSchedule = []DraftRange{{1, 4, 3}} }, late)[2], "0:4 1:1")
+	same(t, "drafts by batch size", run(func(s *Settings) { s.SpeculativeSchedule = ranges(1, 4, 3) }, late)[2], "0:4 1:1")
 	same(t, "no room in the context", run(func(s *Settings) { s.MaxModelLen = 8 }, late)[2], "1:1")
 	b := newBench(settings(none))
 	b.add(0, twin.Job{ID: 0, Prompt: 5, Output: 1, Content: shared})
@@ -611,7 +624,7 @@ func TestSpeculativePadding(t *testing.T) {
 // of a step (SpeculativeConfig.max_num_new_slots_for_drafting).
 func TestDraftSlots(t *testing.T) {
 	s := rules()
-	s.MaxNumBatchedTokens, s.NumSpeculativeTokens, s.Drafter = 10, 3, Parallel
+	s.MaxNumBatchedTokens, s.NumSpeculativeTokens, s.Drafter = 10, 3, twin.Parallel
 	b := newBench(s)
 	b.add(0, twin.Job{ID: 0, Prompt: 6, Output: 2})
 	b.add(0, twin.Job{ID: 1, Prompt: 2, Output: 2})
@@ -623,11 +636,11 @@ func TestDraftSlots(t *testing.T) {
 // How many are drafted follows the requests of the step before, whose end drafts them
 // (num_speculative_tokens_per_batch_size).
 func TestDraftsByBatchSize(t *testing.T) {
-	schedule := []DraftRange{{1, 1, 3}, {3, 4, 1}}
+	schedule := ranges(1, 1, 3, 3, 4, 1)
 	for _, async := range []bool{false, true} {
 		s := rules()
 		s.MaxNumBatchedTokens, s.AsyncScheduling = 20, async
-		s.NumSpeculativeTokens, s.SpeculativeSchedule = 2, append(schedule, DraftRange{6, 8, 0})
+		s.NumSpeculativeTokens, s.SpeculativeSchedule = 2, append(schedule, ranges(6, 8, 0)...)
 		b := newBench(s)
 		b.add(0, twin.Job{ID: 0, Prompt: 2, Output: 6})
 		b.add(step/2, twin.Job{ID: 1, Prompt: 2, Output: 3})
@@ -643,7 +656,7 @@ func TestDraftsByBatchSize(t *testing.T) {
 			}
 		}
 	}
-	for _, wrong := range [][]DraftRange{{{2, 3, 1}}, {{1, 3, 1}, {3, 4, 1}}, {{1, 0, 1}}, {{1, 2, -1}}} {
+	for _, wrong := range [][]twin.DraftRange{ranges(2, 3, 1), ranges(1, 3, 1, 3, 4, 1), ranges(1, 0, 1), ranges(1, 2, -1)} {
 		s := rules()
 		if s.SpeculativeSchedule = wrong; s.Check() == nil {
 			t.Errorf("%v is taken", wrong)
@@ -655,7 +668,7 @@ func TestDraftsByBatchSize(t *testing.T) {
 // again for its sake.
 func TestNGramPrefixHit(t *testing.T) {
 	s := rules()
-	s.MaxNumBatchedTokens, s.EnablePrefixCaching, s.NumSpeculativeTokens, s.Drafter = 16, true, 2, NGram
+	s.MaxNumBatchedTokens, s.EnablePrefixCaching, s.NumSpeculativeTokens, s.Drafter = 16, true, 2, twin.NGram
 	b := newBench(s)
 	b.add(0, twin.Job{ID: 0, Prompt: 12, Output: 1, Content: shared})
 	b.add(10*step, twin.Job{ID: 1, Prompt: 13, Output: 1, Content: shared})
@@ -685,7 +698,7 @@ func TestStreamInterval(t *testing.T) {
 
 func TestFrontendTakesInTurn(t *testing.T) {
 	s := rules()
-	s.Frontend = Frontend{PerRequest: 100, PerPromptToken: 10, PerStep: 30, PerChunk: 7}
+	s.Frontend = twin.Frontend{PerRequest: 100, PerPromptToken: 10, PerStep: 30, PerChunk: 7}
 	b := newBench(s)
 	b.Engine.Add(0, twin.Job{ID: 0, Prompt: 4, Output: 1})
 	b.Engine.Add(0, twin.Job{ID: 1, Prompt: 6, Output: 1})
@@ -713,7 +726,7 @@ func TestFrontendLags(t *testing.T) {
 // work takes longer meanwhile.
 func TestFrontendSharesACore(t *testing.T) {
 	s := rules()
-	s.Frontend = Frontend{PerRequest: 100, PerChunk: 10, Contention: 0.5}
+	s.Frontend = twin.Frontend{PerRequest: 100, PerChunk: 10, Contention: 0.5}
 	b := newBench(s)
 	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 2})
 	b.add(200, twin.Job{ID: 1, Prompt: 4, Output: 1})

@@ -2,25 +2,19 @@ package vllm
 
 import (
 	"fmt"
-	"math"
-	"time"
+
+	"pitot/internal/twin"
 )
 
 // Settings are the engine's arguments under vLLM's names, as far as the twin
-// models them.
+// models them: those that schedulers have in common, and vLLM's own.
 type Settings struct {
-	MaxNumSeqs          int // requests that run at once
-	MaxNumBatchedTokens int // token budget of a step
-	MaxModelLen         int // tokens of a prompt and its answer
-	BlockSize           int // tokens of a KV block
-	NumGPUBlocks        int // KV blocks, the null block included
-	// Besides the blocks of its tokens a request holds some for layers that do not
-	// keep all of them: WindowShare of a block for each block of its last Window
-	// tokens, and StateBlocks however long it is (hybrid KV cache groups).
-	Window               int
-	WindowShare          float64
-	StateBlocks          int
-	EnablePrefixCaching  bool
+	twin.Settings
+	Own
+}
+
+// Own are settings of vLLM's scheduler that others have none like.
+type Own struct {
 	EnableChunkedPrefill bool
 	// LongPrefillTokenThreshold caps how many tokens of one prompt a step
 	// takes while others are there; 0 is no cap.
@@ -33,62 +27,6 @@ type Settings struct {
 	Watermark float64
 	// Priority serves requests by their priority, FCFS among equals.
 	Priority bool
-	// AsyncScheduling plans a step while the one before it runs.
-	AsyncScheduling bool
-	// NumSpeculativeTokens is how many tokens the Drafter makes for each token
-	// sampled. AcceptanceRate is the probability that one is accepted, given that
-	// those before it were.
-	NumSpeculativeTokens int
-	AcceptanceRate       float64
-	Drafter              Drafter
-	// SpeculativeSchedule drafts fewer where more requests are in a step
-	// (num_speculative_tokens_per_batch_size), ascending; nil: always as many.
-	SpeculativeSchedule []DraftRange
-	// StreamInterval is how many tokens go into one chunk of an answer, after
-	// the first.
-	StreamInterval int
-
-	// Frontend is the process between the sockets and the engine.
-	Frontend Frontend
-	// StepJitter is the coefficient of variation of a lognormal factor on
-	// every step's duration.
-	StepJitter float64
-	// SlowCV and SlowTime are a second lognormal factor on every step's
-	// duration, that of slow phases: SlowCV is the standard deviation of its
-	// logarithm, SlowTime how long phases last, as the time in which their
-	// correlation falls to 1/e. The factor's mean over time is 1.
-	SlowCV   float64
-	SlowTime time.Duration
-	// Seed decides jitter, slow phases, and which drafts are accepted.
-	Seed uint64
-}
-
-// BlocksBeside is how many blocks a request of so many tokens holds besides those of
-// its tokens.
-func (s *Settings) BlocksBeside(tokens int) int {
-	n := s.StateBlocks
-	if s.WindowShare > 0 {
-		n += int(math.Ceil(s.WindowShare * float64((min(tokens, s.Window)+s.BlockSize-1)/s.BlockSize)))
-	}
-	return n
-}
-
-// Frontend is what vLLM's API server spends on its one thread.
-type Frontend struct {
-	Latency        time.Duration // of a request on its way through all queues and processes, besides the thread's work
-	PerRequest     time.Duration // to parse and to render the prompt
-	PerPromptToken time.Duration // to tokenize
-	PerStep        time.Duration // to take over a step's output
-	PerChunk       time.Duration // to detokenize and write one chunk
-	// Jitter is the coefficient of variation of a lognormal factor on what a
-	// request takes of the thread and on its way: other requests' work,
-	// collections of garbage, a core that is busy.
-	Jitter float64
-	// Contention is how much of the time that a new request takes is missing
-	// to the engine, because both want the same cores, and how much longer the
-	// thread's work takes while the engine computes: 0 on a machine with cores to
-	// spare, 1 where the two share one.
-	Contention float64
 }
 
 // Default are vLLM's defaults for a server on a GPU of 70 GB or more
@@ -96,14 +34,8 @@ type Frontend struct {
 // only a model and a GPU decide: MaxModelLen and NumGPUBlocks.
 func Default() Settings {
 	return Settings{
-		MaxNumSeqs:              1024,
-		MaxNumBatchedTokens:     8192,
-		BlockSize:               16,
-		EnablePrefixCaching:     true,
-		EnableChunkedPrefill:    true,
-		SchedulerReserveFullISL: true,
-		AsyncScheduling:         true,
-		StreamInterval:          1,
+		twin.Settings{MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192, BlockSize: 16, EnablePrefixCaching: true, AsyncScheduling: true, StreamInterval: 1},
+		Own{EnableChunkedPrefill: true, SchedulerReserveFullISL: true},
 	}
 }
 

@@ -1,43 +1,15 @@
 package vllm
 
-import "fmt"
+import (
+	"fmt"
 
-// Drafter says where drafts come from (SpeculativeConfig.method).
-type Drafter uint8
-
-const (
-	// Sequential drafters have a KV cache, read the model's hidden states, and make
-	// one draft of each request after the other (EAGLE, MTP).
-	Sequential Drafter = iota
-	// Parallel ones are like them and make all drafts in one pass (P-EAGLE,
-	// parallel_drafting): each but the first needs a slot in its batch.
-	Parallel
-	// NGram looks drafts up among the request's own tokens: it has no weights, no KV
-	// cache, and costs no accelerator time.
-	NGram
+	"pitot/internal/twin"
 )
-
-// DraftRange is how many tokens are drafted in steps of From to To requests.
-type DraftRange struct{ From, To, Tokens int }
-
-// DraftsFor is how many tokens a step with so many requests has drafted for each of
-// them (build_dynamic_sd_schedule_lookup). Between two ranges, and beyond the last, it is
-// as in the range before.
-func (s *Settings) DraftsFor(requests int) int {
-	k := s.NumSpeculativeTokens
-	for _, r := range s.SpeculativeSchedule {
-		if r.From > requests {
-			break
-		}
-		k = min(r.Tokens, s.NumSpeculativeTokens)
-	}
-	return k
-}
 
 // lookahead is how many KV slots a request has beyond the tokens that the model
 // computes, for its drafter to write to (VllmConfig.num_lookahead_tokens).
 func (s *Settings) lookahead() int {
-	if s.Drafter == NGram {
+	if s.Drafter == twin.NGram {
 		return 0
 	}
 	return s.NumSpeculativeTokens
@@ -46,7 +18,7 @@ func (s *Settings) lookahead() int {
 // draftSlots is how much of a step's budget each of its requests takes besides its
 // tokens (SpeculativeConfig.max_num_new_slots_for_drafting).
 func (s *Settings) draftSlots() int {
-	if s.Drafter == Parallel {
+	if s.Drafter == twin.Parallel {
 		return max(s.NumSpeculativeTokens-1, 0)
 	}
 	return 0

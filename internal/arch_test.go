@@ -66,7 +66,6 @@ func rooms() []room {
 		{"twin/catalogue", "say userfile"},
 		{"twin/fleet", "twin"},
 		{"twin/sglang", "twin"},
-		{"twin/deploy", "twin twin/catalogue twin/fleet twin/sglang twin/vllm say userfile"},
 		// the server in front of it: never imports wire, since an instrument and its
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},
@@ -76,18 +75,25 @@ func rooms() []room {
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve/native", "twin twin/serve/dialect twin/serve/example twin/serve/lm"},
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
-		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
+		// an engine: its row here, its line in twin/engines
+		{"twin/engine", "telemetry twin twin/serve/dialect"}, // what an engine is: a table
+		{"twin/engine/vllm", "say telemetry twin twin/engine twin/serve/vllmapi twin/vllm"},
+		{"twin/engine/sglang", "say telemetry twin twin/engine twin/serve/dialect twin/serve/native twin/serve/sglangapi twin/sglang"},
+		{"twin/engine/fixed", "twin twin/engine"},
+		{"twin/engines", "telemetry twin/engine twin/engine/fixed twin/engine/sglang twin/engine/vllm twin/serve/dialect twin/serve/native twin/serve/vllmapi"}, // all of them
+		{"twin/deploy", "twin twin/catalogue twin/fleet say userfile twin/engine twin/engines"},
+		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom wire/stamp clock say twin/engine twin/engines"},
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable workload/field"}, // what a log was like, without text: logs, the profile, the workload of one
-		{"plan", "twin/serve/dialect workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile"},
+		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile twin/engines"},
 		// measured
 		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
-		{"telemetry/scrape", "clock data/record telemetry wire wire/api"}, // pages of metrics, asked again and again
-		{"telemetry/local", "clock telemetry telemetry/scrape"},           // what the machine of a server tells: nvidia-smi, /proc
+		{"telemetry/scrape", "clock data/record telemetry wire wire/api twin/engines"}, // pages of metrics, asked again and again
+		{"telemetry/local", "clock telemetry telemetry/scrape"},                        // what the machine of a server tells: nvidia-smi, /proc
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
 		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
-		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile"}, // what is measured: opened, asked, adapted to
+		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile twin/engine twin/engine/fixed twin/engines"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
@@ -96,21 +102,21 @@ func rooms() []room {
 		{"fleet/natsserver", "fleet/bus"}, // the embedded NATS server of pitot-fleet
 		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
 		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure cost userfile"},
-		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api plan slo stat"},                       // a run as the evidence that explain weighs
-		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say twin/catalogue"},                            // a server's twin, by loads chosen for it
-		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy stat say target data/metric measure cost userfile twin/engines"},
+		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api plan slo stat twin/engine twin/engines"},                       // a run as the evidence that explain weighs
+		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say twin/catalogue"},                                                     // a server's twin, by loads chosen for it
+		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival twin/engine twin/engines"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                                                         // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile data/record measure report/reasons"}, // what changed between systems
-		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
-		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
+		{"experiment/decide", "stat"},                         // what launches say together: who carries how much, what is given up, when there is enough
+		{"experiment/server", "say data/rundir twin/engines"}, // a server that a command starts, and what it tells of its settings
 		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/parquet data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric workload workload/arrival workload/profile experiment study/choose report/reasons"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric workload workload/arrival workload/profile experiment study/choose report/reasons twin/engines"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile"},
+		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile twin/engines"},
 		{"cmd/pitot", "cli"},
 		{"cmd/pitot-fleet", "cli fleet/bus fleet/natsserver"},
 	}

@@ -157,8 +157,8 @@ func TestDenials(t *testing.T) {
 // A file or a room that a document names in backquotes is there.
 var named = regexp.MustCompile("`([a-z][a-zA-Z0-9_./-]*)`")
 
-// ARCHITECTURE.md has a row for each room, and what it and CONTRIBUTING.md name is
-// there.
+// ARCHITECTURE.md has a row for each room but those of single engines, which twin/engines
+// lists, and what it and CONTRIBUTING.md name is there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	there := func(path string) bool {
 		_, err := os.Stat(filepath.Join("..", path))
@@ -192,7 +192,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		}
 	}
 	for _, r := range rooms() {
-		if r.dir() != r.name && !seen[r.name] {
+		if r.dir() != r.name && !seen[r.name] && filepath.Dir(r.name) != "twin/engine" {
 			t.Errorf("ARCHITECTURE.md has no row for %s", r.name)
 		}
 	}

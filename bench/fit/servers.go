@@ -17,7 +17,6 @@ import (
 	"pitot/internal/study/predict"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 )
 
 // systems are the models and accelerators of which servers are made.
@@ -109,9 +108,7 @@ func newServer(seed uint64, number int) *server {
 
 // engine makes the server's.
 func (s *server) engine(seed uint64) twin.Model {
-	settings := s.truth.Settings
-	settings.Seed = seed + 1e6 // no replay has the same chances
-	return vllm.New(settings, odd{s.truth.Cost(), s.kind})
+	return s.truth.OneOn(seed+1e6, odd{s.truth.Cost(), s.kind}) // no replay has the same chances
 }
 
 // odd is a cost that is bent as no parameter of the twin bends it.

@@ -218,7 +218,7 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	model := b.model[strings.LastIndex(b.model, "/")+1:]
 	model = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(model, "-NVFP4"), "-FP8"), "-Instruct")
 	settings, longest := "?enable_prefix_caching=false", "max_model_len"
-	own := own && b.engine == deploy.SGLang
+	own := own && b.engine == "sglang"
 	if own {
 		settings, longest = "?engine=sglang&disable_radix_cache=true", "context_length"
 	}
@@ -229,7 +229,7 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 		// what it is set to is not told: its defaults
 	} else if b.varied() {
 		settings += b.recipe()
-	} else if b.engine != deploy.SGLang {
+	} else if b.engine != "sglang" {
 		// AIConfigurator asks for this budget (generator/rule_plugin/benchmark/vllm.rule).
 		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=%d", b.users, b.users+b.input+1500)
 		if b.serial() { // more than 0.9 of the memory became the default later

@@ -16,6 +16,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engines"
 )
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
@@ -47,7 +48,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}
-	if embedded.Face != "" && embedded.Face != "vllm" {
+	if embedded.Face != "" && embedded.Face != engines.Default().Name {
 		about += ", with the face of " + embedded.Face
 	}
 	l, err := net.Listen("tcp", listenAddress(&serving))

@@ -21,7 +21,7 @@ import (
 
 // Server is how a target that is a URL is started.
 type Server struct {
-	Engine   string // "vllm", "sglang", or "" where it is not known
+	Engine   string // "" where it is not known
 	Commands server.Commands
 	Tries    int      // starts in a row that may fail
 	Twin     string   // MODEL@GPU?settings of its twin, "" where none is named
@@ -90,7 +90,7 @@ func targetKeys() []key {
 			p.Target = v
 			return nil
 		}),
-		text("engine", "vllm or sglang, whose settings and flags are known, or other; by itself as start says", map[string]any{"enum": server.Engines()}, func(p *Plan, v string) error {
+		text("engine", knownEngines()+", whose settings and flags are known, or other; by itself as start says", map[string]any{"enum": server.Engines()}, func(p *Plan, v string) error {
 			if !slices.Contains(server.Engines(), v) {
 				return say.Errorf("unknown engine %.40q", v).WithHint(say.Known(v, server.Engines()))
 			}
@@ -157,6 +157,11 @@ func (r *reader) target(n *yaml.Node) error {
 	return nil
 }
 
+// knownEngines names the engines whose settings are known: "vllm or sglang".
+func knownEngines() string {
+	return strings.Join(slices.DeleteFunc(server.Engines(), func(name string) bool { return name == server.Other }), " or ")
+}
+
 // checkServer looks at the commands as a whole.
 func (r *reader) checkServer() error {
 	s := r.plan.Server
@@ -172,7 +177,7 @@ func (r *reader) checkServer() error {
 	}
 	if s.Engine == "" || s.Engine == server.Other {
 		s.Engine = ""
-		s.Notes = append(s.Notes, "the engine is not known: names of settings are not checked, and flags are written --name value; target: engine: vllm or sglang says it")
+		s.Notes = append(s.Notes, "the engine is not known: names of settings are not checked, and flags are written --name value; target: engine: "+knownEngines()+" says it")
 	}
 	return nil
 }

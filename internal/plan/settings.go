@@ -1,11 +1,12 @@
 package plan
 
 import (
+	"strings"
 	"time"
 
 	"pitot/internal/cost"
 	"pitot/internal/slo"
-	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/engines"
 	"pitot/internal/workload"
 	"pitot/internal/workload/question"
 )
@@ -432,8 +433,8 @@ func Settings() []Setting {
 		{Name: "gpus", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", NotKept: noRun,
 			Help:  "GPUs that can be had: h100,a100,l40s:4@1.10, where 4 is how many there are in a machine (8 by default) and 1.10 what one costs in an hour, USD (by default a public price: pitot predict --list)",
 			value: field(words(), func(c *Choosing) *[]string { return &c.GPUs })},
-		{Name: "engines", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", Unset: "vllm", NotKept: noRun,
-			Help:  "engines to try: vllm, sglang",
+		{Name: "engines", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", Unset: engines.Default().Name, NotKept: noRun,
+			Help:  "engines to try: " + strings.Join(engines.Names(), ", "),
 			value: field(words(), func(c *Choosing) *[]string { return &c.Engines })},
 		{Name: "dtypes", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", Unset: "as published, and fp8", NotKept: noRun,
 			Help:  "data types of the weights to try, as bf16,fp8: quantised weights may answer otherwise",
@@ -562,8 +563,8 @@ func Settings() []Setting {
 			Help:  "name the role in an event of its own, at once",
 			value: field(toggle(), func(e *Embedded) *bool { return &e.RoleChunk })},
 		{Name: "face", Verbs: embedded, Group: groupMock, Arg: "SERVER", Unset: "that of its engine", Targets: MockTargets,
-			Help:  "whose routes it has: vllm, sglang (/generate), ollama (/api/chat), or vllm-pooling, of embeddings and scores (/v1/embeddings, /v1/rerank)",
-			value: field(oneOf("face", dialect.Names()...), func(e *Embedded) *string { return &e.Face })},
+			Help:  "whose routes it has: " + faces(),
+			value: field(oneOf("face", engines.FaceNames()...), func(e *Embedded) *string { return &e.Face })},
 		{Name: "speed", Verbs: embedded, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
 			Help:  "how many times as fast as in reality it runs",
 			value: field(numberWithin(0.001, 1000), func(e *Embedded) *float64 { return &e.Speed })},
@@ -648,4 +649,14 @@ func Settings() []Setting {
 			Help:    "ask by N worker processes of this machine, as a run with --fleet N does, and show what the worst of them is off by",
 			value:   field(orWord(wholeNumber(1, mostHere), map[string]int{"none": 0}), func(a *Audit) *int { return &a.Workers })},
 	}
+}
+
+// faces says which ways of speaking a mock may have.
+func faces() string {
+	var list []string
+	for _, f := range engines.Faces() {
+		list = append(list, f.Name+f.About)
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + ", or " + list[last]
 }

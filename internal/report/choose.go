@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/study/choose"
+	"pitot/internal/twin/engines"
 )
 
 // How a choice of deployments is told: the cheapest first, and what may be as cheap.
@@ -90,7 +91,7 @@ func deployed(o *choose.Option) string {
 		on = fmt.Sprintf("%d×%s", o.TensorParallel, o.Accelerator)
 	}
 	weights := o.DType + " weights"
-	if o.Engine != "vllm" {
+	if o.Engine != engines.Default().Name {
 		weights += ", " + o.Engine
 	}
 	if o.Engines == 1 {
@@ -345,7 +346,7 @@ const farDearer = 3
 // EngineName is what an engine runs on and in: "2×h100 fp8".
 func EngineName(o *choose.Option) string {
 	name := o.Accelerator + " " + o.DType
-	if o.Engine != "vllm" {
+	if o.Engine != engines.Default().Name {
 		name += " " + o.Engine
 	}
 	if o.TensorParallel > 1 {
@@ -389,13 +390,19 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 		if key.kernels {
 			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
 		}
-		if key.engine != "vllm" {
+		if !held(key.engine) {
 			list = append(list, fmt.Sprintf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct))
 			continue
 		}
 		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct))
 	}
 	return list
+}
+
+// held reports whether an engine's times were held against running servers.
+func held(name string) bool {
+	k, ok := engines.ByName(name)
+	return ok && k.Held
 }
 
 // failing says where the limits cannot be met, for each accelerator what came nearest.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -11,6 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	kinds "pitot/internal/twin/engine"
+	"pitot/internal/twin/engine/fixed"
+	"pitot/internal/twin/engines"
 
 	"pitot/internal/clock"
 	"pitot/internal/plan"
@@ -108,8 +113,9 @@ func GPUs(p Wanted) int {
 // ask for. Errors are the user's.
 func openEngine(p Wanted) (engine, error) {
 	_, name, _ := strings.Cut(p.Spec, ":")
-	if fixed, query, _ := strings.Cut(name, "?"); fixed == "" || fixed == "fixed" {
-		return fixedEngine(p, query)
+	alone, query, _ := strings.Cut(name, "?")
+	if k, ok := engines.ByName(cmp.Or(alone, fixed.Kind.Name)); ok && k.Latencies != nil {
+		return fixedEngine(p, k, query)
 	}
 	if err := refuseFixed(p, name); err != nil {
 		return engine{}, err
@@ -130,7 +136,7 @@ func openEngine(p Wanted) (engine, error) {
 		server:      d.Facts(),
 		gpus:        d.GPUs(),
 		engines:     d.DataParallel,
-		dialect:     d.Software,
+		dialect:     d.Kind.Name,
 		gpuPrice:    d.USDPerHour,
 		vocab:       d.Model.Vocab,
 		cache: map[string]string{
@@ -216,12 +222,12 @@ func refuseFixed(p Wanted, name string) error {
 
 // fixedEngine gives an engine of fixed latencies. query may hold launch_cv; the rest is
 // set by flags.
-func fixedEngine(p Wanted, query string) (engine, error) {
+func fixedEngine(p Wanted, k *kinds.Kind, query string) (engine, error) {
 	cv, err := fixedSpread(query)
 	if err != nil {
 		return engine{}, err
 	}
-	number := launchNumber(p, "fixed?"+query)
+	number := launchNumber(p, k.Name+"?"+query)
 	factor := twin.LaunchFactor(cv, number)
 	cfg := twin.FixedConfig{
 		TTFT: plan.FixedTTFT, ITL: plan.FixedITL,
@@ -241,10 +247,10 @@ func fixedEngine(p Wanted, query string) (engine, error) {
 			c := cfg
 			c.Seed = seed
 			c.TTFT, c.ITL = time.Duration(float64(c.TTFT)*factor), time.Duration(float64(c.ITL)*factor)
-			return twin.NewFixed(c)
+			return k.Latencies(c)
 		},
-		model:       "fixed",
-		about:       "fixed latencies: " + describe(cfg),
+		model:       k.Name,
+		about:       k.Title + ": " + describe(cfg),
 		maxModelLen: p.MaxModelLen,
 		notes:       launchNotes(cv, number),
 		residence:   func(a *plan.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"pitot/internal/data/record"
+	"pitot/internal/twin/engines"
 	"pitot/internal/twin/serve"
-	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 )
@@ -43,13 +43,13 @@ func openFace(t *testing.T, face, api string, args ...string) *Target {
 
 // Every face that there is can be named, and no other.
 func TestFaceNames(t *testing.T) {
-	for _, name := range dialect.Names() {
+	for _, name := range engines.FaceNames() {
 		if p := planned(t, "mock:", "--face", name); p.Face != name {
 			t.Errorf("--face %s is %q", name, p.Face)
 		}
 	}
 	for _, f := range faces {
-		if !slices.Contains(dialect.Names(), f.face) {
+		if !slices.Contains(engines.FaceNames(), f.face) {
 			t.Errorf("%s is no face", f.face)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAPIsOfDialects(t *testing.T) {
 			t.Errorf("%s: known %v, twice %v", name, known, seen[name])
 		}
 		seen[name] = true
-		if face, ok := serve.DialectOf(name); !ok || !slices.Contains(dialect.Names(), face) {
+		if face, ok := serve.DialectOf(name); !ok || !slices.Contains(engines.FaceNames(), face) {
 			t.Errorf("%s has the dialect %q", name, face)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/twin/engines"
 	"pitot/internal/wire"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
@@ -302,8 +303,8 @@ func (t *Target) noteEngine(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	if path := map[string]string{"vllm": "/version", "sglang": "/get_server_info"}[name]; path != "" { // of SGLang's two names of that route earlier versions have this alone
-		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+path, nil); err == nil && a.Status == 200 {
+	if k, ok := engines.ByName(name); ok && k.VersionPath != "" {
+		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+k.VersionPath, nil); err == nil && a.Status == 200 {
 			var v struct {
 				Version string `json:"version"`
 			}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/telemetry/local"
 	"pitot/internal/telemetry/scrape"
+	"pitot/internal/twin/engines"
 )
 
 // Told is what a server says of itself, without anything being generated.
@@ -126,19 +128,24 @@ func (t *Target) localProcess() string {
 	return p.Mark()
 }
 
-// settingsPage is where the engine tells its settings: SGLang's /get_server_info, vLLM's
-// /server_info where it is in development mode, and else the labels of
-// vllm:cache_config_info. "" where there is none of them.
+// settingsPage is where the engine tells its settings: a page of its own, vLLM's where it is
+// in development mode, and else the labels of one of its metrics. "" where there is none of
+// them.
 func (t *Target) settingsPage(ctx context.Context, metrics string) string {
-	for _, path := range []string{"/get_server_info", "/server_info?config_format=json"} {
-		a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+path, nil)
+	for _, k := range slices.Backward(engines.All()) { // the usual one last
+		if k.SettingsPath == "" {
+			continue
+		}
+		a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+k.SettingsPath, nil)
 		if err == nil && a.Status == 200 && json.Valid(a.Body) {
 			return string(a.Body)
 		}
 	}
 	for line := range strings.Lines(metrics) {
-		if labels, ok := strings.CutPrefix(line, "vllm:cache_config_info"); ok && strings.HasPrefix(labels, "{") {
-			return labels
+		for _, k := range engines.All() {
+			if labels, ok := strings.CutPrefix(line, k.SettingsSeries); ok && k.SettingsSeries != "" && strings.HasPrefix(labels, "{") {
+				return labels
+			}
 		}
 	}
 	return ""

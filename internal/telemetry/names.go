@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// What engines and exporters call the signals. To read another one, add an entry to
-// sources; to read another signal of one, a line to its entry.
+// What exporters call the signals, and engines that no twin is of; those of others are
+// with them, in twin/engine. To read another one, add an entry to sources; to read another
+// signal of one, a line to its entry.
 //
 // A name is written as the page has it. Pages are matched with : and _ alike, since
 // gateways and collectors rewrite the one into the other.
@@ -31,15 +32,15 @@ type Name struct {
 	NoZero bool    // 0 says that it is not measured
 }
 
-// histogram are the lines for the sum and the count of a histogram.
-func histogram(sum, count Signal, series string, rank int) []Name {
+// Histogram returns the lines for the sum and the count of a histogram.
+func Histogram(sum, count Signal, series string, rank int) []Name {
 	return []Name{{Signal: sum, Series: series + "_sum", Rank: rank}, {Signal: count, Series: series + "_count", Rank: rank}}
 }
 
 // Where names come from.
 const (
-	live       = "recorded from a live server"
-	documented = "its documentation and source"
+	Live       = "recorded from a live server"
+	Documented = "its documentation and source"
 )
 
 const (
@@ -49,75 +50,9 @@ const (
 	micro = 1e-6
 )
 
-// sources are in the order in which they are documented.
+// sources are in the order in which they are documented, behind the engines.
 var sources = []Source{
-	{Name: "vllm", Known: live + " (0.32); names of 0.8 to 0.11 from its source", Names: slices.Concat([]Name{
-		{Signal: Running, Series: "vllm:num_requests_running"},
-		{Signal: Waiting, Series: "vllm:num_requests_waiting"},
-		{Signal: WaitingCapacity, Series: "vllm:num_requests_waiting_by_reason", Where: "reason=capacity"},
-		{Signal: WaitingDeferred, Series: "vllm:num_requests_waiting_by_reason", Where: "reason=deferred"},
-		{Signal: Swapped, Series: "vllm:num_requests_swapped"},
-		{Signal: KVUse, Series: "vllm:kv_cache_usage_perc"},
-		{Signal: KVUse, Series: "vllm:gpu_cache_usage_perc", Rank: 1},
-		{Signal: KVTokens, Series: "vllm:cache_config_info", From: "kv_cache_size_tokens"},
-		{Signal: KVTokens, Series: "vllm:cache_config_info", From: "num_gpu_blocks*block_size", Rank: 1},
-		{Signal: KVBlock, Series: "vllm:cache_config_info", From: "block_size"},
-		{Signal: Requests, Series: "vllm:request_success_total"},
-		{Signal: Rejections, Series: "vllm:admission_rejections_total"},
-		{Signal: Preemptions, Series: "vllm:num_preemptions_total"},
-		{Signal: PromptTokens, Series: "vllm:prompt_tokens_total"},
-		{Signal: CachedTokens, Series: "vllm:prompt_tokens_cached_total"},
-		{Signal: ComputedTokens, Series: "vllm:request_prefill_kv_computed_tokens_sum"},
-		{Signal: OutputTokens, Series: "vllm:generation_tokens_total"},
-		{Signal: PrefixQueries, Series: "vllm:prefix_cache_queries_total"},
-		{Signal: PrefixQueries, Series: "vllm:gpu_prefix_cache_queries_total", Rank: 1},
-		{Signal: PrefixHits, Series: "vllm:prefix_cache_hits_total"},
-		{Signal: PrefixHits, Series: "vllm:gpu_prefix_cache_hits_total", Rank: 1},
-		{Signal: Drafts, Series: "vllm:spec_decode_num_drafts_total"},
-		{Signal: DraftTokens, Series: "vllm:spec_decode_num_draft_tokens_total"},
-		{Signal: AcceptedTokens, Series: "vllm:spec_decode_num_accepted_tokens_total"},
-		{Signal: Flops, Series: "vllm:estimated_flops_per_gpu_total", NoZero: true},
-		{Signal: ReadBytes, Series: "vllm:estimated_read_bytes_per_gpu_total", NoZero: true},
-		{Signal: WriteBytes, Series: "vllm:estimated_write_bytes_per_gpu_total", NoZero: true},
-	},
-		histogram(StepTokens, Steps, "vllm:iteration_tokens_total", 0),
-		histogram(TTFTSum, TTFTCount, "vllm:time_to_first_token_seconds", 0),
-		histogram(QueueSum, QueueCount, "vllm:request_queue_time_seconds", 0),
-		histogram(PrefillSum, PrefillCount, "vllm:request_prefill_time_seconds", 0),
-		histogram(DecodeSum, DecodeCount, "vllm:request_decode_time_seconds", 0),
-		histogram(InferenceSum, InferenceCount, "vllm:request_inference_time_seconds", 0),
-		histogram(E2ESum, E2ECount, "vllm:e2e_request_latency_seconds", 0),
-		histogram(ITLSum, ITLCount, "vllm:inter_token_latency_seconds", 0),
-		histogram(ITLSum, ITLCount, "vllm:time_per_output_token_seconds", 1),
-	)},
-	{Name: "sglang", Known: documented, Names: slices.Concat(ofRankZero([]Name{ // each worker of a tensor-parallel group may tell the same
-		{Signal: Running, Series: "sglang:num_running_reqs"},
-		{Signal: Waiting, Series: "sglang:num_queue_reqs"},
-		{Signal: KVUse, Series: "sglang:token_usage"},
-		{Signal: KVTokens, Series: "sglang:max_total_num_tokens"},
-		{Signal: KVBlock, Series: "sglang:page_size"},
-		{Signal: OutputRate, Series: "sglang:gen_throughput"},
-		{Signal: HitShare, Series: "sglang:cache_hit_rate"},
-		{Signal: Preemptions, Series: "sglang:num_retracted_requests_total"},
-		{Signal: PrefixQueries, Series: "sglang:realtime_tokens_total", Where: "mode=prefill_compute|prefill_cache"},
-		{Signal: PrefixHits, Series: "sglang:realtime_tokens_total", Where: "mode=prefill_cache"},
-	}), []Name{
-		{Signal: Requests, Series: "sglang:num_requests_total"},
-		{Signal: PromptTokens, Series: "sglang:prompt_tokens_total"},
-		{Signal: CachedTokens, Series: "sglang:cached_tokens_total"},
-		{Signal: ComputedTokens, Series: "sglang:uncached_prompt_tokens_histogram_sum"},
-		{Signal: OutputTokens, Series: "sglang:generation_tokens_total"},
-		{Signal: PrefixQueries, Series: "sglang:prompt_tokens_total", Rank: 1},
-		{Signal: PrefixHits, Series: "sglang:cached_tokens_total", Rank: 1},
-	},
-		histogram(TTFTSum, TTFTCount, "sglang:time_to_first_token_seconds", 0),
-		ofRankZero(histogram(QueueSum, QueueCount, "sglang:queue_time_seconds", 0)),
-		ofRankZero(stage(histogram(PrefillSum, PrefillCount, "sglang:per_stage_req_latency_seconds", 0), "prefill_forward")),
-		histogram(E2ESum, E2ECount, "sglang:e2e_request_latency_seconds", 0),
-		histogram(ITLSum, ITLCount, "sglang:inter_token_latency_seconds", 0),
-		histogram(ITLSum, ITLCount, "sglang:inter_token_latency", 1),
-	)},
-	{Name: "tgi", Known: documented, Names: slices.Concat([]Name{
+	{Name: "tgi", Known: Documented, Names: slices.Concat([]Name{
 		{Signal: Running, Series: "tgi_batch_current_size"},
 		{Signal: Waiting, Series: "tgi_queue_size"},
 		{Signal: Requests, Series: "tgi_request_success"},
@@ -125,11 +60,11 @@ var sources = []Source{
 		{Signal: OutputTokens, Series: "tgi_request_generated_tokens_sum"},
 		{Signal: Steps, Series: "tgi_batch_inference_count"},
 	},
-		histogram(QueueSum, QueueCount, "tgi_request_queue_duration", 0),
-		histogram(InferenceSum, InferenceCount, "tgi_request_inference_duration", 0),
-		histogram(E2ESum, E2ECount, "tgi_request_duration", 0),
+		Histogram(QueueSum, QueueCount, "tgi_request_queue_duration", 0),
+		Histogram(InferenceSum, InferenceCount, "tgi_request_inference_duration", 0),
+		Histogram(E2ESum, E2ECount, "tgi_request_duration", 0),
 	)},
-	{Name: "tensorrt-llm", Known: documented, Names: slices.Concat([]Name{
+	{Name: "tensorrt-llm", Known: Documented, Names: slices.Concat([]Name{
 		{Signal: Running, Series: "trtllm_num_requests_running"},
 		{Signal: Waiting, Series: "trtllm_num_requests_waiting"},
 		{Signal: KVUse, Series: "trtllm_kv_cache_utilization"},
@@ -141,14 +76,14 @@ var sources = []Source{
 		{Signal: DraftTokens, Series: "trtllm_spec_decode_drafted_tokens_total"},
 		{Signal: AcceptedTokens, Series: "trtllm_spec_decode_accepted_tokens_total"},
 	},
-		histogram(TTFTSum, TTFTCount, "trtllm_time_to_first_token_seconds", 0),
-		histogram(QueueSum, QueueCount, "trtllm_request_queue_time_seconds", 0),
-		histogram(PrefillSum, PrefillCount, "trtllm_request_prefill_time_seconds", 0),
-		histogram(DecodeSum, DecodeCount, "trtllm_request_decode_time_seconds", 0),
-		histogram(InferenceSum, InferenceCount, "trtllm_request_inference_time_seconds", 0),
-		histogram(E2ESum, E2ECount, "trtllm_e2e_request_latency_seconds", 0),
+		Histogram(TTFTSum, TTFTCount, "trtllm_time_to_first_token_seconds", 0),
+		Histogram(QueueSum, QueueCount, "trtllm_request_queue_time_seconds", 0),
+		Histogram(PrefillSum, PrefillCount, "trtllm_request_prefill_time_seconds", 0),
+		Histogram(DecodeSum, DecodeCount, "trtllm_request_decode_time_seconds", 0),
+		Histogram(InferenceSum, InferenceCount, "trtllm_request_inference_time_seconds", 0),
+		Histogram(E2ESum, E2ECount, "trtllm_e2e_request_latency_seconds", 0),
 	)},
-	{Name: "llamacpp", Known: documented, Names: []Name{
+	{Name: "llamacpp", Known: Documented, Names: []Name{
 		{Signal: Running, Series: "llamacpp:requests_processing"},
 		{Signal: Waiting, Series: "llamacpp:requests_deferred"},
 		{Signal: KVUse, Series: "llamacpp:kv_cache_usage_ratio"}, // of older ones
@@ -164,7 +99,7 @@ var sources = []Source{
 		{Signal: DraftTokens, Series: "llamacpp:spec_decode_num_draft_tokens_total"},
 		{Signal: AcceptedTokens, Series: "llamacpp:spec_decode_num_accepted_tokens_total"},
 	}},
-	{Name: "dcgm", Known: documented, Names: []Name{
+	{Name: "dcgm", Known: Documented, Names: []Name{
 		{Signal: GPUs, Series: "DCGM_FI_DEV_POWER_USAGE", Count: true, Once: "UUID"},
 		{Signal: GPUs, Series: "DCGM_FI_DEV_GPU_UTIL", Count: true, Once: "UUID", Rank: 1},
 		{Signal: GPUActive, Series: "DCGM_FI_PROF_GR_ENGINE_ACTIVE"},
@@ -183,7 +118,7 @@ var sources = []Source{
 		{Signal: GPUMemoryTotal, Series: "DCGM_FI_DEV_FB_USED", Scale: mebi},
 		{Signal: GPUMemoryTotal, Series: "DCGM_FI_DEV_FB_FREE", Scale: mebi},
 	}},
-	{Name: "amd", Known: documented, Names: slices.Concat(prefixed("amd_", []Name{
+	{Name: "amd", Known: Documented, Names: slices.Concat(prefixed("amd_", []Name{
 		{Signal: GPUs, Series: "gpu_gfx_activity", Count: true, Once: "serial_number"},
 		{Signal: GPUActive, Series: "gpu_gfx_activity", Scale: share},
 		{Signal: GPUTensorActive, Series: "gpu_prof_tensor_active_percent", Scale: share},
@@ -197,7 +132,7 @@ var sources = []Source{
 		{Signal: GPUMemory, Series: "gpu_used_vram", Scale: mebi},
 		{Signal: GPUMemoryTotal, Series: "gpu_total_vram", Scale: mebi},
 	}))},
-	{Name: "node", Known: documented, Names: []Name{
+	{Name: "node", Known: Documented, Names: []Name{
 		{Signal: HostCPU, Series: "node_cpu_seconds_total", Where: "mode=user|nice|system|irq|softirq"},
 		{Signal: HostCores, Series: "node_cpu_seconds_total", Where: "mode=idle", Count: true},
 	}},
@@ -211,8 +146,8 @@ var process = []Name{
 	{Signal: ProcessMemory, Series: "process_resident_memory_bytes"},
 }
 
-// ofRankZero restricts names to the first worker of a group that splits one model.
-func ofRankZero(names []Name) []Name {
+// OfRankZero restricts names to the first worker of a group that splits one model.
+func OfRankZero(names []Name) []Name {
 	for i := range names {
 		if names[i].Where != "" {
 			names[i].Where += ", "
@@ -222,8 +157,8 @@ func ofRankZero(names []Name) []Name {
 	return names
 }
 
-// stage restricts names to a stage of a request.
-func stage(names []Name, name string) []Name {
+// OfStage restricts names to a stage of a request.
+func OfStage(names []Name, name string) []Name {
 	for i := range names {
 		names[i].Where = "stage=" + name
 	}
@@ -253,27 +188,35 @@ type line struct {
 	from  []string
 }
 
-// byName finds what a series is, by its name with _ for :.
-var byName = func() map[string][]*line {
-	table := map[string][]*line{}
-	enter := func(names []Name) {
-		for i := range names {
-			l := &line{Name: &names[i]}
-			for text := range strings.SplitSeq(l.Where, ",") {
-				if name, is, ok := strings.Cut(strings.TrimSpace(text), "="); ok {
-					l.where = append(l.where, condition{name, strings.Split(is, "|")})
-				}
+// Table is what engines and exporters call the signals: pages are read by it.
+type Table struct {
+	sources []Source
+	byName  map[string][]*line // what a series is, by its name with _ for :
+}
+
+// NewTable returns the table of some engines and of all sources that this package knows.
+func NewTable(engines []Source) *Table {
+	t := &Table{slices.Concat(engines, sources), map[string][]*line{}}
+	for i := range t.sources {
+		t.enter(t.sources[i].Names)
+	}
+	t.enter(process)
+	return t
+}
+
+// enter takes in names.
+func (t *Table) enter(names []Name) {
+	for i := range names {
+		l := &line{Name: &names[i]}
+		for text := range strings.SplitSeq(l.Where, ",") {
+			if name, is, ok := strings.Cut(strings.TrimSpace(text), "="); ok {
+				l.where = append(l.where, condition{name, strings.Split(is, "|")})
 			}
-			if l.From != "" {
-				l.from = strings.Split(l.From, "*")
-			}
-			key := strings.ReplaceAll(l.Series, ":", "_")
-			table[key] = append(table[key], l)
 		}
+		if l.From != "" {
+			l.from = strings.Split(l.From, "*")
+		}
+		key := strings.ReplaceAll(l.Series, ":", "_")
+		t.byName[key] = append(t.byName[key], l)
 	}
-	for i := range sources {
-		enter(sources[i].Names)
-	}
-	enter(process)
-	return table
-}()
+}

@@ -28,9 +28,8 @@ var (
 // that cannot be read, values that are no numbers and series that stand there twice are
 // passed over. Where a page has the metrics of several engines those of the one that
 // tells most are taken.
-func Read(page []byte) (Reading, error) {
-	var r reader
-	r.seed = hashSeed
+func (t *Table) Read(page []byte) (Reading, error) {
+	r := reader{table: t, seed: hashSeed}
 	lines(page, r.series)
 	return r.reading(page)
 }
@@ -40,6 +39,7 @@ var hashSeed = maphash.MakeSeed()
 
 // reader gathers what the lines of a page say.
 type reader struct {
+	table   *Table
 	seed    maphash.Seed
 	count   int
 	created float64 // when the first counter was made, 0 if none says
@@ -96,7 +96,7 @@ func (r *reader) series(name, rest []byte) {
 			r.name[i] = '_'
 		}
 	}
-	all := byName[string(r.name)]
+	all := r.table.byName[string(r.name)]
 	if len(all) == 0 {
 		return
 	}
@@ -179,13 +179,14 @@ func (r *reader) reading(page []byte) (Reading, error) {
 	if r.count == 0 || bytes.HasPrefix(trimSpace(page), []byte("<")) {
 		return out, ErrNoMetrics
 	}
+	sources := r.table.sources
 	told := make([]int, len(sources)) // signals
 	for i := range sources {
 		told[i] = r.told(sources[i].Names)
 	}
 	engine := -1
 	for i := range sources {
-		if isEngine(i) && told[i] > 0 && (engine < 0 || told[i] > told[engine]) {
+		if sources[i].isEngine() && told[i] > 0 && (engine < 0 || told[i] > told[engine]) {
 			engine = i
 		}
 	}
@@ -199,7 +200,7 @@ func (r *reader) reading(page []byte) (Reading, error) {
 		}
 	}
 	for i := range sources {
-		if !isEngine(i) && told[i] > 0 {
+		if !sources[i].isEngine() && told[i] > 0 {
 			out.Sources = append(out.Sources, sources[i].Name)
 			r.values(out.Values, sources[i].Names)
 		}
@@ -211,8 +212,8 @@ func (r *reader) reading(page []byte) (Reading, error) {
 }
 
 // isEngine says that a source is an engine.
-func isEngine(source int) bool {
-	return slices.ContainsFunc(sources[source].Names, func(n Name) bool { return index[n.Signal].Of == Engine })
+func (s *Source) isEngine() bool {
+	return slices.ContainsFunc(s.Names, func(n Name) bool { return index[n.Signal].Of == Engine })
 }
 
 // told is how many signals of a source were found.

@@ -1,20 +1,20 @@
-package telemetry
+package telemetry_test
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
+
+	. "pitot/internal/telemetry"
+	"pitot/internal/twin/engines"
 )
+
+// names are what all engines and exporters call the signals.
+var names = NewTable(engines.Metrics())
 
 func page(t testing.TB, name string) []byte {
 	t.Helper()
@@ -25,61 +25,9 @@ func page(t testing.TB, name string) []byte {
 	return data
 }
 
-// Every series of a page is read as the Python client's own parser reads it.
-func TestParserAgainstReference(t *testing.T) {
-	for _, name := range []string{"vllm-0.32", "odd", "open"} {
-		var got []string
-		lines(page(t, name), func(series, rest []byte) {
-			of, x, ok := parseSeries(rest, nil)
-			if !ok {
-				t.Errorf("%s: %s%s cannot be read", name, series, rest)
-			}
-			got = append(got, canonical(string(series), of, x))
-		})
-		data, err := os.ReadFile(filepath.Join("testdata", name+".series.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []string
-		for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
-			var series string
-			var of map[string]string
-			var value string
-			if err := json.Unmarshal(s.Bytes(), &[]any{&series, &of, &value}); err != nil {
-				t.Fatal(err)
-			}
-			var list labels
-			for k, v := range of {
-				list = append(list, label{k, v})
-			}
-			x, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, canonical(series, list, x))
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if len(want) == 0 || !slices.Equal(got, want) {
-			for i := range min(len(got), len(want)) {
-				if got[i] != want[i] {
-					t.Errorf("%s: %s, the reference has %s", name, got[i], want[i])
-					break
-				}
-			}
-			t.Errorf("%s: %d series, the reference has %d", name, len(got), len(want))
-		}
-	}
-}
-
-func canonical(series string, of labels, x float64) string {
-	slices.SortFunc(of, func(a, b label) int { return strings.Compare(a.name, b.name) })
-	return fmt.Sprintf("%s %q %v", series, of, x)
-}
-
 // What a live vLLM 0.32 told, under load.
 func TestLivePage(t *testing.T) {
-	r, err := Read(page(t, "vllm-0.32"))
+	r, err := names.Read(page(t, "vllm-0.32"))
 	if err != nil || !r.Engine || !slices.Equal(r.Sources, []string{"vllm"}) {
 		t.Fatalf("%v %v, %v", r.Sources, r.Engine, err)
 	}
@@ -116,11 +64,11 @@ func TestDocumentedPages(t *testing.T) {
 		"tensorrt-llm": {Running: 3, Waiting: 1, KVUse: .4, HitShare: .1, Requests: 8, QueueSum: .03, QueueCount: 8, PrefillSum: .2, PrefillCount: 8, PromptTokens: 800, OutputTokens: 160},
 		"llamacpp":     {Running: 1, Waiting: 3, PromptTokens: 16185, ComputedTokens: 16185, OutputTokens: 394, PrefillSum: 13.636, DecodeSum: 5.75, Steps: 125},
 		"dcgm": {GPUs: 2, GPUActive: .625, GPUMemoryActive: .5, GPUPower: 1050.5, GPUEnergy: 4000, GPUClock: 1755, GPUTemperature: 64,
-			GPUMemory: 3072 * mebi, GPUMemoryTotal: 4096 * mebi},
-		"amd":  {GPUs: 2, GPUPower: 1500, GPUActive: .85, GPUMemoryActive: .4, GPUEnergy: 5000, GPUMemory: 1024 * mebi, GPUClock: 2100, GPUMemoryClock: 1300},
+			GPUMemory: 3072 * Mebi, GPUMemoryTotal: 4096 * Mebi},
+		"amd":  {GPUs: 2, GPUPower: 1500, GPUActive: .85, GPUMemoryActive: .4, GPUEnergy: 5000, GPUMemory: 1024 * Mebi, GPUClock: 2100, GPUMemoryClock: 1300},
 		"node": {HostCPU: 60, HostCores: 2},
 	} {
-		r, err := Read(page(t, name))
+		r, err := names.Read(page(t, name))
 		if err != nil || !slices.Equal(r.Sources, []string{name}) {
 			t.Errorf("%s: %v, %v", name, r.Sources, err)
 		}
@@ -137,7 +85,7 @@ func TestDocumentedPages(t *testing.T) {
 	}
 }
 
-// Whatever a page holds besides: other labels, several engines, other names for the same,
+// Whatever a page holds besides: other Labels, several engines, other names for the same,
 // series that stand there twice, what is no number.
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -146,7 +94,7 @@ func TestPages(t *testing.T) {
 		err  error
 	}{
 		"several engines":   {"vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 4\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.2\nvllm:kv_cache_usage_perc{engine=\"1\"} 0.9\n", map[Signal]float64{Running: 7, KVUse: .9}, nil},
-		"other labels":      {"vllm:num_requests_running{pod=\"a\",zone=\"b}c\"} 3 1763740000123\n", map[Signal]float64{Running: 3}, nil},
+		"other Labels":      {"vllm:num_requests_running{pod=\"a\",zone=\"b}c\"} 3 1763740000123\n", map[Signal]float64{Running: 3}, nil},
 		"without colons":    {"vllm_num_requests_running 3\n", map[Signal]float64{Running: 3}, nil},
 		"quoted names":      {"{\"vllm:num_requests_running\",engine=\"0\"} 3\n{\"vllm:num_requests_waiting\"} 1\n", map[Signal]float64{Running: 3, Waiting: 1}, nil},
 		"twice":             {"vllm:num_requests_running{a=\"1\",b=\"2\"} 3\nvllm:num_requests_running{b=\"2\",a=\"1\"} 3\n", map[Signal]float64{Running: 3}, nil},
@@ -174,7 +122,7 @@ func TestPages(t *testing.T) {
 		"bytes":             {"\x00\xff\xfe{\"\n{{{{{{ 1\n", nil, ErrUnknownMetrics},
 		"more JSON":         {"{\"a\": 1,\n \"b\": 2}", nil, ErrUnknownMetrics},
 	} {
-		r, err := Read([]byte(c.page))
+		r, err := names.Read([]byte(c.page))
 		if !errors.Is(err, c.err) || err == nil && !maps.Equal(r.Values, c.want) {
 			t.Errorf("%s: %v, %v, want %v, %v", name, r.Values, err, c.want, c.err)
 		}
@@ -189,8 +137,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("{\"vllm:num_requests_running\",engine=\"0\"} 3 17637 # {a=\"b\"} 1\n"))
 	f.Add([]byte("vllm:cache_config_info{num_gpu_blocks=\"1e300\",block_size=\"1e300\"} 1"))
 	f.Fuzz(func(t *testing.T, page []byte) {
-		r, err := Read(page)
-		again, _ := Read(page)
+		r, err := names.Read(page)
+		again, _ := names.Read(page)
 		if !maps.Equal(r.Values, again.Values) {
 			t.Errorf("%v, and again %v", r.Values, again.Values)
 		}
@@ -198,7 +146,7 @@ func FuzzRead(f *testing.F) {
 			t.Error("of nobody")
 		}
 		for signal, x := range r.Values {
-			if !number(x) || index[signal] == nil {
+			if !IsNumber(x) || Index[signal] == nil {
 				t.Errorf("%s is %v", signal, x)
 			}
 		}
@@ -208,16 +156,16 @@ func FuzzRead(f *testing.F) {
 // Every name of the table is of a signal, and every signal is told by something.
 func TestTable(t *testing.T) {
 	told := map[Signal]bool{}
-	for _, s := range append(slices.Clone(sources), Source{Names: process}) {
+	for _, s := range append(slices.Clone(names.Sources()), Source{Names: ProcessNames}) {
 		for _, n := range s.Names {
-			if index[n.Signal] == nil {
+			if Index[n.Signal] == nil {
 				t.Errorf("%s: %s is no signal", s.Name, n.Signal)
 			}
 			told[n.Signal] = true
 		}
 	}
 	apart := []Signal{GPUThrottledPower, GPUThrottledHeat, ServerCPU, ListenerCPU, ListenerWait, ServerProcesses} // by room telemetry/local
-	for _, d := range definitions {
+	for _, d := range Vocabulary() {
 		if !told[d.Signal] && !slices.Contains(apart, d.Signal) {
 			t.Errorf("nothing tells %s", d.Signal)
 		}
@@ -229,7 +177,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(data); err != nil {
+		if _, err := names.Read(data); err != nil {
 			b.Fatal(err)
 		}
 	}

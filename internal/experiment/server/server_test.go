@@ -18,16 +18,16 @@ import (
 // Flags are spelled as the engine has them, and each value is one word of a shell.
 func TestFlags(t *testing.T) {
 	settings := []Setting{{"max_num_seqs", "16"}, {"enable_prefix_caching", "false"}, {"enforce_eager", "true"}, {"quantization", "a b; $(touch x) 'y'"}}
-	if got, want := Flags(VLLM, settings), `--max-num-seqs 16 --no-enable-prefix-caching --enforce-eager --quantization 'a b; $(touch x) '\''y'\'''`; got != want {
+	if got, want := Flags("vllm", settings), `--max-num-seqs 16 --no-enable-prefix-caching --enforce-eager --quantization 'a b; $(touch x) '\''y'\'''`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := Flags(SGLang, []Setting{{"disable_radix_cache", "false"}, {"disable_cuda_graph", "true"}}), "--disable-cuda-graph"; got != want {
+	if got, want := Flags("sglang", []Setting{{"disable_radix_cache", "false"}, {"disable_cuda_graph", "true"}}), "--disable-cuda-graph"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if runtime.GOOS == "windows" {
 		return
 	}
-	out, err := exec.Command("sh", "-c", `for w in `+Flags(VLLM, settings)+`; do echo "[$w]"; done`).CombinedOutput()
+	out, err := exec.Command("sh", "-c", `for w in `+Flags("vllm", settings)+`; do echo "[$w]"; done`).CombinedOutput()
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "[a b; $(touch x) 'y']") {
 		t.Errorf("%s %v", out, err)
 	}
@@ -35,20 +35,20 @@ func TestFlags(t *testing.T) {
 
 func TestEngines(t *testing.T) {
 	for command, want := range map[string]string{
-		"vllm serve m": VLLM, "python -m vllm.entrypoints.openai.api_server": VLLM, "docker run vllm/vllm-openai --model m": VLLM,
-		"python -m sglang.launch_server": SGLang, "./start.sh": "",
+		"vllm serve m": "vllm", "python -m vllm.entrypoints.openai.api_server": "vllm", "docker run vllm/vllm-openai --model m": "vllm",
+		"python -m sglang.launch_server": "sglang", "./start.sh": "",
 	} {
 		if got := EngineOf(command); got != want {
 			t.Errorf("%s: %q", command, got)
 		}
 	}
 	for _, c := range []struct{ engine, name, note, mistake, hint string }{
-		{VLLM, "max_num_seqs", "", "", ""},
-		{VLLM, "max_num_seq", "", "vllm has no setting max_num_seq", "did you mean max_num_seqs?"},
-		{VLLM, "batch_wizardry", "", "vllm has no setting batch_wizardry", "engine: other"},
-		{VLLM, "no_enable_prefix_caching", "", "without no_", "enable_prefix_caching: [false]"},
-		{SGLang, "disable_radix_cach", "", "sglang has no setting", "disable_radix_cache"},
-		{SGLang, "brand_new_thing", "not known to have", "", ""},
+		{"vllm", "max_num_seqs", "", "", ""},
+		{"vllm", "max_num_seq", "", "vllm has no setting max_num_seq", "did you mean max_num_seqs?"},
+		{"vllm", "batch_wizardry", "", "vllm has no setting batch_wizardry", "engine: other"},
+		{"vllm", "no_enable_prefix_caching", "", "without no_", "enable_prefix_caching: [false]"},
+		{"sglang", "disable_radix_cach", "", "sglang has no setting", "disable_radix_cache"},
+		{"sglang", "brand_new_thing", "not known to have", "", ""},
 		{"", "anything", "", "", ""},
 	} {
 		note, err := CheckName(c.engine, c.name)

@@ -1,55 +1,45 @@
 package server
 
 import (
-	"embed"
 	"slices"
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/twin/engines"
 )
 
 // Setting is one of an engine, by the name that the engine has for it, with underscores.
 type Setting struct{ Name, Value string }
 
-// Engines whose settings are known by name.
-const (
-	VLLM   = "vllm"
-	SGLang = "sglang"
-	Other  = "other" // names are not checked
-)
+// Other is an engine whose settings are not known: names are not checked.
+const Other = "other"
 
 // Engines are the names that a plan can give.
-func Engines() []string { return []string{VLLM, SGLang, Other} }
+func Engines() []string { return append(engines.Names(), Other) }
 
 // EngineOf tells from the words of a command which engine it starts, "" where it does not.
-// Pitot's mock takes vLLM's flags.
+// Pitot's mock takes the usual engine's flags.
 func EngineOf(command string) string {
 	low := strings.ToLower(command)
-	switch {
-	case strings.Contains(low, "sglang"):
-		return SGLang
-	case strings.Contains(low, "vllm serve"), strings.Contains(low, "vllm.entrypoints"), strings.Contains(low, "vllm-openai"), strings.Contains(low, "pitot mock"):
-		return VLLM
+	for _, k := range slices.Backward(engines.Deployed()) { // the usual one last: words of others may have its own in them
+		if slices.ContainsFunc(k.Starts, func(words string) bool { return strings.Contains(low, words) }) {
+			return k.Name
+		}
+	}
+	if strings.Contains(low, "pitot mock") {
+		return engines.Default().Name
 	}
 	return ""
 }
 
-//go:embed vllm.txt sglang.txt
-var lists embed.FS
-
 // settingsOf are the settings of an engine that are known; all says that it has no others,
 // in the version that the list is of.
-func settingsOf(engine string) (names []string, all bool) {
-	data, err := lists.ReadFile(engine + ".txt")
-	if err != nil {
+func settingsOf(name string) (names []string, all bool) {
+	k, ok := engines.ByName(name)
+	if !ok {
 		return nil, false
 	}
-	for line := range strings.Lines(string(data)) {
-		if !strings.HasPrefix(line, "#") {
-			names = append(names, strings.Fields(line)...)
-		}
-	}
-	return names, engine == VLLM
+	return k.FlagNames(), k.AllFlags
 }
 
 // CheckName says of a setting that the engine does not know it: err, where that is a
@@ -75,16 +65,17 @@ func CheckName(engine, name string) (note string, err error) {
 }
 
 // Flags writes settings as flags of an engine, each value as one word of a POSIX shell.
-// true and false are flags without a value: of vLLM --name and --no-name; SGLang has no
+// true and false are flags without a value, --name and --no-name, unless the engine has no
 // flags for false.
 func Flags(engine string, settings []Setting) string {
 	var words []string
+	k, known := engines.ByName(engine)
 	for _, s := range settings {
 		name := strings.ReplaceAll(s.Name, "_", "-")
 		switch {
 		case s.Value == "true":
 			words = append(words, "--"+name)
-		case s.Value == "false" && engine == SGLang:
+		case s.Value == "false" && known && k.OnlyTrue:
 		case s.Value == "false":
 			words = append(words, "--no-"+name)
 		default:

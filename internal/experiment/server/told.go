@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pitot/internal/twin/engines"
 )
 
 // What a server tells of its settings comes as JSON, as a command line, as the lines that
@@ -105,9 +107,16 @@ func flatten(root any, add func(name, value string)) {
 	}
 }
 
-// own are the lines in which engines log the settings that they were given: vLLM's and
-// SGLang's.
-var own = regexp.MustCompile(`non-default args: (\{.*\})|server_args=(ServerArgs\(.*\))`)
+// own are the lines in which engines log the settings that they were given.
+var own = func() *regexp.Regexp {
+	var all []string
+	for _, k := range engines.All() {
+		if k.Logged != "" {
+			all = append(all, k.Logged)
+		}
+	}
+	return regexp.MustCompile(strings.Join(all, "|"))
+}()
 
 // ReadLog reads the settings that an engine logged when it began, the last time.
 func ReadLog(text string) map[string]string {
@@ -116,7 +125,7 @@ func ReadLog(text string) map[string]string {
 		return map[string]string{}
 	}
 	last := starts[len(starts)-1]
-	return Read(last[1] + last[2])
+	return Read(strings.Join(last[1:], ""))
 }
 
 // others are names that engines have for the same setting.

@@ -12,6 +12,8 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engines"
 )
 
 // Offer is an accelerator that can be had.
@@ -30,7 +32,7 @@ type Set struct {
 // Candidate is an engine that can be deployed, of which a deployment has one or more.
 type Candidate struct {
 	Offer          Offer
-	Engine         string // vllm or sglang
+	Engine         *engine.Kind
 	TensorParallel int
 	DType          string // of the weights
 	Settings       []Set  // other than the engine's defaults
@@ -57,7 +59,7 @@ func (c *Candidate) slower() float64 {
 
 // hardware is what candidates that differ in their settings alone have in common.
 func (c *Candidate) hardware() string {
-	return fmt.Sprintf("%s %d %s %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType, c.Engine)
+	return fmt.Sprintf("%s %d %s %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType, c.Engine.Name)
 }
 
 // PerHour is what an engine costs in an hour, USD.
@@ -72,44 +74,32 @@ type Refused struct {
 // tensorParallel are the groups of accelerators that engines run on.
 var tensorParallel = []int{1, 2, 4, 8}
 
-// software is an engine that is tried: what it calls its settings, and which values of
-// those are tried besides the defaults.
-type software struct {
-	name    string
-	batch   []batchSetting
-	context string // the setting of how long a request may be
-}
+// usualEngine is the one that is meant where none is named.
+var usualEngine = engines.Default()
 
-type batchSetting struct {
+// batchTried are the settings of a batch by vLLM's names, with the values that are tried
+// besides the defaults.
+var batchTried = []struct {
 	name   string
 	values []int
-}
-
-var allSoftware = []software{
-	{"vllm", []batchSetting{{"max_num_seqs", []int{64, 128, 512}}, {"max_num_batched_tokens", []int{2048, 4096, 16384}}}, "max_model_len"},
-	{deploy.SGLang, []batchSetting{{"max_running_requests", []int{64, 128, 512}}, {"chunked_prefill_size", []int{2048, 4096, 16384}}}, "context_length"},
+}{
+	{"max_num_seqs", []int{64, 128, 512}}, {"max_num_batched_tokens", []int{2048, 4096, 16384}},
 }
 
 // Engines are those that can be asked for.
-func Engines() (names []string) {
-	for _, s := range allSoftware {
-		names = append(names, s.name)
-	}
-	return names
-}
+func Engines() (names []string) { return engines.Names() }
 
-// engines are those that are tried: vLLM unless others were asked for.
-func (w *Wanted) engines() (list []software, err error) {
-	names := w.Engines
-	if len(names) == 0 {
-		names = []string{"vllm"}
+// engines are those that are tried: the usual one unless others were asked for.
+func (w *Wanted) engines() (list []*engine.Kind, err error) {
+	if len(w.Engines) == 0 {
+		return []*engine.Kind{engines.Default()}, nil
 	}
-	for _, name := range names {
-		i := slices.IndexFunc(allSoftware, func(s software) bool { return s.name == name })
-		if i < 0 {
+	for _, name := range w.Engines {
+		k, ok := engines.ByName(name)
+		if !ok || k.New == nil {
 			return nil, say.Errorf("engine %q is not modelled", name).WithHint(say.Known(name, Engines()))
 		}
-		list = append(list, allSoftware[i])
+		list = append(list, k)
 	}
 	return list, nil
 }
@@ -130,15 +120,15 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 			return nil, nil, say.Errorf("unknown engine setting %q", set.Name).WithHint(say.Known(set.Name, deploy.SettingNames()))
 		}
 	}
-	engines, err := w.engines()
+	tried, err := w.engines()
 	if err != nil {
 		return nil, nil, err
 	}
 	var last error
-	each := func(offer Offer, engine software, tp int, dtype string) {
-		variants := engine.settingsTried(w.Settings)
+	each := func(offer Offer, kind *engine.Kind, tp int, dtype string) {
+		variants := settingsTried(kind, w.Settings)
 		for i, settings := range variants {
-			c, err := w.candidate(offer, engine, tp, dtype, settings)
+			c, err := w.candidate(offer, kind, tp, dtype, settings)
 			switch {
 			case err != nil && i == 0: // with others it cannot be either
 				refuse(len(variants), err)
@@ -154,9 +144,9 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	for _, offer := range w.Offers {
 		for _, tp := range tensorParallel {
 			for _, dtype := range w.dtypesOn(offer.Accelerator) {
-				for _, engine := range engines {
+				for _, kind := range tried {
 					if tp <= offer.Most {
-						each(offer, engine, tp, dtype)
+						each(offer, kind, tp, dtype)
 					}
 				}
 			}
@@ -182,15 +172,16 @@ func asFlags(hint string) string {
 var accelerators = regexp.MustCompile(`@(\d+)x(\S+)`)
 
 // settingsTried are all combinations of those that are not given, the defaults first.
-func (s *software) settingsTried(given []Set) [][]Set {
+func settingsTried(kind *engine.Kind, given []Set) [][]Set {
 	all := [][]Set{nil}
-	for _, b := range s.batch {
-		if slices.ContainsFunc(given, func(g Set) bool { return g.Name == b.name }) {
+	for _, b := range batchTried {
+		name := kind.Called(b.name)
+		if name == "" || slices.ContainsFunc(given, func(g Set) bool { return g.Name == name }) {
 			continue
 		}
 		for _, before := range slices.Clone(all) {
 			for _, v := range b.values {
-				all = append(all, append(slices.Clone(before), Set{b.name, strconv.Itoa(v)}))
+				all = append(all, append(slices.Clone(before), Set{name, strconv.Itoa(v)}))
 			}
 		}
 	}
@@ -198,28 +189,28 @@ func (s *software) settingsTried(given []Set) [][]Set {
 }
 
 // candidate makes one.
-func (w *Wanted) candidate(offer Offer, engine software, tp int, dtype string, settings []Set) (*Candidate, error) {
-	spec := w.spec(offer, engine.name, tp, 1, dtype, settings)
+func (w *Wanted) candidate(offer Offer, kind *engine.Kind, tp int, dtype string, settings []Set) (*Candidate, error) {
+	spec := w.spec(offer, kind, tp, 1, dtype, settings)
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		// The model's whole context may not fit where all that is asked does.
-		settings = append(slices.Clone(settings), Set{engine.context, strconv.Itoa(w.context)})
-		spec = w.spec(offer, engine.name, tp, 1, dtype, settings)
+		settings = append(slices.Clone(settings), Set{kind.Called("max_model_len"), strconv.Itoa(w.context)})
+		spec = w.spec(offer, kind, tp, 1, dtype, settings)
 		var again error
 		if d, again = deploy.Parse(spec); again != nil {
 			return nil, err
 		}
 	}
-	return &Candidate{Offer: offer, Engine: engine.name, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.Conversing()}, nil
+	return &Candidate{Offer: offer, Engine: kind, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.Conversing()}, nil
 }
 
 // spec writes so many engines, each on tp accelerators, as a deployment is written.
-func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string, settings []Set) string {
-	return w.specBehind(w.router(offer, engine, tp, engines), offer, engine, tp, engines, dtype, settings)
+func (w *Wanted) spec(offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
+	return w.specBehind(w.router(offer, kind, tp, engines), offer, kind, tp, engines, dtype, settings)
 }
 
 // specBehind does so of engines behind a router.
-func (w *Wanted) specBehind(router Router, offer Offer, engine string, tp, engines int, dtype string, settings []Set) string {
+func (w *Wanted) specBehind(router Router, offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
 	var query []string
 	with := func(name, value string) { query = append(query, name+"="+value) }
 	if engines > 1 {
@@ -232,8 +223,8 @@ func (w *Wanted) specBehind(router Router, offer Offer, engine string, tp, engin
 			with("balance_abs_threshold", strconv.Itoa(router.BalanceAbsThreshold))
 		}
 	}
-	if engine != "vllm" {
-		with("engine", engine)
+	if kind != usualEngine {
+		with("engine", kind.Name)
 	}
 	if dtype != w.published() {
 		with("dtype", dtype)
@@ -272,11 +263,11 @@ const (
 // router is who shares the requests out: in one machine vLLM itself, for which nothing needs
 // to be said, otherwise the routers of vLLM and SGLang. Those alone know who has the
 // beginning of a conversation in its cache.
-func (w *Wanted) router(offer Offer, engine string, tp, engines int) Router {
+func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router {
 	switch {
 	case w.Ask.Conversing():
 		return Router{Policy: CacheAware}
-	case engine == "vllm" && tp*engines <= offer.Most:
+	case kind.Shares && tp*engines <= offer.Most:
 		return Router{}
 	}
 	return Router{Policy: PowerOfTwo}
@@ -285,12 +276,12 @@ func (w *Wanted) router(offer Offer, engine string, tp, engines int) Router {
 // otherRouter is what is tried where engines behind the usual router miss the limits: of
 // conversations, for what many of them begin with keeps them all at few engines. vLLM's router
 // can go by the name of a conversation; SGLang's goes by prompts, and may balance sooner.
-func (w *Wanted) otherRouter(engine string) (other Router, ok bool) {
+func (w *Wanted) otherRouter(kind *engine.Kind) (other Router, ok bool) {
 	const soon = 8 // requests
 	switch {
 	case !w.Ask.Conversing():
 		return Router{}, false
-	case engine == deploy.SGLang:
+	case !kind.RouterSessions:
 		return Router{Policy: CacheAware, BalanceAbsThreshold: soon}, true
 	}
 	return Router{Policy: Session}, true

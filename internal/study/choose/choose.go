@@ -808,7 +808,7 @@ func (r *race) estimate(c *Candidate) float64 {
 func (r *race) option(c *Candidate, g *group) Option {
 	rate, claim := r.carried(c)
 	o := Option{
-		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
+		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine.Name, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
 		Quantised: wide(r.wanted.published()) && !wide(c.DType),
 		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.noise(c), Claim: r.claims[claim].Spec,
 		candidate: c, group: g,

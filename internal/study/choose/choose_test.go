@@ -14,6 +14,7 @@ import (
 	"pitot/internal/stat"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engines"
 	"pitot/internal/workload"
 )
 
@@ -234,7 +235,7 @@ func must[T any](x T, err error) T {
 // what the mean of all cannot: a few long prompts lift that.
 func TestBoundOfSkewedPrompts(t *testing.T) {
 	w := wanted(t, "p90 ttft<145ms", 0, "l4")
-	c, err := w.candidate(w.Offers[0], allSoftware[0], 1, "bf16", nil)
+	c, err := w.candidate(w.Offers[0], engines.Default(), 1, "bf16", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

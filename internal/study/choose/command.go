@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engine"
 )
 
 // The lines that start a deployment and verify what was said of it.
@@ -23,18 +25,16 @@ func (o *Option) Serve() []string {
 	if o.Quantised && o.DType != "fp8" { // engines make that of the published weights alone
 		name = "CHECKPOINT-OF-" + name + "-IN-" + strings.ToUpper(o.DType)
 	}
-	line, tp, dp := []string{"vllm", "serve", name}, "tensor_parallel_size", "data_parallel_size"
-	if o.Engine == deploy.SGLang {
-		line, tp, dp = []string{"python", "-m", "sglang.launch_server", "--model-path", name, "--host", "0.0.0.0", "--port", "8000"}, "tp_size", "dp_size"
-	}
+	kind := o.candidate.Engine
+	line := kind.Command(name)
 	flag := func(name, value string) {
 		line = append(line, "--"+strings.ReplaceAll(name, "_", "-"), value)
 	}
 	if o.TensorParallel > 1 {
-		flag(tp, fmt.Sprint(o.TensorParallel))
+		flag(cmp.Or(kind.TensorParallel, "tensor_parallel_size"), fmt.Sprint(o.TensorParallel))
 	}
 	if o.InOneMachine() {
-		flag(dp, fmt.Sprint(o.Engines))
+		flag(cmp.Or(kind.DataParallel, "data_parallel_size"), fmt.Sprint(o.Engines))
 	}
 	switch o.DType {
 	case d.Model.DType:
@@ -50,7 +50,7 @@ func (o *Option) Serve() []string {
 	for _, s := range slices.Concat(o.Settings, o.candidate.common) {
 		switch {
 		case deploy.OfTwin(s.Name):
-		case s.Value == "true" || s.Value == "false" && o.Engine == deploy.SGLang: // whose flags are only ever given
+		case s.Value == "true" || s.Value == "false" && kind.OnlyTrue: // whose flags are only ever given
 			if s.Value == "true" {
 				line = append(line, "--"+strings.ReplaceAll(s.Name, "_", "-"))
 			}
@@ -78,7 +78,7 @@ func (o *Option) Base() bool {
 // InOneMachine says that there are several engines, which one machine holds and vLLM
 // itself shares the requests out to.
 func (o *Option) InOneMachine() bool {
-	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.Engine == "vllm" && !o.candidate.converses
+	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.candidate.Engine.Shares && !o.candidate.converses
 }
 
 // Target is the option on the twin, as pitot find takes it: all its engines, or one where they
@@ -119,7 +119,7 @@ func (o *Option) Router(engines ...string) []string {
 	if o.Engines < 2 || o.InOneMachine() {
 		return nil
 	}
-	line := append(o.routerProgram(), "--policy")
+	line := append(slices.Clone(o.routed().Router), "--policy")
 	switch {
 	case o.router.Policy == Session: // of vllm-router, which goes by X-Session-ID (its docs/load_balancing)
 		line = append(line, "consistent_hash")
@@ -134,19 +134,13 @@ func (o *Option) Router(engines ...string) []string {
 	return append(append(line, "--host", "0.0.0.0", "--port", "8000"), engines...)
 }
 
-func (o *Option) routerProgram() []string {
-	if o.Engine == deploy.SGLang {
-		return []string{"python", "-m", "sglang_router.launch_router"}
+// routed is the engine whose router is in front of the option's engines: its own, where it
+// has one.
+func (o *Option) routed() *engine.Kind {
+	if k := o.candidate.Engine; len(k.Router) > 0 {
+		return k
 	}
-	return []string{"vllm-router"}
-}
-
-// routerPackage is what it is called at PyPI.
-func (o *Option) routerPackage() string {
-	if o.Engine == deploy.SGLang {
-		return "sglang-router"
-	}
-	return "vllm-router"
+	return usualEngine
 }
 
 // WorkerURLs are how a router is told of engines, one host each.
@@ -167,10 +161,7 @@ const mostListed = 4 // engines that a line names
 // where there are several that it has to share requests out to.
 func (o *Option) Manifest() string {
 	var b strings.Builder
-	image := "vllm/vllm-openai"
-	if o.Engine == deploy.SGLang {
-		image = "lmsysorg/sglang"
-	}
+	image := o.candidate.Engine.Image
 	name := o.Engine + "-" + strings.NewReplacer(".", "-", "_", "-", "/", "-").Replace(o.candidate.Deployment.Model.Name)
 	name = strings.Trim(strings.ToLower(name[:min(len(name), 50)]), "-")
 	replicas, gpus := o.Engines, o.TensorParallel
@@ -239,7 +230,7 @@ spec:
 // routerManifest is the router of that name in front of the pods of an app, which it finds by
 // asking Kubernetes: that takes the right to see them.
 func (o *Option) routerManifest(name, app string) string {
-	start := "pip install --quiet " + o.routerPackage() + " && exec " + strings.Join(o.Router("--service-discovery", "--selector", "app="+app, "--service-discovery-port", "8000", "--service-discovery-namespace", "$(NAMESPACE)"), " ")
+	start := "pip install --quiet " + o.routed().RouterPackage + " && exec " + strings.Join(o.Router("--service-discovery", "--selector", "app="+app, "--service-discovery-port", "8000", "--service-discovery-namespace", "$(NAMESPACE)"), " ")
 	return fmt.Sprintf(`apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -287,7 +278,7 @@ spec:
             httpGet: {path: /health, port: http}
             periodSeconds: 5
 ---
-`, name, o.routerPackage(), start)
+`, name, o.routed().RouterPackage, start)
 }
 
 // nodeSelector is a comment that says how nodes with an accelerator are told from others. Of NVIDIA's

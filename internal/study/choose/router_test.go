@@ -8,6 +8,9 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engine/sglang"
+	"pitot/internal/twin/engine/vllm"
 )
 
 // Where all conversations begin with one long prompt a cache-aware router keeps them at few
@@ -24,17 +27,17 @@ func TestReroute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for engine, want := range map[string]Router{"vllm": {Policy: Session}, deploy.SGLang: {Policy: CacheAware, BalanceAbsThreshold: 8}} {
+	for kind, want := range map[*engine.Kind]Router{&vllm.Kind: {Policy: Session}, &sglang.Kind: {Policy: CacheAware, BalanceAbsThreshold: 8}} {
 		w := &Wanted{Model: "llama-3.1-8b", Ask: &ask, Rate: rate}
 		if w.model, err = catalogue.FindModel(w.Model); err != nil {
 			t.Fatal(err)
 		}
 		r := &race{wanted: w, schedule: s, claims: claims, close: s.closely(lookedClosely, 1.06)}
-		c, err := w.candidate(Offer{Accelerator: gpu, Most: 8}, software{name: engine, context: "max_model_len"}, 1, "bf16", nil)
+		c, err := w.candidate(Offer{Accelerator: gpu, Most: 8}, kind, 1, "bf16", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &Option{Spec: c.Spec, Engine: engine, Engines: engines, candidate: c}
+		o := &Option{Spec: c.Spec, Engine: kind.Name, Engines: engines, candidate: c}
 		usual, err := r.whole(context.Background(), o, engines)
 		if err != nil {
 			t.Fatal(err)
@@ -49,9 +52,9 @@ func TestReroute(t *testing.T) {
 		_, before := usual.served.worst()
 		_, now := other.served.worst()
 		if now > before || (o.router == want) != (now <= before) {
-			t.Errorf("%s: from %.2f times the limit to %.2f behind %+v", engine, before, now, o.router)
+			t.Errorf("%s: from %.2f times the limit to %.2f behind %+v", kind.Name, before, now, o.router)
 		}
-		if engine != "vllm" {
+		if kind != &vllm.Kind {
 			// What is dearer than it may be, as far as is seen, is not looked at any further.
 			o.router = Router{}
 			if err := r.least(context.Background(), o, 0); err != nil || o.Whole.Met || o.Engines != engines || o.failed != engines {

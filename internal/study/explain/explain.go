@@ -149,7 +149,7 @@ type Case struct {
 	// with what it is.
 	Longer string
 	Less   []string
-	Engine string // [SGLang], else the names are vLLM's
+	Names  Names // of the server's engine
 }
 
 // Diagnosis is what limits one symptom: the finding to act on, and others that matter
@@ -365,7 +365,7 @@ func candidates(c *Case) (list []candidate) {
 
 // finding puts a candidate into words.
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
-	w := wordingFor(c.Engine, x.cause, c.Symptom.Metric, c.Facts)
+	w := wordingFor(c.Names, x.cause, c.Symptom.Metric, c.Facts)
 	if x.cause == Throttling {
 		x.evidence = append(x.evidence, c.Facts.evidence([]Signal{ByPower, ByHeat, PowerLimit})...)
 	}
@@ -404,7 +404,7 @@ func (c *Case) asked(cause Cause) bool {
 // once leaves out what stands there already: several rules may rest on one fact.
 func (c *Case) once(list []Evidence) (out []Evidence) {
 	for _, e := range list {
-		e.Signal = Signal(InWords(c.Engine, string(e.Signal)))
+		e.Signal = Signal(InWords(c.Names, string(e.Signal)))
 		if !slices.ContainsFunc(out, func(o Evidence) bool { return o.Signal == e.Signal }) {
 			out = append(out, e)
 		}
@@ -414,7 +414,7 @@ func (c *Case) once(list []Evidence) (out []Evidence) {
 
 // notKnown says why, and what would tell.
 func notKnown(c *Case, why string, open []candidate) Finding {
-	why = InWords(c.Engine, why)
+	why = InWords(c.Names, why)
 	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c, open)}
 	for i := range open[:min(len(open), 2)] {
 		f.Evidence = append(f.Evidence, c.once(open[i].evidence)...)

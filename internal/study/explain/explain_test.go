@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/twin/engine/sglang"
 )
 
 var (
@@ -264,8 +265,8 @@ func TestSGLangsNames(t *testing.T) {
 	for _, cause := range causes {
 		for _, m := range []metric.Name{metric.TTFT, metric.TPOT} {
 			for _, f := range []Facts{{}, {HitShare: {Value: 0.5}}} {
-				w := wordingFor(SGLang, cause, m, f)
-				for _, text := range []string{w.claim, w.confirm, w.knob, InWords(SGLang, string(cause))} {
+				w := wordingFor(&sglang.Kind, cause, m, f)
+				for _, text := range []string{w.claim, w.confirm, w.knob, InWords(&sglang.Kind, string(cause))} {
 					for _, alone := range []string{"vllm", "max_num", "gpu_memory_utilization", "enable_prefix_caching", "async_scheduling", "tensor_parallel_size"} {
 						if strings.Contains(text, alone) {
 							t.Errorf("%s of %s: %q", cause, m, text)
@@ -275,7 +276,7 @@ func TestSGLangsNames(t *testing.T) {
 			}
 		}
 	}
-	c := Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 2000, Engine: SGLang, Facts: Facts{}}
+	c := Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 2000, Names: &sglang.Kind, Facts: Facts{}}
 	for signal, x := range map[Signal]float64{QueueMean: 1800, TTFTMean: 1900, WaitingOften: 1, Running: 8, RunningMost: 8, KVMost: .1, Preempted: 0, MaxSeats: 8} {
 		c.Facts.Set(signal, x, "", FromServer)
 	}

@@ -16,44 +16,31 @@ type words struct {
 	to      string
 }
 
-// SGLang is the name of that engine, which calls things otherwise than vLLM.
-const SGLang = "sglang"
-
-// ofSGLang are vLLM's names and SGLang's of the same: flags (server_args.py) and metrics
-// (metrics_collector.py of 0.5.23).
-var ofSGLang = strings.NewReplacer(
-	"max_num_seqs", "max_running_requests", "max_num_batched_tokens", "chunked_prefill_size",
-	"gpu_memory_utilization", "mem_fraction_static", "tensor_parallel_size", "tp_size", "api-server-count", "tokenizer-worker-num",
-	"vllm:num_requests_running", "sglang:num_running_reqs", "vllm:num_requests_waiting", "sglang:num_queue_reqs",
-	"vllm:kv_cache_usage_perc", "sglang:token_usage", "vllm:num_preemptions", "sglang:num_retracted_requests_total",
-	"hits ÷ queries of vllm:prefix_cache grow", "sglang:cache_hit_rate grows",
-	"cached_tokens of a prompt that is sent twice", "cached_tokens of a prompt that is sent twice (it tells them with --enable-cache-report)",
-)
+// Names is what an engine calls what is said here by vLLM's names: settings, their values,
+// and all of these and its metrics in a text. nil is vLLM.
+type Names interface {
+	Knob(name string) string
+	KnobValue(name, value string) string
+	Words(text string) string
+}
 
 // InWords is a text that has vLLM's names of settings and metrics, with those of another
-// engine; "" is vLLM.
-func InWords(engine, text string) string {
-	if engine == SGLang {
-		return ofSGLang.Replace(text)
+// engine.
+func InWords(names Names, text string) string {
+	if names == nil {
+		return text
 	}
-	return text
+	return names.Words(text)
 }
 
 // wordingFor is the wording for an engine.
-func wordingFor(engine string, cause Cause, of metric.Name, f Facts) words {
+func wordingFor(names Names, cause Cause, of metric.Name, f Facts) words {
 	w := wording(cause, of, f)
-	if engine != SGLang {
+	if names == nil {
 		return w
 	}
-	switch w.knob {
-	case "enable_prefix_caching":
-		w.knob, w.to = "disable_radix_cache", "false"
-	case "async_scheduling":
-		w.knob, w.to = "disable_overlap_schedule", "false"
-	case "kv_cache_dtype":
-		w.to = "fp8_e4m3"
-	}
-	w.claim, w.confirm, w.knob = InWords(engine, w.claim), InWords(engine, w.confirm), InWords(engine, w.knob)
+	w.knob, w.to = names.Knob(w.knob), names.KnobValue(w.knob, w.to)
+	w.claim, w.confirm, w.knob = names.Words(w.claim), names.Words(w.confirm), names.Words(w.knob)
 	return w
 }
 

@@ -21,6 +21,8 @@ import (
 	"pitot/internal/study/predict"
 	"pitot/internal/telemetry"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engines"
 	"pitot/internal/wire/api"
 )
 
@@ -42,7 +44,7 @@ type Point struct {
 	Index     int                 `json:"point"`
 	Load      string              `json:"load"`
 	Value     float64             `json:"value"`            // of the load
-	Engine    string              `json:"engine,omitempty"` // [explain.SGLang], else settings have vLLM's names
+	Engine    string              `json:"engine,omitempty"` // that calls settings otherwise than vLLM does, else ""
 	Met       result.Met          `json:"slo_met,omitempty"`
 	Wrong     string              `json:"wrong_answers,omitempty"` // where these alone break the objective: their shares
 	Limited   string              `json:"rate_limited,omitempty"`  // where the server's rate limits refused or held back what breaks the objective
@@ -89,12 +91,12 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d != nil && o.Deployment != "" && engineOf(measured) == explain.SGLang && d.Software != deploy.SGLang {
+	if served, ok := engines.ByName(engineOf(measured)); ok && d != nil && o.Deployment != "" && d.Kind != served {
 		with := "?"
 		if strings.Contains(o.Deployment, "?") {
 			with = "&"
 		}
-		return nil, say.Errorf("the server is SGLang, and --deployment %s is of vLLM", o.Deployment).WithHint(fmt.Sprintf("write --deployment '%s%sengine=sglang'", o.Deployment, with))
+		return nil, say.Errorf("the server is %s, and --deployment %s is of %s", served.Title, o.Deployment, d.Kind.Title).WithHint(fmt.Sprintf("write --deployment '%s%sengine=%s'", o.Deployment, with, served.Name))
 	}
 	if d != nil {
 		x.Deployment = d.Named()
@@ -330,10 +332,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	}
 	seen := r.Seen()
 	if d != nil {
-		out.Engine = ""
-		if d.Software == deploy.SGLang {
-			out.Engine = explain.SGLang
-		}
+		out.Engine = unusual(d.Kind)
 	}
 	known := explain.Facts{}
 	told(known, measured, p, d)
@@ -354,7 +353,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		}
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: queued(p), Engine: out.Engine, Longer: longer(measured, i), Less: less(measured, i)}
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: queued(p), Names: namesOf(out.Engine), Longer: longer(measured, i), Less: less(measured, i)}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue
@@ -399,14 +398,32 @@ func queued(p *result.Point) bool {
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
 func engineOf(run *result.Run) string {
 	_, settings, _ := strings.Cut(run.Target.Spec, "?")
-	if run.Target.Server["engine"] == explain.SGLang || run.Target.Kind != "http" && slices.Contains(strings.Split(settings, "&"), "engine="+explain.SGLang) {
-		return explain.SGLang
+	for _, k := range engines.Deployed() {
+		if run.Target.Server["engine"] == k.Name || run.Target.Kind != "http" && slices.Contains(strings.Split(settings, "&"), "engine="+k.Name) {
+			return unusual(k)
+		}
 	}
 	return ""
 }
 
+// unusual is the name of an engine, "" of the usual one, whose names explanations have.
+func unusual(k *engine.Kind) string {
+	if k == engines.Default() {
+		return ""
+	}
+	return k.Name
+}
+
+// namesOf is what an engine calls settings and metrics.
+func namesOf(name string) explain.Names {
+	if k, ok := engines.ByName(name); ok {
+		return k
+	}
+	return nil
+}
+
 // Name is what a cause is called of the point's server.
-func (p *Point) Name(c explain.Cause) string { return explain.InWords(p.Engine, string(c)) }
+func (p *Point) Name(c explain.Cause) string { return explain.InWords(namesOf(p.Engine), string(c)) }
 
 // through is how many tokens of answers there are up to so many measured requests, those
 // of the warm-up included: what each twin has to serve.

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 	"pitot/internal/study/explain"
+	"pitot/internal/twin/engines"
 )
 
 // What was found is put into run.json, and taken from there, field by field.
@@ -77,8 +78,10 @@ func Stored(dir string, run *result.Run) *Explanation {
 		}
 		p := pointOf(run, from.Point)
 		p.NoFinding = from.WhyNone
-		if strings.Contains(f.Deployment, "engine="+explain.SGLang) {
-			p.Engine = explain.SGLang
+		for _, k := range engines.Deployed() {
+			if strings.Contains(f.Deployment, "engine="+k.Name) {
+				p.Engine = unusual(k)
+			}
 		}
 		for k := range from.Diagnoses {
 			d := &from.Diagnoses[k]

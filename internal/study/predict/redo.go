@@ -15,8 +15,8 @@ import (
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/target"
+	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 )
 
 // RunAgainstTwinSchema is the schema of a comparison as JSON.
@@ -128,7 +128,7 @@ func loadName(l *result.Load) string {
 // chance says how much of a difference may be the phases' alone: over seconds,
 // the mean of a process of the standard deviation cv and the correlation time t
 // has the variance cv²·2·t/seconds, in the measured run and in the predicted one.
-func chance(s *vllm.Settings, seconds float64) string {
+func chance(s *twin.Settings, seconds float64) string {
 	if s.SlowCV == 0 || seconds <= 0 {
 		return ""
 	}

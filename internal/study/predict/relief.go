@@ -108,7 +108,7 @@ var knobs = []knob{
 	{"max_num_seqs", []explain.Cause{explain.Seats, explain.KVCache, explain.Bandwidth},
 		func(d *deploy.Deployment) []string {
 			most := d.Settings.MaxNumBatchedTokens
-			if d.Software == deploy.SGLang { // which has no such limit
+			if !d.Kind.SeatsInBudget {
 				most = 1 << 16
 			}
 			return multiples(d.Settings.MaxNumSeqs, 1, most, 2, 4, 0.5)
@@ -117,9 +117,9 @@ var knobs = []knob{
 		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }, false},
 	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
 		func(d *deploy.Deployment) []string {
-			least := max(d.Settings.MaxNumSeqs, 128)
-			if d.Software == deploy.SGLang {
-				least = 128
+			least := 128
+			if d.Kind.SeatsInBudget {
+				least = max(d.Settings.MaxNumSeqs, least)
 			}
 			return multiples(d.Settings.MaxNumBatchedTokens, least, 1<<16, 2, 4, 0.5, 0.25)
 		},
@@ -157,15 +157,6 @@ var knobs = []knob{
 			f := &d.Settings.Frontend
 			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
 		}, false},
-	{"schedule_conservativeness", []explain.Cause{explain.KVCache}, // of SGLang: less of a request's answer is kept free for it
-		func(d *deploy.Deployment) []string {
-			if d.Software != deploy.SGLang || d.Given["schedule_conservativeness"] != "" {
-				return nil
-			}
-			return []string{"0.3", "1.3"}
-		},
-		func(*deploy.Deployment) string { return "1" },
-		func(d *deploy.Deployment, to string) { _ = d.Set("schedule_conservativeness", to) }, false}, // our own
 	{"stream_interval", []explain.Cause{explain.Frontend},
 		func(d *deploy.Deployment) []string { return multiples(max(d.Settings.StreamInterval, 1), 1, 64, 4) },
 		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
@@ -181,13 +172,34 @@ var knobs = []knob{
 		func(d *deploy.Deployment, to string) { d.DType = to }, true},
 }
 
+// ownBefore is the knob before which an engine's own ones are tried.
+const ownBefore = "stream_interval"
+
+// knobsOf are the knobs of a deployment: those that engines have in common, and its own.
+func knobsOf(d *deploy.Deployment) []knob {
+	var own []knob
+	for _, k := range d.Kind.Knobs {
+		x := knob{name: k.Name, turns: func(d *deploy.Deployment) []string {
+			if d.Given[k.Name] != "" {
+				return nil
+			}
+			return k.To
+		}, from: func(*deploy.Deployment) string { return k.From }, set: func(d *deploy.Deployment, to string) { _ = d.Set(k.Name, to) }} // our own
+		for _, cause := range k.Relieves {
+			x.of = append(x.of, explain.Cause(cause))
+		}
+		own = append(own, x)
+	}
+	at := slices.IndexFunc(knobs, func(k knob) bool { return k.name == ownBefore })
+	return slices.Insert(slices.Clone(knobs), at, own...)
+}
+
 // Turn gives the deployment with a knob turned as a trial says, ok false where it has no
 // such knob.
 func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok bool) {
-	for i := range knobs {
-		k := &knobs[i]
+	for _, k := range knobsOf(d) {
 		for _, to := range k.turns(d) {
-			if d.Knob(k.name) == t.Knob && d.KnobValue(k.name, to) == t.To {
+			if d.Knob(k.name) == t.Knob && d.Kind.KnobValue(k.name, to) == t.To {
 				c := copied(d)
 				k.set(c, to)
 				return c, true
@@ -199,8 +211,8 @@ func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok 
 
 // turns are the trials that may help against a cause.
 func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
-	for i := range knobs {
-		if k := &knobs[i]; slices.Contains(k.of, cause) {
+	for _, k := range knobsOf(d) {
+		if slices.Contains(k.of, cause) {
 			list = append(list, k.trials(d)...)
 		}
 	}
@@ -215,7 +227,7 @@ func (k *knob) trials(d *deploy.Deployment) (list []explain.Trial) {
 		return nil
 	}
 	for _, to := range k.turns(d) {
-		list = append(list, explain.Trial{Knob: name, From: d.KnobValue(k.name, k.from(d)), To: d.KnobValue(k.name, to), ChangesAnswers: k.changesAnswers})
+		list = append(list, explain.Trial{Knob: name, From: d.Kind.KnobValue(k.name, k.from(d)), To: d.Kind.KnobValue(k.name, to), ChangesAnswers: k.changesAnswers})
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"pitot/internal/study/explain"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engines"
 )
 
 // What if: a server is never quite what the catalogue has. So twins are drawn that differ
@@ -81,8 +82,8 @@ func (r *Recording) Seen() []explain.Request {
 func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Effort) *WhatIf {
 	r = r.farther(facts[explain.RoundTrip].Value / 1e3)
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
-	if d.Software == deploy.SGLang {
-		w.Name += "?engine=" + deploy.SGLang
+	if d.Kind != engines.Default() {
+		w.Name += "?engine=" + d.Kind.Name
 	}
 	seen := r.features(facts)
 	w.members = make([]member, effort.drawn)

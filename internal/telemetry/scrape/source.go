@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/telemetry"
+	"pitot/internal/twin/engines"
 	"pitot/internal/wire"
 	"pitot/internal/wire/api"
 )
@@ -28,6 +29,9 @@ const (
 	// reading takes less than a 200th of a core.
 	thrift = 200
 )
+
+// names are what engines and exporters call what they tell.
+var names = telemetry.NewTable(engines.Metrics())
 
 // Paths are where engines have their metrics: vLLM, SGLang, TGI and llama.cpp at the
 // first, TensorRT-LLM at the second, NIM at the third.
@@ -212,7 +216,7 @@ func (p *page) ask(ctx context.Context, path string) (Asked, error) {
 	case answer.Status != 200:
 		return Asked{}, statusError(answer.Status)
 	}
-	reading, err := telemetry.Read(answer.Body)
+	reading, err := names.Read(answer.Body)
 	work := time.Duration(clock.Now() - end)
 	if err != nil {
 		return Asked{Work: work}, err

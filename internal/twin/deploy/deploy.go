@@ -12,8 +12,9 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engines"
 	"pitot/internal/twin/fleet"
-	"pitot/internal/twin/vllm"
 )
 
 // Deployment is one server: a model on a group of accelerators with an
@@ -24,7 +25,7 @@ type Deployment struct {
 	Counted        bool              // the spec says how many accelerators
 	Model          catalogue.Model
 	Accelerator    catalogue.Accelerator
-	Software       string       // the engine: vllm or sglang
+	Kind           *engine.Kind // the engine
 	TensorParallel int          // accelerators of an engine
 	DataParallel   int          // engines
 	Routing        fleet.Config // how several share the requests
@@ -32,13 +33,11 @@ type Deployment struct {
 	DType          string       // of the weights
 	KVDType        string       // of the KV cache
 
-	MemoryUtilization   float64 // share of the memory that the server may use
+	engine.Config       // what the engine is started with
 	Memory              Memory
 	Efficiency          Efficiency
-	Settings            vllm.Settings
 	events              string // replica_events
 	pools               pools
-	sglang              sglangSettings
 	graphs              graphs
 	parallelDrafts      bool                 // parallel_drafting
 	host                catalogue.Host       // what a step costs besides kernels
@@ -53,66 +52,28 @@ type Deployment struct {
 	Notes               []string
 }
 
-// open stands in settings of a [vllm.Settings] that [Deployment.Complete] is to
-// find a value for.
-const open = -1
-
-// auto is max_model_len as vLLM's -1: what the KV cache holds. Left out, it is
-// what the model can take, and vLLM does not start where that does not fit.
-const auto = -1
-
 // New gives a deployment with vLLM's defaults for the accelerator; set what
 // differs and call Complete.
 func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
+	kind := engines.Default()
 	host, _ := catalogue.FindHost(a.Host)
 	d := &Deployment{
 		host:  host,
-		Model: m, Accelerator: a, TensorParallel: tp, DataParallel: 1, Routing: fleet.Defaults(0), Software: "vllm",
-		sglang: sglangSettings{policy: "fcfs", conservativeness: 1, maxPrefill: 16384},
-		DType:  m.DType, KVDType: "auto", MemoryUtilization: 0.92, graphs: graphModes["full_and_piecewise"],
-		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLaunch: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
+		Model: m, Accelerator: a, TensorParallel: tp, DataParallel: 1, Routing: fleet.Defaults(0), Kind: kind,
+		DType: m.DType, KVDType: "auto", graphs: graphModes["full_and_piecewise"],
+		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: engine.Open, PerRequest: engine.Open, PerPrefill: engine.Open, PerLaunch: engine.Open, PerLayer: defaultPerLayer}, USDPerHour: a.USDPerHour,
+		Config: engine.Config{
+			Settings: twin.Settings{MaxNumSeqs: engine.Open, MaxNumBatchedTokens: engine.Open, BlockSize: 16, EnablePrefixCaching: true, AsyncScheduling: true, StreamInterval: 1},
+			Own:      kind.Own, MemoryUtilization: 0.92,
+		},
 	}
-	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
-	d.Settings.AcceptanceRate = open
+	d.Settings.AcceptanceRate = engine.Open
 	if a.Name == "cpu" { // CpuPlatform.check_and_update_config
 		d.Settings.BlockSize, d.Settings.AsyncScheduling = 128, false
 	}
 	d.Settings.Frontend, d.Settings.StepJitter = DefaultFrontend, defaultStepJitter
 	d.Settings.SlowTime = time.Second // of phases that SlowCV turns on
 	return d
-}
-
-// batchDefaults sets what was left open as vLLM's API server does
-// (EngineArgs.get_batch_defaults, _set_default_max_num_seqs_and_batched_tokens_args).
-// What was asked for stays, however odd: the engine refuses it then.
-func (d *Deployment) batchDefaults() {
-	tokens, seqs := 2048, 256
-	switch a := &d.Accelerator; {
-	case a.Name == "cpu":
-		tokens, seqs = 2048*d.TensorParallel, 128*d.TensorParallel
-	case a.MemoryGiB >= 160:
-		tokens, seqs = 16384, 1024
-	case a.MemoryGiB >= 70 && a.Name != "a100":
-		tokens, seqs = 8192, 1024
-	}
-	s := &d.Settings
-	longest := s.MaxModelLen
-	if longest <= 0 {
-		longest = d.Model.MaxPosition
-	}
-	seqsOpen := s.MaxNumSeqs == open
-	if seqsOpen {
-		s.MaxNumSeqs = seqs
-	}
-	if s.MaxNumBatchedTokens == open {
-		if !s.EnableChunkedPrefill {
-			tokens = max(tokens, longest)
-		}
-		s.MaxNumBatchedTokens = min(tokens, s.MaxNumSeqs*longest)
-	}
-	if seqsOpen {
-		s.MaxNumSeqs = min(s.MaxNumSeqs, s.MaxNumBatchedTokens)
-	}
 }
 
 // defaultStepJitter is an assumption: no recorded run tells how steps of one
@@ -147,7 +108,7 @@ func (d *Deployment) group() string {
 // Complete works out what was left open and checks the whole; its errors are
 // the user's.
 func (d *Deployment) Complete() error {
-	if err := d.checkSoftware(); err != nil {
+	if err := d.checkEngine(); err != nil {
 		return err
 	}
 	if d.KVDType == "auto" {
@@ -169,29 +130,13 @@ func (d *Deployment) Complete() error {
 			return err
 		}
 	}
-	if d.isSGLang() {
-		if err := d.completeSGLang(); err != nil {
-			return err
-		}
-	} else if err := d.completeVLLM(); err != nil {
+	if err := d.Kind.Complete(&d.Config, d.seen()); err != nil {
 		return err
 	}
 	if err := d.checkStep(); err != nil {
 		return err
 	}
 	d.caveats(reduces)
-	return nil
-}
-
-// completeVLLM works out memory and batch as vLLM does.
-func (d *Deployment) completeVLLM() error {
-	d.batchDefaults()
-	if err := d.fitMemory(); err != nil {
-		return err
-	}
-	if err := d.Settings.Check(); err != nil {
-		return say.Errorf("impossible engine settings: %v", err).WithHint("the settings are vLLM's; pitot predict --help lists them")
-	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/vllm"
 )
 
 func must(t testing.TB, spec string) *Deployment {
@@ -29,7 +30,7 @@ func must(t testing.TB, spec string) *Deployment {
 func TestParse(t *testing.T) {
 	d := must(t, "llama-3.1-8b@2xh100?max_num_seqs=64&kv_dtype=fp8&enable-prefix-caching=false&scheduling_policy=priority&step_overhead=1ms&price=2.5")
 	if d.Model.Name != "llama-3.1-8b" || d.Accelerator.Name != "h100" || d.TensorParallel != 2 || d.Settings.MaxNumSeqs != 64 ||
-		d.KVDType != "fp8" || d.Settings.EnablePrefixCaching || !d.Settings.Priority || d.Efficiency.PerStep != time.Millisecond || d.USDPerHour != 2.5 {
+		d.KVDType != "fp8" || d.Settings.EnablePrefixCaching || !d.Own.(vllm.Own).Priority || d.Efficiency.PerStep != time.Millisecond || d.USDPerHour != 2.5 {
 		t.Errorf("%+v", d)
 	}
 	for spec, want := range map[string]string{
@@ -423,8 +424,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		d, err := Parse(s)
-		if err == nil && d.Settings.Check() != nil {
-			t.Errorf("%q gives impossible settings: %v", s, d.Settings.Check())
+		if err == nil && check(d) != nil {
+			t.Errorf("%q gives impossible settings: %v", s, check(d))
 		}
 	})
 }
@@ -582,4 +583,14 @@ func TestExpertsFollowEfficiencies(t *testing.T) {
 			t.Errorf("experts take %v s, with half of the efficiencies %v s", a, b)
 		}
 	}
+}
+
+// check says what is impossible about the settings of a scheduler.
+func check(d *Deployment) error {
+	own, ok := d.Own.(vllm.Own)
+	if !ok {
+		return nil // another engine's, which it has checked itself
+	}
+	s := vllm.Settings{Settings: d.Settings, Own: own}
+	return s.Check()
 }

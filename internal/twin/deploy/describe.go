@@ -19,11 +19,8 @@ func (d *Deployment) Describe() string {
 	if d.KVDType != "bf16" {
 		kv = ", KV cache in " + d.KVDType
 	}
-	engine, limits := "vLLM V1", d.Limits()
-	if d.isSGLang() {
-		engine = "SGLang"
-	}
-	return fmt.Sprintf("%s as modelled: %s%s in %s on %s, %s KV tokens%s, %s, %s", engine,
+	limits := d.Limits()
+	return fmt.Sprintf("%s as modelled: %s%s in %s on %s, %s KV tokens%s, %s, %s", d.Kind.Named(),
 		d.engines(), d.Model.Name, d.DType, d.group(), say.Count(d.KVTokens()), kv, limits[0], limits[1])
 }
 
@@ -40,7 +37,7 @@ func (d *Deployment) Named() string {
 }
 
 // KVTokens is how many tokens the KV cache of an engine holds.
-func (d *Deployment) KVTokens() int { return (d.Settings.NumGPUBlocks - 1) * d.Settings.BlockSize }
+func (d *Deployment) KVTokens() int { return d.Settings.KVTokens() }
 
 // Facts are what such a server would tell of itself, for the record of a run.
 func (d *Deployment) Facts() map[string]string {
@@ -52,7 +49,7 @@ func (d *Deployment) Facts() map[string]string {
 		"block_size": strconv.Itoa(s.BlockSize), "scale": strconv.FormatFloat(d.Efficiency.Scale, 'g', 6, 64),
 	}
 	d.routingFacts(facts)
-	d.sglangFacts(facts)
+	d.engineFacts(facts)
 	return facts
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/twin"
+	"pitot/internal/twin/engine"
 )
 
 // Speculative decoding: what it gains and what it costs.
@@ -32,9 +33,9 @@ func (d *Deployment) tokensOf(drafts int) float64 {
 func (d *Deployment) checkDrafts() error {
 	s := &d.Settings
 	switch {
-	case s.NumSpeculativeTokens == 0 && s.AcceptanceRate == open:
+	case s.NumSpeculativeTokens == 0 && s.AcceptanceRate == engine.Open:
 		s.AcceptanceRate = 0
-	case s.AcceptanceRate == open:
+	case s.AcceptanceRate == engine.Open:
 		return say.Errorf("num_speculative_tokens needs acceptance_rate: all that drafts gain depends on it").WithHint("give it as in &acceptance_rate=0.7: the share of first drafts that are accepted, in vLLM's metrics vllm:spec_decode_num_accepted_tokens_per_pos of position 0 ÷ vllm:spec_decode_num_drafts")
 	}
 	if d.parallelDrafts {

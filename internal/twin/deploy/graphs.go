@@ -36,7 +36,6 @@ func (d *Deployment) setGraphs(v string) error {
 	if !ok {
 		return say.Errorf("%q is no mode of CUDA graphs", v).WithHint("take none, piecewise, full, full_decode_only or full_and_piecewise")
 	}
-	mode.size = d.graphs.size
 	d.graphs = mode
 	return nil
 }
@@ -45,8 +44,8 @@ func (d *Deployment) setGraphs(v string) error {
 // what vLLM 0.32 takes (VllmConfig._set_cudagraph_sizes): twice the sequences that run at
 // once, and 512 tokens at most, on Blackwell for servers 1,024.
 func (d *Deployment) GraphSize() int {
-	if d.graphs.size > 0 {
-		return d.graphs.size
+	if d.CaptureSize > 0 {
+		return d.CaptureSize
 	}
 	most := 512
 	if strings.HasPrefix(d.Accelerator.Link.Kind, "nvlink5") {
@@ -57,7 +56,7 @@ func (d *Deployment) GraphSize() int {
 
 // SetGraphSize sets that of the largest graph in tokens, which then no longer follows from
 // the sequences that run at once.
-func (d *Deployment) SetGraphSize(tokens int) { d.graphs.size = tokens }
+func (d *Deployment) SetGraphSize(tokens int) { d.CaptureSize = tokens }
 
 // captured is what of a step is in a graph.
 func (g *graphs) captured(b *twin.Batch) capture {

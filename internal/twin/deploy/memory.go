@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/engine"
 )
 
 // gib is 2³⁰ bytes.
@@ -77,7 +78,7 @@ func (d *Deployment) memory() Memory {
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
 	mem.Weights = d.denseBytes() + float64(m.Routed())*bytesOf[d.expertType()]/d.sharing() + (d.unquantised()+2*d.drafter())/tp
-	if !d.isSGLang() { // which counts them with what it leaves free
+	if d.Kind.Profiles { // others count them with what they leave free
 		mem.Activations = d.activations()
 	}
 	mem.Other = otherAlone
@@ -210,7 +211,7 @@ func (d *Deployment) fitMemory() error {
 	holds := d.longest()
 	less := holds < d.Model.MaxPosition
 	switch asked := d.Settings.MaxModelLen; {
-	case asked == auto && less:
+	case asked == engine.Auto && less:
 		d.Settings.MaxModelLen = holds
 	case asked == 0 && less:
 		d.Settings.MaxModelLen = holds

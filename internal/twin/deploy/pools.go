@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"pitot/internal/say"
+	"pitot/internal/twin/engine"
 )
 
 // pools is how many engines compute prompts and how many go on with the answers, where
@@ -44,8 +45,8 @@ func (d *Deployment) checkPools() error {
 		return say.Errorf("prefill and decode in engines of their own: %s", what).WithHint(hint)
 	}
 	switch {
-	case d.isSGLang():
-		return refuse("modelled of vLLM alone", "leave engine=sglang, or prefill and decode, out")
+	case !d.Kind.Pools:
+		return refuse("modelled of "+titles(func(k *engine.Kind) bool { return k.Pools })+" alone", "leave engine="+d.Kind.Name+", or prefill and decode, out")
 	case d.ExpertParallel:
 		return refuse("engines that share experts are not modelled so", "leave enable_expert_parallel out")
 	case d.events != "":

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -101,7 +99,7 @@ func (d *Deployment) applyProfile(path string) error {
 	if p.Schema != ProfileSchema {
 		return say.Errorf("%s has schema %s; this pitot reads %s", path, p.Schema, ProfileSchema).WithHint(hint)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
+	for _, name := range inOrder(p.Settings) {
 		if err := d.Set(name, p.Settings[name]); err != nil {
 			return fmt.Errorf("profile %s: %w", path, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/fleet"
-	"pitot/internal/twin/vllm"
 )
 
 // GPUs is how many accelerators there are in all: tensor parallelism times data
@@ -36,11 +35,7 @@ func (d *Deployment) Engine(seed uint64) twin.Model {
 		return fleet.NewPools(c, engines[:n], engines[n:], d.transfer)
 	}
 	if d.Lockstep() {
-		list := make([]*vllm.Engine, len(engines))
-		for i, e := range engines {
-			list[i] = e.(*vllm.Engine)
-		}
-		c.Steps = vllm.Together(list, d.hardware().joint).Steps
+		c.Steps = d.Kind.Lockstep(engines, d.hardware().joint)
 		return fleet.New(c, engines)
 	}
 	lives := make([]uint64, d.DataParallel)
@@ -60,13 +55,11 @@ func (d *Deployment) replicaSeed(seed uint64, i int) uint64 {
 }
 
 // one makes one engine.
-func (d *Deployment) one(seed uint64) twin.Model {
-	if d.isSGLang() {
-		return d.sglangOne(seed)
-	}
-	s := d.Settings
-	s.Seed = seed
-	return vllm.New(s, d.hardware())
+func (d *Deployment) one(seed uint64) twin.Model { return d.OneOn(seed, d.hardware()) }
+
+// OneOn makes one engine whose steps take what cost says.
+func (d *Deployment) OneOn(seed uint64, cost twin.Cost) twin.Model {
+	return d.Kind.New(&d.Config, seed, cost)
 }
 
 // Lockstep says whether the engines share the experts of a model: then each has a part of

@@ -16,8 +16,8 @@ func TestSGLangsDefaults(t *testing.T) {
 	} {
 		d := must(t, spec+"?engine=sglang")
 		s := &d.Settings
-		if s.MaxNumBatchedTokens != want.chunk || d.graphs.size != want.graphs || s.MaxNumSeqs < 2048 || s.MaxNumSeqs > 4096 || s.MaxModelLen > d.KVTokens()-2 {
-			t.Errorf("%s: %+v, graphs up to %d", spec, s, d.graphs.size)
+		if s.MaxNumBatchedTokens != want.chunk || d.CaptureSize != want.graphs || s.MaxNumSeqs < 2048 || s.MaxNumSeqs > 4096 || s.MaxModelLen > d.KVTokens()-2 {
+			t.Errorf("%s: %+v, graphs up to %d", spec, s, d.CaptureSize)
 		}
 		reserved := (1 - d.MemoryUtilization) * d.Accelerator.MemoryGiB
 		if d.Accelerator.MemoryGiB > 60 && reserved < 10-1e-9 || reserved < 0.5 {
@@ -28,8 +28,8 @@ func TestSGLangsDefaults(t *testing.T) {
 		}
 	}
 	d := must(t, "llama-3.1-8b@h100?engine=sglang&max_total_tokens=5000&context_length=9000&disable_radix_cache=true&disable_overlap_schedule=true")
-	if e := d.sglangEngine(1); e.MaxTotalTokens != 5000 || e.ContextLength != 4998 || !e.DisableRadixCache || !e.DisableOverlapSchedule {
-		t.Errorf("%+v", e)
+	if s := &d.Settings; s.KVTokens() != 5000 || s.MaxModelLen != 4998 || s.EnablePrefixCaching || s.AsyncScheduling {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -41,8 +41,8 @@ func TestKnobsOfSGLang(t *testing.T) {
 		}
 	}
 	for _, x := range [][3]string{{"enable_prefix_caching", "true", "false"}, {"kv_cache_dtype", "fp8", "fp8_e4m3"}, {"max_num_seqs", "8", "8"}} {
-		if v.KnobValue(x[0], x[1]) != x[1] || s.KnobValue(x[0], x[1]) != x[2] {
-			t.Errorf("%s %s is %q of SGLang", x[0], x[1], s.KnobValue(x[0], x[1]))
+		if v.Kind.KnobValue(x[0], x[1]) != x[1] || s.Kind.KnobValue(x[0], x[1]) != x[2] {
+			t.Errorf("%s %s is %q of SGLang", x[0], x[1], s.Kind.KnobValue(x[0], x[1]))
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package deploy
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -14,7 +11,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/sglang"
+	"pitot/internal/twin/engine"
 )
 
 // Parse understands MODEL@GPU, MODEL@2xGPU and either with settings behind
@@ -69,7 +66,7 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 		}
 		delete(values, profile)
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
+	for _, key := range inOrder(values) {
 		v := values[key]
 		if len(v) > 1 {
 			return nil, say.Errorf("setting %s is given %d times", key, len(v))
@@ -118,71 +115,57 @@ type setting struct {
 	set   func(d *Deployment, v string) error
 }
 
-// settings are all, in the order in which help shows them.
-var settings = []setting{
-	{[]string{"engine"}, func(d *Deployment, v string) error {
-		if v = strings.ToLower(v); v != "vllm" && v != SGLang {
-			return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, []string{"vllm", SGLang}))
-		}
-		d.Software = v
-		return nil
-	}},
-	{[]string{"max_num_seqs"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
-	{[]string{"max_num_batched_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
+// engineSetting is the setting that names the engine: it says whose settings the others are.
+const engineSetting = "engine"
+
+// common are the settings that are no engine's own, in the order in which help shows them.
+var common = []setting{
+	{[]string{engineSetting}, (*Deployment).setEngine},
+	{[]string{"max_num_seqs"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
+	{[]string{"max_num_batched_tokens"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
 	{[]string{"max_model_len"}, func(d *Deployment, v string) error {
 		if v == "auto" || v == "-1" {
-			d.Settings.MaxModelLen = auto
+			d.Settings.MaxModelLen = engine.Auto
 			return nil
 		}
-		return positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
+		return engine.Positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
 	}},
-	{[]string{"block_size"}, integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
-	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
-	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
-	{[]string{"tensor_parallel_size", "tp", "tp_size"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
-	{[]string{"data_parallel_size", "dp", "dp_size"}, integer(func(d *Deployment) *int { return &d.DataParallel })},
+	{[]string{"block_size"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
+	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, engine.Positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
+	{[]string{"gpu_memory_utilization"}, engine.Number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
+	{[]string{"tensor_parallel_size", "tp", "tp_size"}, engine.Integer(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"data_parallel_size", "dp", "dp_size"}, engine.Integer(func(d *Deployment) *int { return &d.DataParallel })},
 	{[]string{"router"}, func(d *Deployment, v string) error {
 		d.Routing.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
 		return nil
 	}},
-	{[]string{"api_server_count"}, positive(func(d *Deployment) *int { return &d.Routing.Frontends })},
-	{[]string{"cache_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
-	{[]string{"balance_abs_threshold"}, integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
-	{[]string{"balance_rel_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
-	{[]string{"prefill"}, positive(func(d *Deployment) *int { return &d.pools.prefill })},
-	{[]string{"decode"}, positive(func(d *Deployment) *int { return &d.pools.decode })},
-	{[]string{"kv_transfer_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.pools.gbs })},
+	{[]string{"api_server_count"}, engine.Positive(func(d *Deployment) *int { return &d.Routing.Frontends })},
+	{[]string{"cache_threshold"}, engine.Number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
+	{[]string{"balance_abs_threshold"}, engine.Integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
+	{[]string{"balance_rel_threshold"}, engine.Number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
+	{[]string{"prefill"}, engine.Positive(func(d *Deployment) *int { return &d.pools.prefill })},
+	{[]string{"decode"}, engine.Positive(func(d *Deployment) *int { return &d.pools.decode })},
+	{[]string{"kv_transfer_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.pools.gbs })},
 	{[]string{"replica_events"}, func(d *Deployment, v string) error {
 		d.events = v
 		return nil
 	}},
-	{[]string{"enable_expert_parallel"}, boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
+	{[]string{"enable_expert_parallel"}, engine.Boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
 	{[]string{"dtype"}, (*Deployment).setDType},
 	{[]string{"quantization"}, (*Deployment).setQuantization},
 	{[]string{"kv_cache_dtype", "kv_dtype"}, func(d *Deployment, v string) error {
 		d.KVDType = short(v)
 		return nil
 	}},
-	{[]string{"enable_prefix_caching"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
-	{[]string{"enable_chunked_prefill"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnableChunkedPrefill })},
-	{[]string{"async_scheduling"}, boolean(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
-	{[]string{"scheduler_reserve_full_isl"}, boolean(func(d *Deployment) *bool { return &d.Settings.SchedulerReserveFullISL })},
-	{[]string{"long_prefill_token_threshold"}, integer(func(d *Deployment) *int { return &d.Settings.LongPrefillTokenThreshold })},
-	{[]string{"watermark"}, number(func(d *Deployment) *float64 { return &d.Settings.Watermark })},
-	{[]string{"scheduling_policy"}, func(d *Deployment, v string) error {
-		if v != "fcfs" && v != "priority" {
-			return fmt.Errorf("%q is neither fcfs nor priority", v)
-		}
-		d.Settings.Priority = v == "priority"
-		return nil
-	}},
-	{[]string{"num_speculative_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
+	{[]string{"enable_prefix_caching"}, engine.Boolean(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
+	{[]string{"async_scheduling"}, engine.Boolean(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
+	{[]string{"num_speculative_tokens"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
 	{[]string{"num_speculative_tokens_per_batch_size"}, (*Deployment).setSchedule},
 	{[]string{"speculative_method"}, (*Deployment).setMethod},
 	{[]string{"parallel_drafting"}, (*Deployment).setParallel},
-	{[]string{"acceptance_rate"}, number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
+	{[]string{"acceptance_rate"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
 	{[]string{"cudagraph_mode"}, (*Deployment).setGraphs},
-	{[]string{"max_cudagraph_capture_size"}, positive(func(d *Deployment) *int { return &d.graphs.size })},
+	{[]string{"max_cudagraph_capture_size"}, engine.Positive(func(d *Deployment) *int { return &d.CaptureSize })},
 	{[]string{"enforce_eager"}, func(d *Deployment, v string) error {
 		no, err := strconv.ParseBool(v)
 		if err != nil {
@@ -193,57 +176,40 @@ var settings = []setting{
 		}
 		return nil
 	}},
-	{[]string{"stream_interval"}, integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
-	{[]string{"scale"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
-	{[]string{"step_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
-	{[]string{"slow_cv"}, number(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
-	{[]string{"slow_time"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
-	{[]string{"launch_cv"}, number(func(d *Deployment) *float64 { return &d.LaunchCV })},
+	{[]string{"stream_interval"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
+	{[]string{"scale"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
+	{[]string{"step_jitter"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
+	{[]string{"slow_cv"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
+	{[]string{"slow_time"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
+	{[]string{"launch_cv"}, engine.Number(func(d *Deployment) *float64 { return &d.LaunchCV })},
 	{[]string{"host"}, func(d *Deployment, v string) (err error) {
 		d.host, err = catalogue.FindHost(v)
 		return err
 	}},
-	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
-	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
-	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
-	{[]string{"prompt_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
-	{[]string{"layer_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
-	{[]string{"launch_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
+	{[]string{"step_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
+	{[]string{"row_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
+	{[]string{"prefill_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
+	{[]string{"prompt_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
+	{[]string{"layer_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
+	{[]string{"launch_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
 	{[]string{"link"}, (*Deployment).setLink},
-	{[]string{"disable_custom_all_reduce"}, boolean(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
-	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
-	{[]string{"allreduce_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
-	{[]string{"exchange_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
-	{[]string{"exchange_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
+	{[]string{"disable_custom_all_reduce"}, engine.Boolean(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
+	{[]string{"allreduce_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
+	{[]string{"allreduce_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
+	{[]string{"exchange_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
+	{[]string{"exchange_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
 	{[]string{"bandwidth_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
 	{[]string{"compute_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
-	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
+	{[]string{"attention_efficiency"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
 	{[]string{"prompt_attention_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
-	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
-	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
-	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
-	{[]string{"frontend_step"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
-	{[]string{"frontend_chunk"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
-	{[]string{"frontend_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
-	{[]string{"frontend_contention"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
-	{[]string{"max_running_requests"}, positive(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
-	{[]string{"chunked_prefill_size"}, positive(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
-	{[]string{"max_prefill_tokens"}, positive(func(d *Deployment) *int { return &d.sglang.maxPrefill })},
-	{[]string{"context_length"}, positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })},
-	{[]string{"max_total_tokens"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
-	{[]string{"mem_fraction_static"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
-	{[]string{"schedule_policy"}, func(d *Deployment, v string) error {
-		if d.sglang.policy = strings.ToLower(v); !slices.Contains(sglang.Policies(), d.sglang.policy) {
-			return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, sglang.Policies()))
-		}
-		return nil
-	}},
-	{[]string{"schedule_conservativeness"}, number(func(d *Deployment) *float64 { return &d.sglang.conservativeness })},
-	{[]string{"enable_mixed_chunk"}, boolean(func(d *Deployment) *bool { return &d.sglang.mixed })},
-	{[]string{"disable_overlap_schedule"}, not(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
-	{[]string{"disable_radix_cache"}, not(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
-	{[]string{"cuda_graph_max_bs"}, positive(func(d *Deployment) *int { return &d.graphs.size })},
-	{[]string{"usd_per_hour", "price"}, number(func(d *Deployment) *float64 { return &d.USDPerHour })},
+	{[]string{"frontend_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
+	{[]string{"frontend_request"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
+	{[]string{"frontend_prompt_token"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
+	{[]string{"frontend_step"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
+	{[]string{"frontend_chunk"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
+	{[]string{"frontend_jitter"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
+	{[]string{"frontend_contention"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
+	{[]string{"usd_per_hour", "price"}, engine.Number(func(d *Deployment) *float64 { return &d.USDPerHour })},
 }
 
 // setDType sets what is computed in, which is what weights are kept in unless
@@ -289,18 +255,6 @@ func short(t string) string {
 	return t
 }
 
-// Settable says whether a setting, or an alias of one, has a name.
-func Settable(name string) bool {
-	return slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(s.names, name) })
-}
-
-// Switch says whether a setting is true or false.
-func Switch(name string) bool {
-	return slices.ContainsFunc(settings, func(s setting) bool {
-		return slices.Contains(s.names, name) && s.set(new(Deployment), "true") == nil && s.set(new(Deployment), "neither") != nil
-	})
-}
-
 // OfTwin says that a setting is of the model alone: no engine has a flag for it.
 func OfTwin(name string) bool {
 	for _, part := range []string{"overhead", "frontend_", "efficiency", "allreduce_", "exchange_", "slow_"} {
@@ -311,69 +265,9 @@ func OfTwin(name string) bool {
 	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "link", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
 }
 
-// SettingNames gives the names of all settings, aliases left out.
-func SettingNames() []string {
-	names := make([]string, len(settings))
-	for i, s := range settings {
-		names[i] = s.names[0]
-	}
-	return names
-}
-
-// Set sets one setting by its name, with dashes or underscores. Its errors
-// are the user's.
-func (d *Deployment) Set(name, value string) error {
-	key := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
-	for _, s := range settings {
-		if !slices.Contains(s.names, key) {
-			continue
-		}
-		if err := s.set(d, value); err != nil {
-			return say.Errorf("setting %s: %v", key, err).WithHint(say.Hint(err))
-		}
-		return nil
-	}
-	return say.Errorf("unknown engine setting %q", name).WithHint(say.Known(key, SettingNames()))
-}
-
-func integer(p func(*Deployment) *int) func(*Deployment, string) error {
-	return func(d *Deployment, v string) error {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 || n > 1<<31 {
-			return fmt.Errorf("%q is not a whole number", v)
-		}
-		*p(d) = n
-		return nil
-	}
-}
-
-func positive(p func(*Deployment) *int) func(*Deployment, string) error {
-	set := integer(p)
-	return func(d *Deployment, v string) error {
-		if err := set(d, v); err != nil {
-			return err
-		}
-		if *p(d) == 0 {
-			return errors.New("it must be at least 1")
-		}
-		return nil
-	}
-}
-
-func number(p func(*Deployment) *float64) func(*Deployment, string) error {
-	return func(d *Deployment, v string) error {
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
-			return fmt.Errorf("%q is not a number of at least 0", v)
-		}
-		*p(d) = f
-		return nil
-	}
-}
-
 // share is a number of which zero stands for what the catalogue has.
 func share(p func(*Deployment) *float64) func(*Deployment, string) error {
-	set := number(p)
+	set := engine.Number(p)
 	return func(d *Deployment, v string) error {
 		if err := set(d, v); err != nil {
 			return err
@@ -381,40 +275,6 @@ func share(p func(*Deployment) *float64) func(*Deployment, string) error {
 		if *p(d) == 0 {
 			return say.Errorf("0 is no share of the datasheet's rate: it is above 0 and at most 1").WithHint("leave it out for what was measured of the accelerator")
 		}
-		return nil
-	}
-}
-
-func boolean(p func(*Deployment) *bool) func(*Deployment, string) error {
-	return func(d *Deployment, v string) error {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", v)
-		}
-		*p(d) = b
-		return nil
-	}
-}
-
-// not is a boolean that says the opposite.
-func not(p func(*Deployment) *bool) func(*Deployment, string) error {
-	set := boolean(p)
-	return func(d *Deployment, v string) error {
-		if err := set(d, v); err != nil {
-			return err
-		}
-		*p(d) = !*p(d)
-		return nil
-	}
-}
-
-func duration(p func(*Deployment) *time.Duration) func(*Deployment, string) error {
-	return func(d *Deployment, v string) error {
-		t, err := time.ParseDuration(v)
-		if err != nil || t < 0 {
-			return fmt.Errorf("%q is not a duration such as 300us", v)
-		}
-		*p(d) = t
 		return nil
 	}
 }

@@ -26,7 +26,7 @@ type Config struct {
 	// Engine decides when which tokens come. The server becomes its only
 	// caller. nil is a [twin.Fixed] of 50 ms TTFT and 10 ms ITL.
 	Engine twin.Engine
-	// Dialect is how the server speaks: a name of the list in dialects.go. Any
+	// Dialect is how the server speaks: a name of [engines.FaceNames]. Any
 	// other is the first of them.
 	Dialect string
 	// Model is the one model that is served, "mock" if empty. A request that

@@ -1,22 +1,8 @@
 package serve
 
 import (
-	"slices"
 	"testing"
-
-	"pitot/internal/twin/serve/dialect"
 )
-
-// The dialects are those that have a name, in the same order.
-func TestDialectsAreThoseNamed(t *testing.T) {
-	var names []string
-	for _, d := range dialects {
-		names = append(names, d.name)
-	}
-	if !slices.Equal(names, dialect.Names()) {
-		t.Errorf("the dialects are %q, and the names %q", names, dialect.Names())
-	}
-}
 
 // vLLM takes no key in Anthropic's header, nor in Google's: its issue 51572.
 func TestKeyIsABearerToken(t *testing.T) {

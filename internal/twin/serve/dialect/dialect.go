@@ -14,9 +14,6 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// Names returns the names of the dialects that a server may have, the usual one first.
-func Names() []string { return []string{"vllm", "sglang", "ollama", "vllm-pooling"} }
-
 // Served is what a dialect speaks of.
 type Served struct {
 	Model               *lm.Model

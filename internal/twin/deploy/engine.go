@@ -1,0 +1,244 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engines"
+)
+
+// settingNames are the names of all settings, aliases left out, in the order in which help
+// shows them: the common ones, and the engines' own where these say, else before the last.
+var settingNames = func() (names []string) {
+	for i := range common {
+		names = append(names, common[i].names[0])
+	}
+	for _, k := range engines.All() {
+		for _, s := range k.Settings {
+			if slices.Contains(names, s.Name) {
+				continue
+			}
+			at := slices.Index(names, s.After) + 1
+			if at == 0 {
+				at = len(names) - 1
+			}
+			names = slices.Insert(names, at, s.Name)
+		}
+	}
+	return names
+}()
+
+// SettingNames gives the names of all settings, aliases left out.
+func SettingNames() []string { return slices.Clone(settingNames) }
+
+// commonSetting is one that is no engine's own, by its name or an alias.
+func commonSetting(name string) (*setting, bool) {
+	if i := slices.IndexFunc(common, func(s setting) bool { return slices.Contains(s.names, name) }); i >= 0 {
+		return &common[i], true
+	}
+	return nil, false
+}
+
+// owner is whose own setting has a name: the deployment's engine before others.
+func (d *Deployment) owner(name string) (*engine.Kind, *engine.Setting) {
+	for _, k := range append([]*engine.Kind{d.Kind}, engines.All()...) {
+		if s, ok := k.Setting(name); ok {
+			return k, s
+		}
+	}
+	return nil, nil
+}
+
+// Settable says whether a setting, or an alias of one, has a name.
+func Settable(name string) bool {
+	_, ok := commonSetting(name)
+	return ok || slices.Contains(settingNames, name)
+}
+
+// Switch says whether a setting is true or false.
+func Switch(name string) bool {
+	blank := func() *Deployment { return &Deployment{Kind: engines.Default()} }
+	return Settable(name) && blank().set(name, "true") == nil && blank().set(name, "neither") != nil
+}
+
+// Set sets one setting by its name, with dashes or underscores. Its errors
+// are the user's.
+func (d *Deployment) Set(name, value string) error {
+	key := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
+	if !Settable(key) {
+		return say.Errorf("unknown engine setting %q", name).WithHint(say.Known(key, SettingNames()))
+	}
+	if err := d.set(key, value); err != nil {
+		return say.Errorf("setting %s: %v", key, err).WithHint(say.Hint(err))
+	}
+	return nil
+}
+
+// set sets a setting that there is. Of another engine's own ones, which [Deployment.Complete]
+// refuses where they were given, only what is like a common setting is kept.
+func (d *Deployment) set(name, value string) error {
+	k, s := d.owner(name)
+	if s == nil || k != d.Kind {
+		if c, ok := commonSetting(name); ok {
+			return c.set(d, value)
+		}
+	}
+	own := d.Own
+	if k != d.Kind {
+		d.Own = k.Own
+		defer func() { d.Own = own }()
+	}
+	return s.Set(&d.Config, value)
+}
+
+// setEngine sets the engine by its name, with its own settings as it has them by default.
+func (d *Deployment) setEngine(v string) error {
+	v = strings.ToLower(v)
+	k, ok := engines.ByName(v)
+	if !ok || k.New == nil {
+		return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, engines.Names()))
+	}
+	if k != d.Kind {
+		d.Kind, d.Own = k, k.Own
+	}
+	return nil
+}
+
+// inOrder is the names of settings in the order in which they are set: the engine first,
+// which says whose the others are.
+func inOrder[V any](settings map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
+		if (a == engineSetting) != (b == engineSetting) {
+			if a == engineSetting {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+}
+
+// checkEngine refuses settings of other engines.
+func (d *Deployment) checkEngine() error {
+	for _, key := range slices.Sorted(maps.Keys(d.Given)) {
+		k, s := d.owner(key)
+		name := key // that the setting has in the vocabulary
+		if c, ok := commonSetting(key); ok && k != d.Kind {
+			k, name = engines.Default(), c.names[0]
+			if d.Kind.Called(name) == name {
+				continue
+			}
+		} else if k == d.Kind || k == nil {
+			continue
+		} else if s.Like != "" {
+			name = s.Like
+		}
+		hint := "leave it out"
+		switch like := d.Kind.Called(name); {
+		case d.has(like):
+			hint = "write " + like + ", " + d.Kind.Title + "'s name of it"
+		case d.Kind == engines.Default():
+			hint = "write engine=" + k.Name + " besides"
+		}
+		return say.Errorf("%s is a setting of %s, and the engine is %s", key, k.Title, d.Kind.Title).WithHint(hint)
+	}
+	return nil
+}
+
+// has reports whether the engine has a setting of a name.
+func (d *Deployment) has(name string) bool {
+	_, own := d.Kind.Setting(name)
+	_, known := commonSetting(name)
+	return own || known
+}
+
+// Alike says whether the deployment is of the kind that public measurements were held
+// against: engines of vLLM that compute each for itself.
+func (d *Deployment) Alike() bool { return d.Kind.Held && !d.Lockstep() && d.pools.prefill == 0 }
+
+// Knob is the engine's name of a setting of vLLM's that does the same, "" where it has none.
+func (d *Deployment) Knob(name string) string {
+	if k, s := d.owner(name); s != nil && k != d.Kind && d.Kind.Called(name) == name {
+		return ""
+	}
+	return d.Kind.Knob(name)
+}
+
+// seen is the deployment as its engine sees it when it starts.
+func (d *Deployment) seen() *engine.Host {
+	return &engine.Host{
+		Accelerator: d.Accelerator.Name, MemoryGiB: d.Accelerator.MemoryGiB, TensorParallel: d.TensorParallel,
+		Model: d.Model.Name, MaxPosition: d.Model.MaxPosition,
+		Given: func(name string) bool { _, given := d.Given[name]; return given },
+		Fit:   d.fit,
+		Note:  func(text string) { d.Notes = append(d.Notes, text) },
+	}
+}
+
+// fit works out KV blocks and the longest context, and refuses what is not modelled of the
+// engine.
+func (d *Deployment) fit() error {
+	if err := d.fitMemory(); err != nil {
+		return err
+	}
+	if s := &d.Settings; !d.Kind.Hybrid && (s.WindowShare > 0 || s.StateBlocks > 0) {
+		return say.Errorf("%s has layers that do not keep all tokens, whose memory in %s is not modelled", d.Model.Name, d.Kind.Title).WithHint("leave engine=" + d.Kind.Name + " out")
+	}
+	if d.Lockstep() && d.Kind.Lockstep == nil {
+		return say.Errorf("engines that share experts are modelled of %s alone", titles(func(k *engine.Kind) bool { return k.Lockstep != nil })).WithHint("leave enable_expert_parallel or engine=" + d.Kind.Name + " out")
+	}
+	return nil
+}
+
+// titles names the engines of which something is so.
+func titles(is func(*engine.Kind) bool) string {
+	var names []string
+	for _, k := range engines.Deployed() {
+		if is(k) {
+			names = append(names, k.Title)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// Limits are how much the engine takes at once, under its own names: requests, tokens of a
+// step, and of a request.
+func (d *Deployment) Limits() [3]string {
+	s, called := &d.Settings, d.Kind.Called
+	return [3]string{
+		fmt.Sprintf("%s %d", called("max_num_seqs"), s.MaxNumSeqs),
+		fmt.Sprintf("%s %s", called("max_num_batched_tokens"), say.Count(s.MaxNumBatchedTokens)),
+		fmt.Sprintf("%s %s", called("max_model_len"), say.Count(s.MaxModelLen)),
+	}
+}
+
+// SeatsLimit is the limit on requests that run at once, under the engine's own name.
+func (d *Deployment) SeatsLimit() Limit { return Limit(d.Kind.Called(string(Seats))) }
+
+// engineFacts puts what the record of a run says of settings under the engine's own names.
+func (d *Deployment) engineFacts(to map[string]string) {
+	for _, name := range []string{"max_num_seqs", "max_num_batched_tokens", "max_model_len", "block_size", "num_gpu_blocks"} {
+		as := name
+		if c, ok := commonSetting(name); ok {
+			as = d.Kind.Called(c.names[0])
+			if as == c.names[0] {
+				continue
+			}
+		}
+		if as != name {
+			value := to[name]
+			delete(to, name)
+			if as != "" {
+				to[as] = value
+			}
+		}
+	}
+	if d.Kind.Facts != nil {
+		d.Kind.Facts(&d.Config, to)
+	}
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Values of settings, as they are written. Each function makes what sets a field of T: of a
+// [Config], of a deployment, or with [Own] of what an engine alone has.
+
+// Own makes what sets a field of a Config's own settings, which are a T.
+func Own[T any](set func(*T, string) error) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		own, _ := c.Own.(T)
+		if err := set(&own, v); err != nil {
+			return err
+		}
+		c.Own = own
+		return nil
+	}
+}
+
+// Integer sets a whole number of at least 0.
+func Integer[T any](p func(*T) *int) func(*T, string) error {
+	return func(t *T, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 || n > 1<<31 {
+			return fmt.Errorf("%q is not a whole number", v)
+		}
+		*p(t) = n
+		return nil
+	}
+}
+
+// Positive sets a whole number of at least 1.
+func Positive[T any](p func(*T) *int) func(*T, string) error {
+	set := Integer(p)
+	return func(t *T, v string) error {
+		if err := set(t, v); err != nil {
+			return err
+		}
+		if *p(t) == 0 {
+			return errors.New("it must be at least 1")
+		}
+		return nil
+	}
+}
+
+// Number sets a number of at least 0.
+func Number[T any](p func(*T) *float64) func(*T, string) error {
+	return func(t *T, v string) error {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+			return fmt.Errorf("%q is not a number of at least 0", v)
+		}
+		*p(t) = f
+		return nil
+	}
+}
+
+// Boolean sets true or false.
+func Boolean[T any](p func(*T) *bool) func(*T, string) error {
+	return func(t *T, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		*p(t) = b
+		return nil
+	}
+}
+
+// Not sets the opposite.
+func Not[T any](p func(*T) *bool) func(*T, string) error {
+	set := Boolean(p)
+	return func(t *T, v string) error {
+		if err := set(t, v); err != nil {
+			return err
+		}
+		*p(t) = !*p(t)
+		return nil
+	}
+}
+
+// Duration sets a length of time.
+func Duration[T any](p func(*T) *time.Duration) func(*T, string) error {
+	return func(t *T, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < 0 {
+			return fmt.Errorf("%q is not a duration such as 300us", v)
+		}
+		*p(t) = d
+		return nil
+	}
+}

@@ -1,0 +1,89 @@
+// Package engines lists the inference engines that Pitot knows, and the ways of speaking
+// that servers have. A new engine is a package below twin/engine and a line here.
+package engines
+
+import (
+	"slices"
+
+	"pitot/internal/telemetry"
+	"pitot/internal/twin/engine"
+	"pitot/internal/twin/engine/fixed"
+	"pitot/internal/twin/engine/sglang"
+	"pitot/internal/twin/engine/vllm"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/native"
+	"pitot/internal/twin/serve/vllmapi"
+)
+
+// all are the engines. The first is the one that is meant where none is named.
+var all = []*engine.Kind{
+	&vllm.Kind,
+	&sglang.Kind,
+	&fixed.Kind,
+}
+
+// All returns the engines, the usual one first.
+func All() []*engine.Kind { return all }
+
+// Default returns the engine that is meant where none is named.
+func Default() *engine.Kind { return all[0] }
+
+// ByName returns the engine of a name.
+func ByName(name string) (*engine.Kind, bool) {
+	for _, k := range all {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+// Deployed returns the engines that run on hardware.
+func Deployed() []*engine.Kind {
+	return slices.DeleteFunc(slices.Clone(all), func(k *engine.Kind) bool { return k.New == nil })
+}
+
+// Names returns the names of the engines that run on hardware.
+func Names() (names []string) {
+	for _, k := range Deployed() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Metrics returns what the engines call signals.
+func Metrics() (sources []telemetry.Source) {
+	for _, k := range all {
+		if k.Metrics.Name != "" {
+			sources = append(sources, k.Metrics)
+		}
+	}
+	return sources
+}
+
+// Faces returns the ways of speaking that a server may have, the usual one first: those of
+// the engines, and others whose routes stand beside some of vLLM's.
+func Faces() (faces []engine.Face) {
+	for _, k := range all {
+		if f := k.Face; f.Open != nil {
+			f.Name = k.Name
+			faces = append(faces, f)
+		}
+	}
+	return append(faces,
+		engine.Face{Name: "ollama", About: " (/api/chat)", Open: beside(native.Ollama), APIs: []string{"ollama"}},
+		engine.Face{Name: "vllm-pooling", About: ", of embeddings and scores (/v1/embeddings, /v1/rerank)", Open: beside(native.VLLMPooling)})
+}
+
+// FaceNames returns the names of the ways of speaking.
+func FaceNames() (names []string) {
+	for _, f := range Faces() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// beside opens a face whose routes stand beside some of vLLM's.
+func beside(open func(dialect.Served, dialect.Dialect) dialect.Dialect) func(dialect.Served) dialect.Dialect {
+	return func(s dialect.Served) dialect.Dialect { return open(s, vllmapi.Open(s)) }
+}

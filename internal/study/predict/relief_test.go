@@ -1,10 +1,13 @@
 package predict
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 
 	"pitot/internal/study/explain"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/engines"
 )
 
 // Relieving changes the cause that is named and leaves the deployment as it was.
@@ -65,5 +68,24 @@ func TestSeatsAreNoLaunches(t *testing.T) {
 	}
 	if x := ttft(larger); x > 0.95*is {
 		t.Errorf("TTFT of one user %.3f ms, in a graph %.3f", is, x)
+	}
+}
+
+// The knobs that engines have of their own are of causes, and can be turned.
+func TestKnobsOfEngines(t *testing.T) {
+	for _, k := range engines.Deployed() {
+		d := deployment(t, "llama-3.1-8b@h100?engine="+k.Name)
+		for _, own := range k.Knobs {
+			for _, cause := range own.Relieves {
+				if !slices.Contains(modelled, explain.Cause(cause)) {
+					t.Errorf("%s: %s relieves %q", k.Name, own.Name, cause)
+				}
+			}
+			for _, to := range own.To {
+				if turned, ok := Turn(d, explain.Trial{Knob: own.Name, To: to}); !ok || reflect.DeepEqual(turned.Own, d.Own) {
+					t.Errorf("%s: %s is not turned to %s", k.Name, own.Name, to)
+				}
+			}
+		}
 	}
 }

@@ -93,7 +93,7 @@ func rooms() []room {
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
 		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
-		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile twin/engine twin/engine/fixed twin/engines"}, // what is measured: opened, asked, adapted to
+		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile twin/engine twin/engines"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts

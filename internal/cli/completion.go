@@ -12,6 +12,7 @@ import (
 	"pitot/internal/report/export"
 	"pitot/internal/say"
 	"pitot/internal/study/predict"
+	"pitot/internal/twin/engines"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire/api"
 )
@@ -275,7 +276,12 @@ func targetArgument(args []string, current string) (found completion) {
 	}
 	for _, prefix := range []string{"mock:", "sim:"} {
 		if name, ok := strings.CutPrefix(current, prefix); ok {
-			found.words = append(deployments(name, prefix), plan.Choice{Name: prefix + "fixed", About: "fixed latencies"})
+			found.words = deployments(name, prefix)
+			for _, k := range engines.All() {
+				if k.Latencies != nil {
+					found.words = append(found.words, plan.Choice{Name: prefix + k.Name, About: k.Title})
+				}
+			}
 			return found
 		}
 	}

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	kinds "pitot/internal/twin/engine"
-	"pitot/internal/twin/engine/fixed"
 	"pitot/internal/twin/engines"
 
 	"pitot/internal/clock"
@@ -113,8 +111,7 @@ func GPUs(p Wanted) int {
 // ask for. Errors are the user's.
 func openEngine(p Wanted) (engine, error) {
 	_, name, _ := strings.Cut(p.Spec, ":")
-	alone, query, _ := strings.Cut(name, "?")
-	if k, ok := engines.ByName(cmp.Or(alone, fixed.Kind.Name)); ok && k.Latencies != nil {
+	if k, query, ok := engines.OfLatencies(name); ok {
 		return fixedEngine(p, k, query)
 	}
 	if err := refuseFixed(p, name); err != nil {

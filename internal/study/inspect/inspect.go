@@ -277,7 +277,7 @@ func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, 
 	} else if kind, name, ok := strings.Cut(spec, ":"); ok && (kind == "sim" || kind == "mock") {
 		spec = name
 	}
-	if fixed, _, _ := strings.Cut(spec, "?"); fixed == "" || fixed == "fixed" {
+	if _, _, fixed := engines.OfLatencies(spec); fixed {
 		return nil, "fixed latencies have no hardware that could be short", nil
 	}
 	d, err := deploy.Parse(spec)
@@ -399,8 +399,8 @@ func queued(p *result.Point) bool {
 func engineOf(run *result.Run) string {
 	_, settings, _ := strings.Cut(run.Target.Spec, "?")
 	for _, k := range engines.Deployed() {
-		if run.Target.Server["engine"] == k.Name || run.Target.Kind != "http" && slices.Contains(strings.Split(settings, "&"), "engine="+k.Name) {
-			return unusual(k)
+		if unusual(k) != "" && (run.Target.Server["engine"] == k.Name || run.Target.Kind != "http" && slices.Contains(strings.Split(settings, "&"), "engine="+k.Name)) {
+			return k.Name
 		}
 	}
 	return ""

@@ -79,8 +79,8 @@ func Stored(dir string, run *result.Run) *Explanation {
 		p := pointOf(run, from.Point)
 		p.NoFinding = from.WhyNone
 		for _, k := range engines.Deployed() {
-			if strings.Contains(f.Deployment, "engine="+k.Name) {
-				p.Engine = unusual(k)
+			if unusual(k) != "" && strings.Contains(f.Deployment, "engine="+k.Name) {
+				p.Engine = k.Name
 			}
 		}
 		for k := range from.Diagnoses {

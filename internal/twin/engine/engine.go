@@ -33,8 +33,8 @@ type Kind struct {
 	Unmodelled map[string]string
 	// Values is, of settings, what the engine calls values.
 	Values map[string]map[string]string
-	// Own is the zero setting of what the engine alone has: a value that settings are
-	// copied with, nil where there is nothing.
+	// Own are the defaults of settings that the engine alone has, as a value of a type of
+	// its own that is copied with a deployment; nil where there are none.
 	Own any
 
 	Scheduler

@@ -3,7 +3,9 @@
 package engines
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"pitot/internal/telemetry"
 	"pitot/internal/twin/engine"
@@ -41,6 +43,14 @@ func ByName(name string) (*engine.Kind, bool) {
 // Deployed returns the engines that run on hardware.
 func Deployed() []*engine.Kind {
 	return slices.DeleteFunc(slices.Clone(all), func(k *engine.Kind) bool { return k.New == nil })
+}
+
+// OfLatencies returns the engine that a target without hardware names, and its settings:
+// NAME, NAME?settings, or nothing for fixed latencies.
+func OfLatencies(target string) (k *engine.Kind, settings string, ok bool) {
+	name, settings, _ := strings.Cut(target, "?")
+	k, ok = ByName(cmp.Or(name, fixed.Kind.Name))
+	return k, settings, ok && k.Latencies != nil
 }
 
 // Names returns the names of the engines that run on hardware.

@@ -49,6 +49,11 @@ func TestEngines(t *testing.T) {
 	if names := FaceNames(); len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) || names[0] != Default().Name {
 		t.Errorf("faces %q", names)
 	}
+	for target, want := range map[string]string{"": "fixed", "fixed": "fixed", "fixed?launch_cv=0.1": "fixed", "vllm": "", "m@h100": ""} {
+		if k, _, ok := OfLatencies(target); ok != (want != "") || ok && k.Name != want {
+			t.Errorf("%q is %v", target, k)
+		}
+	}
 	for _, name := range []string{"", "vLLM", "nobody"} {
 		if k, ok := ByName(name); ok {
 			t.Errorf("%q is %s", name, k.Name)

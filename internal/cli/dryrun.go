@@ -133,7 +133,7 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 	}
 	if v == plan.VerbRun && p.Open() {
 		if x := report.ArrivalsText(run.ExpectedArrivals(&p.Load)); x != "" {
-			lines = slices.Insert(lines, 2, "arrivals  "+strings.TrimPrefix(x, "arrivals expected: "))
+			lines = slices.Insert(lines, 2, "arrivals  "+x)
 		}
 	}
 	if v == plan.VerbRun {

@@ -15,7 +15,11 @@ import (
 // overTime makes the table of blocks of the window, and remarks on how the target
 // followed jumps of the rate and what its arrivals were to be like.
 func (m *PointModel) overTime(p *result.Point) {
-	if text := ArrivalsText(p.Load.Expected); text != "" {
+	if x := p.Load.Expected; x != nil {
+		text := ArrivalsText(x)
+		if !x.Varies {
+			text = "arrivals expected: " + text
+		}
 		m.Remarks = append(m.Remarks, text)
 	}
 	o := p.OverTime
@@ -131,7 +135,7 @@ func ArrivalsText(x *result.Arrivals) string {
 	}
 	switch {
 	case !x.Varies:
-		return "arrivals expected: " + strings.Join(parts, "; ")
+		return strings.Join(parts, "; ")
 	case len(parts) == 0:
 		return rateVaries
 	case x.CV != nil && *x.CV == 1 && len(counts) == 1:

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
@@ -215,8 +214,9 @@ func align(p *plan.Ask, src *source, arrivals arrival.Process) {
 
 // unusable says why a workload file cannot be asked.
 func unusable(path string, err error) error {
-	if strings.HasPrefix(err.Error(), "read trace ") {
-		return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read trace ")).WithHint(say.Hint(err))
+	file, within := errors.AsType[*workload.FileError](err)
+	if within && file.Trace {
+		return say.Errorf("--workload: %s", file.Within()).WithHint(say.Hint(err))
 	}
 	const formats = `a workload is ShareGPT JSON, OpenAI chat or batch JSONL, {"prompt": …} a line, text with one prompt a line, or a trace`
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
@@ -226,5 +226,9 @@ func unusable(path string, err error) error {
 		}
 		return unreadable.File("--workload", path, err, hint)
 	}
-	return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(cmp.Or(say.Hint(err), formats))
+	what := err.Error()
+	if within {
+		what = file.Within()
+	}
+	return say.Errorf("--workload: %s", what).WithHint(cmp.Or(say.Hint(err), formats))
 }

@@ -123,7 +123,7 @@ func Open(path string, o FileOptions) (*File, error) {
 		return nil, fmt.Errorf("open workload: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read workload %s: %w", path, err)
+		return nil, &FileError{Path: path, Err: err}
 	}
 	f := &File{file: file, path: path, options: o}
 	if !f.indexedBefore() {
@@ -189,7 +189,7 @@ func (f *File) index() error {
 	head := make([]byte, headBytes)
 	n, err := f.file.ReadAt(head, f.file.Start())
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("read workload %s: %w", f.path, err)
+		return &FileError{Path: f.path, Err: err}
 	}
 	look := looker{head: newHead(f.path, head[:n])}
 	found := func(t *table) {
@@ -239,23 +239,23 @@ func (f *File) index() error {
 	for reason, offset := range bad.at {
 		line, lineErr := lineAt(f.file, offset)
 		if lineErr != nil {
-			return fmt.Errorf("read workload %s: %w", f.path, lineErr)
+			return &FileError{Path: f.path, Err: lineErr}
 		}
 		f.stats.First[reason] = line
 	}
 	if at, ok := errors.AsType[*recordError](err); ok {
 		line, lineErr := lineAt(f.file, at.offset)
 		if lineErr != nil {
-			return fmt.Errorf("read workload %s: %w", f.path, lineErr)
+			return &FileError{Path: f.path, Err: lineErr}
 		}
-		return fmt.Errorf("read workload %s:%d: %w", f.path, line, at.err)
+		return &FileError{Path: f.path, Line: line, Err: at.err}
 	}
 	if err != nil {
-		return fmt.Errorf("read workload %s: %w", f.path, err)
+		return &FileError{Path: f.path, Err: err}
 	}
 	f.stats.Requests = len(f.entries)
 	if len(f.entries) == 0 {
-		return fmt.Errorf("read workload %s: no request in %d records%s", f.path, f.stats.Records, f.stats.reasons())
+		return &FileError{Path: f.path, Err: fmt.Errorf("no request in %d records%s", f.stats.Records, f.stats.reasons())}
 	}
 	f.sha256 = hex.EncodeToString(hash.Sum(nil))
 	return nil
@@ -325,14 +325,14 @@ func (f *File) read(i int64) (record, error) {
 	e := f.entries[(i+f.first)%int64(len(f.entries))]
 	raw := make([]byte, e.length)
 	if _, err := f.file.ReadAt(raw, e.offset); err != nil {
-		return record{}, fmt.Errorf("read workload %s: %w", f.path, err)
+		return record{}, &FileError{Path: f.path, Err: err}
 	}
 	if crc32.Checksum(raw, castagnoli) != e.sum {
-		return record{}, fmt.Errorf("read workload %s: the file has changed since the run began", f.path)
+		return record{}, &FileError{Path: f.path, Err: errChanged}
 	}
 	r, _, err := f.format.parse(raw)
 	if err != nil {
-		return record{}, fmt.Errorf("read workload %s: %w", f.path, err)
+		return record{}, &FileError{Path: f.path, Err: err}
 	}
 	return r, nil
 }

@@ -92,11 +92,11 @@ func headOf(path string) (*Head, error) {
 		return nil, fmt.Errorf("open workload: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read workload %s: %w", path, err)
+		return nil, &FileError{Path: path, Err: err}
 	}
 	h := newHead(path, text)
 	if h.problem != nil {
-		return nil, fmt.Errorf("read workload %s: %w", path, h.problem)
+		return nil, &FileError{Path: path, Err: h.problem}
 	}
 	return h, nil
 }

@@ -102,11 +102,11 @@ func openRows(path string) (*Rows, error) {
 		return nil, fmt.Errorf("open trace: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read trace %s: %w", path, err)
+		return nil, &FileError{Path: path, Trace: true, Err: err}
 	}
 	r := &Rows{path: path, file: file, store: spill.New("", rowsInMemory)}
 	if err := r.index(); err != nil {
-		return nil, errors.Join(fmt.Errorf("read trace %s: %w", path, err), file.Close(), r.store.Close())
+		return nil, errors.Join(&FileError{Path: path, Trace: true, Err: err}, file.Close(), r.store.Close())
 	}
 	return r, nil
 }
@@ -245,11 +245,11 @@ func (r *Rows) turnAt(k int32, use func(q *row)) error {
 func (r *Rows) readAt(p place, use func(q *row)) error {
 	r.raw = slices.Grow(r.raw[:0], int(p.length))[:p.length]
 	if _, err := r.file.ReadAt(r.raw, p.offset); err != nil {
-		return fmt.Errorf("read trace %s: %w", r.path, err)
+		return &FileError{Path: r.path, Trace: true, Err: err}
 	}
 	q := row{input: Unknown, output: Unknown}
 	if crc32.Checksum(r.raw, castagnoli) != p.sum || r.form.parse(r.raw, &q) != "" {
-		return fmt.Errorf("read trace %s: the file has changed since the run began", r.path)
+		return &FileError{Path: r.path, Trace: true, Err: errChanged}
 	}
 	use(&q)
 	return r.store.Err()

@@ -62,7 +62,7 @@ func ReadTrace(path string) (*Trace, error) {
 	defer f.Close()
 	t, err := readTrace(path, f.Text())
 	if err != nil {
-		return nil, fmt.Errorf("read trace %s: %w", path, err)
+		return nil, &FileError{Path: path, Trace: true, Err: err}
 	}
 	return t, nil
 }
@@ -88,7 +88,7 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 		defer f.Close()
 		t, err := scanRows(f.Text(), path, func(q *row, _ int64, _ []byte) error { visit(q); return nil })
 		if err != nil {
-			return nil, fmt.Errorf("read trace %s: %w", path, err)
+			return nil, &FileError{Path: path, Trace: true, Err: err}
 		}
 		return t, nil
 	}

@@ -97,7 +97,7 @@ func isTar(head []byte) bool { return len(head) > 262 && string(head[257:262]) =
 // an error.
 func OpenTrajectories(path string) (*Trajectories, error) {
 	t := &Trajectories{path: path, Left: map[string]LeftOut{}}
-	fail := func(err error) (*Trajectories, error) { return nil, fmt.Errorf("read trace %s: %w", path, err) }
+	fail := func(err error) (*Trajectories, error) { return nil, &FileError{Path: path, Trace: true, Err: err} }
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("open workload: %w", err)

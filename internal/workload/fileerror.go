@@ -1,0 +1,33 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FileError is what is wrong with the contents of a file of requests.
+type FileError struct {
+	Path  string
+	Line  int  // 0 where it is not known
+	Trace bool // the file is a trace: it has lengths and times, not prompts
+	Err   error
+}
+
+func (e *FileError) Error() string {
+	if e.Trace {
+		return "read trace " + e.Within()
+	}
+	return "read workload " + e.Within()
+}
+
+// Within returns the place and the error, without what was being done.
+func (e *FileError) Within() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.Path, e.Err)
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+var errChanged = errors.New("the file has changed since the run began")

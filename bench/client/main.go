@@ -94,14 +94,10 @@ func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
 	if err != nil {
 		log.Fatal(err)
 	}
-	events := 0.0
-	if i := strings.Index(stats, " tokens in "); i >= 0 {
-		fmt.Sscanf(stats[i:], " tokens in %f events", &events)
-	}
-	if events == 0 {
+	if stats.Events == 0 {
 		log.Fatalf("the server wrote nothing; the client wrote:\n%s", output)
 	}
-	return float64(cpu.Nanoseconds()) / 1e3 / events
+	return float64(cpu.Nanoseconds()) / 1e3 / float64(stats.Events)
 }
 
 func median(x []float64) float64 {

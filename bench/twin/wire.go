@@ -76,7 +76,7 @@ func (l load) mock() served {
 	_ = srv.Shutdown(ctx)
 	s := srv.Stats()
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	return served{CPU: spent(), Events: s.Events, P50: us(s.LateP50), P99: us(s.LateP99), Max: us(s.LateMax)}
+	return served{CPU: spent(), Events: s.Events, P50: us(s.Late.P50), P99: us(s.Late.P99), Max: us(s.Late.Max)}
 }
 
 // bare is the least that a server of event streams can do: it accepts the

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"pitot/internal/fleet"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
@@ -181,7 +182,7 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 	case "completion", "version": // a shell's start and scripts call these
 	default:
 		for _, note := range plan.IgnoredVariables(e.Environ) {
-			fmt.Fprintf(e.Stderr, "note: %s\n", note)
+			fmt.Fprintln(e.Stderr, fleet.Note+note)
 		}
 	}
 	var remove func()

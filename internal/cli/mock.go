@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"pitot/internal/target"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/twin/engines"
+	"pitot/internal/twin/serve"
 )
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
@@ -65,7 +67,15 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 			end()
 		}()
 	}
-	fmt.Fprintf(e.Stdout, "serving on http://%s (%s)\n", l.Addr(), about)
+	started := serve.Started{URL: "http://" + l.Addr().String(), About: about}
+	tell := func(text string, value any) {
+		if serving.UntilEOF { // a program reads it
+			_ = json.NewEncoder(e.Stdout).Encode(value)
+			return
+		}
+		fmt.Fprintln(e.Stdout, text)
+	}
+	tell(fmt.Sprintf("serving on %s (%s)", started.URL, about), started)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	select {
@@ -79,7 +89,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 			err = nil
 		}
 	}
-	fmt.Fprintln(e.Stdout, srv.Stats())
+	tell(srv.Stats().String(), srv.Stats())
 	return Done, err
 }
 

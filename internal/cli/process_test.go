@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/twin/serve"
 )
 
 // Signals, kills and dying servers need processes: pitot here is this test
@@ -368,12 +370,15 @@ func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, stdo
 	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() { late.Stop() })
 	stdout = bufio.NewReader(out)
-	line, err := stdout.ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
+	var started serve.Started
+	line, err := stdout.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &started)
+	}
+	if err != nil || !strings.HasPrefix(started.URL, "http://127.0.0.1:") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	url, _, _ = strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
-	return p, in, stdout, url
+	return p, in, stdout, started.URL
 }
 
 // Answers under way when the server is stopped, by a signal or the end of its

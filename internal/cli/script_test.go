@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -32,6 +31,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/fleet/natsserver"
+	"pitot/internal/twin/serve"
 )
 
 // The test binary is also pitot and pitot-fleet themselves, for scripts and for tests that kill
@@ -258,13 +258,10 @@ func serveMock(ts *testscript.TestScript, neg bool, args []string) {
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = mock.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	url, _, ok := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
-	if err != nil || !ok {
-		ts.Fatalf("pitot mock said %q, %v", line, err)
-	}
-	ts.Setenv("URL", url)
-	_, _ = io.WriteString(ts.Stdout(), line)
+	var started serve.Started
+	ts.Check(json.NewDecoder(stdout).Decode(&started))
+	ts.Setenv("URL", started.URL)
+	_, _ = io.WriteString(ts.Stdout(), started.About+"\n")
 }
 
 func ask(ts *testscript.TestScript, neg bool, args []string) {

@@ -60,7 +60,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	defer stop()
 	w := &fleet.Worker{
 		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: shown, Dir: dir, Environ: e.Environ,
-		Say: func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) },
+		Say: func(line string) { fmt.Fprintln(e.Stderr, fleet.Note+line) },
 	}
 	if place, err := strconv.Atoi(e.Getenv(fleet.JobIndex)); err == nil {
 		w.Index = &place

@@ -61,7 +61,7 @@ func (l *lines) last() string {
 	defer l.mu.Unlock()
 	var says []string
 	for line := range strings.Lines(string(l.all[max(0, len(l.all)-most):])) {
-		if line = strings.TrimSpace(strings.TrimPrefix(line, "pitot: ")); line != "" && !strings.HasPrefix(line, "note: ") && !strings.HasPrefix(line, "waiting for ") && !strings.HasPrefix(line, joined) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "pitot: ")); line != "" && !strings.HasPrefix(line, Note) {
 			says = append(says, line)
 		}
 	}

@@ -70,8 +70,8 @@ type Worker struct {
 // JobIndex is the variable that tells a pod of an Indexed Job of Kubernetes which it is.
 const JobIndex = "JOB_COMPLETION_INDEX"
 
-// joined begins the line that a worker says when it has.
-const joined = "joined as worker "
+// Note begins a line on standard error that is no error.
+const Note = "note: "
 
 // pings are the round trips by which the clock's offset is estimated before a load.
 const pings = 24
@@ -244,7 +244,7 @@ func (w *Worker) join(ctx context.Context) error {
 			w.conn.Close()
 			return err
 		}
-		w.Say(fmt.Sprintf("%s%d of %d", joined, w.rank, got.Of))
+		w.Say(fmt.Sprintf("joined as worker %d of %d", w.rank, got.Of))
 		return nil
 	}
 	if w.conn != nil {

@@ -599,7 +599,7 @@ func Settings() []Setting {
 			Help:  "how long answers under way may go on when the server is stopped; those that take longer are cut",
 			value: field(span(0), func(s *Serving) *time.Duration { return &s.Drain })},
 		{Name: "until-eof", Verbs: verbs(VerbMock), Group: groupMock, NotKept: noRun,
-			Help:  "end with standard input, for programs that start it",
+			Help:  "end with standard input and write JSON, one line at the start and one at the end: for programs that start it",
 			value: field(toggle(), func(s *Serving) *bool { return &s.UntilEOF })},
 
 		{Name: "replay", Verbs: verbs(VerbPredict), Group: groupPredict, Arg: "DIR", NotKept: noRun,

@@ -130,7 +130,7 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	if what := endToEnd(levels[0]); what != "" {
 		fmt.Fprintln(w, "Shown is"+strings.TrimPrefix(what, ":")+".")
 	}
-	if late := levels[len(levels)-1].Late; late != "" {
+	if late := levels[len(levels)-1].Late; late.Max > 0 {
 		fmt.Fprintf(w, "At the last level the server wrote its events late by %s.\n", late)
 	}
 }

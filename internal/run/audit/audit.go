@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"pitot/internal/data/result"
@@ -83,7 +82,7 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	var spent run.Spent
 	r := run.Runner{Command: []string{"pitot", "check"}, Version: c.Version, Crew: c.Crew, Loaded: func(s run.Spent) { spent = s }}
 	measured, runDir, err := r.Run(ctx, &p)
-	lastLine, stopped := srv.Stop()
+	stats, stopped := srv.Stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -93,12 +92,6 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	if len(measured.Points) == 0 || measured.Points[0].Requests.OK == 0 {
 		return nil, errors.New("check: nothing was answered")
 	}
-	l := &Level{API: c.api(), Streams: streams, Verdict: measured.Verdict, Late: lateness(lastLine)}
+	l := &Level{API: c.api(), Streams: streams, Verdict: measured.Verdict, Late: stats.Late}
 	return l, l.compare(&measured.Points[0], runDir, truth, spent)
-}
-
-// lateness takes what a server says of its own lateness from its last line.
-func lateness(lastLine string) string {
-	_, late, _ := strings.Cut(lastLine, "events late by ")
-	return late
 }

@@ -83,10 +83,3 @@ func TestInside(t *testing.T) {
 		t.Error("a value without bounds is its own bound")
 	}
 }
-
-func TestLateness(t *testing.T) {
-	lastLine := serve.Stats{Requests: 3, LateP50: 90111, LateP99: 393215, LateMax: 2920154}.String()
-	if got := lateness(lastLine); got != "p50 0.09 ms, p99 0.39 ms, max 2.92 ms" {
-		t.Errorf("%q of %q", got, lastLine)
-	}
-}

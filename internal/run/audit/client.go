@@ -29,7 +29,7 @@ type Client struct {
 	Rate        float64       `json:"rate"`    // arrivals per second
 	GapCV       float64       `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
 	MemoryBytes int64         `json:"memory_bytes"`
-	Late        string        `json:"late"`
+	Late        serve.Late    `json:"late"`
 	Reported    *Claim        `json:"said"`           // nil if it left no result that can be read
 	Exit        string        `json:"exit,omitempty"` // how the command failed
 }
@@ -60,14 +60,14 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 	if failed != nil {
 		r.Exit = failed.Error()
 	}
-	lastLine, err := srv.Stop()
+	stats, err := srv.Stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.Late = lateness(lastLine)
+	r.Late = stats.Late
 	if cmd.ProcessState != nil {
 		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		r.MemoryBytes = maxRSS(cmd.ProcessState)

@@ -45,7 +45,7 @@ type Level struct {
 	ChunksPerS  float64       `json:"chunks_per_s"`
 	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"` // all the client spent under load, per chunk
 	Accuracy
-	Late    string         `json:"late"` // what the server says of its own lateness
+	Late    serve.Late     `json:"late"` // of the server, by its own account
 	Verdict result.Verdict `json:"verdict"`
 	Workers []Worker       `json:"workers,omitempty"` // by rank, none where one process asked
 }

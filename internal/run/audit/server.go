@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pitot/internal/twin/serve"
 )
 
 // Server is `pitot mock` in a process of its own.
@@ -20,7 +23,7 @@ type Server struct {
 	cmd      *exec.Cmd
 	stdin    io.Closer
 	errs     bytes.Buffer
-	lastLine string        // its last line, once read is closed
+	lastLine []byte        // its last line, once read is closed
 	read     chan struct{} // closed when all its output has been read
 }
 
@@ -53,14 +56,17 @@ func Serve(ctx context.Context, command []string, args ...string) (*Server, erro
 		return nil, fmt.Errorf("start reference server: %w", err)
 	}
 	stdout := bufio.NewReader(out)
-	line, err := stdout.ReadString('\n')
-	url, _, ok := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
-	if err != nil || !ok {
+	line, err := stdout.ReadBytes('\n')
+	var started serve.Started
+	if err == nil {
+		err = json.Unmarshal(line, &started)
+	}
+	if err != nil || started.URL == "" {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
-		return nil, fmt.Errorf("start reference server: it wrote %q", strings.TrimSpace(line+s.errs.String()))
+		return nil, fmt.Errorf("start reference server: it wrote %q", strings.TrimSpace(string(line)+s.errs.String()))
 	}
-	s.URL = url
+	s.URL = started.URL
 	go s.listen(stdout)
 	return s, nil
 }
@@ -69,8 +75,8 @@ func Serve(ctx context.Context, command []string, args ...string) (*Server, erro
 func (s *Server) listen(stdout *bufio.Reader) {
 	defer close(s.read)
 	for {
-		line, err := stdout.ReadString('\n')
-		if line = strings.TrimSpace(line); line != "" {
+		line, err := stdout.ReadBytes('\n')
+		if len(line) > 0 {
 			s.lastLine = line
 		}
 		if err != nil {
@@ -79,15 +85,17 @@ func (s *Server) listen(stdout *bufio.Reader) {
 	}
 }
 
-// Stop ends the server, so that its log is complete, and gives the last line
-// it wrote: what it served, and how late.
-func (s *Server) Stop() (lastLine string, err error) {
+// Stop ends the server, so that its log is complete, and returns what it served.
+func (s *Server) Stop() (stats serve.Stats, err error) {
 	_ = s.stdin.Close() // an error says that it is closed
 	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer late.Stop()
 	<-s.read // os/exec: all must be read before Wait
 	if err := s.cmd.Wait(); err != nil {
-		return s.lastLine, fmt.Errorf("stop reference server: %w %s", err, strings.TrimSpace(s.errs.String()))
+		return stats, fmt.Errorf("stop reference server: %w %s", err, strings.TrimSpace(s.errs.String()))
 	}
-	return s.lastLine, nil
+	if err := json.Unmarshal(s.lastLine, &stats); err != nil {
+		return stats, fmt.Errorf("stop reference server: its last line is %q: %w", s.lastLine, err)
+	}
+	return stats, nil
 }

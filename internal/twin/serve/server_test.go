@@ -219,7 +219,7 @@ func TestManyStreamsAgreeWithTruth(t *testing.T) {
 		}
 	}
 	st := r.Stats()
-	if st.Requests != streams || st.Active != 0 || st.Tokens != streams*tokens || st.Events != streams*tokens || st.LateP50 > st.LateP99 || st.LateP99 > st.LateMax {
+	if st.Requests != streams || st.Active != 0 || st.Tokens != streams*tokens || st.Events != streams*tokens || st.Late.P50 > st.Late.P99 || st.Late.P99 > st.Late.Max {
 		t.Errorf("stats %+v", st)
 	}
 	t.Log(st)

@@ -7,26 +7,41 @@ import (
 	"time"
 )
 
-// Stats is what a server has done so far.
+// Started is the first line that a server writes for the program that started it.
+type Started struct {
+	URL   string `json:"url"`
+	About string `json:"about"`
+}
+
+// Stats is what a server has done so far. It is the last line for the program that started it.
 type Stats struct {
-	Requests int64 // to the generation routes
-	Refused  int64 // of them, answered with an error at once
-	Active   int64 // answers under way
-	Aborted  int64 // whose client left first
-	Tokens   int64 // written, of answers that have ended
-	Events   int64 // token events written
-	Short    int64 // writes that a socket did not take at once
-	// How much later than the engine wanted the token events were written:
-	// what this server adds to the latencies that it was asked for. Values
-	// are upper limits, at most 1/16 too high.
-	LateP50, LateP99, LateMax time.Duration
+	Requests int64 `json:"requests"` // to the generation routes
+	Refused  int64 `json:"refused"`  // of them, answered with an error at once
+	Active   int64 `json:"-"`        // answers under way
+	Aborted  int64 `json:"aborted"`  // whose client left first
+	Tokens   int64 `json:"tokens"`   // written, of answers that have ended
+	Events   int64 `json:"events"`   // token events written
+	Short    int64 `json:"short"`    // writes that a socket did not take at once
+	Late     Late  `json:"late"`
+}
+
+// Late is how much later than the engine wanted token events were written: what a server adds to
+// the latencies that were set. Values are upper limits, at most 1/16 too high.
+type Late struct {
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
+	Max time.Duration `json:"max_ns"`
+}
+
+func (l Late) String() string {
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	return fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, max %.2f ms", ms(l.P50), ms(l.P99), ms(l.Max))
 }
 
 // String is the statement for the end of a run.
 func (s Stats) String() string {
-	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
-	return fmt.Sprintf("mock: %d requests (%d refused, %d aborted), %d tokens in %d events, %d short writes; events late by p50 %.2f ms, p99 %.2f ms, max %.2f ms",
-		s.Requests, s.Refused, s.Aborted, s.Tokens, s.Events, s.Short, ms(s.LateP50), ms(s.LateP99), ms(s.LateMax))
+	return fmt.Sprintf("mock: %d requests (%d refused, %d aborted), %d tokens in %d events, %d short writes; events late by %s",
+		s.Requests, s.Refused, s.Aborted, s.Tokens, s.Events, s.Short, s.Late)
 }
 
 // Stats may be called at any time.
@@ -40,9 +55,7 @@ func (s *Server) Stats() Stats {
 		Tokens:   c.tokens.Load(),
 		Events:   c.late.n.Load(),
 		Short:    c.short.Load(),
-		LateP50:  c.late.quantile(0.50),
-		LateP99:  c.late.quantile(0.99),
-		LateMax:  time.Duration(c.late.most.Load()),
+		Late:     Late{c.late.quantile(0.50), c.late.quantile(0.99), time.Duration(c.late.most.Load())},
 	}
 }
 

@@ -1,16 +1,11 @@
 package report
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -29,88 +24,8 @@ type CheckModel struct {
 // sayings are the words of a check. Without a function a share is written with
 // its counts and a count with its unit.
 type sayings struct {
-	value  func(c *result.Check) string
-	limit  func(c *result.Check) string
-	advice string
-	or     map[string]string // advice in a case
-	// inSearch is the advice for a load that a search decided on, where the other is about a
-	// setting that a search has not.
-	inSearch string
-}
-
-// BuildCheckOf puts a check of a point of a run into words, BuildCheck one that stands alone.
-func BuildCheckOf(run *result.Run, p *result.Point, c *result.Check) CheckModel {
-	m := BuildCheck(c)
-	if m.Advice != "" && p.Requests.Due > 0 && p.Requests.OK == 0 {
-		switch stopped := 2*p.Requests.Errors[record.ErrInterrupted] > p.Requests.Due; {
-		case stopped && (c.Name == result.CheckErrors || c.Name == result.CheckSamples):
-			m.Advice = "The run was stopped before they were answered: let it go on."
-			return m
-		}
-		switch c.Name {
-		case result.CheckErrors:
-			m.Advice = "Nothing was served: look at the errors, they say why."
-		case result.CheckSamples:
-			m.Advice = "Nothing was served: a longer run tells no more."
-		case result.CheckAchieved, result.CheckStability, result.CheckWindow, result.CheckWarmup, result.CheckResidences, result.CheckOffered:
-			m.Advice = "Nothing was served: the errors say why, not the load."
-		}
-	}
-	if c.Name == result.CheckOutputs && m.Advice != "" {
-		m.Advice = outputsAdvice(run)
-	}
-	if c.Case == result.CaseEmpty && p.Load.Concurrency == nil { // of a rate the run ended before its window
-		m.Advice = ""
-	}
-	if notKeptUp(p) {
-		switch c.Name {
-		case result.CheckWindow, result.CheckWarmup, result.CheckResidences: // of a queue that grows a longer look sees more of the same
-			m.Advice = ""
-		}
-	}
-	if words := checkWords()[c.Name]; ofSearch(p) && words.inSearch != "" && m.Advice != "" && (words.inSearch == longerWindows || words.or[c.Case] == "") {
-		m.Advice = words.inSearch
-	}
-	blameRateLimits(p, &m)
-	return m
-}
-
-// outputsAdvice is what to do about responses of another length than requested, by whether
-// the server was told to ignore the end of sequence.
-func outputsAdvice(run *result.Run) string {
-	var w struct {
-		Sampling struct {
-			IgnoreEOS bool `json:"ignore_eos"`
-		}
-	}
-	_ = json.Unmarshal(run.Workload, &w) // what is not there was not sent
-	switch {
-	case slices.ContainsFunc(run.Target.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.NoIgnoreEOS }):
-		return "The server refused ignore_eos, so responses end where the model ends them: compare tokens, not requests."
-	case run.Target.Kind == "http" && !w.Sampling.IgnoreEOS:
-		return "Responses end where the model ends them, as ignore_eos was not sent: compare tokens, not requests; --body '{\"ignore_eos\":true}' sends it to a server that takes it."
-	}
-	return checkWords()[result.CheckOutputs].advice
-}
-
-// longerWindows is what takes the place of an advice to measure longer in a search, which has no
-// setting of how long.
-const longerWindows = "The search decides how long a window is: with more --budget they are longer."
-
-// decidedBeyond is what takes the place of an advice to ask for less in a search, which has no rate to set.
-const decidedBeyond = "The search decides on the loads: this one is more than the server keeps up with."
-
-// ofSearch says that a search decided on the load of a point.
-func ofSearch(p *result.Point) bool {
-	return !slices.Contains([]string{"", result.StageCurve, result.StageCold, result.StageWarm}, p.Stage)
-}
-
-// notKeptUp says that fewer requests ended than came due, beyond chance: the server does
-// less than the load asks for.
-func notKeptUp(p *result.Point) bool {
-	return slices.ContainsFunc(p.Checks, func(c result.Check) bool {
-		return c.Name == result.CheckAchieved && c.Status == result.Flag && c.Case == ""
-	})
+	value func(c *result.Check) string
+	limit func(c *result.Check) string
 }
 
 // BuildCheck puts a check into words.
@@ -127,13 +42,12 @@ func BuildCheck(c *result.Check) CheckModel {
 	if m.Value = value(c); c.Worker != nil {
 		m.Value += fmt.Sprintf(" on worker %d, the worst", *c.Worker)
 	}
-	m.Value, m.Limit, m.Advice = say.Plain(m.Value), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
-	if c.Name == result.CheckTokenizer && c.Detail["prompts"] > 0 {
-		m.Advice = "The prompts are not those of the file's text for this model, for --prompt-ids makes them by --tokenizer: give the model's own tokenizer."
+	m.Value, m.Limit = say.Plain(m.Value), say.Plain(limit(c))
+	var advice []string
+	for _, r := range c.Advice {
+		advice = append(advice, ReasonText(r))
 	}
-	if c.Name == result.CheckResidences {
-		m.Advice = "Measure longer: " + reasons.LongerFlag(result.Longer{Seconds: c.Detail["ask_seconds"], Requests: c.Detail["ask_requests"]}) + "."
-	}
+	m.Advice = strings.Join(advice, " ")
 	return m
 }
 
@@ -189,11 +103,6 @@ func checkWords() map[string]sayings {
 	with := func(what string) func(*result.Check) string {
 		return func(c *result.Check) string { return limitOf(c) + " " + what }
 	}
-	const bug = "Report this as a bug of Pitot."
-	const longer = "Measure longer with --duration."
-	const gone = "The server went away."
-	const worker = "See workers: what a lost worker was to send, or had sent, is missing here."
-	host := map[string]string{result.CaseHost: "The client's machine was busy with something else: this client had to wait, see host."}
 	return map[string]sayings{
 		result.CheckAccounting: {
 			value: func(c *result.Check) string {
@@ -210,7 +119,7 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			limit: always("due = ok + failed + cut + unsent"), advice: bug,
+			limit: always("due = ok + failed + cut + unsent"),
 		},
 		result.CheckRecording: {
 			value: func(c *result.Check) string {
@@ -219,37 +128,30 @@ func checkWords() map[string]sayings {
 				}
 				return "records lost"
 			},
-			limit: always("none lost"), advice: "Free disk space and measure again.",
+			limit: always("none lost"),
 		},
-		result.CheckDamage:    {value: damagedRecords, limit: always("none lost"), advice: "Measure this load again: its journal was damaged on the disk."},
-		result.CheckOwnErrors: {value: counted, advice: bug},
-		result.CheckClientLimits: {value: counted, advice: "Use a larger client, or several.", or: map[string]string{
-			record.ErrOwnMemory: "Ask for shorter answers, or use a client with more memory.",
-			record.ErrOwnPorts:  "Use more clients, or a server that keeps connections alive.",
-			record.ErrOwnFiles:  "Raise the limit of open files (ulimit -n), or lower the load of this client.",
-		}},
-		result.CheckWorkers: {value: lostWorkers, limit: always("none lost"), advice: "What it was to send nobody sent in its place: measure again, and see what it says."},
+		result.CheckDamage:       {value: damagedRecords, limit: always("none lost")},
+		result.CheckOwnErrors:    {value: counted},
+		result.CheckClientLimits: {value: counted},
+		result.CheckWorkers:      {value: lostWorkers, limit: always("none lost")},
 		result.CheckSendLag: {value: sendLag, limit: func(c *result.Check) string {
 			if c.Status == result.Fail {
 				return "invalid from a shift of 10 % and 2 ms on"
 			}
 			return "shifts p50 and p99 by ≤ 1 ms or 2 %"
-		}, advice: "Lower the load of this client, or use more clients.", or: host},
+		}},
 		result.CheckClientCPU: {
-			value:  func(c *result.Check) string { return fmt.Sprintf("%.0f %% of the cores", 100*number(c.Value)) },
-			advice: "Use a larger client, or several.",
+			value: func(c *result.Check) string { return fmt.Sprintf("%.0f %% of the cores", 100*number(c.Value)) },
 		},
 		result.CheckHost: {value: busyHost, limit: func(c *result.Check) string {
 			return fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0[1]f %% of the time", 100*number(c.Limit))
-		}, advice: "Measure from a machine that does nothing else and does not serve the model.",
-			or: map[string]string{result.CaseThrottled: "Raise the container's limit on processors, or take it away."}},
+		}},
 		result.CheckPauses: {
 			value: func(c *result.Check) string {
 				return "at most " + say.Significant(number(c.Value), 2) + " ms in a second"
 			},
-			advice: "Give the client more memory, or measure with fewer requests at once.", or: host,
 		},
-		result.CheckClockSteps: {value: counted, advice: "Stop the clock's stepping (chrony, ntpd) while measuring."},
+		result.CheckClockSteps: {value: counted},
 		result.CheckStamps: {
 			value: func(c *result.Check) string {
 				if c.Case == "kernel" && c.Status != result.Pass {
@@ -263,9 +165,8 @@ func checkWords() map[string]sayings {
 				}
 				return "kernel"
 			},
-			advice: "Measure from Linux, or keep the client idle.",
 		},
-		result.CheckMerged: {advice: "Quote the bounds, or give the client more cores; a server or gateway that sends in bursts looks the same.", or: host},
+		result.CheckMerged: {},
 		result.CheckArrivals: {
 			value: func(c *result.Check) string {
 				text := "distance of sent from due " + say.Significant(100*number(c.Value), 2) + " %"
@@ -274,17 +175,16 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			limit: always("< 2 %"), advice: "Lower the load of this client, or raise --max-in-flight.", or: host,
+			limit: always("< 2 %"),
 		},
-		result.CheckConnects:    {limit: with("waited for a connection"), advice: "Raise the keep-alive timeout of the server, or of the proxy before it."},
-		result.CheckRateLimits:  {limit: with("held back"), advice: "The server's limits shaped this load: its arrivals are not those that were planned. Ask for less than they allow."},
-		result.CheckMaxInFlight: {limit: with("held back"), advice: "Raise --max-in-flight, or read the latencies as those of a queue before the server."},
+		result.CheckConnects:    {limit: with("waited for a connection")},
+		result.CheckRateLimits:  {limit: with("held back")},
+		result.CheckMaxInFlight: {limit: with("held back")},
 		result.CheckOffered: {
 			value: func(c *result.Check) string {
 				return say.Significant(number(c.Value), 4) + " of " + say.Significant(number(c.Limit), 4) + " requests a second came due"
 			},
-			limit: always("within 5 %, or chance"), advice: "Measure longer: this window is of another load.",
-			or: map[string]string{result.CaseWorkers: worker},
+			limit: always("within 5 %, or chance"),
 		},
 		result.CheckAchieved: {
 			value: func(c *result.Check) string {
@@ -294,13 +194,7 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.", inSearch: decidedBeyond,
-			or: map[string]string{
-				result.CaseBacklog: "Measure longer: requests that had queued before the window ended in it too, so its throughput is not this load's.",
-				result.CaseCut:     "Raise --timeout, or lower the rate: the requests that are missing were cut off before their end.",
-				result.CaseGone:    gone,
-				result.CaseWorkers: worker,
-			},
+			limit: always("within 2 %, or chance"),
 		},
 		result.CheckStability: {
 			value: func(c *result.Check) string {
@@ -313,47 +207,41 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			limit:  always(fmt.Sprintf("≤ %g %%, or chance", 100*stat.MaxDeficit)),
-			advice: "Lower the rate: latencies under this one depend on how long it is kept up.", inSearch: decidedBeyond,
+			limit: always(fmt.Sprintf("≤ %g %%, or chance", 100*stat.MaxDeficit)),
 		},
 		result.CheckLockStep: {
 			value: func(c *result.Check) string {
 				return fmt.Sprintf("requests in an eighth of a cycle vary by %.0f %%", 100*number(c.Value))
 			},
-			limit:  func(c *result.Check) string { return fmt.Sprintf("≤ %.0f %%", 100*number(c.Limit)) },
-			advice: "Users ask together and wait for each other: let answers differ in length, as --output 'uniform(96,160)', leave --warmup to itself, or ask at a --rate.",
+			limit: func(c *result.Check) string { return fmt.Sprintf("≤ %.0f %%", 100*number(c.Limit)) },
 		},
 		result.CheckLittle: {
 			value: func(c *result.Check) string {
 				return fmt.Sprintf("%s in flight, %s by rate × E2E and %s at the edges", say.Significant(number(c.Value), 4), say.Significant(c.Detail["by_rate"], 4), signed(c.Detail["edges"]))
 			},
-			limit:  always("within 2 % or 1 ms a request"),
-			advice: "Connections are held longer than answers take: look for what the server sends after the last token.",
+			limit: always("within 2 % or 1 ms a request"),
 		},
-		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins"), advice: "Measure longer with --duration, or look at what the server does meanwhile.", inSearch: longerWindows},
+		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins")},
 		result.CheckWindow: {
 			value: func(c *result.Check) string {
 				return say.Significant(number(c.Value), 3) + " s, slowest request " + say.Significant(c.Detail["slowest"], 3) + " s"
 			},
-			limit: always("≥ 2 × the slowest request"), advice: longer, inSearch: longerWindows,
-			or: map[string]string{result.CaseEmpty: "Ask for more --requests than --concurrency, or leave the warm-up on."},
+			limit: always("≥ 2 × the slowest request"),
 		},
 		result.CheckResidences: {
 			value: func(c *result.Check) string {
 				return say.Significant(number(c.Value), 3) + " in the window, one takes " + say.Significant(c.Detail["one"], 3) + " s"
 			},
-			limit:    func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
-			inSearch: longerWindows,
+			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
 		},
 		result.CheckSamples: {
-			value:  func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", number(c.Value), c.Case) },
-			limit:  func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
-			advice: "Measure longer, or quote a lower percentile.",
+			value: func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", number(c.Value), c.Case) },
+			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
 		},
-		result.CheckErrors:      {advice: "Read the latencies as those of the requests that were served."},
-		result.CheckResets:      {advice: "Look for a proxy or a server that closes connections.", or: map[string]string{result.CaseGone: gone}},
-		result.CheckRetransmits: {advice: "Look at the network between client and target."},
-		result.CheckRetries:     {advice: "Raise the server's keep-alive timeout."},
+		result.CheckErrors:      {},
+		result.CheckResets:      {},
+		result.CheckRetransmits: {},
+		result.CheckRetries:     {},
 		result.CheckRestarts: {
 			value: func(c *result.Check) string {
 				switch c.Case {
@@ -364,11 +252,9 @@ func checkWords() map[string]sayings {
 				}
 				return "none seen"
 			},
-			advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold.",
 		},
 		result.CheckGone: {
-			value:  func(c *result.Check) string { return say.Significant(number(c.Value), 3) + " s after the load began" },
-			advice: "Look at the server's log, restart it and measure again: nothing was served from then on.",
+			value: func(c *result.Check) string { return say.Significant(number(c.Value), 3) + " s after the load began" },
 		},
 		result.CheckServed: {
 			value: func(c *result.Check) string {
@@ -381,17 +267,15 @@ func checkWords() map[string]sayings {
 				}
 				return fmt.Sprintf("the server counted %.0f, %.0f were sent and %.0f answered", counted, sent, answered)
 			},
-			limit: always("as many as were sent, within 1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
-			or: map[string]string{result.CaseWorkers: worker, result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
+			limit: always("as many as were sent, within 1 %"),
 		},
 		result.CheckServedTokens: {
 			value: func(c *result.Check) string {
 				return say.Percent(number(c.Value)) + " of the tokens that the server counted were not this run's"
 			},
-			limit: always("1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
-			or: map[string]string{result.CaseWorkers: worker},
+			limit: always("1 %"),
 		},
-		result.CheckPrompts: {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
+		result.CheckPrompts: {},
 		result.CheckTokenizer: {
 			value: func(c *result.Check) string {
 				ours, theirs := c.Detail["ours"], c.Detail["theirs"]
@@ -405,8 +289,7 @@ func checkWords() map[string]sayings {
 				}
 				return fmt.Sprintf("it makes %.0f tokens of a text of which the server counts %.0f", ours, theirs)
 			},
-			limit:  always("the server's own"),
-			advice: "The file of --tokenizer is of another model, or damaged: fetch the served model's. As one counter for several providers it may stay: common tok/s is then what to compare.",
+			limit: always("the server's own"),
 		},
 		result.CheckOutputs: {
 			value: func(c *result.Check) string {
@@ -416,24 +299,20 @@ func checkWords() map[string]sayings {
 				}
 				return text
 			},
-			advice: "Make the server ignore the end of sequence, or compare tokens, not requests.",
 		},
 		result.CheckFinish: {
-			value:  func(c *result.Check) string { return fmt.Sprintf("%s, as %q", valueOf(c), c.Case) },
-			advice: "Find out what the server means by it: such responses count as answered.",
+			value: func(c *result.Check) string { return fmt.Sprintf("%s, as %q", valueOf(c), c.Case) },
 		},
-		result.CheckTextless: {advice: "They have no TTFT: find out why the model ends at once, or hides what it generates."},
-		result.CheckUsage:    {advice: "Find out what the server counts: these counts are impossible and are left out."},
-		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly.",
-			or: map[string]string{result.CaseTokenizer: "The file of --tokenizer counts otherwise than the server, so it is of another model: fetch the served model's. As one counter for several providers it may stay, but not where --prompt-ids makes prompts by it: common tok/s is then what to compare."}},
+		result.CheckTextless:    {},
+		result.CheckUsage:       {},
+		result.CheckTokenCounts: {},
 		result.CheckEvents: {
 			value: func(c *result.Check) string {
 				return fmt.Sprintf("%s: %s events with text on average, %s tokens counted", valueOf(c), say.Significant(c.Detail["events"], 3), say.Significant(c.Detail["tokens"], 3))
 			},
-			advice: "See with curl -N whether text comes twice, as from a gateway that tries again, or in pieces of tokens: TPOT rests on the tokens counted.",
 		},
-		result.CheckTokenGaps: {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
-		result.CheckHidden:    {advice: "Read TTFT as the time to the first visible token."},
+		result.CheckTokenGaps: {},
+		result.CheckHidden:    {},
 		result.CheckPrefixCache: {
 			value: func(c *result.Check) string {
 				if c.Value == nil {
@@ -441,14 +320,12 @@ func checkWords() map[string]sayings {
 				}
 				return valueOf(c)
 			},
-			advice: "Change the seed, or flush the server's cache.",
-			or:     map[string]string{result.CaseUnknown: "A new run without --seed asks fresh prompts; one of the same seed needs the server's cache flushed before."},
 		},
 		result.CheckRepeated: {
 			value: func(c *result.Check) string {
 				return fmt.Sprintf("%s for %s", say.Plural(int(number(c.Limit)), "prompt"), say.Plural(int(number(c.Value)), "request"))
 			},
-			limit: always("none twice"), advice: "A prefix cache may have answered: give more prompts, or fewer requests.",
+			limit: always("none twice"),
 		},
 		result.CheckMix: {
 			value: func(c *result.Check) string {
@@ -457,7 +334,7 @@ func checkWords() map[string]sayings {
 				}
 				return "medians of the classes differ by a factor of " + say.Significant(*c.Value, 3)
 			},
-			limit: func(c *result.Check) string { return fmt.Sprintf("medians within a factor of %g", number(c.Limit)) }, advice: "Read the classes, not the total.",
+			limit: func(c *result.Check) string { return fmt.Sprintf("medians within a factor of %g", number(c.Limit)) },
 		},
 	}
 }

@@ -359,7 +359,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	for _, status := range []result.Status{result.Fail, result.Flag} {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
-				m.NotPassed = append(m.NotPassed, BuildCheckOf(run, p, c))
+				m.NotPassed = append(m.NotPassed, BuildCheck(c))
 				m.Because = append(m.Because, say.Plain(c.Name))
 			}
 		}

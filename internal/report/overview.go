@@ -713,7 +713,7 @@ func (o *Overview) checks(run *result.Run) {
 			if !ok {
 				n = len(o.Failed)
 				at[key] = n
-				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheckOf(run, &run.Points[i], c), Unit: o.Unit})
+				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheck(c), Unit: o.Unit})
 			}
 			o.Failed[n].Points++
 		}

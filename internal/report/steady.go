@@ -19,7 +19,7 @@ import (
 // unstable, and a remark what is undecided.
 func balance(p *result.Point) string {
 	switch {
-	case p.Stability != stat.Stable, notKeptUp(p): // its check says that less ends than comes
+	case p.Stability != stat.Stable, p.NotKeptUp(): // its check says that less ends than comes
 		return ""
 	case p.Load.Loop == "closed":
 		return "stable by construction"

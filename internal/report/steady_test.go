@@ -6,6 +6,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/stat"
 )
 
 // Whoever asked for 20 s and got 15 is told where the others went.
@@ -18,5 +19,19 @@ func TestWindowThatBeginsLateSaysSo(t *testing.T) {
 		if got := strings.Join(Build(run, "").Points[0].Load, "; "); !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+// A server that does not keep up is not said to be in balance; cut requests are another matter.
+func TestBalanceWhereTheServerDoesNotKeepUp(t *testing.T) {
+	behind := result.NewCheck(result.CheckAchieved, 9, 40)
+	behind.Status = result.Flag
+	p := &result.Point{Stability: stat.Stable, Requests: result.Requests{Due: 60, OK: 60}, Checks: []result.Check{behind}}
+	if text := balance(p); text != "" {
+		t.Errorf("%q", text)
+	}
+	p.Checks[0].Case = result.CaseCut
+	if text := balance(p); !strings.HasPrefix(text, "queue stable") {
+		t.Errorf("%q", text)
 	}
 }

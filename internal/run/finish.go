@@ -180,6 +180,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		}
 	}
 	run.WithholdUnderWay()
+	judge.Advise(&run)
 	var file *fs.PathError
 	var name *os.LinkError
 	switch {

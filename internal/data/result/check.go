@@ -11,6 +11,7 @@ type Check struct {
 	Case   string             `json:"case,omitempty"`   // which of several things it found
 	Worker *int               `json:"worker,omitempty"` // whose it is, the worst of several workers
 	Detail map[string]float64 `json:"detail,omitempty"` // what else it counted, by names of its own
+	Advice []Reason           `json:"advice,omitempty"` // what to do where it did not pass
 }
 
 // Names of the checks.
@@ -172,4 +173,15 @@ func NewCheck(name string, value, limit float64) Check {
 func (c Check) With(detail map[string]float64) Check {
 	c.Detail = detail
 	return c
+}
+
+// NotKeptUp reports whether fewer requests ended than came due, beyond chance: the server does
+// less than the load asks for.
+func (p *Point) NotKeptUp() bool {
+	for i := range p.Checks {
+		if c := &p.Checks[i]; c.Name == CheckAchieved && c.Status == Flag && c.Case == "" {
+			return true
+		}
+	}
+	return false
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Reason is why a value is missing, withheld or undecided, or has no interval: a code, and the
-// figures of its sentence. Package report makes the sentence. The zero Reason is none.
+// Reason is why a value is missing, withheld or undecided, or has no interval, or what to do about
+// a check: a code, and the figures of its sentence. Package report makes the sentence. The zero Reason is none.
 type Reason struct {
 	Code ReasonCode `json:"code"`
 
@@ -18,10 +18,12 @@ type Reason struct {
 	Low    float64 `json:"low,omitempty"`  // at least, in the unit of the code
 	High   float64 `json:"high,omitempty"` // at most; 0 where it is not bounded
 	// Seconds is a time, in seconds.
-	Seconds float64 `json:"seconds,omitempty"`
-	AloneN  float64 `json:"alone_n,omitempty"` // of AloneOf at one user
-	AloneOf float64 `json:"alone_of,omitempty"`
-	Class   string  `json:"class,omitempty"` // of the requests that it is about
+	Seconds      float64 `json:"seconds,omitempty"`
+	RequestsPerS float64 `json:"requests_per_s,omitempty"` // that rate limits allow in the long run
+	TokensPerS   float64 `json:"tokens_per_s,omitempty"`
+	AloneN       float64 `json:"alone_n,omitempty"` // of AloneOf at one user
+	AloneOf      float64 `json:"alone_of,omitempty"`
+	Class        string  `json:"class,omitempty"` // of the requests that it is about
 	// Longer is the window that would decide.
 	Longer Longer `json:"longer,omitzero"`
 }

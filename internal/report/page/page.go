@@ -291,10 +291,7 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 			if p.Checks[i].Status != status {
 				continue
 			}
-			c := report.BuildCheckOf(run, p, &p.Checks[i])
-			if status == result.Pass {
-				c.Advice = ""
-			}
+			c := report.BuildCheck(&p.Checks[i])
 			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
 		}
 	}

@@ -1,5 +1,5 @@
 // Package reasons makes sentences of typed reasons: why a value is missing, withheld, undecided
-// or without an interval. Rewording one changes this package and golden files alone.
+// or without an interval, and what to do about a check. Rewording one changes this package and golden files alone.
 package reasons
 
 import (
@@ -34,6 +34,9 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s %s; %s needed: %s", count(r.N), what, count(r.Needed), LongerFlag(r.Longer))
 	}
 	if text, ok := plain[r.Code]; ok {
+		return text, true
+	}
+	if text, ok := advice[r.Code]; ok {
 		return text, true
 	}
 	switch r.Code {
@@ -131,6 +134,21 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s GPUs tell of their power, and the target has %s", count(r.N), count(r.Of)), true
 	case result.EnergyInexact:
 		return fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*r.Share), true
+	case result.AdviseLonger:
+		if r.Longer == (result.Longer{}) {
+			return "Measure longer with --duration.", true
+		}
+		return "Measure longer: " + LongerFlag(r.Longer) + ".", true
+	case result.AdviseLessThanLimits:
+		return "The server's limits shaped this load: its arrivals are not those that were planned. Ask for less than they allow" + allowed(r) + ".", true
+	case result.AdviseWaitedForLimits:
+		return "Requests waited for the server's rate limits (--respect-limits): ask for less than they allow" + allowed(r) + ".", true
+	case result.AdviseRefusedByLimits:
+		text := "The server refused " + say.Plural(int(r.N), "request") + " for its rate limits (429)"
+		if r.Seconds > 0 {
+			text += ", with a Retry-After of up to " + say.Seconds(r.Seconds)
+		}
+		return text + ": ask for less than they allow" + allowed(r) + ".", true
 	case result.PowerRarelyRead:
 		return fmt.Sprintf("power was told %s times within the window: its error is not known", count(r.N)), true
 	}
@@ -139,6 +157,21 @@ func words(r result.Reason) (text string, known bool) {
 
 // load returns a load with the digits that tell it from another.
 func load(x float64) string { return say.Significant(x, 4) }
+
+// allowed returns what rate limits let through in the long run, as far as it is known.
+func allowed(r result.Reason) string {
+	var parts []string
+	if r.RequestsPerS > 0 {
+		parts = append(parts, "at most about "+say.Quantity(r.RequestsPerS)+" requests a second")
+	}
+	if r.TokensPerS > 0 {
+		parts = append(parts, "at most about "+say.Quantity(r.TokensPerS)+" tokens a second")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(parts, " and ")
+}
 
 func between(r result.Reason) string {
 	if r.High == 0 {

@@ -12,29 +12,31 @@ import (
 
 // Every reason that the program knows has words of its own.
 func TestEveryReasonHasWords(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../data/result/reason.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := 0
-	ast.Inspect(file, func(x ast.Node) bool {
-		spec, ok := x.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		if t, ok := spec.Type.(*ast.Ident); !ok || t.Name != "ReasonCode" {
-			return true
-		}
-		n++
-		code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+	for _, name := range []string{"reason", "advice"} {
+		file, err := parser.ParseFile(token.NewFileSet(), "../../data/result/"+name+".go", nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, known := words(result.Reason{Code: result.ReasonCode(code), N: 3, Of: 4, Needed: 5}); !known || text == "" {
-			t.Errorf("%s has no words", code)
-		}
-		return true
-	})
+		ast.Inspect(file, func(x ast.Node) bool {
+			spec, ok := x.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if t, ok := spec.Type.(*ast.Ident); !ok || t.Name != "ReasonCode" {
+				return true
+			}
+			n++
+			code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, known := words(result.Reason{Code: result.ReasonCode(code), N: 3, Of: 4, Needed: 5}); !known || text == "" {
+				t.Errorf("%s has no words", code)
+			}
+			return true
+		})
+	}
 	if n < 50 {
 		t.Errorf("%d codes", n)
 	}

@@ -668,7 +668,7 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	var adapted []string
 	for _, a := range run.Target.Adaptations {
-		adapted = append(adapted, say.Plain(a.String()))
+		adapted = append(adapted, say.Plain(reasons.Adapted(a)))
 	}
 	if len(adapted) > 0 {
 		addCondition("Adapted", adapted...)

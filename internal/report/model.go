@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -266,7 +267,7 @@ func facts(run *result.Run) [][]string {
 		out = append(out, present(text))
 	}
 	for _, a := range run.Target.Adaptations {
-		out = append(out, present(say.Plain(a.String())))
+		out = append(out, present(say.Plain(reasons.Adapted(a))))
 	}
 	if set := ordered(run); len(set) > 0 {
 		out = append(out, present("settings: "+strings.Join(set, ", ")))

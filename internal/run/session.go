@@ -21,6 +21,7 @@ import (
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
+	"pitot/internal/report/reasons"
 	"pitot/internal/run/hits"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
@@ -182,7 +183,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return nil, err
 	}
 	for _, a := range t.Adaptations {
-		r.showLine("note: " + a.String())
+		r.showLine("note: " + reasons.Adapted(a))
 	}
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)

@@ -121,7 +121,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	}
 	if err := t.needsModel(); err != nil {
 		if f, ok := t.spoken(ctx); ok && f.api != t.API {
-			err = say.Errorf("%v", err).WithHint(fmt.Sprintf("%s, or take the API that the server has: %s, so that is --api %s", say.Hint(err), f.how, f.api.Name()))
+			err = say.Errorf("%v", err).WithHint(fmt.Sprintf("%s, or take the API that the server has: %s, so that is --api %s", say.Hint(err), f.how(), f.api.Name()))
 		}
 		return err
 	}
@@ -435,23 +435,23 @@ func (t *Target) checkIDs(ctx context.Context) error {
 		t.Calibration = c
 		t.Server["prompt_tokens"] = say.Exact(c.Overhead) + " + 1 per token id"
 	case c.PerWord != 0:
-		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: fmt.Sprintf("the server counts %s tokens for each of them, and %s besides", say.Exact(c.PerWord), say.Exact(c.Overhead))})
+		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsCountDifferent, N: c.PerWord, Of: c.Overhead}})
 	default: // what is said of words is not so of ids
 		t.Adaptations = t.Adaptations[:had]
-		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: "the server does not report how many tokens a prompt of token ids has"})
+		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsNotCounted}})
 	}
 	return nil
 }
 
 // lengthsInWords notes that the lengths of generated prompts are words, and why.
-func (t *Target) lengthsInWords(why string) {
+func (t *Target) lengthsInWords(why result.Reason) {
 	t.adapted(result.Adaptation{Kind: result.LengthsInWords, Why: why})
 }
 
 // adapted notes what was changed or chosen: it is shown before the load and stored with the
 // result.
 func (t *Target) adapted(a result.Adaptation) {
-	a.Value, a.Why = wire.Redact(a.Value, t.Secret), wire.Redact(a.Why, t.Secret)
+	a.Value, a.Why.Quote = wire.Redact(a.Value, t.Secret), wire.Redact(a.Why.Quote, t.Secret)
 	t.Adaptations = append(t.Adaptations, a)
 }
 
@@ -474,11 +474,11 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 				return workload.Calibration{}, ctx.Err()
 			}
 			if row.Outcome != record.OK && row.PromptTokens < 0 {
-				t.lengthsInWords(fmt.Sprintf("a prompt of %d words failed (%s): %s", n, row.Error, row.Detail))
+				t.lengthsInWords(result.Reason{Code: result.PromptFailed, N: float64(n), Quote: row.Error + ": " + row.Detail})
 				return workload.Calibration{}, nil
 			}
 			if row.PromptTokens < 0 {
-				t.lengthsInWords("the server does not report how many tokens a prompt has")
+				t.lengthsInWords(result.Reason{Code: result.PromptsNotCounted})
 				return workload.Calibration{}, nil
 			}
 			sum[i] += float64(row.PromptTokens)
@@ -486,7 +486,7 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 	}
 	slope := (sum[1] - sum[0]) / 2 / (long - short)
 	if slope < 0.1 || slope > 100 {
-		t.lengthsInWords(fmt.Sprintf("the server's count of prompt tokens does not follow the prompt: %.0f for %d words, %.0f for %d", sum[0]/2, short, sum[1]/2, long))
+		t.lengthsInWords(result.Reason{Code: result.CountNotByPrompt, N: short, Of: long, Low: sum[0] / 2, High: sum[1] / 2})
 		return workload.Calibration{}, nil
 	}
 	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"github.com/google/go-cmp/cmp"
 	"io"
 	"log"
 	"net"
@@ -20,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
@@ -171,7 +172,7 @@ func TestAdapt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !c.check(target) || len(target.Adaptations) != c.adaptations {
-				t.Errorf("%+v, adaptations %q", target.Options, target.Adaptations)
+				t.Errorf("%+v, adaptations %+v", target.Options, target.Adaptations)
 			}
 		})
 	}
@@ -218,7 +219,7 @@ func TestCalibrate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if k := target.Calibration; k.PerWord != c.perWord || k.Overhead != c.overhead || len(target.Adaptations) != c.adaptations {
-				t.Errorf("%+v, adaptations %q", k, target.Adaptations)
+				t.Errorf("%+v, adaptations %+v", k, target.Adaptations)
 			}
 		})
 	}
@@ -229,7 +230,7 @@ func TestCalibrate(t *testing.T) {
 			}
 			return 0, ""
 		}, count: func(n int) int { return n }})
-		if err != nil || len(target.Adaptations) != 1 || !strings.Contains(target.Adaptations[0].Why, "context_length") {
+		if err != nil || len(target.Adaptations) != 1 || !strings.Contains(target.Adaptations[0].Why.Quote, "context_length") {
 			t.Errorf("%v, %+v", err, target)
 		}
 	})
@@ -246,7 +247,7 @@ func TestCalibrateMock(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	if len(target.Adaptations) > 0 || !target.Options.IgnoreEOS {
-		t.Errorf("adaptations %q, %+v", target.Adaptations, target.Options)
+		t.Errorf("adaptations %+v, %+v", target.Adaptations, target.Options)
 	}
 }
 

@@ -11,9 +11,12 @@ import (
 
 // found is an API that a server turned out to have.
 type found struct {
-	api api.API
-	how string // in words: "/api/version answers as that of Ollama"
+	api  api.API
+	sign api.Sign
 }
+
+// how says by what the server shows that it has the API.
+func (f found) how() string { return f.sign.Path + " answers as that of " + f.sign.Of }
 
 // bears says whether the server bears the sign of an API.
 func (t *Target) bears(ctx context.Context, a api.API) bool {
@@ -39,7 +42,7 @@ func (t *Target) spoken(ctx context.Context) (f found, ok bool) {
 		if !t.bears(ctx, a) {
 			continue
 		}
-		f, ok = found{a, fmt.Sprintf("%s answers as that of %s", sign.Path, sign.Of)}, true
+		f, ok = found{a, sign}, true
 		if a != api.Default() {
 			break
 		}
@@ -61,7 +64,7 @@ func (t *Target) changeAPI(ctx context.Context) (bool, error) {
 	if err := t.useAPI(f.api, ""); err != nil {
 		return false, err
 	}
-	t.adapted(result.Adaptation{Kind: result.OtherAPI, Value: f.api.Name(), Why: f.how})
+	t.adapted(result.Adaptation{Kind: result.OtherAPI, Value: f.api.Name(), Why: result.Reason{Code: result.RouteAnswersAs, Quote: f.sign.Path}})
 	return true, nil
 }
 
@@ -89,6 +92,6 @@ func (t *Target) wrongAPI(ctx context.Context, class string) error {
 	}
 	return &Error{
 		Msg:  fmt.Sprintf("the server does not have %s at %s", t.API.Name(), t.URL),
-		Hint: fmt.Sprintf("%s: use --api %s", f.how, f.api.Name()),
+		Hint: fmt.Sprintf("%s: use --api %s", f.how(), f.api.Name()),
 	}
 }

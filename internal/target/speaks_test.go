@@ -109,7 +109,7 @@ func TestAPIFound(t *testing.T) {
 			continue
 		}
 		if target.API.Name() != name || len(target.Adaptations) == 0 || target.Adaptations[0].Value != name {
-			t.Errorf("%s is taken for %s: %q", name, target.API.Name(), target.Adaptations)
+			t.Errorf("%s is taken for %s: %+v", name, target.API.Name(), target.Adaptations)
 		}
 		target.Close()
 	}

@@ -187,7 +187,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	}
 	if p.NoProbe {
 		if t.Tokenizer != nil && p.GeneratedWords() && t.takeWords() {
-			t.lengthsByTokenizer("nothing was requested before the load")
+			t.lengthsByTokenizer(result.NoProbe)
 		}
 		return t, t.needsModel()
 	}

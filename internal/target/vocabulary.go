@@ -144,12 +144,12 @@ func (t *Target) takeWords() bool {
 	}
 	v, err := t.Options.Vocab.Restrict(goesOn, first)
 	if err != nil || v.Size() < fewestWords {
-		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: "the tokenizer has too few plain words that are one token each"})
+		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.FewPlainWords}})
 		return false
 	}
 	for start := range uint64(4) { // words next to each other stay what they are
 		if n := tokens(string(v.AppendText(nil, start, longWords, true))); n != longWords {
-			t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: fmt.Sprintf("the tokenizer makes %s tokens of %s of its words", say.Count(n), say.Count(longWords))})
+			t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.WordsCountMore, N: float64(n), Of: longWords}})
 			return false
 		}
 	}
@@ -161,14 +161,14 @@ func (t *Target) takeWords() bool {
 // lengthsByTokenizer notes that prompts are as long as the tokenizer counts, and why the server's
 // count is not known. Of a chat it counts the text alone: the server's template adds tokens that
 // only the server can count.
-func (t *Target) lengthsByTokenizer(why string) {
+func (t *Target) lengthsByTokenizer(why result.ReasonCode) {
 	kind := result.TokenizerLengths
 	if t.API.Messages(t.Options) {
 		kind = result.TextLengths
 	} else {
 		t.Calibration.Overhead = float64(t.Tokenizer.Around())
 	}
-	t.adapted(result.Adaptation{Kind: kind, Why: why})
+	t.adapted(result.Adaptation{Kind: kind, Why: result.Reason{Code: why}})
 }
 
 // calibrateByTokenizer takes the length of prompts from the tokenizer. The server is
@@ -188,14 +188,14 @@ func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error
 			return false, ctx.Err()
 		}
 		if row.PromptTokens < 0 {
-			t.lengthsByTokenizer("the server does not report how many tokens a prompt has")
+			t.lengthsByTokenizer(result.PromptsNotCounted)
 			return true, nil
 		}
 		besides[i] = row.PromptTokens - int32(n)
 	}
 	if besides[0] != besides[1] {
-		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: fmt.Sprintf("the tokenizer is not that of the served model: of prompts of %s and %s of its tokens the server counts %s and %s",
-			say.Count(shortWords), say.Count(longWords), say.Count(besides[0]+shortWords), say.Count(besides[1]+longWords))})
+		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.NotModelsTokenizer,
+			N: shortWords, Of: longWords, Low: float64(besides[0] + shortWords), High: float64(besides[1] + longWords)}})
 		t.Held = &Held{Ours: longWords - shortWords, Theirs: longWords - shortWords + int(besides[1]-besides[0]), Differ: int(max(besides[1]-besides[0], besides[0]-besides[1]))}
 		t.Options.Vocab, t.Calibration = all, workload.Calibration{}
 		return false, nil

@@ -1,17 +1,12 @@
 package result
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Adaptation is something that Pitot changed or chose by itself before the load, because of
 // what the server takes or lists. The numbers of the run depend on it.
 type Adaptation struct {
 	Kind  AdaptationKind `json:"kind"`
 	Value string         `json:"value,omitempty"` // what it chose
 	Of    []string       `json:"of,omitempty"`    // what it chose from, at most ten
-	Why   string         `json:"why,omitempty"`   // the server's words
+	Why   Reason         `json:"why,omitzero"`
 }
 
 // AdaptationKind names what was changed or chosen.
@@ -40,49 +35,16 @@ const (
 	TextLengths      AdaptationKind = "text_lengths"         // Why they are as long as it counts their text, without the chat template
 )
 
-// String returns the sentence that reports show.
-func (a Adaptation) String() string {
-	switch a.Kind {
-	case NoIgnoreEOS:
-		return "the server does not take ignore_eos: responses may end early"
-	case NoTemperature:
-		return "the server does not take a temperature: it samples as it does by default"
-	case LimitField:
-		return "the server takes " + a.Value + " in place of max_tokens"
-	case NoRunningUsage:
-		return "the server does not take continuous_usage_stats: tokens per event are known only where usage and events agree"
-	case NoUsage:
-		return "the server does not take stream_options: streams have no usage"
-	case NoStore:
-		return "the server does not take store: it may keep the responses"
-	case MinimumTokens:
-		return "the server takes an output limit of " + a.Value + " tokens or more: shorter responses are requested as " + a.Value
-	case CompletionsOnly:
-		return "the server has no chat for this model: completions are measured"
-	case EmbeddingsOnly:
-		return "the server has neither chat nor completions: embeddings are measured"
-	case OtherAPI:
-		return fmt.Sprintf("the API is %s: %s", a.Value, a.Why)
-	case ModelChosen:
-		return fmt.Sprintf("the server lists %s: %s, the first, is measured; --model NAME measures another", strings.Join(a.Of, ", "), a.Value)
-	case KeyAsBearer:
-		return "the key is sent as Authorization: the server refused it as " + a.Value
-	case RestrictedWords:
-		return "generated prompts use the " + a.Value + " words that are one token each on this server"
-	case LengthsInWords:
-		return "lengths of prompts are words, not tokens: " + a.Why
-	case LengthsInIDs:
-		return "lengths of prompts are those of their token ids: " + a.Why
-	case ServerLengths:
-		return "prompts are as long as the server counts: " + a.Why
-	case TextLengths:
-		return "prompts are as long as the tokenizer counts their text, without the server's chat template: " + a.Why
-	case StreamIgnored:
-		return "the server ignores stream: true: its responses come whole, and have no TTFT, TPOT or ITL"
-	case OtherModel:
-		return fmt.Sprintf("requests to %s are answered by %s, by the name in the responses to the probe", strings.Join(a.Of, ", "), a.Value)
-	case TokenizerLengths:
-		return "prompts are as long as the tokenizer counts: " + a.Why
-	}
-	return strings.TrimSpace(string(a.Kind) + " " + a.Value + " " + a.Why)
-}
+// Why something was adapted.
+const (
+	RouteAnswersAs     ReasonCode = "route_answers_as"           // Quote is the route
+	PromptsNotCounted  ReasonCode = "prompt_tokens_not_reported" // by the server
+	IDsNotCounted      ReasonCode = "token_ids_not_counted"      // by the server
+	IDsCountDifferent  ReasonCode = "token_ids_count_different"  // N tokens for each, and Of besides
+	PromptFailed       ReasonCode = "prompt_failed"              // of N words, with Quote
+	CountNotByPrompt   ReasonCode = "count_does_not_follow_prompt"
+	FewPlainWords      ReasonCode = "few_plain_words"
+	WordsCountMore     ReasonCode = "words_count_different" // N tokens of Of words
+	NotModelsTokenizer ReasonCode = "tokenizer_of_other_model"
+	NoProbe            ReasonCode = "no_probe"
+)

@@ -24,6 +24,7 @@ type Reason struct {
 	AloneN       float64 `json:"alone_n,omitempty"` // of AloneOf at one user
 	AloneOf      float64 `json:"alone_of,omitempty"`
 	Class        string  `json:"class,omitempty"` // of the requests that it is about
+	Quote        string  `json:"quote,omitempty"` // words of a server or a user
 	// Longer is the window that would decide.
 	Longer Longer `json:"longer,omitzero"`
 }

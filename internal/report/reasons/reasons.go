@@ -134,6 +134,18 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s GPUs tell of their power, and the target has %s", count(r.N), count(r.Of)), true
 	case result.EnergyInexact:
 		return fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*r.Share), true
+	case result.RouteAnswersAs:
+		return r.Quote + " answers as its servers do", true
+	case result.IDsCountDifferent:
+		return fmt.Sprintf("the server counts %s tokens for each of them, and %s besides", say.Exact(r.N), say.Exact(r.Of)), true
+	case result.PromptFailed:
+		return fmt.Sprintf("a prompt of %s words failed: %s", count(r.N), r.Quote), true
+	case result.CountNotByPrompt:
+		return fmt.Sprintf("the server's count of prompt tokens does not follow the prompt: %s for %s words, %s for %s", count(r.Low), count(r.N), count(r.High), count(r.Of)), true
+	case result.WordsCountMore:
+		return fmt.Sprintf("the tokenizer makes %s tokens of %s of its words", count(r.N), count(r.Of)), true
+	case result.NotModelsTokenizer:
+		return fmt.Sprintf("the tokenizer is not that of the served model: of prompts of %s and %s of its tokens the server counts %s and %s", count(r.N), count(r.Of), count(r.Low), count(r.High)), true
 	case result.AdviseLonger:
 		if r.Longer == (result.Longer{}) {
 			return "Measure longer with --duration.", true
@@ -218,6 +230,11 @@ var plain = map[result.ReasonCode]string{
 	result.PowerUnknown:      "no power was told",
 	result.EnergyUnknown:     "no energy was told",
 	result.OutputTokensBlind: "the output tokens are not known",
+
+	result.PromptsNotCounted: "the server does not report how many tokens a prompt has",
+	result.IDsNotCounted:     "the server does not report how many tokens a prompt of token ids has",
+	result.FewPlainWords:     "the tokenizer has too few plain words that are one token each",
+	result.NoProbe:           "nothing was requested before the load",
 
 	result.NoBend:        "the curve does not bend enough",
 	result.NoneMissed:    "no load missed it: measure higher ones",

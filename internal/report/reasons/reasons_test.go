@@ -13,7 +13,7 @@ import (
 // Every reason that the program knows has words of its own.
 func TestEveryReasonHasWords(t *testing.T) {
 	n := 0
-	for _, name := range []string{"reason", "advice"} {
+	for _, name := range []string{"reason", "advice", "adaptation"} {
 		file, err := parser.ParseFile(token.NewFileSet(), "../../data/result/"+name+".go", nil, 0)
 		if err != nil {
 			t.Fatal(err)

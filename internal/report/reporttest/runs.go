@@ -194,7 +194,7 @@ func Runs() map[string]*result.Run {
 	})
 	addRun("few", 150, func(*result.Run, *result.Point) {})
 	addRun("withheld", 8, func(run *result.Run, p *result.Point) {
-		run.Target.Adaptations = []result.Adaptation{{Kind: result.TextLengths, Why: "the server does not report how many tokens a prompt has"}}
+		run.Target.Adaptations = []result.Adaptation{{Kind: result.TextLengths, Why: result.Reason{Code: result.PromptsNotCounted}}}
 		p.Metrics.SetSummary(metric.ITL, Measured(40, 8.2))
 		p.Metrics.SetSummary(metric.ICL, nil)
 	})

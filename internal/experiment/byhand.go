@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"pitot/internal/data/result"
 	"pitot/internal/experiment/server"
 	"pitot/internal/run"
 	"pitot/internal/target"
@@ -46,7 +47,7 @@ type Crewed interface {
 }
 
 // errWaits ends a sitting in which nobody makes the launch.
-var errWaits = errors.New(endWaits)
+var errWaits = errors.New("a launch is to be made by hand")
 
 // Waits is the launch that is waited for, nil where none is.
 func (x *Experiment) Waits() *Waiting {
@@ -123,7 +124,7 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 // again is the last start of a launch, on which more is measured.
 func again(rec *launchRecord) *startRecord {
 	s := rec.Starts[len(rec.Starts)-1]
-	s.Began, s.Ended, s.Why, s.Rows = now(), "", "", []string{}
+	s.Began, s.Ended, s.Why, s.Rows = now(), "", result.Reason{}, []string{}
 	return &s
 }
 

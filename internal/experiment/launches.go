@@ -57,7 +57,7 @@ type startRecord struct {
 	Log         string            `json:"log,omitempty"`          // file, beside this one
 	Description string            `json:"description,omitempty"`  // file: what describe printed
 	Rows        []string          `json:"rows"`                   // that were measured on it
-	Why         string            `json:"why,omitempty"`          // it ended
+	Why         result.Reason     `json:"why,omitzero"`           // it ended
 }
 
 // Failure is a configuration of which no launch could be made.
@@ -260,14 +260,14 @@ type ignored struct{ *server.Failed }
 func (i ignored) Unwrap() []error { return []error{i.Failed, errIgnored} }
 
 // endOf is why a start ended.
-func endOf(ctx context.Context, err error) string {
+func endOf(ctx context.Context, err error) result.Reason {
 	switch {
 	case ctx.Err() != nil:
-		return endInterrupted
+		return result.Reason{Code: result.SittingInterrupted}
 	case err != nil:
-		return err.Error()
+		return result.Reason{Code: result.SittingFailed, Quote: err.Error()}
 	}
-	return endDone
+	return result.Reason{Code: result.SittingDone}
 }
 
 // notStopped is a server that may still run, which a user must know who interrupts.

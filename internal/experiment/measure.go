@@ -58,15 +58,6 @@ func Load(p *Plan, dir string) (*Experiment, error) {
 	return x, err
 }
 
-// Why a sitting ended.
-const (
-	endDone        = "done"
-	endInterrupted = "interrupted"
-	endBudget      = "the budget was spent"
-	endFailed      = "failed"
-	endWaits       = "a launch is to be made by hand"
-)
-
 // Measure goes on until there is enough, the budget is spent or ctx ends. What was
 // measured before is not measured again.
 func Measure(ctx context.Context, p *Plan, source []byte, dir string, version result.Version, view View) (*Experiment, error) {
@@ -91,7 +82,7 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 	}
 	why, err := x.measure(ctx, view)
 	if err != nil && ctx.Err() == nil {
-		why = endFailed + ": " + say.Plain(err.Error())
+		why = result.Reason{Code: result.SittingFailed, Quote: say.Plain(err.Error())}
 	}
 	if x.blocks() >= p.Launches && !slices.Contains(s.Looked, p.Launches) {
 		s.Looked = append(s.Looked, p.Launches)
@@ -105,12 +96,12 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 func now() string { return time.Now().Format(time.RFC3339) }
 
 // measure goes from block to block.
-func (x *Experiment) measure(ctx context.Context, view View) (why string, err error) {
+func (x *Experiment) measure(ctx context.Context, view View) (why result.Reason, err error) {
 	p := x.Plan
 	for block := 1; block <= p.Launches; block++ {
 		d := x.decision()
 		if d.Enough {
-			return endDone, nil
+			return result.Reason{Code: result.SittingDone}, nil
 		}
 		left := map[string]bool{}
 		for i, c := range p.Configurations() {
@@ -123,27 +114,27 @@ func (x *Experiment) measure(ctx context.Context, view View) (why string, err er
 			}
 			head := fmt.Sprintf("launch %d of %d, %d of %d: %s", block, p.Launches, n+1, len(order), c.Name)
 			if x.spent() {
-				return endBudget, nil
+				return result.Reason{Code: result.SittingBudget}, nil
 			}
 			fresh, err := x.launch(ctx, c, block, head, view)
 			if ctx.Err() != nil {
 				if left := (notStopped{}); errors.As(err, &left) {
-					return endInterrupted, left
+					return result.Reason{Code: result.SittingInterrupted}, left
 				}
-				return endInterrupted, nil
+				return result.Reason{Code: result.SittingInterrupted}, nil
 			}
 			if errors.Is(err, errWaits) {
-				return endWaits, nil
+				return result.Reason{Code: result.SittingWaits}, nil
 			}
 			if err != nil {
-				return endFailed, err
+				return result.Reason{Code: result.SittingFailed}, err
 			}
 			if fresh {
 				view.ShowLine(head + x.launchText(c, block))
 			}
 		}
 	}
-	return endDone, nil
+	return result.Reason{Code: result.SittingDone}, nil
 }
 
 // launchText says what a launch carried.

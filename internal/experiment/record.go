@@ -61,7 +61,7 @@ type Record struct {
 	Drift      *DriftRecord      `json:"drift"`                     // null: too few blocks
 	More       *float64          `json:"others_carry_more"`         // than the one accepted, else than the one that carries most: at most by this share, at the confidence
 	Launches   LaunchesRecord    `json:"launches"`
-	Stopped    string            `json:"why_it_stopped"`
+	Stopped    result.Reason     `json:"why_it_stopped"`
 	Next       []string          `json:"next"`
 	Spent      Spent             `json:"spent"`
 	Void       []string          `json:"void,omitempty"`
@@ -199,15 +199,10 @@ type MachineRecord struct {
 
 // SittingRecord is one time that somebody measured.
 type SittingRecord struct {
-	Pitot string `json:"pitot"`
-	Began string `json:"began"`
-	Ended string `json:"ended"`
-	Why   string `json:"why"`
-}
-
-// Failed gives the reason of a sitting that ended with an error.
-func (s *SittingRecord) Failed() (why string, failed bool) {
-	return strings.CutPrefix(s.Why, endFailed+": ")
+	Pitot string        `json:"pitot"`
+	Began string        `json:"began"`
+	Ended string        `json:"ended"`
+	Why   result.Reason `json:"why,omitzero"`
 }
 
 func known(x float64) *float64 {
@@ -647,26 +642,18 @@ func (x *Experiment) limiterOf(part *Part) *Limiter {
 	return l
 }
 
-// stopped says why the experiment is over, or that it is not.
-func (x *Experiment) stopped(r *Record, d *decide.Decision) string {
-	done := fmt.Sprintf("%d of %d launches of each configuration are measured", r.Launches.Blocks, r.Launches.Planned)
+// stopped is why the experiment is over, or that it is not.
+func (x *Experiment) stopped(r *Record, d *decide.Decision) result.Reason {
+	why := result.Reason{Code: result.ExperimentNotOver, N: float64(r.Launches.Blocks), Of: float64(r.Launches.Planned)}
 	switch d.Why {
 	case decide.StopAccepted:
-		return fmt.Sprintf("no other configuration can carry %s more (%s confidence); %s", say.Percent(x.Plan.Stop.Precision), say.Percent(x.Plan.Stop.Confidence), done)
+		why.Code, why.Share, why.Low = result.ExperimentAccepted, x.Plan.Stop.Precision, x.Plan.Stop.Confidence
 	case decide.StopNone:
-		return "every configuration was given up; " + done
+		why.Code = result.ExperimentNoneLeft
 	case decide.StopLaunches:
-		return "all launches that were planned are measured"
+		why.Code = result.ExperimentMeasured
 	}
-	if n := len(r.Sittings); n > 0 && r.Launches.Done == 0 {
-		if _, failed := r.Sittings[n-1].Failed(); failed { // the answer says why
-			return "it is not over: it failed; " + done
-		}
-	}
-	if n := len(r.Sittings); n > 0 && r.Sittings[n-1].Why != "" && r.Sittings[n-1].Why != endDone {
-		return "it is not over: " + r.Sittings[n-1].Why + "; " + done
-	}
-	return "it is not over; " + done
+	return why
 }
 
 // open says why nothing is decided, "" where something is, or nothing is complete yet.

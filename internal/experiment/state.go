@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
@@ -42,10 +43,10 @@ type state struct {
 
 // sitting is one time that somebody measured.
 type sitting struct {
-	Pitot string `json:"pitot"` // version
-	Began string `json:"began"` // RFC 3339
-	Ended string `json:"ended"` // "" where it was killed
-	Why   string `json:"why"`   // it ended
+	Pitot string        `json:"pitot"`        // version
+	Began string        `json:"began"`        // RFC 3339
+	Ended string        `json:"ended"`        // "" where it was killed
+	Why   result.Reason `json:"why,omitzero"` // it ended
 }
 
 // readState reads it, nil where there is none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/result"
 	"pitot/internal/experiment"
 	"pitot/internal/say"
 )
@@ -106,8 +107,8 @@ func decisionClaim(r *experiment.Record) string {
 // nothingYet says why there is nothing to decide by.
 func nothingYet(r *experiment.Record) string {
 	if n := len(r.Sittings); n > 0 {
-		if why, failed := r.Sittings[n-1].Failed(); failed {
-			return "undecided: " + say.Plain(why)
+		if why := r.Sittings[n-1].Why; why.Code == result.SittingFailed {
+			return "undecided: " + say.Plain(why.Quote)
 		}
 	}
 	if r.Launches.Done > 0 {
@@ -178,7 +179,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	if n := len(r.Bad); n > 0 {
 		uncounted = fmt.Sprintf(", %d bad ones not counted", n)
 	}
-	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, say.Plain(r.Stopped)))
+	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, stoppedText(r)))
 }
 
 // confidence is that of what is said of all looks and configurations together.
@@ -251,9 +252,12 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
 	s.Brief = s.Table.without(func(column int) bool { return column == 5 })
-	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that, against the baseline, by launches of the same block; intervals are of each line alone")
+	byGPU := ""
 	if r.PerGPU {
-		s.Lines[0] = strings.Replace(s.Lines[0], "change: of that, against", "change: of that by GPU, against", 1)
+		byGPU = " by GPU"
+	}
+	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that"+byGPU+", against the baseline, by launches of the same block; intervals are of each line alone")
+	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
 				s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)))
@@ -449,7 +453,7 @@ func environmentSection(r *experiment.Record) DecisionSection {
 	for _, x := range r.Sittings {
 		ended := "killed"
 		if x.Ended != "" {
-			ended = dayOf(x.Ended) + ", " + x.Why
+			ended = dayOf(x.Ended) + ", " + ReasonText(x.Why)
 		}
 		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)))
 	}
@@ -595,4 +599,20 @@ func (m DecisionModel) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	return p.err
+}
+
+// stoppedText is why an experiment is over, or what ended its last sitting.
+func stoppedText(r *experiment.Record) string {
+	text := ReasonText(r.Stopped)
+	if r.Stopped.Code != result.ExperimentNotOver || len(r.Sittings) == 0 {
+		return text
+	}
+	switch why := r.Sittings[len(r.Sittings)-1].Why; {
+	case why.None(), why.Code == result.SittingDone:
+	case why.Code == result.SittingFailed && r.Launches.Done == 0: // the answer says why
+		text += "; it failed"
+	default:
+		text += "; " + ReasonText(why)
+	}
+	return text
 }

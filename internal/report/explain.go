@@ -302,7 +302,9 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 		f := &d.Primary
 		p.hanging(s, bold, "  ", "    ", symptomText(d, of)+": ", say.Plain(f.Claim)+confidenceText(f))
 		if several && f.Cause != explain.Unknown {
-			writeRow(p, s, "try", trialOf(f, d.Symptom))
+			if f.Try != nil {
+				writeRow(p, s, "try", trialText(f.Try, d.Symptom))
+			}
 			writeRow(p, s, "also", say.Plain(heldDown(d)))
 			continue
 		}
@@ -359,9 +361,6 @@ func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
 // writeRow writes what there is under a name.
 func writeRow(p *printer, s Style, name string, items ...string) {
 	if items = present(items...); len(items) > 0 {
-		if name == "try" {
-			items[0] = strings.TrimPrefix(items[0], "try ")
-		}
 		p.hanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
 	}
 }

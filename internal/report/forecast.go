@@ -127,7 +127,7 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, answerColor(m.Word), "", m.Claim)
-	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), say.Plain(m.Of.Stopped))
+	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), stoppedText(m.Of))
 	if x.Left > 0 {
 		p.write(s, "", "", ToGo(f))
 	}

@@ -210,15 +210,17 @@ func facts(run *result.Run) [][]string {
 			asked = append(asked, "replayed with generated words")
 		}
 	case w.Prefix != nil:
-		who := "the same for all requests"
+		who := "the same for "
 		if w.Prefix.Tree != "" {
-			who = "the texts of a tree for all requests"
+			who = "the texts of a tree for "
 		}
 		switch {
 		case w.Prefix.Share == 0:
 			who = "of its own for each request"
 		case w.Prefix.Share < 1:
-			who = strings.TrimSuffix(who, "all requests") + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
+			who += say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
+		default:
+			who += "all requests"
 		}
 		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
 	}

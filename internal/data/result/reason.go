@@ -159,6 +159,23 @@ const (
 	WrongUndecided     ReasonCode = "wrong_answers_undecided"
 )
 
+// Why a sitting or a server of an experiment ended.
+const (
+	SittingDone        ReasonCode = "sitting_done"
+	SittingInterrupted ReasonCode = "sitting_interrupted"
+	SittingBudget      ReasonCode = "sitting_budget_spent"
+	SittingFailed      ReasonCode = "sitting_failed" // with Quote
+	SittingWaits       ReasonCode = "sitting_waits_for_launch_by_hand"
+)
+
+// Why an experiment is over, or that it is not: N of Of launches of each configuration are measured.
+const (
+	ExperimentAccepted ReasonCode = "experiment_accepted" // another carries at most Share more, at a confidence of Low
+	ExperimentNoneLeft ReasonCode = "experiment_none_left"
+	ExperimentMeasured ReasonCode = "experiment_measured"
+	ExperimentNotOver  ReasonCode = "experiment_not_over"
+)
+
 // Indent returns v as JSON that is indented, with each [Reason] on one line, as every metric may
 // have several.
 func Indent(v any) ([]byte, error) {

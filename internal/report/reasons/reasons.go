@@ -134,6 +134,14 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s GPUs tell of their power, and the target has %s", count(r.N), count(r.Of)), true
 	case result.EnergyInexact:
 		return fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*r.Share), true
+	case result.SittingFailed:
+		return "failed: " + r.Quote, true
+	case result.ExperimentAccepted:
+		return fmt.Sprintf("no other configuration can carry %s more (%s confidence); %s", say.Percent(r.Share), say.Percent(r.Low), launches(r)), true
+	case result.ExperimentNoneLeft:
+		return "every configuration was given up; " + launches(r), true
+	case result.ExperimentNotOver:
+		return "it is not over; " + launches(r), true
 	case result.RouteAnswersAs:
 		return r.Quote + " answers as its servers do", true
 	case result.IDsCountDifferent:
@@ -183,6 +191,10 @@ func allowed(r result.Reason) string {
 		return ""
 	}
 	return ", " + strings.Join(parts, " and ")
+}
+
+func launches(r result.Reason) string {
+	return fmt.Sprintf("%.0f of %.0f launches of each configuration are measured", r.N, r.Of)
 }
 
 func between(r result.Reason) string {
@@ -235,6 +247,12 @@ var plain = map[result.ReasonCode]string{
 	result.IDsNotCounted:     "the server does not report how many tokens a prompt of token ids has",
 	result.FewPlainWords:     "the tokenizer has too few plain words that are one token each",
 	result.NoProbe:           "nothing was requested before the load",
+
+	result.SittingDone:        "done",
+	result.SittingInterrupted: "interrupted",
+	result.SittingBudget:      "the budget was spent",
+	result.SittingWaits:       "a launch is to be made by hand",
+	result.ExperimentMeasured: "all launches that were planned are measured",
 
 	result.NoBend:        "the curve does not bend enough",
 	result.NoneMissed:    "no load missed it: measure higher ones",

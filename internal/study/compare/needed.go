@@ -22,10 +22,11 @@ func (o *Outcome) undecided(r *Row, c Clause, asked int) {
 		o.Why += fmt.Sprintf("; no interval of one launch (%s): %d launches a side", reasons.Text(r.withheld), Enough)
 	}
 	if c.by == 0 {
-		o.Why += fmt.Sprintf("; without by it can fire, and is hardly ever ruled out: write %q", c.Spec+" by 5%")
+		by := "5%"
 		if c.metric.share {
-			o.Why = strings.TrimSuffix(o.Why, `by 5%"`) + `by 1%"`
+			by = "1%"
 		}
+		o.Why += fmt.Sprintf("; without by it can fire, and is hardly ever ruled out: write %q", c.Spec+" by "+by)
 		return
 	}
 	if r.test == nil || r.test.single {

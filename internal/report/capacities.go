@@ -22,7 +22,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	}
 	few := ""
 	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
-		few = p.FewLaunches()
+		few = ReasonText(p.FewLaunches())
 	}
 	switch {
 	case p.Scope != "" && few == "":

@@ -182,7 +182,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	}
 	few := ""
 	if len(p.Rows) > 0 && !slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return !r.TooFewLaunches() || r.Verdict != compare.Undistinguished }) {
-		few = p.Rows[0].Why
+		few = ReasonText(p.Rows[0].Why)
 	}
 	switch {
 	case p.HasOtherInstrument():
@@ -328,13 +328,13 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 		few = few || r.Few && r.Unit != "share"
 		robust = robust || r.Robust != nil
 		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent && !p.HasOtherInstrument() {
-			missing = r.NoInterval
+			missing = ReasonText(r.NoInterval)
 		}
 		if r.PAdjusted != nil && !r.PreRegistered {
 			corrected++
 		}
-		if r.Verdict == compare.Equivalent && r.Why != "" && r.PAdjusted != nil {
-			m.Notes = append(m.Notes, r.Metric+" "+say.Change(r.Change, r.OfShare())+": "+r.Why)
+		if r.Verdict == compare.Equivalent && !r.Why.None() && r.PAdjusted != nil {
+			m.Notes = append(m.Notes, r.Metric+" "+say.Change(r.Change, r.OfShare())+": "+ReasonText(r.Why))
 		}
 	}
 	if few {

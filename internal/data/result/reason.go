@@ -176,6 +176,23 @@ const (
 	ExperimentNotOver  ReasonCode = "experiment_not_over"
 )
 
+// Why a comparison has no verdict on a metric, or no interval.
+const (
+	OneLaunchEach    ReasonCode = "one_launch_each"
+	FewLaunches      ReasonCode = "few_launches" // N against Of; it takes Needed
+	RealButSmall     ReasonCode = "real_and_smaller_than_matters"
+	AlikeFewLaunches ReasonCode = "same_in_few_launches"
+	AlikeFewRequests ReasonCode = "same_in_few_requests"
+	LaunchesAlike    ReasonCode = "launches_do_not_differ"
+	OtherInstrument  ReasonCode = "other_instrument"
+	ErrorUnknown     ReasonCode = "error_of_other_instrument_unknown"
+	ValuesAlike      ReasonCode = "every_launch_has_the_same_value"
+	OneLaunchOf      ReasonCode = "one_launch_of_side" // Quote
+	RunsHaveNone     ReasonCode = "runs_have_no_interval"
+	OutOfRange       ReasonCode = "out_of_range"
+	FewPairs         ReasonCode = "few_pairs"
+)
+
 // Indent returns v as JSON that is indented, with each [Reason] on one line, as every metric may
 // have several.
 func Indent(v any) ([]byte, error) {

@@ -602,11 +602,11 @@ func changeRow(r *compare.Row, name string) row {
 		lo, hi := percent(v[0]), percent(v[1])
 		out.Lo, out.Hi = &lo, &hi
 		out.Say = append(out.Say, "interval "+say.Signed(v[0], r.OfShare())+"…"+say.Signed(v[1], r.OfShare()))
-	} else if r.NoInterval != "" {
-		out.Say = append(out.Say, "no interval: "+say.Plain(r.NoInterval))
+	} else if !r.NoInterval.None() {
+		out.Say = append(out.Say, "no interval: "+report.ReasonText(r.NoInterval))
 	}
-	if r.Why != "" {
-		out.Say = append(out.Say, say.Plain(r.Why))
+	if !r.Why.None() {
+		out.Say = append(out.Say, report.ReasonText(r.Why))
 	}
 	return out
 }

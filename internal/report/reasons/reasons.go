@@ -134,6 +134,13 @@ func words(r result.Reason) (text string, known bool) {
 		return fmt.Sprintf("%s GPUs tell of their power, and the target has %s", count(r.N), count(r.Of)), true
 	case result.EnergyInexact:
 		return fmt.Sprintf("the energy is known to ±%.0f %% only: it was told too rarely", 100*r.Share), true
+	case result.FewLaunches:
+		if r.N == r.Of {
+			return fmt.Sprintf("%s launches a side, verdicts from %s on", count(r.N), count(r.Needed)), true
+		}
+		return fmt.Sprintf("%s against %s launches, verdicts from %s a side on", count(r.N), count(r.Of), count(r.Needed)), true
+	case result.OneLaunchOf:
+		return "one launch of " + r.Quote, true
 	case result.SittingFailed:
 		return "failed: " + r.Quote, true
 	case result.ExperimentAccepted:
@@ -253,6 +260,18 @@ var plain = map[result.ReasonCode]string{
 	result.SittingBudget:      "the budget was spent",
 	result.SittingWaits:       "a launch is to be made by hand",
 	result.ExperimentMeasured: "all launches that were planned are measured",
+
+	result.OneLaunchEach:    "one launch each",
+	result.RealButSmall:     "a real difference, and smaller than matters",
+	result.AlikeFewLaunches: "no difference found: the same in every launch, of too few launches to test by",
+	result.AlikeFewRequests: "no difference found: the same in every launch, of too few requests to test by",
+	result.LaunchesAlike:    "no two launches of a side differ: are they launches?",
+	result.OtherInstrument:  "measured by another instrument",
+	result.ErrorUnknown:     "the error of another instrument is not known",
+	result.ValuesAlike:      "every launch of a side has the same value",
+	result.RunsHaveNone:     "the runs have none of their own",
+	result.OutOfRange:       "it is out of all range",
+	result.FewPairs:         "few pairs",
 
 	result.NoBend:        "the curve does not bend enough",
 	result.NoneMissed:    "no load missed it: measure higher ones",

@@ -240,5 +240,5 @@ func unlikeSearches(a, b *measured) error {
 	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
 }
 
-// FewLaunches says why there is no verdict on systems, "" if there may be one.
-func (p *Pair) FewLaunches() string { return fewLaunches(p.Launches[0], p.Launches[1]) }
+// FewLaunches is why there is no verdict on systems, none if there may be one.
+func (p *Pair) FewLaunches() result.Reason { return fewLaunches(p.Launches[0], p.Launches[1]) }

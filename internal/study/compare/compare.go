@@ -127,23 +127,23 @@ type Row struct {
 	A float64 `json:"a"` // mean over the launches: geometric where Change is a ratio
 	B float64 `json:"b"`
 
-	Change        float64     `json:"change"`                // from A to B; see change_in
-	CI95          *[2]float64 `json:"ci95"`                  // of Change, of this comparison alone
-	NoInterval    string      `json:"no_interval,omitempty"` // why there is none
-	Margin        [2]float64  `json:"equivalent_between"`    // changes that are equivalent
-	Robust        *float64    `json:"hodges_lehmann"`        // median of the differences of all pairs of launches
-	RobustCI95    *[2]float64 `json:"hodges_lehmann_ci95"`
-	P             *float64    `json:"p"`                 // of no difference, two-sided
-	PAdjusted     *float64    `json:"p_adjusted"`        // for the number of comparisons (Holm)
-	PEquivalent   *float64    `json:"p_equivalent"`      // of a difference beyond the margin, adjusted likewise
-	PreRegistered bool        `json:"pre_registered"`    // named beforehand, in --primary (tested alone) or --fail-if (corrected for what all clauses name): not corrected for the number of other metrics
-	Primary       bool        `json:"primary,omitempty"` // named in --primary
-	Few           bool        `json:"few,omitempty"`     // a percentile that rests on few samples
+	Change        float64       `json:"change"`               // from A to B; see change_in
+	CI95          *[2]float64   `json:"ci95"`                 // of Change, of this comparison alone
+	NoInterval    result.Reason `json:"no_interval,omitzero"` // why there is none
+	Margin        [2]float64    `json:"equivalent_between"`   // changes that are equivalent
+	Robust        *float64      `json:"hodges_lehmann"`       // median of the differences of all pairs of launches
+	RobustCI95    *[2]float64   `json:"hodges_lehmann_ci95"`
+	P             *float64      `json:"p"`                 // of no difference, two-sided
+	PAdjusted     *float64      `json:"p_adjusted"`        // for the number of comparisons (Holm)
+	PEquivalent   *float64      `json:"p_equivalent"`      // of a difference beyond the margin, adjusted likewise
+	PreRegistered bool          `json:"pre_registered"`    // named beforehand, in --primary (tested alone) or --fail-if (corrected for what all clauses name): not corrected for the number of other metrics
+	Primary       bool          `json:"primary,omitempty"` // named in --primary
+	Few           bool          `json:"few,omitempty"`     // a percentile that rests on few samples
 
-	Verdict string  `json:"verdict"`
-	Why     string  `json:"why,omitempty"`     // why it is that
-	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
-	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
+	Verdict string        `json:"verdict"`
+	Why     result.Reason `json:"why,omitzero"`      // why it is that
+	Needed  *int          `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
+	ToTell  float64       `json:"to_tell,omitempty"` // the change that launches_needed would tell
 
 	Detectable *float64 `json:"detectable"` // the smallest change that as many launches detect with 80 % power, in a clause without by; null where their spread is not known
 

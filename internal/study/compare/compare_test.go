@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	_ "pitot/internal/rapidtest" // the same draws each time
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -133,8 +134,8 @@ func TestVerdicts(t *testing.T) {
 	} {
 		got := mustCompare(t, Options{}, side("a", 8, c.a...), side("b", 8, c.b...))
 		r := got.Pairs[0].row("p99 ttft")
-		if r.Verdict != c.want || !strings.Contains(r.Why, c.why) {
-			t.Errorf("%s: %s, %q", name, r.Verdict, r.Why)
+		if r.Verdict != c.want || !strings.Contains(reasons.Text(r.Why), c.why) {
+			t.Errorf("%s: %s, %+v", name, r.Verdict, r.Why)
 		}
 		if got.Verdicts[0].Word != c.want {
 			t.Errorf("%s: as a whole %s", name, got.Verdicts[0].Word)
@@ -255,7 +256,7 @@ func TestWithinLaunch(t *testing.T) {
 	if !c.Pairs[0].Within || r.CI95 == nil || !(r.CI95[0] > 0.3 && r.CI95[0] < 0.45 && r.CI95[1] > 0.55 && r.CI95[1] < 0.7) {
 		t.Errorf("%+v", r)
 	}
-	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval == "" {
+	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval.None() {
 		t.Errorf("%+v", r)
 	}
 	if v := c.Verdicts[0]; v.Word != Slower || v.Scope != TheseStarts {

@@ -1,13 +1,10 @@
 package compare
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"pitot/internal/data/result"
-	"pitot/internal/report/reasons"
 	"pitot/internal/stat"
 )
 
@@ -183,7 +180,7 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 			r.Change, r.P = s.change(r.test.d.Estimate), &r.test.d.P
 		}
 		r.test.below = r.tests(a, b)
-		r.NoInterval = "every launch of a side has the same value"
+		r.NoInterval = result.Reason{Code: result.ValuesAlike}
 		return r, ""
 	}
 	r.test.d, r.P, r.CI95 = d, &d.P, s.interval(d.Interval)
@@ -217,7 +214,7 @@ func (r *Row) within(a, b sample) {
 		if len(b.values) == 1 {
 			one = b.side
 		}
-		r.NoInterval = "one launch of " + one
+		r.NoInterval = result.Reason{Code: result.OneLaunchOf, Quote: one}
 		return
 	}
 	x, y := r.scale.to(a.values[0]), r.scale.to(b.values[0])
@@ -237,9 +234,9 @@ func (r *Row) within(a, b sample) {
 	for i, s := range []sample{a, b} {
 		ci := s.repeats[0][0].ci
 		if len(s.repeats[0]) > 1 || ci == nil || r.scale.in == "ratio" && !(ci[0] > 0) {
-			r.NoInterval = "the runs have none of their own"
+			r.NoInterval = result.Reason{Code: result.RunsHaveNone}
 			if r.short = shortOf(a.repeats[0], b.repeats[0]); !r.short.None() {
-				r.NoInterval = "the runs are too short: " + reasons.Text(r.short)
+				r.NoInterval = r.short
 			} else if len(s.repeats[0]) == 1 {
 				r.withheld = s.repeats[0][0].withheld
 			}
@@ -293,11 +290,11 @@ func (r *Row) testWithin(difference float64, v stat.Interval) {
 	down, up := max((difference-v.Lo)/z, rounding), max((v.Hi-difference)/z, rounding)
 	if ci == nil || math.IsNaN(down+up) {
 		if r.CI95 == nil {
-			r.NoInterval = cmp.Or(r.NoInterval, "it is out of all range")
+			r.NoInterval = r.NoInterval.Or(result.Reason{Code: result.OutOfRange})
 		}
 		return
 	}
-	r.CI95, r.NoInterval = ci, ""
+	r.CI95, r.NoInterval = ci, result.Reason{}
 	toZero := down
 	if difference < 0 {
 		toZero = up
@@ -361,28 +358,23 @@ func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 
 // TooFewLaunches says whether too few starts of the servers were measured for a verdict on
 // the row, however large its change.
-func (r *Row) TooFewLaunches() bool { return r.fewLaunches() != "" }
+func (r *Row) TooFewLaunches() bool { return !r.fewLaunches().None() }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
-func (r *Row) fewLaunches() string {
+func (r *Row) fewLaunches() result.Reason {
 	if r.test != nil && r.test.single {
-		return "" // a verdict on these two launches: see [Scope]
+		return result.Reason{} // a verdict on these two launches: see [Scope]
 	}
 	return fewLaunches(r.launches[0], r.launches[1])
 }
 
-// oneEach says why there is no verdict on two launches that have no interval of their own.
-const oneEach = "one launch each"
-
-func fewLaunches(a, b int) string {
+// fewLaunches is why there is no verdict by as many launches, none where there are enough.
+func fewLaunches(a, b int) result.Reason {
 	switch {
-	case a == 1 && b == 1:
-		return oneEach
+	case a == 1 && b == 1: // that have no interval of their own
+		return result.Reason{Code: result.OneLaunchEach}
 	case min(a, b) >= Enough:
-		return ""
-	case a == b:
-		return fmt.Sprintf("%d launches a side, verdicts from %d on", a, Enough)
-	default:
-		return fmt.Sprintf("%d against %d launches, verdicts from %d a side on", a, b, Enough)
+		return result.Reason{}
 	}
+	return result.Reason{Code: result.FewLaunches, N: float64(a), Of: float64(b), Needed: Enough}
 }

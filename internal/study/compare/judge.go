@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/stat"
 )
 
@@ -18,7 +20,7 @@ func (c *Comparison) judge(o Options) {
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			r := &c.Pairs[i].Rows[k]
-			if r.Instruments != nil || r.fewLaunches() != "" {
+			if r.Instruments != nil || !r.fewLaunches().None() {
 				continue
 			}
 			gated := slices.ContainsFunc(o.Clauses, func(c Clause) bool { return c.metric.name == r.Metric })
@@ -93,23 +95,23 @@ func (r *Row) judge() {
 	r.setDetectable()
 	switch few := r.fewLaunches(); {
 	case r.Instruments != nil: // nothing is known of the error
-	case few != "":
+	case !few.None():
 		r.Verdict, r.Why = Undistinguished, few
 		r.setNeeded()
 	case r.PEquivalent != nil && *r.PEquivalent < alpha:
 		r.Verdict = Equivalent
 		if r.PAdjusted != nil && *r.PAdjusted < alpha {
-			r.Why = "a real difference, and smaller than matters"
+			r.Why = result.Reason{Code: result.RealButSmall}
 		}
 	case r.test.flat && r.Change == 0:
-		r.Verdict, r.Why = Undistinguished, "no difference found: the same in every launch, of too few launches to test by"
+		r.Verdict, r.Why = Undistinguished, result.Reason{Code: result.AlikeFewLaunches}
 		if r.metric.share {
-			r.Why = "no difference found: the same in every launch, of too few requests to test by"
+			r.Why = result.Reason{Code: result.AlikeFewRequests}
 		}
 	case *r.PAdjusted < alpha:
 		r.Verdict = r.word()
 	case r.test.flat:
-		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
+		r.Verdict, r.Why = Undistinguished, result.Reason{Code: result.LaunchesAlike}
 	default:
 		r.setNeeded()
 	}
@@ -163,8 +165,8 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			continue
 		}
 		switch {
-		case here.State == Undecided && r.Why != "":
-			here.Why += " (" + r.Why + ")"
+		case here.State == Undecided && !r.Why.None():
+			here.Why += " (" + reasons.Text(r.Why) + ")"
 		case here.State != Undecided && r.gate != nil:
 			here.Why += " (" + pText(*r.gate) + ")"
 		}
@@ -255,7 +257,7 @@ func (p *Pair) without(m figure) (why string, onlyB bool) {
 // established and, by the estimate, as large as asked; it is ruled out where a
 // change as large is.
 func (r *Row) outcome(c Clause) string {
-	if r.fewLaunches() != "" {
+	if !r.fewLaunches().None() {
 		return Undecided
 	}
 	asked := c.change()
@@ -344,7 +346,7 @@ func (c *Comparison) verdict(b string) Verdict {
 				primary[p.Rows[k].Verdict]++
 			}
 			if !p.HasOtherInstrument() && !p.tested() {
-				few = max(few, p.Rows[k].fewLaunches())
+				few = cmp.Or(few, reasons.Text(p.Rows[k].fewLaunches()))
 			}
 		}
 		if p.HasOtherInstrument() {
@@ -356,7 +358,7 @@ func (c *Comparison) verdict(b string) Verdict {
 		for i := range c.Pairs {
 			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.told() {
 				rows[Undistinguished]++
-				few = cmp.Or(p.FewLaunches(), "bounds alone were found")
+				few = cmp.Or(reasons.Text(p.FewLaunches()), "bounds alone were found")
 			}
 		}
 	}

@@ -427,8 +427,8 @@ func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 		r.B = b.values[0]
 	}
 	both := p.Instruments
-	r.Instruments, r.Verdict, r.Why = &both, OtherInstrument, "measured by another instrument"
-	r.NoInterval = "the error of another instrument is not known"
+	r.Instruments, r.Verdict, r.Why = &both, OtherInstrument, result.Reason{Code: result.OtherInstrument}
+	r.NoInterval = result.Reason{Code: result.ErrorUnknown}
 	p.Rows = append(p.Rows, r)
 }
 

@@ -88,7 +88,7 @@ func TestOtherTool(t *testing.T) {
 			t.Errorf("%s", d)
 		}
 		for _, r := range p.Rows {
-			if r.Verdict != OtherInstrument || r.CI95 != nil || r.P != nil || r.Instruments == nil || r.NoInterval == "" || r.Why == "" || r.Needed != nil {
+			if r.Verdict != OtherInstrument || r.CI95 != nil || r.P != nil || r.Instruments == nil || r.NoInterval.None() || r.Why.None() || r.Needed != nil {
 				t.Errorf("%s: %+v", r.Metric, r)
 			}
 		}

@@ -27,13 +27,13 @@ type Paired struct {
 
 // PairedRow is one latency: B less A of each request.
 type PairedRow struct {
-	Metric     string      `json:"metric"`
-	Pairs      int         `json:"pairs"` // of which both values are known
-	Mean       float64     `json:"mean_ms"`
-	CI95       *[2]float64 `json:"ci95_ms"` // of the mean; of these two runs
-	NoInterval string      `json:"no_interval,omitempty"`
-	P50        float64     `json:"p50_ms"` // of the differences
-	P90        float64     `json:"p90_ms"`
+	Metric     string        `json:"metric"`
+	Pairs      int           `json:"pairs"` // of which both values are known
+	Mean       float64       `json:"mean_ms"`
+	CI95       *[2]float64   `json:"ci95_ms"` // of the mean; of these two runs
+	NoInterval result.Reason `json:"no_interval,omitzero"`
+	P50        float64       `json:"p50_ms"` // of the differences
+	P90        float64       `json:"p90_ms"`
 }
 
 // samePart is the share of the requests due in the windows of both sides that have to be the same.
@@ -194,7 +194,7 @@ func pairedRow(name string, differences []float64, ofTime float64) PairedRow {
 		half := (m.Hi - m.Lo) / 2 * stat.Caution(ofTime, 2*alike/(1-alike)/float64(n))
 		r.CI95 = &[2]float64{m.Mean - half, m.Mean + half}
 	} else {
-		r.NoInterval = "few pairs"
+		r.NoInterval = result.Reason{Code: result.FewPairs}
 	}
 	sorted := slices.Sorted(slices.Values(differences))
 	at := func(p float64) float64 { return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)] }

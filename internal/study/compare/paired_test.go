@@ -74,7 +74,7 @@ func TestPairedRow(t *testing.T) {
 		p := Pair{A: "a", B: "b", Launches: [2]int{1, 1}, Paired: &Paired{Rows: []PairedRow{{Metric: "ttft", Pairs: 500, Mean: c.mean, CI95: &c.ci}}}}
 		p.addPaired(x.measuredAt[x.order[0]], y.measuredAt[y.order[0]], Options{Within: .01})
 		r := p.row("mean ttft")
-		if r == nil || r.CI95 == nil || r.NoInterval != "" || r.P == nil {
+		if r == nil || r.CI95 == nil || !r.NoInterval.None() || r.P == nil {
 			t.Fatalf("%+v: %+v", c, r)
 		}
 		for i := range 2 {
@@ -92,9 +92,9 @@ func TestPairedRow(t *testing.T) {
 
 // Without an interval that can be shown a row keeps what it had, and why.
 func TestNoIntervalStays(t *testing.T) {
-	r := Row{NoInterval: "the runs have none of their own", scale: scale{back: math.Log1p, change: math.Expm1}}
+	r := Row{NoInterval: result.Reason{Code: result.RunsHaveNone}, scale: scale{back: math.Log1p, change: math.Expm1}}
 	r.testWithin(0, stat.Interval{Lo: math.NaN(), Hi: 1})
-	if r.CI95 != nil || r.P != nil || r.NoInterval != "the runs have none of their own" {
+	if r.CI95 != nil || r.P != nil || r.NoInterval.Code != result.RunsHaveNone {
 		t.Errorf("%+v", r)
 	}
 }

@@ -113,6 +113,9 @@ func (g *generator) of(t reflect.Type) map[string]any {
 		if t == reflect.TypeFor[result.Load]() {
 			return map[string]any{"$ref": "urn:pitot:run:v2#/$defs/load"}
 		}
+		if t == reflect.TypeFor[result.Reason]() {
+			return map[string]any{"$ref": "urn:pitot:run:v2#/$defs/reason"}
+		}
 		g.object(t)
 		return map[string]any{"$ref": "#/$defs/" + defName(t)}
 	case reflect.Slice:

@@ -182,7 +182,7 @@ func (f *search) counted(claim int) []Step {
 // of the bursts, and 5 % of the loads that were quoted were too high by more than 2 %.
 func (f *search) metUpTo(claim int) (load float64) {
 	steps, grows := f.counted(claim), f.growsFrom()
-	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Seen.outgrew() || grows > 0 && s.Load >= grows })
+	steps = slices.DeleteFunc(steps, func(s Step) bool { return f.outgrew(&s.Seen) || grows > 0 && s.Load >= grows })
 	for i := range steps {
 		if !f.metIn(steps[i:], claim) {
 			break

@@ -501,11 +501,17 @@ func (f *search) hot(s *Seen) bool {
 			return true
 		}
 	}
-	return s.outgrew()
+	return f.outgrew(s)
 }
 
+// queued is how many times as long as alone requests take where a server does not keep up. A short
+// window serves less than came by chance too, but then nobody waits.
+const queued = 3
+
 // outgrew reports whether more came than the server carries.
-func (s *Seen) outgrew() bool { return s.Stability == stat.Unstable || s.Behind }
+func (f *search) outgrew(s *Seen) bool {
+	return s.Stability == stat.Unstable || s.Behind && s.Residence > queued*f.residence
+}
 
 // whole is a load that is chosen as it is put: a rate of three digits, or a whole
 // number of users, and as it is allowed.

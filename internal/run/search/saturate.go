@@ -124,7 +124,7 @@ func (f *search) violated() bool {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			bad := s.violations(claim)
-			if s.outgrew() {
+			if f.outgrew(s) {
 				bad -= s.TimedOut
 			}
 			if float64(bad) > f.cfg.eps(claim)*float64(s.due(claim)) {
@@ -139,7 +139,7 @@ func (f *search) violated() bool {
 // there on gives a lower bound: what it shows does not last.
 func (f *search) growsFrom() (load float64) {
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && s.Seen.outgrew() && (load == 0 || s.Load < load) {
+		if f.tells(&s) && f.outgrew(&s.Seen) && (load == 0 || s.Load < load) {
 			load = s.Load
 		}
 	}

@@ -260,7 +260,8 @@ func bestOf(c *result.Capacity) (parts []string) {
 		parts = append(parts, "no load met it so far ("+say.Percent(u.Confidence)+")")
 	}
 	if x := c.Carried; x != nil {
-		return append(parts, fmt.Sprintf("the SLO is never missed: the server carries %s (%s to %s)", load(x.RequestsPerS), say.Quantity(x.CI95[0]), say.Quantity(x.CI95[1])))
+		return append(parts, "the server saturates at "+load(x.RequestsPerS)+", before it misses the SLO",
+			fmt.Sprintf("95 %% interval %s to %s", say.Quantity(x.CI95[0]), load(x.CI95[1])))
 	}
 	met := knownAbove(c)
 	switch {

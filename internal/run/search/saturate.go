@@ -53,6 +53,9 @@ const (
 	overloadShare = 0.4
 )
 
+// beforeSaturation is why there is no answer where a longer look contradicts the bracket.
+const beforeSaturation = "the short windows violated no limit, and a longer one did"
+
 // belowCarried are the shares of what the server carries at which a load is verified, until one
 // passes. At 0.9 of it queues settle within a window that the budget pays for; where arrivals
 // come in long bursts they do not.
@@ -75,8 +78,8 @@ func (f *search) saturate() {
 			return
 		}
 	}
-	if f.violated() { // the longer overload violates a limit: it is no saturation
-		f.cap.Reason = "limits are violated only at loads beyond what is served"
+	if f.violated() { // the longer overload violates a limit
+		f.cap.Reason = beforeSaturation
 		return
 	}
 	f.cap.Carried = f.mostCarried()
@@ -100,6 +103,10 @@ func (f *search) saturate() {
 		if f.cap.Verified, f.cap.Binding = v, binding; v.Passed {
 			f.cap.Quote = load
 			f.show(&p)
+			return
+		}
+		if f.violated() { // as by failures in bursts, which the short windows missed
+			f.cap.Carried, f.cap.Reason = Carried{}, beforeSaturation
 			return
 		}
 	}

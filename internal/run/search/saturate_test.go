@@ -48,6 +48,30 @@ func TestSaturatesBeforeALimit(t *testing.T) {
 	}
 }
 
+// Failures that come in a burst, in the long look alone: nothing is said of saturation then.
+func TestBurstInTheLongLook(t *testing.T) {
+	cfg := FindConfig{Eps: []float64{0.01}, Residence: 0.35, Budget: Budget{Requests: 20_000}, Seed: 1}
+	probe := func(_ context.Context, p Probe) (Seen, error) {
+		s := Seen{N: p.Requests, Violations: []int{0}, Residence: cfg.Residence, Blocks: [][]int{make([]int, p.Blocks)}, JointBlock: make([]int, p.Blocks), Stability: stat.Stable}
+		s.Seconds = float64(p.Requests) / p.Load
+		if p.Load > 30 {
+			s.Stability, s.Carried = stat.Unstable, Carried{30, stat.Interval{Lo: 29, Hi: 31}}
+		}
+		if p.Stage == Verifying {
+			s.Violations[0] = p.Requests / 20
+			s.Blocks[0][0] = s.Violations[0]
+		}
+		return s, nil
+	}
+	c, err := Find(t.Context(), cfg, probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Carried.Rate != 0 || c.Quote != 0 || c.AtLeast != 0 || c.Reason == "" {
+		t.Errorf("%+v, quote %v, at least %v, %q", c.Carried, c.Quote, c.AtLeast, c.Reason)
+	}
+}
+
 // A window whose queue grows gives no lower bound, and nor does any heavier load.
 func TestGrowingQueueGivesNoLowerBound(t *testing.T) {
 	step := func(load float64, s stat.Stability) Step {

@@ -99,7 +99,7 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 	case p.Requests.OK == 0:
 		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
 	case p.Verdict == result.Invalid: // its figures stand below, and are nothing to quote
-		c.Sentence = fmt.Sprintf("%s, nothing is known of the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
+		c.Sentence = fmt.Sprintf("%s, the measurement is INVALID (%s). ", atLoad(p), strings.Join(failedChecks(p), ", ")) + stillKnown(p)
 	case p.WentAway != nil:
 		c.Sentence = fmt.Sprintf("%s, the server went away %s after the load began: %s.", atLoad(p), say.Seconds(*p.WentAway), answeredOf(p))
 	case p.Outcome == result.Failing && !shapedByLimits(p):
@@ -173,6 +173,27 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 // answeredOf says how many requests were answered.
 func answeredOf(p *result.Point) string {
 	return say.Count(p.Requests.OK) + " of " + say.Plural(p.Requests.Due, "request") + " were answered"
+}
+
+// stillKnown returns which figures of an INVALID point hold all the same.
+func stillKnown(p *result.Point) string {
+	failed := failedChecks(p)
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(failed, name) })
+	}
+	var text string
+	switch {
+	case has(result.CheckAccounting, result.CheckRecording, result.CheckDamage, result.CheckOwnErrors): // records are missing
+		text = "Still known: at least " + say.Plural(p.Requests.OK, "request") + " were answered."
+	case has(result.CheckClientLimits, result.CheckWorkers):
+		text = "Still known: " + answeredOf(p) + ", though the client did not send all of them."
+	default: // it was slow, and lost nothing
+		text = "Still known: " + answeredOf(p) + ". TTFT and E2E were at most what is shown: a slow client only adds to them."
+	}
+	if len(p.Server) > 0 {
+		text += " What the server reports of itself holds."
+	}
+	return text
 }
 
 // failedChecks are the names of the checks that make a point INVALID.

@@ -97,6 +97,26 @@ func TestSweepThatIsMostlyInvalid(t *testing.T) {
 	}
 }
 
+// An INVALID run says which of its figures hold, by what made it so.
+func TestWhatAnInvalidRunStillKnows(t *testing.T) {
+	for cause, want := range map[string]string{
+		result.CheckSendLag:      "Still known: 2,700 of 2,700 requests were answered. TTFT and E2E were at most what is shown: a slow client only adds to them.",
+		result.CheckClientLimits: "Still known: 2,700 of 2,700 requests were answered, though the client did not send all of them.",
+		result.CheckRecording:    "Still known: at least 2,700 requests were answered. What the server reports of itself holds.",
+	} {
+		run := reporttest.Serving(2700)
+		p := &run.Points[0]
+		p.Verdict, p.Checks = result.Invalid, []result.Check{{Name: cause, Status: result.Fail}}
+		if p.Server = nil; cause == result.CheckRecording {
+			p.Server = map[string]float64{"prefix_hit_share": .5}
+		}
+		want = "At 4.5 requests per second, the measurement is INVALID (" + cause + "). " + want
+		if got := Build(run, "").Claim.Sentence; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A run that ended before its window was measured nothing, and says why.
 func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
 	run := reporttest.Serving(2000)

@@ -195,3 +195,11 @@ func (n *clusterCount) row() []string {
 	return []string{fmt.Sprint(n.Given.Of), n.Given.String(), n.Holds.String(), n.Above.String(), n.Below.String(), percent(n.Widths),
 		n.Least.String(), n.LeastHolds.String(), n.Most.String(), n.MostHolds.String()}
 }
+
+// group is what a system is for.
+type group int
+
+const (
+	chosen   group = iota // constants are chosen on it
+	reported              // and what they do is reported of these
+)

@@ -1,323 +1,256 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
-	"strings"
 
-	"pitot/bench/stat/queue"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/load"
 	"pitot/internal/measure"
-	"pitot/internal/slo"
 	"pitot/internal/stat"
+	"pitot/internal/twin/deploy"
 )
 
-// intervals are all that a sweep prints, over queues whose constants they were
-// not chosen on.
+// intervals are those that one run prints, over systems that are drawn.
 func intervals() table {
-	return intervalTable("intervals", reported, "The constants were chosen on one half of these systems, which has every number of servers and every law as well; this is the other. (The form of the rule was found on all of them, with other draws.)")
-}
-
-// unseenIntervals are those of queues that nothing was chosen on.
-func unseenIntervals() table {
-	t := intervalTable("intervals-unseen", unseen, "Nothing was chosen on these systems.")
-	t.about = strings.Replace(t.about, ofHalves, "1 to 64 servers; hyperexponential gaps of squared coefficient of variation 4, gamma(0.25) ones with services of coefficient of variation 2, and services that are all alike", 1)
-	return t
-}
-
-const ofHalves = "1, 4, 16, 64 and 256 servers; " +
-	"services of coefficient of variation 1, 0.3 and 2 with Poisson arrivals, and of 1 with arrivals in bursts (gamma(0.25))"
-
-func intervalTable(name string, of group, chosen string) table {
 	return table{
-		name: name,
-		about: "All intervals that a sweep prints, by the code that measures, in M/G/c queues from empty: " + ofHalves + "; " +
-			"windows of 100 and 300 times what a request takes alone, longer where they had fewer than 330 requests. " + chosen +
-			" Shown: the share of runs whose interval is shown. Holds: of these, how many hold the truth. " +
-			"Worst: the least of these shares among systems and loads, of those with half of them shown; of 100 true shares of 95 %, the least that 80 runs give is about 89 %, 40 runs 85 %; `waits` has more of them for the mean TTFT. Width: median of the interval's upper end ÷ its lower one.",
-		header: []string{"utilisation", "of", "shown", "holds", "worst", "width"},
-		reps:   40,
+		name: "intervals",
+		about: fmt.Sprintf("The intervals of one run, by the code that measures, of %d systems drawn by the seed: deployments of the twin and servers of seats, "+
+			"with 4 to 64 seats or more, lengths of coefficients of variation from 0.3 to 1.5, Poisson arrivals and arrivals in bursts (gamma(0.25) and gamma(0.5)). "+
+			"A window has 300 to 6,000 requests and lasts at least 100 times what a request takes alone; it begins after 20 of these times. "+
+			"Truth: all of 5 (of the twin) or 15 runs of 20,000 requests. Shown: the share of runs that have an interval. Holds: of these, how many hold the truth. "+
+			"Half-width: the median over the truth. Spread: the median of the half-width over that of a perfect interval, 1.96 standard deviations of the value over the runs of its system. "+
+			"The number of memories that a window has to have was chosen on 24 other systems.", drawnSeats+drawnTwins),
+		header: []string{"of", "utilisation", "shown", "holds", "half-width", "÷ spread"},
+		reps:   30,
 		slow:   true,
-		rows:   func(reps int, seed uint64) [][]string { return intervalRows(of, reps, seed) },
+		rows:   intervalRows,
 	}
 }
 
-// chosenIntervals are those of the half that constants are chosen on, system by
-// system: here alone one may look for what goes wrong.
-func chosenIntervals() table {
-	return table{
-		name: "intervals-chosen",
-		about: "The interval of the mean TTFT of a run, in each of the systems that the constants are chosen on. " +
-			"Below and above: the share of intervals that lie wholly below or above the truth. Width: median of upper end ÷ lower one.",
-		header: []string{"system", "utilisation", "shown", "holds", "below", "above", "width"},
-		reps:   80,
-		slow:   true,
-		rows: func(reps int, seed uint64) (rows [][]string) {
-			systems := intervalSystems(chosen)
-			for i, found := range eachIntervals(systems, reps, seed) {
-				for _, c := range found {
-					if c.Of == "TTFT mean" {
-						rows = append(rows, []string{systems[i].String(), number(c.Utilisation), c.Shown.String(), c.Holds.String(), c.Below.String(), c.Above.String(), number(median(c.Widths))})
+// How many systems of each kind are drawn.
+const drawnSeats, drawnTwins = 18, 6
+
+// runSystem gives rows of so many requests due after a warm-up, in seconds.
+type runSystem func(rate, warmup float64, n int, seed uint64) []record.Row
+
+// intervalCase counts one value at one utilisation.
+type intervalCase struct {
+	Shown, Holds   tally
+	Below, Above   tally // that the interval lies wholly below the truth, or above
+	Widths, Spread []float64
+}
+
+var (
+	intervalMetrics      = []metric.Name{metric.TTFT, metric.TPOT, metric.E2E}
+	intervalKeys         = []string{metric.Mean, "p50", "p95", "p99"}
+	intervalUtilisations = []float64{0.5, 0.7, 0.85, 0.95}
+)
+
+func intervalRows(reps int, seed uint64) (rows [][]string) {
+	found := make([]map[string]*intervalCase, drawnSeats+drawnTwins)
+	together(len(found), func(i int) {
+		found[i] = piece(fmt.Sprintf("intervals of one run %d %d %d", i, reps, seed), func() map[string]*intervalCase { return drawnIntervals(i, reps, seed) })
+	})
+	for _, name := range intervalMetrics {
+		for _, key := range intervalKeys {
+			for _, u := range intervalUtilisations {
+				var all intervalCase
+				for _, cases := range found {
+					if c := cases[intervalKey(name, key, u)]; c != nil {
+						all.Shown.Held, all.Shown.Of = all.Shown.Held+c.Shown.Held, all.Shown.Of+c.Shown.Of
+						all.Holds.Held, all.Holds.Of = all.Holds.Held+c.Holds.Held, all.Holds.Of+c.Holds.Of
+						all.Widths, all.Spread = append(all.Widths, c.Widths...), append(all.Spread, c.Spread...)
 					}
 				}
-			}
-			return rows
-		},
-	}
-}
-
-// queueSystem is a queue, and how long it is looked at.
-type queueSystem struct {
-	law     queue.Law
-	servers int
-	window  float64 // in what a request takes alone
-}
-
-func (s queueSystem) String() string {
-	arrivals := "Poisson"
-	switch {
-	case s.law.Phases > 0:
-		arrivals = fmt.Sprintf("hyperexponential(%g)", s.law.Phases)
-	case s.law.Arrivals != 1:
-		arrivals = fmt.Sprintf("gamma(%g)", s.law.Arrivals)
-	}
-	return fmt.Sprintf("%d servers, %s, services %g, window %g", s.servers, arrivals, s.law.Services, s.window)
-}
-
-// group is what a system is for.
-type group int
-
-const (
-	chosen   group = iota // constants are chosen on it
-	reported              // and what they do is reported of these
-	unseen                // and of these, of laws that are in neither
-)
-
-// intervalSystems are those of a group. The two halves are a chequerboard of
-// servers and laws: both have each of them, and neither has a system of the other.
-func intervalSystems(of group) (systems []queueSystem) {
-	add := func(servers int, law queue.Law) {
-		for _, window := range []float64{100, 300} {
-			if servers < 256 || window == 100 {
-				systems = append(systems, queueSystem{law, servers, window})
+				row := []string{string(name) + " " + key, number(u), all.Shown.String(), all.Holds.String(), percent(all.Widths), "none"}
+				if len(all.Spread) > 0 {
+					row[5] = fmt.Sprintf("%.2f", median(all.Spread))
+				}
+				rows = append(rows, row)
 			}
 		}
-	}
-	if of == unseen {
-		add(1, queue.Law{Services: 0, Arrivals: 1})
-		add(1, queue.Law{Services: 2, Phases: 4})
-		add(4, queue.Law{Services: 1, Phases: 4})
-		add(16, queue.Law{Services: 2, Arrivals: 0.25})
-		add(64, queue.Law{Services: 0.3, Phases: 4})
-		add(2, queue.Law{Services: 1, Phases: 4})
-		add(8, queue.Law{Services: 2, Arrivals: 0.25})
-		add(32, queue.Law{Services: 2, Phases: 4})
-		return systems
-	}
-	for i, servers := range []int{1, 4, 16, 64, 256} {
-		for k, law := range []queue.Law{queue.Usual, {Services: 0.3, Arrivals: 1}, {Services: 2, Arrivals: 1}, {Services: 1, Arrivals: 0.25}} {
-			if group((i+k)%2) == of {
-				add(servers, law)
-			}
-		}
-	}
-	return systems
-}
-
-// intervalCase counts one value at one load of one system.
-type intervalCase struct {
-	Load, Of     string // Load: the group it is in
-	Utilisation  float64
-	Shown, Holds tally
-	Below, Above tally // that the interval lies wholly below the truth, or above
-	Widths       []float64
-}
-
-// eachIntervals are the cases of each system.
-func eachIntervals(systems []queueSystem, reps int, seed uint64) [][]*intervalCase {
-	found := make([][]*intervalCase, len(systems))
-	together(len(systems), func(i int) {
-		found[i] = piece(fmt.Sprintf("intervals %v %d %d %d", systems[i], reps, seed, i), func() []*intervalCase { return systems[i].intervals(reps, seed+uint64(i)<<32) })
-	})
-	return found
-}
-
-func intervalRows(group group, reps int, seed uint64) (rows [][]string) {
-	found := eachIntervals(intervalSystems(group), reps, seed)
-	var order []string
-	of := map[string][]*intervalCase{}
-	for _, list := range found {
-		for _, c := range list {
-			key := c.Load + "|" + c.Of
-			if of[key] == nil {
-				order = append(order, key)
-			}
-			of[key] = append(of[key], c)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		return slices.Index(intervalOrder, of[a][0].Of) - slices.Index(intervalOrder, of[b][0].Of)
-	})
-	for _, key := range order {
-		var shown, holds tally
-		var widths []float64
-		worst := math.Inf(1)
-		for _, c := range of[key] {
-			shown.Held, shown.Of = shown.Held+c.Shown.Held, shown.Of+c.Shown.Of
-			holds.Held, holds.Of = holds.Held+c.Holds.Held, holds.Of+c.Holds.Of
-			widths = append(widths, c.Widths...)
-			if 2*c.Holds.Of >= c.Shown.Of {
-				worst = min(worst, float64(c.Holds.Held)/float64(c.Holds.Of))
-			}
-		}
-		row := []string{of[key][0].Load, of[key][0].Of, shown.String(), holds.String(), "none", "none"}
-		if !math.IsInf(worst, 1) {
-			row[4] = fmt.Sprintf("%.1f %%", 100*worst)
-		}
-		if len(widths) > 0 {
-			row[5] = fmt.Sprintf("%.2f", median(widths))
-		}
-		rows = append(rows, row)
 	}
 	return rows
 }
 
-// loadGroups are the loads that are reported together.
-var loadGroups = []string{"0.15 to 0.5", "0.7 and 0.85", "0.95"}
-
-func loadGroup(utilisation float64) string {
-	switch {
-	case utilisation > 0.9:
-		return loadGroups[2]
-	case utilisation > 0.5:
-		return loadGroups[1]
-	}
-	return loadGroups[0]
+func intervalKey(name metric.Name, key string, utilisation float64) string {
+	return fmt.Sprintf("%s %s %g", name, key, utilisation)
 }
 
-var intervalOrder = []string{"TTFT mean", "TTFT p50", "TTFT p99", "E2E mean", "E2E p50", "E2E p99", "requests/s", "output tok/s", "SLO attained"}
-
-// intervalLoad is a load of a system, and what is counted of it.
-type intervalLoad struct {
-	utilisation, rate, window float64
-	limit                     slo.Spec
-	truth                     map[string]float64 // nil beyond saturation
-	cases                     map[string]*intervalCase
-}
-
-// warmIntervals is from when on an empty queue is measured, in what a request
-// takes alone.
-const warmIntervals = 15
-
-// intervals measures sweeps of a system.
-func (s queueSystem) intervals(reps int, seed uint64) (cases []*intervalCase) {
-	var loads []*intervalLoad
-	for _, u := range []float64{0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 1.05} {
-		l := s.load(u, seed)
-		loads = append(loads, l)
-		for _, of := range intervalOrder {
-			if c := l.cases[of]; c != nil {
-				cases = append(cases, c)
-			}
-		}
+// drawnIntervals measures one system at each utilisation.
+func drawnIntervals(i, reps int, seed uint64) map[string]*intervalCase {
+	rng := rand.New(rand.NewPCG(seed*1000+uint64(i), 0x72756e73))
+	run, long := drawRunSystem(rng, i >= drawnSeats)
+	capacity := saturatedRate(run)
+	alone := 0.0
+	for _, r := range run(capacity/200, 0, 300, 5) {
+		alone += float64(r.LastToken-r.Due) / 1e9 / 300
 	}
-	for r := range reps {
-		folds, points := make([]*measure.Fold, len(loads)), make([]result.Point, len(loads))
-		for i, l := range loads {
-			folds[i] = measure.NewFold(measure.Setup{
-				T0: warmIntervals * 1e9, T1: int64((warmIntervals + l.window) * 1e9),
-				Residence: 1e9, SLO: l.limit, Load: result.Load{Loop: "open", Rate: &l.rate},
-			})
-			q := queue.NewOf(s.law, s.servers, l.utilisation, seed+uint64(1+r*len(loads)+i))
-			folds[i].Add(answered(q, warmIntervals+l.window))
-			points[i] = folds[i].Point()
+	least := int(300 * math.Pow(20, rng.Float64()))
+	cases := map[string]*intervalCase{}
+	for _, u := range intervalUtilisations {
+		n := max(least, int(100*alone*u*capacity)+1)
+		if n > 12_000 { // too many to repeat
+			continue
 		}
-		for i, pooled := range measure.Pool(points) {
-			if l := loads[i]; l.truth != nil {
-				folds[i].Pool(pooled)
-				p := folds[i].Point()
-				l.count(&p)
-			}
-		}
+		measureIntervals(run, u, u*capacity, alone, n, long, reps, cases)
 	}
 	return cases
 }
 
-// load is one of a system, with the truth of a long run of it.
-func (s queueSystem) load(utilisation float64, seed uint64) *intervalLoad {
-	const jobs = 500_000
-	l := &intervalLoad{utilisation: utilisation, rate: utilisation * float64(s.servers)}
-	l.window = max(s.window, 330/l.rate)
-	if utilisation > 1 {
-		return l
+// longRun is how many requests a long run has.
+const longRun = 20_000
+
+// drawRunSystem draws a server of seats or a deployment, and says how many long runs tell the truth of it.
+func drawRunSystem(rng *rand.Rand, twin bool) (run runSystem, long int) {
+	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
+	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
+	spread, shape := one(0.3, 0.5, 1, 1.5), one(0.25, 0.5, 1, 1, 1, 1)
+	if twin {
+		specs := []string{"mistral-7b@a10g", "llama-3.1-8b@l40s", "llama-3.1-8b@h100", "qwen3-14b@a100", "qwen3-32b@h100", "llama-3.1-8b@l4"}
+		s := served{spec: fmt.Sprintf("%s?max_num_seqs=%g", specs[rng.IntN(len(specs))], one(8, 12, 16, 32, 64, 256)), spread: spread, burst: 1 / shape,
+			input: one(100, 300, 1000, 2000), output: one(20, 40, 100, 200)}
+		return s.records, 5
 	}
-	q := queue.NewOf(s.law, s.servers, utilisation, seed)
-	q.Warm(warmup)
-	ttft, e2e := make([]float64, jobs), make([]float64, jobs)
-	for i := range jobs {
-		j := q.Next()
-		ttft[i], e2e[i] = j.TTFT, max(j.End-j.Arrival, j.TTFT)
-	}
-	l.truth = map[string]float64{"requests/s": l.rate, "output tok/s": tokensOfService * l.rate, "SLO attained": 0.95}
-	for name, xs := range map[string][]float64{"TTFT": ttft, "E2E": e2e} {
-		mean, _ := stat.Moments(xs)
-		stat.SortFloat64(xs)
-		l.truth[name+" mean"], l.truth[name+" p50"], l.truth[name+" p99"] = mean*1e3, stat.Percentile(xs, 0.5)*1e3, stat.Percentile(xs, 0.99)*1e3
-	}
-	l.limit, _ = slo.Parse(fmt.Sprintf("p95 ttft<%.6fms", 1e3*stat.Percentile(ttft, 0.95)))
-	name := loadGroup(utilisation)
-	l.cases = map[string]*intervalCase{}
-	for _, of := range intervalOrder {
-		l.cases[of] = &intervalCase{Load: name, Of: of, Utilisation: utilisation}
-	}
-	return l
+	input, output := one(200, 500, 1000, 2000), one(20, 60, 150)
+	r := &seatServer{Server: drawSeats(rng, input, output), Input: input, Output: output, Spread: spread, Shape: shape}
+	r.Server.Many, r.Server.Jitter = int(one(4, 8, 16, 32, 64)), within(0.02, 0.3)
+	hold := output * (r.Server.Alone + r.Server.Busy*float64(r.Server.Many))
+	r.Server.Prompt = within(0.2, 1.3) * hold / float64(r.Server.Many) / input
+	return r.records, 15
 }
 
-// count takes in what a point prints.
-func (l *intervalLoad) count(p *result.Point) {
-	of := map[string]map[string][2]float64{"TTFT ": p.Metrics.SummaryOf(metric.TTFT).CI95, "E2E ": p.Metrics.SummaryOf(metric.E2E).CI95}
-	for name, of := range of {
-		for _, key := range []string{metric.Mean, "p50", "p99"} {
-			v, ok := of[key]
-			l.countInterval(name+key, v, ok)
+// saturatedRate is what a system serves, in requests a second, of a load that is too much for it.
+func saturatedRate(run runSystem) (rate float64) {
+	for _, load := range []struct {
+		times float64
+		n     int
+	}{{400, 600}, {1.4, 3000}} {
+		asked := load.times
+		if rate > 0 {
+			asked *= rate
+		}
+		var ends []int64
+		for _, r := range run(asked, 0, load.n, 9) {
+			ends = append(ends, r.LastToken)
+		}
+		slices.Sort(ends)
+		from, to := len(ends)/4, len(ends)*3/4
+		rate = float64(to-from) / (float64(ends[to]-ends[from]) / 1e9)
+	}
+	return rate
+}
+
+// measureIntervals counts the intervals of runs at one rate.
+func measureIntervals(run runSystem, utilisation, rate, alone float64, n, long, reps int, cases map[string]*intervalCase) {
+	truth, samples := map[string]float64{}, map[metric.Name][]float64{}
+	for k := range long {
+		rows := run(rate, 100*alone, longRun, 1_000_003+uint64(k))
+		for i := range rows {
+			q := measure.OfRow(&rows[i])
+			for _, name := range intervalMetrics {
+				if x := q.Value(name); !math.IsNaN(x) {
+					samples[name] = append(samples[name], x/1e6)
+				}
+			}
 		}
 	}
-	v, ok := p.Throughput.CI95["requests_per_s"]
-	l.countInterval("requests/s", v, ok)
-	v, ok = p.Throughput.CI95["output_tokens_per_s"]
-	l.countInterval("output tok/s", v, ok)
-	if v := p.SLO.CI95; v != nil {
-		l.countInterval("SLO attained", *v, true)
-	} else {
-		l.countInterval("SLO attained", [2]float64{}, false)
+	for _, name := range intervalMetrics {
+		xs := samples[name]
+		stat.SortFloat64(xs)
+		mean, _ := stat.Moments(xs)
+		for i, key := range intervalKeys {
+			truth[intervalKey(name, key, utilisation)] = []float64{mean, stat.Percentile(xs, 0.5), stat.Percentile(xs, 0.95), stat.Percentile(xs, 0.99)}[i]
+		}
+	}
+	values := map[string][]float64{}
+	halves := map[string][]float64{}
+	for rep := range reps {
+		rows := run(rate, 20*alone, n, uint64(rep)+uint64(1000*utilisation)<<20)
+		f := measure.NewFold(measure.Setup{T0: int64(20 * alone * 1e9), T1: rows[n-1].Due + 1, Residence: int64(alone * 1e9), Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate}})
+		f.Add(record.Frame{Rows: rows})
+		p := f.Point()
+		for _, name := range intervalMetrics {
+			summary := p.Metrics.SummaryOf(name)
+			for _, at := range intervalKeys {
+				key := intervalKey(name, at, utilisation)
+				c := cases[key]
+				if c == nil {
+					c = &intervalCase{}
+					cases[key] = c
+				}
+				if x := summary.Value(at); x != nil {
+					values[key] = append(values[key], *x)
+				}
+				v, shown := summary.CI95[at]
+				c.Shown.count(shown)
+				if shown {
+					c.Holds.count(v[0] <= truth[key] && truth[key] <= v[1])
+					halves[key] = append(halves[key], (v[1]-v[0])/2)
+				}
+			}
+		}
+	}
+	for key, list := range halves {
+		_, sd := stat.Moments(values[key])
+		for _, half := range list {
+			cases[key].Widths = append(cases[key].Widths, half/truth[key])
+			cases[key].Spread = append(cases[key].Spread, half/(1.96*sd))
+		}
 	}
 }
 
-func (l *intervalLoad) countInterval(of string, v [2]float64, shown bool) {
-	c, truth := l.cases[of], l.truth[of]
-	c.Shown.count(shown)
-	c.Holds.addIf(shown, v[0] <= truth && truth <= v[1])
-	c.Below.addIf(shown, v[1] < truth)
-	c.Above.addIf(shown, v[0] > truth)
-	if shown && v[0] > 0 {
-		c.Widths = append(c.Widths, v[1]/v[0])
+// records are the rows of a server of seats.
+func (r *seatServer) records(rate, warmup float64, n int, seed uint64) []record.Row {
+	l, from := r.draw(rate, warmup, n, seed)
+	rows := make([]record.Row, n)
+	for i, t := range r.Server.serve(l, seed)[from:] {
+		q := record.BlankRow()
+		q.ID, q.Stream, q.Outcome, q.Status = int64(i), true, record.OK, 200
+		q.Due = int64(l.due[from+i] * 1e9)
+		q.Eligible, q.Ready, q.Sent = q.Due, q.Due, q.Due
+		q.FirstToken, q.LastToken = q.Due+int64(t.ttft*1e9), q.Due+int64(t.e2e*1e9)
+		q.FirstAnswer, q.Headers, q.Done = q.FirstToken, q.FirstToken, q.LastToken
+		q.CompletionTokens, q.FirstTokens = int32(l.answer[from+i])+1, 1
+		rows[i] = q
+	}
+	return rows
+}
+
+// rowSink keeps the rows of requests that come due in a window.
+type rowSink struct {
+	from int64
+	rows []record.Row
+}
+
+// Chunk implements [record.Sink].
+func (*rowSink) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (s *rowSink) Done(r *record.Row) {
+	if r.Due >= s.from {
+		s.rows = append(s.rows, *r)
 	}
 }
 
-// tokensOfService is how many a request gets in a mean service.
-const tokensOfService = 100
-
-// answered are the jobs of a queue that arrive before a time, as records: a mean
-// service is a second, and the tokens come with the end of theirs.
-func answered(q *queue.Queue, until float64) (f record.Frame) {
-	for j := q.Next(); j.Arrival < until; j = q.Next() {
-		r := rowOf(j, int64(len(f.Rows)))
-		r.CompletionTokens, r.Chunks = max(int32(math.Round(tokensOfService*(j.End-j.Start))), 1), 1
-		f.Chunks = append(f.Chunks, record.Chunk{Request: r.ID, T: r.LastToken, Earliest: r.LastToken, Tokens: r.CompletionTokens})
-		f.Rows = append(f.Rows, r)
+// records are the rows of a deployment.
+func (s served) records(rate, warmup float64, n int, seed uint64) []record.Row {
+	d, err := deploy.Parse(s.spec)
+	if err != nil {
+		panic(err)
 	}
-	return f
+	sink := &rowSink{from: int64(warmup * 1e9)}
+	source := &asked{rng: rand.New(rand.NewPCG(seed, 1)), input: lognormal(s.input, s.spread), output: lognormal(s.output, s.spread)}
+	core := load.NewCore(load.Config{
+		Arrivals: &gaps{rng: rand.New(rand.NewPCG(seed, 2)), rate: rate, shape: 1 / s.burst}, Warmup: sink.from, Requests: int64(n),
+	})
+	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: sink}))
+	slices.SortFunc(sink.rows, func(a, b record.Row) int { return int(a.Due - b.Due) })
+	return sink.rows[:n]
 }

@@ -26,7 +26,7 @@ func levels() table {
 			for _, window := range []float64{360, 1200, 3600} {
 				for _, u := range []float64{0.15, 0.3, 0.5, 0.7, 0.85, 0.95} {
 					var systems []queueSystem
-					for _, s := range intervalSystems(reported) {
+					for _, s := range intervalSystems() {
 						if s.window == 100 && s.servers <= 16 && window*u*float64(s.servers) <= 9000 {
 							systems = append(systems, s)
 						}

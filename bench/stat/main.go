@@ -4,9 +4,8 @@
 //
 //	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1] [-keep DIR -for 7m]
 //
-// Without -only it takes about five minutes on one core, and leaves out intervals
-// (of queues that nothing was chosen on: intervals-unseen; of those that all was: intervals-chosen),
-// intervals-sessions, levels, waits, saturation, bounds (bounds-sessions: of conversations; bounds-slow: of arrivals that take turns), timed, drift, width (width-mild: where little varies; width-floors: where some violate without a load), clusters (of those that constants were chosen on: clusters-chosen), curve, truth, catalogue and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
+// Without -only it takes about five minutes on one core, and leaves out intervals,
+// intervals-sessions, levels, saturation, bounds (bounds-sessions: of conversations; bounds-slow: of arrivals that take turns), timed, drift, width (width-mild: where little varies; width-floors: where some violate without a load), clusters (of those that constants were chosen on: clusters-chosen), curve, truth, catalogue and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
 // find-long-output), which take minutes each. A table is a file of its own with
 // one function that gives it, and a row in tables.
 package main
@@ -32,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), unseenIntervals(), sessionIntervals(), sessionBounds(), sessionTruth(), chosenIntervals(), levels(), waits(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), intervals(), sessionIntervals(), sessionBounds(), sessionTruth(), levels(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
 	return append(all, findTwins()...)
 }
 

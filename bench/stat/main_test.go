@@ -4,10 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"pitot/bench/stat/queue"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
 	"pitot/internal/run/search"
 )
 
@@ -69,26 +65,6 @@ func TestSystems(t *testing.T) {
 		}
 		if shares[0] > 10 || shares[1] < 100 {
 			t.Errorf("%s violates %d and %d times of 300", s.name, shares[0], shares[1])
-		}
-	}
-}
-
-// The interval of waits is the one that a run prints.
-func TestWaitsIsWhatARunPrints(t *testing.T) {
-	for _, s := range intervalSystems(chosen)[:8] {
-		const utilisation = 0.7
-		rate := utilisation * float64(s.servers)
-		window := max(s.window, 600/rate)
-		want, ok := waitIntervals(queue.NewOf(s.law, s.servers, utilisation, 5), window)
-		f := measure.NewFold(measure.Setup{T0: warmIntervals * 1e9, T1: int64((warmIntervals + window) * 1e9), Residence: 1e9, Load: result.Load{Loop: "open", Rate: &rate}})
-		f.Add(answered(queue.NewOf(s.law, s.servers, utilisation, 5), warmIntervals+window))
-		p := f.Point()
-		got, shown := p.Metrics.SummaryOf(metric.TTFT).CI95[metric.Mean]
-		if !shown { // its queue grew
-			continue
-		}
-		if !ok || math.Abs(got[0]/1e3/want[2].Lo-1) > 1e-3 || math.Abs(got[1]/1e3/want[2].Hi-1) > 1e-3 {
-			t.Errorf("%v: %v, want %v", s, got, want[2])
 		}
 	}
 }

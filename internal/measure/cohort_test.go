@@ -51,7 +51,6 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 			}
 		}
 		s := Setup{T0: 100 * ms, T1: 3000 * ms, Stamps: "kernel", SLO: objective, Load: rapid.SampledFrom(loads).Draw(t, "load"), Residence: 10 * ms}
-		s.Pooled = Pooled{Phi: map[string]float64{"ttft_ms.p90": 1.5, "e2e_ms.p99": 2}}
 		store := spill.Sized(dir, rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "budget"), 256)
 		memory, file := NewFold(s), NewFoldIn(store, s)
 		for i, fr := range frames {

@@ -27,9 +27,12 @@ const (
 	cautionSessions = 40
 )
 
+// leastMemories is how many times as long as the queue remembers a window must be for the
+// interval of what waits in it.
+const leastMemories = 70
+
 // Why a value has no interval.
 var (
-	oneLoad  = result.Reason{Code: result.OneLoad}
 	gapsOnly = result.Reason{Code: result.GapsDepend}
 	fewBatch = result.Reason{Code: result.FewSamples}
 	censored = result.Reason{Code: result.SomeCensored}
@@ -37,24 +40,22 @@ var (
 
 // confidence says which values of a point have an interval.
 type confidence struct {
-	why    result.Reason // why no value has one; none if means and medians have
-	pooled Pooled        // what other percentiles rest on
+	why  result.Reason // why no value has one
+	slow result.Reason // why none has that waits in the queue: all but TPOT
 
-	// Of whole conversations, why medians have none; and ofTime for them.
-	whySessions    result.Reason
-	ofTimeSessions float64
+	// Of whole conversations, why medians have none; by how much theirs are wider for what
+	// the window may have missed, and how long the queue remembers, as a share of the window.
+	whySessions            result.Reason
+	ofTimeSessions, memory float64
 
-	ofTime float64 // by how much intervals are wider for what the window may have missed
-	memory float64 // how long the queue remembers, as a share of the window
-	missed float64 // what slow periods that the window did not meet may add to a mean wait, in nanoseconds
+	ofTime float64 // by how much intervals of rates are wider for what the window may have missed
 }
 
 // confidence asks for many residence times without a queue, and for a queue that
-// does not grow. Neither how wide the run's own intervals come out nor how long
-// its requests took under the load is a criterion: a run that met no slow period
-// would pass it, and is the one that is wrong.
+// does not grow. How wide the run's own intervals come out is no criterion: a run
+// that met no slow period would pass it, and is the one that is wrong.
 func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answers, light float64) confidence {
-	c := confidence{pooled: f.setup.Pooled}
+	c := confidence{}
 	window := f.conditions.Seconds()
 	switch {
 	case !f.conditions.Ended() || window < judge.Shortest || took.Mean <= 0:
@@ -92,14 +93,10 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.variation())
 	c.ofTime = max(c.ofTimeSessions, 1+cautionSessions*session/window)
 	c.memory = all.outline.course.Memory()
-	c.missed = 1e9 * stat.MissedWait(took.Mean, window/took.Mean, all.outline.variation())
+	if m := f.queue.Memory(f.end); m*leastMemories > 1 {
+		c.slow = f.conditions.TooSlow(1/m, leastMemories)
+	}
 	return c
-}
-
-// caution is by how much the interval of a series must be wider than its batches
-// say.
-func (c *confidence) caution(of *stat.Batches) float64 {
-	return stat.Caution(c.ofTime, max(c.memory, of.Memory()))
 }
 
 // around is a value's interval, which is one of its logarithm: values are above 0
@@ -122,26 +119,28 @@ func (c *confidence) ofGaps() *confidence {
 // meanInterval fills in the interval of the mean, by the means of batches of the
 // samples as they were due.
 func (s *sample) meanInterval(out *result.Summary) {
-	why := s.conf.why
-	if why.None() {
-		b := s.inBatches(func(x float64) float64 { return x })
-		if mean, half, ok := b.Widest(level); ok {
-			v := around(mean, half*s.conf.caution(b))
-			if s.waits() {
-				least, _ := s.percentile(stat.LeastWait)
-				v[1] = max(v[1], stat.UpperOfWait(mean, half, least, s.conf.missed))
-			}
-			out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
-			return
-		}
-		why = fewBatch
+	b := s.inBatches(func(x float64) float64 { return x })
+	mean, half, ok := b.Widest(level)
+	if why := s.noInterval(ok); !why.None() {
+		out.NoInterval["mean"] = why
+		return
 	}
-	out.NoInterval["mean"] = why
+	v := around(mean, half)
+	out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
 }
 
-// waits says that a queue adds to each value as much as to how long requests take.
-func (s *sample) waits() bool {
-	return s.of != nil && (s.of.Name == metric.TTFT || s.of.Name == metric.E2E)
+// noInterval returns why the sample has no intervals; enough says that it has batches.
+// TPOT has some in any queue: a server bounds it by how much it batches.
+func (s *sample) noInterval(enough bool) result.Reason {
+	switch {
+	case !s.conf.why.None():
+		return s.conf.why
+	case !s.conf.slow.None() && (s.of == nil || s.of.Name != metric.TPOT):
+		return s.conf.slow
+	case !enough:
+		return fewBatch
+	}
+	return result.Reason{}
 }
 
 // inBatches cuts the samples, as they were due, into batches. Without an order
@@ -207,38 +206,23 @@ type phi struct {
 	of  *stat.Batches
 }
 
-// quantileInterval fills in the interval of a quantile. Its ranks are
-// those of as many independent samples as the over-dispersion of "exceeds x"
-// leaves: of the median the run's own as means have it, or the pooled one if that
-// is larger; of any other only with a pooled one.
+// quantileInterval fills in the interval of a quantile. Its ranks are those of as many
+// independent samples as the over-dispersion of "exceeds x" leaves.
 func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
-	own, ok := of.own, of.ok
-	if ok && s.name != "" {
-		out.Phi[q.name] = own
-	}
-	pooled := s.conf.pooled.Phi[s.name+"."+q.name]
-	switch {
-	case !s.conf.why.None():
-		out.NoInterval[q.name] = s.conf.why
-		return
-	case q.p != .5 && pooled == 0:
-		out.NoInterval[q.name] = s.conf.pooled.Why.Or(oneLoad)
-		return
-	case !ok:
-		out.NoInterval[q.name] = fewBatch
-		return
+	if of.ok && s.name != "" {
+		out.Phi[q.name] = of.own
 	}
 	n := s.n()
-	effective := float64(n) / stat.PooledOverdispersion(own, pooled)
-	if q.p == .5 {
-		widest, ok := of.of.WidestDispersion(level)
-		if !ok {
-			out.NoInterval[q.name] = fewBatch
-			return
-		}
-		caution := s.conf.caution(of.of)
-		effective = float64(n) / (max(widest, pooled) * caution * caution)
+	_, full := stat.Support(q.p)
+	widest := 1.
+	if of.ok {
+		widest, of.ok = of.of.WidestDispersion(level)
 	}
+	if why := s.noInterval(of.ok && n >= full); !why.None() {
+		out.NoInterval[q.name] = why
+		return
+	}
+	effective := float64(n) / widest
 	lo, hi := stat.EffectiveRankInterval(n, effective, q.p, level)
 	switch {
 	case lo < 1 || hi > n:
@@ -335,30 +319,23 @@ func (t *tally) byBlock() []int64 {
 	return t.tokens[:]
 }
 
-// attained fills in the interval of the share of requests that met the
-// objective: batch means of the requests as they were due.
+// attained fills in the interval of the share of requests that met the objective, by the
+// over-dispersion of the requests as they were due.
 func (c *part) attained(out *result.SLO, good *judgement) {
 	if out == nil || out.Attained == nil {
 		return
 	}
-	out.NoInterval = c.conf.why
-	if !c.conf.why.None() {
-		return
-	}
-	if c.conf.pooled.Phi == nil { // violations come in bursts, as what a percentile is made of does
-		out.NoInterval = c.conf.pooled.Why.Or(oneLoad)
-		return
-	}
-	b := good.inBatches
-	mean, half, ok := b.Widest(level)
-	switch {
-	case !ok:
+	phi, ok := good.inBatches.WidestDispersion(level)
+	switch missed := good.due - good.good; {
+	case !c.conf.why.Or(c.conf.slow).None():
+		out.NoInterval = c.conf.why.Or(c.conf.slow)
+	case !ok || missed < leastMissed: // nothing tells how they come together
 		out.NoInterval = fewBatch
-	case half == 0: // all alike, and so is what the run says of the others
-		out.NoInterval = oneLoad
 	default:
-		// Violations are what comes in bursts, and of them there is a share above 0.
-		v := around(1-mean, half*c.conf.caution(b))
-		out.CI95 = &[2]float64{math.Max(0, 1-v[1]), 1 - v[0]}
+		v := stat.ClopperPearson(int(good.good), int(good.due), phi, level)
+		out.CI95 = &[2]float64{v.Lo, v.Hi}
 	}
 }
+
+// leastMissed is how many requests that missed an objective tell in how large groups they come.
+const leastMissed = 10

@@ -21,29 +21,8 @@ func balanced(utilisation float64, seed uint64, edit func(*Setup)) result.Point 
 	return fold(s, record.Frame{Rows: queued(utilisation, 175, 0, seed)}).Point()
 }
 
-// swept are the points of several loads, each having what the others tell.
-func swept(seed uint64, edit func(*Setup), utilisations ...float64) []result.Point {
-	var folds []*Fold
-	var points []result.Point
-	for i, u := range utilisations {
-		rate := 32 * u
-		s := Setup{T0: 20e9, T1: 170e9, Residence: 1e9, Load: result.Load{Loop: "open", Rate: &rate}}
-		if edit != nil {
-			edit(&s)
-		}
-		folds = append(folds, fold(s, record.Frame{Rows: queued(u, 175, 0, seed*100+uint64(i))}))
-		points = append(points, folds[i].Point())
-	}
-	for i, p := range Pool(points) {
-		folds[i].Pool(p)
-		points[i] = folds[i].Point()
-	}
-	return points
-}
-
 // At a moderate load the 95 % intervals of means, medians and rates hold the
-// truth about as often as they say; those of p99 in a sweep, with the
-// over-dispersion of neighbouring loads.
+// truth about as often as they say.
 func TestIntervalsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
@@ -72,11 +51,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 	objective := spec(t, fmt.Sprintf("p90 e2e<%.2fms", limit))
 	for i := range runs {
-		points := swept(uint64(i), func(s *Setup) { s.SLO = objective }, utilisation/2, utilisation, .7, .9)
-		p := points[1]
-		if why := points[3].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != unsaturated && points[3].Metrics.SummaryOf(metric.E2E).NoInterval["mean"].None() {
-			t.Fatalf("an interval of p99 at 0.9 of capacity: %v", why)
-		}
+		p := balanced(utilisation, uint64(i), func(s *Setup) { s.SLO = objective })
 		for key, x := range truth {
 			v, ok := p.Metrics.SummaryOf(metric.E2E).CI95[key]
 			count(key, v, ok, x)
@@ -90,7 +65,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	for key, n := range shown {
 		share := float64(held[key]) / float64(n)
 		t.Logf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
-		if n < runs*9/10 || share < .85 {
+		if n < runs/2 || share < .85 {
 			t.Errorf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
 		}
 	}
@@ -111,16 +86,11 @@ func TestNoInterval(t *testing.T) {
 	if short.Throughput.CI95 != nil || len(short.Metrics.SummaryOf(metric.E2E).CI95) > 0 {
 		t.Error("an interval after 50 residence times")
 	}
-	long := balanced(.5, 1, nil)
-	if long.Metrics.SummaryOf(metric.E2E).NoInterval["p99"] != oneLoad || !long.Metrics.SummaryOf(metric.E2E).NoInterval["mean"].None() || long.Metrics.SummaryOf(metric.E2E).Phi["p99"] == 0 {
-		t.Errorf("one load: %+v", long.Metrics.SummaryOf(metric.E2E))
-	}
-	wide := balanced(.5, 1, func(s *Setup) { s.Pooled.Phi = map[string]float64{"e2e_ms.p99": 50} })
-	if why := wide.Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why.Code != result.FewIndependent {
-		t.Errorf("over-dispersion of 50: %v", why)
-	}
-	if why := swept(1, nil, .25, .4, .9)[1].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != noNeighbour {
-		t.Errorf("no load at or above: %v", why)
+	near := balanced(.95, 1, nil)
+	for _, why := range []result.Reason{near.Metrics.SummaryOf(metric.E2E).NoInterval["mean"], near.Metrics.SummaryOf(metric.TTFT).NoInterval["p50"]} {
+		if why.Code != result.SlowQueue || why.N >= 70 || why.Needed != 70 || why.Longer.Seconds <= 150 {
+			t.Errorf("near saturation: %v", why)
+		}
 	}
 	counted := balanced(.5, 1, func(s *Setup) { s.T1, s.Requests = s.T0+50e9, 800 })
 	if why := counted.Throughput.NoInterval; why.Longer.Requests < 100 {

@@ -36,7 +36,6 @@ type Setup struct {
 	Residence  int64           // what a request takes at a light load, nanoseconds, 0 if not known
 	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [Settle]
 	Settling   *judge.Settling // what Settle found, nil before
-	Pooled     Pooled          // what the run's other loads tell, see [Pool]
 
 	Metrics []Definition    // what is measured, nil for [Definitions]
 	Signals []metric.Signal // what the server is asked for, nil for [metric.Signals]

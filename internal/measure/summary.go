@@ -150,7 +150,7 @@ func Summarize(xs []float64) *result.Summary {
 	for _, x := range xs {
 		values.Add(x)
 	}
-	s := sample{values: numbers{values}, longer: spill.NewNumbers(nil), unit: 1, conf: &confidence{why: oneLoad}}
+	s := sample{values: numbers{values}, longer: spill.NewNumbers(nil), unit: 1, conf: &confidence{why: fewBatch}}
 	return s.summary()
 }
 
@@ -186,9 +186,6 @@ func (s *sample) seek() {
 		return
 	}
 	ranks := []int64{1, values}
-	if rank := stat.Rank(n, stat.LeastWait); s.waits() && rank <= values {
-		ranks = append(ranks, rank)
-	}
 	for _, q := range quantiles() {
 		if few, _ := stat.Support(q.p); n < few {
 			continue

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"slices"
 	"testing"
 
 	"pitot/internal/data/metric"
@@ -12,8 +11,8 @@ import (
 
 // The trap of intervals that are shown where they look good: a run that met no
 // slow period has little spread, passes such a gate, and is the one that is
-// wrong. Pitot prints the interval of every run, as wide as what the run may have
-// missed asks for. M/G/32 at 0.9, 5,000 requests a run; with 20,000, and 400 runs:
+// wrong. Pitot prints none of a window that is short beside what the queue remembers.
+// M/G/32 at 0.9, 5,000 requests a run; with 20,000, and 400 runs:
 // go run ./bench/stat -only gate.
 func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 	if testing.Short() {
@@ -32,7 +31,6 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 	}
 	var seen []interval
 	var took []float64
-	var medians [][2]float64
 	for i := range runs {
 		rows := queued(utilisation, seconds, 0, uint64(i))
 		var ttft []float64
@@ -49,16 +47,8 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		in := interval{own: [2]float64{own.Lo, own.Hi}, looks: sd*sd >= enough*own.SE*own.SE}
 		in.printed, in.shown = printed.CI95[metric.Mean]
 		seen = append(seen, in)
-		if v, ok := printed.CI95["p50"]; ok {
-			medians = append(medians, v)
-		}
-		if printed.NoInterval["p99"].None() {
-			t.Errorf("run %d: an interval of p99 from one load", i)
-		}
 	}
 	truth, _ := stat.Moments(took)
-	slices.Sort(took)
-	median := stat.Percentile(took, .5)
 	var all, printed, lucky, shown, looked float64
 	for _, in := range seen {
 		holds := func(v [2]float64) float64 {
@@ -77,17 +67,11 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 			lucky += holds(in.own)
 		}
 	}
-	held := 0.
-	for _, v := range medians {
-		if v[0] <= median && median <= v[1] {
-			held++
-		}
-	}
 	printed, lucky = printed/max(shown, 1), lucky/max(looked, 1)
-	t.Logf("of all intervals of ten batches %.0f %% hold the truth, of the %.0f %% that look good %.0f %%; Pitot prints %.0f %%, of which %.0f %% hold it, and %d of the median, of which %.0f hold it",
-		100*all, 100*looked/runs, 100*lucky, 100*shown/runs, 100*printed, len(medians), held)
-	if shown < .98*runs || printed < .93 || held < .85*float64(len(medians)) {
-		t.Errorf("Pitot prints %.0f of %d intervals, of which %.1f %% hold the truth; %.0f of %d of the median do", shown, runs, 100*printed, held, len(medians))
+	t.Logf("of all intervals of ten batches %.0f %% hold the truth, of the %.0f %% that look good %.0f %%; Pitot prints %.0f %%, of which %.0f %% hold it",
+		100*all, 100*looked/runs, 100*lucky, 100*shown/runs, 100*printed)
+	if shown > .1*runs {
+		t.Errorf("Pitot prints %.0f of %d intervals", shown, runs)
 	}
 	if looked == 0 || lucky > all-.1 {
 		t.Errorf("the trap is none here: of those that look good %.0f %% hold the truth, of all %.0f %%", 100*lucky, 100*all)

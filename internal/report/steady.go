@@ -152,17 +152,37 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 		}
 		return
 	}
-	var heads []string
+	m.noIntervalOf(lines, func(l line, key string) string {
+		if key == metric.Mean && !l.view && l.summary.NoInterval[key].Code != result.GapsDepend {
+			return l.name
+		}
+		return ""
+	})
+	m.noIntervalOf(lines, func(l line, key string) string {
+		if name := percentileName(key); l.summary.NoInterval[metric.Mean].None() && !slices.Contains(m.Intervals.Head, name) {
+			return name
+		}
+		return ""
+	})
+}
+
+// noIntervalOf gives the first reason of values that have no interval, with the names of all
+// that have it; those without a name are left out.
+func (m *PointModel) noIntervalOf(lines []line, name func(l line, key string) string) {
+	var names []string
 	var why result.Reason
-	for _, c := range metric.Percentiles() {
+	for _, c := range append(metric.Percentiles(), metric.Percentile{Key: metric.Mean, Name: metric.Mean}) {
 		for _, l := range lines {
-			if r := l.summary.NoInterval[c.Key]; !r.None() && l.summary.Value(c.Key) != nil && (why.None() || r == why) && !slices.Contains(m.Intervals.Head, c.Name) {
-				heads, why = append(heads, c.Name), r
-				break
+			r := l.summary.NoInterval[c.Key]
+			if r.None() || l.summary.Value(c.Key) == nil || !why.None() && r != why {
+				continue
+			}
+			if x := name(l, c.Key); x != "" && !slices.Contains(names, x) {
+				names, why = append(names, x), r
 			}
 		}
 	}
-	if len(heads) > 0 {
-		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+ReasonText(why))
+	if len(names) > 0 {
+		m.Legend = append(m.Legend, "no interval of "+strings.Join(names, ", ")+": "+ReasonText(why))
 	}
 }

@@ -126,13 +126,8 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	for _, i := range points {
 		run.Points = append(run.Points, folds[i].Point())
 	}
-	for k, pooled := range measure.Pool(run.Points) {
-		i := points[k]
+	for k, i := range points {
 		s, p := o.setups[i], &run.Points[k]
-		if len(pooled.Phi) > 0 || !pooled.Why.None() {
-			folds[i].Pool(pooled)
-			*p = folds[i].Point()
-		}
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9

@@ -5,8 +5,7 @@ import "math"
 // The interval of a mean from the batches of one run is too narrow near
 // saturation: where the queue remembers for longer than a batch, the batches
 // look alike. A run that met no slow period looks best, and is the one that is
-// wrong. So intervals are shown whatever they come out like, and are made wider
-// by what the run can know of how much it may have missed.
+// wrong. So the window must be long beside what the queue remembers.
 
 // FineBatches is how many batches tell how long a series remembers. They merge
 // into each of the numbers that a spread is taken from.
@@ -17,18 +16,9 @@ const FineBatches = 140
 var spreads = [...]int{20, 10, 7, 5}
 
 const (
-	// What follows was chosen on one half of simulated queues, by the narrowest
-	// intervals that held in at least 93 % of the runs of nearly each; what they
-	// do on the other half is the table of `go run ./bench/stat -only intervals`.
+	// What differences of pairs and intervals of whole conversations and of rates are wider by was
+	// chosen on one half of simulated queues.
 	cautionMemory, cautionTime, mostCaution = 50, 40, 5
-
-	// cautionExcess and what [MissedWait] adds likewise, on the half that has each law and
-	// number of servers as the other does: 2 held there, and left a system of the other
-	// at 89 %, so it is 2.5; systems that nothing was chosen on are `-only waits`.
-	cautionExcess, mostExcess = 2.5, 3000
-
-	// LeastWait is the percentile of waiting times that no queue adds to.
-	LeastWait = .1
 
 	mostMemory = .995 // a correlation of fine batches above it is taken for it
 )
@@ -101,15 +91,17 @@ func WidestOf(counts []float64, level float64) (mean, half float64) {
 	return mean, half
 }
 
-// Memory is how long a series remembers, as a share of it: of an autoregressive
-// series, the time in which its correlation falls to 1/e, twice. It is that of
-// the correlation r between neighbouring batches, 2r/(1−r) of the length of one;
-// 0 where it has none.
+// Memory is [Memory] of the batches.
 func (b *Batches) Memory() float64 {
-	means, ok := b.means()
-	if !ok {
-		return 0
-	}
+	means, _ := b.means()
+	return Memory(means)
+}
+
+// Memory returns how long a series remembers, as a share of it: of an autoregressive
+// series, the time in which its correlation falls to 1/e, twice. It is that of
+// the correlation r between neighbouring means of blocks, 2r/(1−r) of the length of one;
+// 0 where it has none.
+func Memory(means []float64) float64 {
 	r := min(AutoCorrelation(means), mostMemory)
 	if !(r > 0) {
 		return 0
@@ -180,29 +172,4 @@ func CautionOfTime(residences, variation float64) float64 {
 // by [CautionOfTime], and by how long the series remembers.
 func Caution(ofTime, memory float64) float64 {
 	return min(mostCaution, ofTime+cautionMemory*memory)
-}
-
-// UpperOfWait is an upper end of the interval of a mean wait, of which least is what
-// requests take without a queue. What a queue adds comes in slow periods, few of which
-// have most of it: the interval is one of the logarithm of what is added, and a run
-// that met few of them may have missed as much as [MissedWait]. half is the half-width
-// of the mean by [Batches.Widest].
-func UpperOfWait(mean, half, least, missed float64) float64 {
-	added := mean - least
-	if !(added > 0) {
-		return mean + missed
-	}
-	return least + added*min(mostExcess, math.Exp(cautionExcess*half/added)) + missed
-}
-
-// MissedWait is what slow periods that a window did not meet may add to a mean wait,
-// in the unit of the mean residence: two of them, in each of which the requests of a
-// residence time wait for what remains of one, W(1+c²)/2. residences is the window over
-// the mean residence time, variation the squared coefficient of variation of residence
-// times.
-func MissedWait(residence, residences, variation float64) float64 {
-	if !(residences > 0) {
-		return 0
-	}
-	return residence * (1 + variation) / residences
 }

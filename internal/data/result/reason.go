@@ -101,15 +101,12 @@ const (
 
 // Reasons of a distribution's value or interval that is missing.
 const (
-	OneLoad            ReasonCode = "one_load"
+	SlowQueue          ReasonCode = "slow_queue" // the window is N times as long as it remembers, and Needed are needed
 	GapsDepend         ReasonCode = "gaps_depend"
 	FewSamples         ReasonCode = "few_samples"
 	FewShown           ReasonCode = "few_values"                     // N, shown from Needed on and firm from Firm
 	FewIndependent     ReasonCode = "few_independent_samples"        // as much as N
 	SomeCensored       ReasonCode = "some_not_followed_to_their_end" // N of Of; none where it is not said
-	NearSaturation     ReasonCode = "near_saturation"
-	SaturationBlind    ReasonCode = "saturation_not_known"
-	NoNeighbour        ReasonCode = "no_neighbouring_load"
 	EndedByLook        ReasonCode = "ended_by_a_look"
 	SeveralAnswers     ReasonCode = "several_answers"
 	NoneEndedWell      ReasonCode = "none_ended_well_or_was_cut"

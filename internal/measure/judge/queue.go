@@ -130,6 +130,7 @@ func (f *inFlight) means(until int64) []float64 {
 type Queue struct {
 	conditions          *Conditions
 	all, served         *inFlight          // served: without those that hung
+	fine                *inFlight          // all, in [stat.FineBatches]
 	window              stays              // all of them
 	before, after       stays              // in the window of those due before it, and behind it of those due in it
 	due, answered, over [Blocks]int64      // by block: came due, ended well, ended at all
@@ -146,9 +147,10 @@ type Queue struct {
 
 // NewQueue is a queue without requests.
 func NewQueue(c *Conditions) *Queue {
-	q := &Queue{conditions: c, all: &inFlight{}, served: &inFlight{}}
+	q := &Queue{conditions: c, all: &inFlight{}, served: &inFlight{}, fine: &inFlight{}}
 	if c.Ended() {
 		q.all, q.served = newInFlight(c.T0, c.T1, stat.BacklogBlocks), newInFlight(c.T0, c.T1, stat.BacklogBlocks)
+		q.fine = newInFlight(c.T0, c.T1, stat.FineBatches)
 	}
 	q.window, q.before, q.after = stays{from: c.T0, to: c.T1}, stays{from: c.T0, to: c.T1}, stays{from: c.T1, to: math.MaxInt64}
 	q.stay = stays{from: c.T0, to: math.MaxInt64}
@@ -172,6 +174,7 @@ func (q *Queue) Add(r *record.Row) {
 // visit counts when a request was in flight and when it ended, whichever load it came due in.
 func (q *Queue) visit(v *visit) {
 	q.all.count(v)
+	q.fine.count(v)
 	// Those that hang until they are given up pile up for that long, and no
 	// longer: that is no queue.
 	if !v.hung {
@@ -212,6 +215,10 @@ func (q *Queue) member(v *visit, r *record.Row) {
 
 // Answered is how many requests ended well, by block of the window.
 func (q *Queue) Answered() [Blocks]int64 { return q.answered }
+
+// Memory returns how long what is in flight remembers, as a share of the window; until is
+// the end of the records.
+func (q *Queue) Memory(until int64) float64 { return stat.Memory(q.fine.means(until)) }
 
 // firstVisits is how many requests tell what one takes before a queue forms.
 const firstVisits = 20

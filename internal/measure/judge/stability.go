@@ -116,6 +116,11 @@ func (c *Conditions) TooShort(has float64, needs int, residence float64) result.
 	return result.Reason{Code: result.FewResidences, N: math.Floor(has), Needed: float64(needs), Longer: c.longer(float64(needs) * residence)}
 }
 
+// TooSlow returns the reason of a window that is so many times as long as the queue remembers.
+func (c *Conditions) TooSlow(has float64, needs int) result.Reason {
+	return result.Reason{Code: result.SlowQueue, N: math.Floor(has), Needed: float64(needs), Longer: c.longer(float64(needs) / has * c.Seconds())}
+}
+
 // TooShortForSessions returns the same of conversations. The requests of one are alike, so
 // it counts as one request that stays in the system for as long.
 func (c *Conditions) TooShortForSessions(needs int, session float64) result.Reason {

@@ -58,6 +58,8 @@ func words(r result.Reason) (text string, known bool) {
 			return needs("residence time"), true
 		}
 		return needs("residence times"), true
+	case result.SlowQueue:
+		return "the queue changes too slowly for this window: " + needs("times its memory"), true
 	case result.FewSessionTimes:
 		return "turns of a conversation are alike: " + needs("times a conversation's length"), true
 	case result.FewRequests:
@@ -278,12 +280,8 @@ var plain = map[result.ReasonCode]string{
 	result.NoneMissedYet: "no load missed it: --resume goes on to higher ones",
 	result.NoneMet:       "no load met it: measure lighter ones",
 
-	result.OneLoad:         "one load cannot tell",
 	result.GapsDepend:      "gaps of one request depend on each other: TPOT has an interval",
 	result.FewSamples:      "too few samples for an interval",
-	result.NearSaturation:  "too near saturation for one window: see the spread of repeats",
-	result.SaturationBlind: "how near saturation it is is not known: measure a higher load too",
-	result.NoNeighbour:     "no load at or just above this one to pool with",
 	result.EndedByLook:     "the window was ended by a look at it",
 	result.ValueIsZero:     "it is 0",
 	result.SeveralAnswers:  "requests have several answers: see tpot",

@@ -45,15 +45,16 @@ func TestEveryReasonHasWords(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, r := range map[string]result.Reason{
 		"": {},
-		"25 residence times; 30 needed: --duration 1m20s": {Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}},
-		"1 residence time; 30 needed: --requests 450":     {Code: result.FewResidences, N: 1, Needed: 30, Longer: result.Longer{Requests: 450}},
-		"chat: not streaming":                             {Code: result.NotStreaming, Class: "chat"},
-		"n = 50, shown from 100 on and firm from 1000":    {Code: result.FewShown, N: 50, Needed: 100, Firm: 1000},
-		"merged reads leave it anywhere above 12.3 ms":    {Code: result.MergedReadsLeave, Low: 12.34},
-		"a window of 1.001s is all of --budget":           {Code: result.BudgetUsed, Seconds: 1.001},
-		"a window of 4.35s is all of --budget":            {Code: result.BudgetUsed, Seconds: 4.35},
-		"about 9 bursts; 20 needed: --duration 1.001s":    {Code: result.FewBursts, N: 9, Needed: 20, Longer: result.Longer{Seconds: 1.001}},
-		"of a later program":                              {Code: "of_a_later_program"},
+		"25 residence times; 30 needed: --duration 1m20s":                                              {Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}},
+		"1 residence time; 30 needed: --requests 450":                                                  {Code: result.FewResidences, N: 1, Needed: 30, Longer: result.Longer{Requests: 450}},
+		"the queue changes too slowly for this window: 31 times its memory; 70 needed: --duration 12m": {Code: result.SlowQueue, N: 31, Needed: 70, Longer: result.Longer{Seconds: 720}},
+		"chat: not streaming":                          {Code: result.NotStreaming, Class: "chat"},
+		"n = 50, shown from 100 on and firm from 1000": {Code: result.FewShown, N: 50, Needed: 100, Firm: 1000},
+		"merged reads leave it anywhere above 12.3 ms": {Code: result.MergedReadsLeave, Low: 12.34},
+		"a window of 1.001s is all of --budget":        {Code: result.BudgetUsed, Seconds: 1.001},
+		"a window of 4.35s is all of --budget":         {Code: result.BudgetUsed, Seconds: 4.35},
+		"about 9 bursts; 20 needed: --duration 1.001s": {Code: result.FewBursts, N: 9, Needed: 20, Longer: result.Longer{Seconds: 1.001}},
+		"of a later program":                           {Code: "of_a_later_program"},
 	} {
 		if got := Text(r); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -75,7 +75,7 @@ func Serving(n int) *result.Run {
 	return run
 }
 
-var oneLoad = result.Reason{Code: result.OneLoad}
+var fewSamples = result.Reason{Code: result.FewSamples}
 
 func float(x float64) *float64 { return &x }
 func whole(n int) *int         { return &n }
@@ -153,7 +153,7 @@ func Runs() map[string]*result.Run {
 	addRun("intervals", 12_345, func(run *result.Run, p *result.Point) {
 		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.SummaryOf(metric.TTFT), 8.41: p.Metrics.SummaryOf(metric.TPOT), 1155.2: p.Metrics.SummaryOf(metric.E2E)} {
 			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}
-			s.NoInterval = map[string]result.Reason{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
+			s.NoInterval = map[string]result.Reason{"p90": fewSamples, "p95": fewSamples, "p99": fewSamples, "p99_9": fewSamples}
 		}
 		p.Throughput.CI95 = map[string][2]float64{"requests_per_s": {4.41, 4.59}, "output_tokens_per_s": {564.2, 587.6}}
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.99926), CI95: &[2]float64{.9985, 1}, Met: "yes", Limits: []result.Limit{

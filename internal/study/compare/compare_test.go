@@ -26,7 +26,7 @@ func spread(x float64) *result.Summary {
 	return &result.Summary{
 		N: 20_000, Mean: ptr(x), P50: ptr(0.9 * x), P90: ptr(1.5 * x), P95: ptr(1.7 * x), P99: ptr(2 * x),
 		CI95:       map[string][2]float64{"p50": {0.85 * x, 0.95 * x}, "mean": {0.95 * x, 1.05 * x}},
-		NoInterval: map[string]result.Reason{"p99": {Code: result.OneLoad}},
+		NoInterval: map[string]result.Reason{"p99": {Code: result.FewSamples}},
 		Withheld:   map[string]result.Reason{"p99_9": {Code: result.FewShown, N: 20_000, Needed: 100_000}},
 	}
 }
@@ -932,7 +932,7 @@ func TestOneLaunchGate(t *testing.T) {
 }
 
 // Runs of one launch a side that are too short for intervals say so, and what gives one; other
-// reasons, and percentiles that no longer window gives an interval, do not.
+// reasons do not.
 func TestTooShort(t *testing.T) {
 	short := func(seconds float64) result.Reason {
 		return result.Reason{Code: result.FewResidences, N: 62, Needed: 100, Longer: result.Longer{Seconds: seconds}}
@@ -947,7 +947,7 @@ func TestTooShort(t *testing.T) {
 		"both":         {short(250), short(190), "p50 tpot slower by 5%", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
 		"B":            {none, short(190), "mean e2e slower by 5%", "; the runs are too short for intervals: --duration 3m10s, or 3 launches a side"},
 		"without by":   {short(250), none, "p50 ttft slower", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
-		"p99":          {short(250), short(250), "p99 tpot slower by 5%", "; no interval of one launch (one load cannot tell): 3 launches a side"},
+		"p99":          {short(250), short(250), "p99 tpot slower by 5%", "; the runs are too short for intervals: --duration 4m10s, or 3 launches a side"},
 		"A of another": {other, short(250), "p50 tpot slower by 5%", ""},
 		"others":       {other, other, "p50 tpot slower by 5%", ""},
 	} {

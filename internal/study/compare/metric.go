@@ -198,12 +198,8 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 		v.ci = &ci
 	} else {
 		v.withheld, v.lengthens = x.NoInterval[key], true
-		switch { // what has none of one load, however long it lasts
-		case v.withheld.None():
-		case m.Of == metric.Gap:
+		if m.Of == metric.Gap && !v.withheld.None() { // however long it lasts
 			v.withheld, v.lengthens = result.Reason{Code: result.GapsDepend}, false
-		case key != metric.Mean && key != "p50":
-			v.withheld, v.lengthens = result.Reason{Code: result.OneLoad}, false
 		}
 	}
 	return v
@@ -212,7 +208,7 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 // short returns why there is no interval if a longer window would give one, else none.
 func (v *value) short() result.Reason {
 	switch v.withheld.Code {
-	case result.FewResidences, result.FewSessionTimes, result.FewRequests, result.FewBursts:
+	case result.FewResidences, result.SlowQueue, result.FewSessionTimes, result.FewRequests, result.FewBursts:
 		if v.lengthens {
 			return v.withheld
 		}

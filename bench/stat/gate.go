@@ -4,10 +4,6 @@ import (
 	"fmt"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
 	"pitot/internal/stat"
 )
 
@@ -17,9 +13,8 @@ func gate() table {
 		about: "How often the 95 % interval of TTFT holds it where only some are shown, one run of n requests at M/G/32. " +
 			"All: whatever came out; an open end counts as holding. " +
 			"Own: the trap, shown where the run's own over-dispersion φ leaves n/φ large enough: 100 for means and medians, and for p99 as many as close its interval. " +
-			"Pitot: as measure prints them, whatever they look like; none of p99 from one load, and of p50 none where its samples say too little. " +
 			"Shown is the share of runs.",
-		header: []string{"utilisation", "of", "n", "all", "own shown", "of these hold", "Pitot shown", "of these hold"},
+		header: []string{"utilisation", "of", "n", "all", "own shown", "of these hold"},
 		reps:   400,
 		rows: func(reps int, seed uint64) (rows [][]string) {
 			rows = gateRows(0.5, 20_000, reps, seed)
@@ -35,7 +30,7 @@ func gate() table {
 type gateCase struct {
 	of                                      string
 	p, truth                                float64 // p: 0 for the mean
-	all, own, ownHolds, printed, printHolds tally
+	all, own, ownHolds tally
 }
 
 // ownEnough is how many independent samples the trap asks a run to have.
@@ -51,47 +46,19 @@ func gateRows(utilisation float64, n, reps int, seed uint64) (rows [][]string) {
 	for r := range reps {
 		q := queue.New(32, utilisation, seed+uint64(1+r))
 		q.Warm(warmup)
-		ttft, printed := measured(q, n)
+		ttft := q.TTFTs(n)
 		for _, c := range cases {
-			c.judgeRun(ttft, printed)
+			c.judgeRun(ttft)
 		}
 	}
 	for _, c := range cases {
-		rows = append(rows, []string{number(utilisation), c.of, fmt.Sprint(n), c.all.String(), c.own.String(), c.ownHolds.String(), c.printed.String(), c.printHolds.String()})
+		rows = append(rows, []string{number(utilisation), c.of, fmt.Sprint(n), c.all.String(), c.own.String(), c.ownHolds.String()})
 	}
 	return rows
 }
 
-// measured runs n requests and gives their TTFT in the order of their arrival,
-// and what Pitot makes of it. A mean service time is a second.
-func measured(q *queue.Queue, n int) ([]float64, *result.Summary) {
-	const second = 1e9
-	ttft := make([]float64, n)
-	rows := make([]record.Row, n)
-	var begin, last float64
-	for i := range rows {
-		j := q.Next()
-		if i == 0 {
-			begin = j.Arrival
-		}
-		last = j.Arrival
-		ttft[i] = j.TTFT
-		r := record.BlankRow()
-		r.ID, r.Stream = int64(i), true
-		r.Due = int64((j.Arrival - begin) * second)
-		r.Eligible, r.Ready, r.Sent = r.Due, r.Due, r.Due
-		r.FirstToken = r.Due + int64(j.TTFT*second)
-		r.LastToken = max(r.FirstToken, r.Due+int64((j.End-j.Arrival)*second))
-		r.Done = r.LastToken
-		rows[i] = r
-	}
-	f := measure.NewFold(measure.Setup{T1: int64((last-begin)*second) + 1, Residence: second, Stamps: "virtual", Load: result.Load{Loop: "open"}})
-	f.Add(record.Frame{Rows: rows})
-	return ttft, f.Point().Metrics.SummaryOf(metric.TTFT)
-}
-
 // judgeRun judges one run.
-func (c *gateCase) judgeRun(ttft []float64, printed *result.Summary) {
+func (c *gateCase) judgeRun(ttft []float64) {
 	n := len(ttft)
 	var holds, enough bool
 	if c.p == 0 {
@@ -111,7 +78,4 @@ func (c *gateCase) judgeRun(ttft []float64, printed *result.Summary) {
 	c.all.count(holds)
 	c.own.count(enough)
 	c.ownHolds.addIf(enough, holds)
-	v, shown := printed.CI95[c.of]
-	c.printed.count(shown)
-	c.printHolds.addIf(shown, v[0]/1e3 <= c.truth && c.truth <= v[1]/1e3)
 }

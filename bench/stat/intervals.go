@@ -25,7 +25,7 @@ func intervals() table {
 			"A window has 300 to 6,000 requests and lasts at least 100 times what a request takes alone; it begins after 20 of these times. "+
 			"Truth: all of 5 (of the twin) or 15 runs of 20,000 requests. Shown: the share of runs that have an interval. Holds: of these, how many hold the truth. "+
 			"Half-width: the median over the truth. Spread: the median of the half-width over that of a perfect interval, 1.96 standard deviations of the value over the runs of its system. "+
-			"The number of memories that a window has to have was chosen on 24 other systems.", drawnSeats+drawnTwins),
+			"The two constants, how many memories a window has to have and how far a mean wait reaches upwards, were chosen on 24 other systems.", drawnSeats+drawnTwins),
 		header: []string{"of", "utilisation", "shown", "holds", "half-width", "÷ spread"},
 		reps:   30,
 		slow:   true,

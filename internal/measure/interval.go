@@ -31,11 +31,16 @@ const (
 // interval of what waits in it.
 const leastMemories = 70
 
+// missedWait is how many times as far the interval of a mean wait reaches upwards: few slow
+// periods have most of it, and a window misses some of them more often than it has too many.
+const missedWait = 1.5
+
 // Why a value has no interval.
 var (
-	gapsOnly = result.Reason{Code: result.GapsDepend}
-	fewBatch = result.Reason{Code: result.FewSamples}
-	censored = result.Reason{Code: result.SomeCensored}
+	fewBursts = result.Reason{Code: result.OneLoad} // of a p99 of TTFT, and of few requests that missed an objective
+	gapsOnly  = result.Reason{Code: result.GapsDepend}
+	fewBatch  = result.Reason{Code: result.FewSamples}
+	censored  = result.Reason{Code: result.SomeCensored}
 )
 
 // confidence says which values of a point have an interval.
@@ -126,16 +131,22 @@ func (s *sample) meanInterval(out *result.Summary) {
 		return
 	}
 	v := around(mean, half)
+	if s.waits() {
+		v[1] = around(mean, missedWait*half)[1]
+	}
 	out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
 }
 
+// waits reports whether a queue adds to the values without bound. TPOT is bounded by how much
+// a server batches.
+func (s *sample) waits() bool { return s.of == nil || s.of.Name != metric.TPOT }
+
 // noInterval returns why the sample has no intervals; enough says that it has batches.
-// TPOT has some in any queue: a server bounds it by how much it batches.
 func (s *sample) noInterval(enough bool) result.Reason {
 	switch {
 	case !s.conf.why.None():
 		return s.conf.why
-	case !s.conf.slow.None() && (s.of == nil || s.of.Name != metric.TPOT):
+	case s.waits() && !s.conf.slow.None():
 		return s.conf.slow
 	case !enough:
 		return fewBatch
@@ -218,7 +229,11 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 	if of.ok {
 		widest, of.ok = of.of.WidestDispersion(level)
 	}
-	if why := s.noInterval(of.ok && n >= full); !why.None() {
+	why := s.noInterval(of.ok && n >= full)
+	if why.None() && q.p >= tail && s.of != nil && s.of.Name == metric.TTFT {
+		why = fewBursts
+	}
+	if !why.None() {
 		out.NoInterval[q.name] = why
 		return
 	}
@@ -330,7 +345,7 @@ func (c *part) attained(out *result.SLO, good *judgement) {
 	case !c.conf.why.Or(c.conf.slow).None():
 		out.NoInterval = c.conf.why.Or(c.conf.slow)
 	case !ok || missed < leastMissed: // nothing tells how they come together
-		out.NoInterval = fewBatch
+		out.NoInterval = fewBursts
 	default:
 		v := stat.ClopperPearson(int(good.good), int(good.due), phi, level)
 		out.CI95 = &[2]float64{v.Lo, v.Hi}

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -85,6 +86,14 @@ func TestNoInterval(t *testing.T) {
 	}
 	if short.Throughput.CI95 != nil || len(short.Metrics.SummaryOf(metric.E2E).CI95) > 0 {
 		t.Error("an interval after 50 residence times")
+	}
+	long := balanced(.3, 2, func(s *Setup) { s.T0, s.T1 = 5e9, 174e9 })
+	ttft := long.Metrics.SummaryOf(metric.TTFT)
+	if v, x := ttft.CI95["mean"], *ttft.Mean; math.Abs(math.Log(v[1]/x)/math.Log(x/v[0])-1.5) > 1e-9 {
+		t.Errorf("a mean wait of %v: %v, want half as much again upwards", x, v)
+	}
+	if why := ttft.NoInterval["p99"]; why.Code != result.OneLoad || ttft.NoInterval["p95"].Code == result.OneLoad {
+		t.Errorf("p99 of TTFT: %v; p95: %v", why, ttft.NoInterval["p95"])
 	}
 	near := balanced(.95, 1, nil)
 	for _, why := range []result.Reason{near.Metrics.SummaryOf(metric.E2E).NoInterval["mean"], near.Metrics.SummaryOf(metric.TTFT).NoInterval["p50"]} {

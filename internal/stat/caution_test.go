@@ -86,6 +86,16 @@ func TestCorrelation(t *testing.T) {
 	}
 }
 
+// Of an autoregressive series it is twice the time in which the correlation falls to 1/e, for small steps.
+func TestMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	for r, want := range map[float64]float64{0: 0, .5: 2, .9: 18} { // blocks
+		if got := 20_000 * Memory(autoregressive(rng, 20_000, r)); math.Abs(got-want) > .1*want+.05 {
+			t.Errorf("correlation %g: %v blocks, want %v", r, got, want)
+		}
+	}
+}
+
 // A series that remembers for a fifth of a run has an interval that holds its mean
 // with caution; without, seldom.
 func TestCaution(t *testing.T) {

@@ -101,6 +101,7 @@ const (
 
 // Reasons of a distribution's value or interval that is missing.
 const (
+	OneLoad            ReasonCode = "one_load"
 	SlowQueue          ReasonCode = "slow_queue" // the window is N times as long as it remembers, and Needed are needed
 	GapsDepend         ReasonCode = "gaps_depend"
 	FewSamples         ReasonCode = "few_samples"

@@ -280,6 +280,7 @@ var plain = map[result.ReasonCode]string{
 	result.NoneMissedYet: "no load missed it: --resume goes on to higher ones",
 	result.NoneMet:       "no load met it: measure lighter ones",
 
+	result.OneLoad:         "one run has too few of the bursts that make it",
 	result.GapsDepend:      "gaps of one request depend on each other: TPOT has an interval",
 	result.FewSamples:      "too few samples for an interval",
 	result.EndedByLook:     "the window was ended by a look at it",

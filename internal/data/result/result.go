@@ -608,7 +608,7 @@ type Summary struct {
 	CI95       map[string][2]float64 `json:"ci95,omitempty"`
 	NoInterval map[string]Reason     `json:"no_interval,omitempty"` // why there is no interval
 	Withheld   map[string]Reason     `json:"withheld,omitempty"`    // why there is no value
-	Phi        map[string]float64    `json:"phi,omitempty"`         // over-dispersion of "above the percentile" in this run alone, to be pooled over neighbouring loads
+	Phi        map[string]float64    `json:"phi,omitempty"`         // over-dispersion of "above the percentile" in this run
 	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
 }
 

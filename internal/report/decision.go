@@ -51,7 +51,7 @@ func branchOf(c explain.Cause, of metric.Name) string {
 	switch c {
 	case explain.Unknown:
 		return ""
-	case explain.Client, explain.Network, explain.Proxy:
+	case explain.Client, explain.Hold, explain.Network, explain.Proxy:
 		return branchBefore
 	case explain.Foreign, explain.Throttling, explain.Freezes:
 		return branchAround

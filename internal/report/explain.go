@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
@@ -36,6 +38,64 @@ func evidenceText(e *explain.Evidence) string {
 		v += " " + e.Unit
 	}
 	return fmt.Sprintf("%s %s (%s)", e.Signal, v, e.From)
+}
+
+// partsText returns the parts of a symptom's mean time, the largest first.
+func partsText(d *explain.Diagnosis) string {
+	sum := 0.0
+	var parts []string
+	larger := func(a, b explain.Part) int { return cmp.Compare(b.MS, a.MS) }
+	for _, x := range slices.SortedStableFunc(slices.Values(d.Parts), larger) {
+		if sum += x.MS; x.Share >= 0.005 {
+			parts = append(parts, fmt.Sprintf("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	of := "time to the first token"
+	if d.Symptom.Metric == metric.TPOT {
+		of = "time from the first token to the last"
+	}
+	return fmt.Sprintf("of the mean %s, %s ms: %s", of, say.Quantity(sum), strings.Join(parts, ", "))
+}
+
+// ruledOutText is a cause that a test excludes, with the most that it may have.
+func ruledOutText(p *inspect.Point, e *explain.Excluded) string {
+	s := p.Name(e.Cause) + ": at most " + say.Percent(math.Ceil(1000*e.AtMost)/1000)
+	if len(e.Evidence) > 0 {
+		s += ", by " + evidenceText(&e.Evidence[0])
+	}
+	return s
+}
+
+// lackText has the reason for each source of facts that is not known.
+var lackText = map[string]string{
+	explain.FromServer:  "the server's metrics do not tell",
+	explain.FromStated:  "the server's settings are not known",
+	explain.FromGPU:     "the GPU's metrics were not read",
+	explain.FromRecords: "what prompts have in common is not known",
+	explain.FromClient:  "too few answers were streamed",
+}
+
+// openTexts are the causes that tests leave open, each with the share that it may have, and those
+// that are not tested, by what is not known.
+func openTexts(p *inspect.Point, list []explain.Untested) (left, untested []string) {
+	lack := map[string][]string{}
+	for _, u := range list {
+		switch name := p.Name(u.Cause); {
+		case len(u.Lacks) > 0:
+			lack[u.Lacks[0].Source()] = append(lack[u.Lacks[0].Source()], name)
+		case u.AtMost < 0.99:
+			left = append(left, name+": up to "+say.Percent(math.Ceil(100*u.AtMost)/100))
+		default:
+			left = append(left, name)
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(lack)) {
+		untested = append(untested, lackText[from]+": "+strings.Join(lack[from], ", "))
+	}
+	return left, untested
 }
 
 // trialText is what to try against a symptom.
@@ -208,6 +268,9 @@ func (m *ComparisonModel) Limiters(of map[string][]inspect.Change) {
 func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	f := &d.Primary
 	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
+	if parts := partsText(d); parts != "" {
+		s = say.Sentence(parts) + " " + s
+	}
 	if path := pathOf(p, d); path != "" {
 		s += " The way there: " + path + "."
 	}
@@ -300,7 +363,8 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
 		f := &d.Primary
-		p.hanging(s, bold, "  ", "    ", symptomText(d, of)+": ", say.Plain(f.Claim)+confidenceText(f))
+		claim := present(partsText(d), f.Claim+confidenceText(f))
+		p.hanging(s, bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
 		if several && f.Cause != explain.Unknown {
 			if f.Try != nil {
 				writeRow(p, s, "try", trialText(f.Try, d.Symptom))
@@ -308,11 +372,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 			writeRow(p, s, "also", say.Plain(heldDown(d)))
 			continue
 		}
-		try := "try"
-		if d.Light() && x.Met != result.No { // nothing has to be done
-			try = "to shorten it"
-		}
-		writeFinding(p, s, x, f, d.Symptom, try)
+		writeFinding(p, s, x, f, d.Symptom)
 		if d.AtTwice > 0 {
 			writeRow(p, s, "load", twiceText(d))
 		}
@@ -366,18 +426,21 @@ func writeRow(p *printer, s Style, name string, items ...string) {
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom, try string) {
+func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
 	var evidence, excluded []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
 	}
-	for _, e := range f.Excluded {
-		excluded = append(excluded, x.Name(e.Cause)+": "+e.Because)
+	for i := range f.Excluded {
+		excluded = append(excluded, ruledOutText(x, &f.Excluded[i]))
 	}
+	left, untested := openTexts(x, f.Untested)
 	writeRow(p, s, "because", evidence...)
-	writeRow(p, s, "not", excluded...)
+	writeRow(p, s, "ruled out", excluded...)
+	writeRow(p, s, "not ruled out", left...)
+	writeRow(p, s, "not tested", untested...)
 	writeRow(p, s, "confirm", f.Confirm)
 	if f.Try != nil {
-		writeRow(p, s, try, trialText(f.Try, of))
+		writeRow(p, s, "try", trialText(f.Try, of))
 	}
 }

@@ -4,7 +4,7 @@ import "pitot/internal/data/metric"
 
 // FindingsVersion is that of the types of what limits a run. Findings of a later version
 // are worked out again, not read.
-const FindingsVersion = 1
+const FindingsVersion = 2
 
 // Findings say what limits a run, as it was worked out from its records: by rules that
 // other versions of the program may have other ones of.
@@ -31,6 +31,7 @@ type Diagnosis struct {
 	Of      string      `json:"of"` // "mean", "p50", "p90", "p95", "p99"
 	ValueMS float64     `json:"value_ms"`
 	AtTwice float64     `json:"at_twice_the_load,omitempty"` // factor on the statistic that twins expect of twice the load
+	Parts   []Part      `json:"parts,omitempty"`             // of the mean time that the statistic is of
 	Primary Finding     `json:"primary"`
 	Also    []Finding   `json:"also,omitempty"` // others that bring at least half as much
 }
@@ -43,6 +44,7 @@ type Finding struct {
 	Gain       float64    `json:"gain"`                 // share of the statistic that would go if the cause were relieved
 	Evidence   []Evidence `json:"evidence"`
 	Excluded   []Excluded `json:"excluded,omitempty"`
+	Untested   []Untested `json:"not_tested,omitempty"`
 	Confirm    string     `json:"confirm"`
 	Try        *Trial     `json:"try,omitempty"`
 	Alike      bool       `json:"alike,omitempty"` // of one beside the first: it brings as much within chance
@@ -56,10 +58,26 @@ type Evidence struct {
 	From   string  `json:"from"`
 }
 
-// Excluded is a cause that it is not.
+// Excluded is a cause that is ruled out: a test that would have shown it bounds its share.
 type Excluded struct {
-	Cause   string `json:"cause"`
-	Because string `json:"because"`
+	Cause    string     `json:"cause"`
+	AtMost   float64    `json:"at_most,omitempty"` // share of the statistic
+	Evidence []Evidence `json:"evidence,omitempty"`
+	Because  string     `json:"because,omitempty"` // of version 1 alone
+}
+
+// Untested is a cause that is neither found nor ruled out.
+type Untested struct {
+	Cause  string   `json:"cause"`
+	Lacks  []string `json:"lacks,omitempty"`   // signals that a test needs and that are not known
+	AtMost float64  `json:"at_most,omitempty"` // else the share that tests leave to it
+}
+
+// Part is a part of the mean time that a statistic is of.
+type Part struct {
+	Name  string  `json:"part"`
+	MS    float64 `json:"ms"`
+	Share float64 `json:"share"`
 }
 
 // Trial is a setting to change, and by what share twins expect the statistic to fall.

@@ -32,11 +32,13 @@ const (
 	PrefixCache Cause = "prefix cache"
 	Frontend    Cause = "API server"
 	Network     Cause = "network"
-	Proxy       Cause = "buffering proxy"
+	Proxy       Cause = "proxy"
 	Throttling  Cause = "throttling"
 	Foreign     Cause = "other clients"
 	Client      Cause = "client"
 	Freezes     Cause = "freezes"
+	Hold        Cause = "max-in-flight"
+	Steps       Cause = "decode steps"
 )
 
 // Symptom is the statistic of a metric that is too large.
@@ -69,6 +71,7 @@ type Finding struct {
 	Gain     float64    `json:"gain"`
 	Evidence []Evidence `json:"evidence"`
 	Excluded []Excluded `json:"excluded,omitempty"`
+	Untested []Untested `json:"not_tested,omitempty"`
 	Confirm  string     `json:"confirm"` // a command, or what to look at
 	Try      *Trial     `json:"try,omitempty"`
 	// Alike says of a cause beside the first that it brings as much as that within chance:
@@ -84,10 +87,69 @@ type Evidence struct {
 	From   string  `json:"from"`
 }
 
-// Excluded is a cause that it is not.
+// Excluded is a cause that is ruled out: a test that would have shown it bounds its share.
 type Excluded struct {
-	Cause   Cause  `json:"regime"`
-	Because string `json:"because"`
+	Cause    Cause      `json:"regime"`
+	AtMost   float64    `json:"at_most"`  // share of the symptom
+	Evidence []Evidence `json:"evidence"` // what was tested
+}
+
+// Untested is a cause that is neither found nor ruled out.
+type Untested struct {
+	Cause  Cause    `json:"regime"`
+	Lacks  []Signal `json:"lacks,omitempty"`   // what a test of it needs and is not known
+	AtMost float64  `json:"at_most,omitempty"` // else the share that tests leave to it
+}
+
+// Part is a part of the mean time that a symptom is of.
+type Part struct {
+	Name  PartName `json:"part"`
+	MS    float64  `json:"ms"`
+	Share float64  `json:"share"`
+}
+
+// PartName says where the time is spent.
+type PartName string
+
+// The parts. Outside is between the client and the engine.
+const (
+	HeldPart    PartName = "held by the client"
+	LagPart     PartName = "send lag"
+	ConnectPart PartName = "connection"
+	NetworkPart PartName = "network"
+	OutsidePart PartName = "API server, proxies"
+	QueuePart   PartName = "queue"
+	PrefillPart PartName = "prefill"
+	DecodePart  PartName = "decode"
+)
+
+// parts are those of the mean time to the first token, or from there to the last; nil where the
+// engine does not tell of the same requests.
+func parts(of metric.Name, f Facts) (list []Part) {
+	sum := 0.0
+	add := func(name PartName, ms float64) {
+		sum += max(ms, 0)
+		list = append(list, Part{Name: name, MS: max(ms, 0)})
+	}
+	switch {
+	case !ownTimes(f):
+		return nil
+	case of == metric.TTFT && f.has(QueueMean, PrefillMean, TTFTMean):
+		add(HeldPart, f.Get(HeldMean))
+		add(LagPart, f.Get(LagMean))
+		add(ConnectPart, f.Get(ConnectMean))
+		add(NetworkPart, min(f.Get(RoundTrip), outside(f)))
+		add(OutsidePart, outside(f)-f.Get(RoundTrip))
+		add(QueuePart, f.Get(QueueMean))
+		add(PrefillPart, f.Get(PrefillMean))
+	case of == metric.TPOT && f.has(DecodeMean, AnswerMean):
+		add(OutsidePart, f.Get(AnswerMean)-f.Get(DecodeMean))
+		add(DecodePart, f.Get(DecodeMean))
+	}
+	for i := range list {
+		list[i].Share = list[i].MS / max(sum, 1e-9)
+	}
+	return list
 }
 
 // Trial is a setting to change, and by what share the twin expects the symptom to fall.
@@ -158,6 +220,7 @@ type Diagnosis struct {
 	Symptom Symptom   `json:"symptom"`
 	Value   float64   `json:"value_ms,omitempty"`          // 0 where the run's report withholds it
 	AtTwice float64   `json:"at_twice_the_load,omitempty"` // factor on it that twins expect of twice the load; 0 where it is not known
+	Parts   []Part    `json:"parts,omitempty"`
 	Primary Finding   `json:"primary"`
 	Also    []Finding `json:"also,omitempty"`
 }
@@ -194,7 +257,9 @@ type candidate struct {
 	measured bool
 	chances  []float64
 	evidence []Evidence
-	against  string // why it is none
+	behind   bool      // a larger part of the symptom goes before
+	out      *Excluded // it is ruled out
+	open     *Untested // it could not be
 }
 
 // apart says that one cause brings more than another by more than so many standard errors
@@ -214,7 +279,7 @@ func (x *candidate) apart(o *candidate, errors float64) bool {
 
 // Diagnose weighs the causes of a case.
 func Diagnose(c *Case) Diagnosis {
-	d := Diagnosis{Symptom: c.Symptom, Value: c.Value}
+	d := Diagnosis{Symptom: c.Symptom, Value: c.Value, Parts: parts(c.Symptom.Metric, c.Facts)}
 	// Behind a queue twice the load says nothing of less: on the plateau of a full batch it changes
 	// no step, and of requests that all came too early the wait is nearly the same.
 	if c.Twin != nil && c.Twin.Off <= farOff && !c.Queued {
@@ -222,16 +287,19 @@ func Diagnose(c *Case) Diagnosis {
 	}
 	all := candidates(c)
 	var excluded []Excluded
+	var untested []Untested
 	var open []candidate
 	most, misled := 0.0, false // what is left brings; the twins were led by what it is not
 	for _, x := range all {
 		switch {
-		case x.against != "":
-			excluded = append(excluded, Excluded{x.cause, x.against})
+		case x.out != nil:
+			excluded = append(excluded, *x.out)
 			misled = misled || c.Twin != nil && c.Twin.Reliefs[x.cause].Gain >= Least
 		case x.gain >= Least:
 			open = append(open, x)
 			most = max(most, x.gain)
+		case x.open != nil:
+			untested = append(untested, *x.open)
 		}
 	}
 	for i := range open {
@@ -242,6 +310,9 @@ func Diagnose(c *Case) Diagnosis {
 	// What is reckoned of the server from means of the client's times has the client's own
 	// delays in it: what was seen goes before.
 	seen := func(x *candidate) int {
+		if x.behind {
+			return -1
+		}
 		if c.Twin == nil && x.measured && x.gain >= wellSeen {
 			return 1
 		}
@@ -253,21 +324,21 @@ func Diagnose(c *Case) Diagnosis {
 	limitFirst(open)
 	if why := doubt(c, open); why != "" {
 		d.Primary = notKnown(c, why, open)
-		d.Primary.Excluded, d.Also = excluded, c.heldBeside(nil, nil)
+		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
 		return d
 	}
 	sure := confidence(c, open)
 	if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
 		d.Primary = notKnown(c, "what the client saw fits several causes, and no twin was asked", open)
-		d.Primary.Excluded, d.Also = excluded, c.heldBeside(nil, nil)
+		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
 		return d
 	}
 	d.Primary = c.finding(&open[0], sure)
-	d.Primary.Excluded = excluded
+	d.Primary.Excluded, d.Primary.Untested = excluded, untested
 	for i := range open[1:] {
 		if x := &open[1+i]; x.gain >= open[0].gain/2 && x.among >= 0.5 {
 			f := c.finding(x, Possible)
-			f.Alike = slices.Contains(work, x.cause) && slices.Contains(work, open[0].cause) && !open[0].apart(x, toldApart)
+			f.Alike = !x.behind && slices.Contains(work, x.cause) && slices.Contains(work, open[0].cause) && !open[0].apart(x, toldApart)
 			d.Also = append(d.Also, f)
 		}
 	}
@@ -325,38 +396,56 @@ func candidates(c *Case) (list []candidate) {
 		facts.Set(OnTwins, c.Twin.Value, "ms", FromTwins)
 	}
 	for _, cause := range causes {
+		if cause == Hold && !facts.has(MostInFlight) { // there is nothing that could
+			continue
+		}
 		x := candidate{cause: cause, gain: -1}
 		if c.Twin != nil {
 			if r, ok := c.Twin.Reliefs[cause]; ok {
-				x.gain, x.among, x.chances = r.Gain, r.Among, r.Chances
+				// Of the twins' time, which has nothing in it of what the client waits before it sends.
+				x.gain, x.among, x.chances = r.Gain*max(1-facts.Get(HeldShare)-facts.Get(LagShare), 0), r.Among, r.Chances
 				x.evidence = append(x.evidence, Evidence{"gain without " + Signal(cause), r.Gain, "share", "replays on " + c.Twin.Name})
 			}
 		}
+		bound, tested, missing := math.Inf(1), (*rule)(nil), []Signal(nil)
 		for i := range rules {
 			r := &rules[i]
-			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) || !facts.has(r.needs...) {
+			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) {
 				continue
 			}
-			gain := r.gain(facts, c.Value)
+			if lacks := facts.lacks(r.needs); len(lacks) > 0 {
+				if (r.kind == atMost || r.kind == exact) && (missing == nil || len(lacks) < len(missing)) {
+					missing = lacks
+				}
+				continue
+			}
+			share := r.share(facts, c.Symptom.figure(c.Value))
 			switch {
-			case r.kind == atMost && gain <= 0:
-				x.gain, x.against = 0, r.says
-			case r.kind == atMost:
-				if x.gain > gain {
-					x.gain = gain
-					x.evidence = append(x.evidence, facts.evidence(r.needs)...)
-				}
-			case r.kind == measured || x.gain < 0 && c.Twin == nil:
-				x.gain, x.among, x.measured = max(gain, 0), 1, r.kind == measured
-				x.evidence = facts.evidence(r.needs)
-				if gain < Least {
-					x.against = r.says
-				}
-			default: // the twin knows better
+			case r.kind == second:
+				x.behind = x.behind || share > 0
+				continue
+			case r.kind == estimate && x.gain >= 0:
+				x.evidence = append(x.evidence, facts.evidence(r.needs)...)
+			case r.kind != atMost && (r.kind != estimate || c.Twin == nil):
+				x.gain, x.among, x.measured = max(share, x.gain, 0), 1, r.kind != estimate
 				x.evidence = append(x.evidence, facts.evidence(r.needs)...)
 			}
+			if (r.kind == atMost || r.kind == exact) && share < bound {
+				bound, tested = max(share, 0), r
+			}
 		}
-		if x.gain >= 0 || x.against != "" {
+		switch {
+		case tested != nil && bound <= Least:
+			x.out = &Excluded{cause, bound, c.once(facts.evidence(tested.needs))}
+		case tested != nil && tested.kind != exact:
+			if !slices.Contains(limits, cause) { // a queue is longer than its mean tells
+				x.gain = min(x.gain, bound)
+			}
+			x.open = &Untested{Cause: cause, AtMost: min(bound, unbounded)}
+		case missing != nil && !c.asked(cause):
+			x.open = &Untested{Cause: cause, Lacks: missing}
+		}
+		if x.gain >= 0 || x.out != nil || x.open != nil {
 			list = append(list, x)
 		}
 	}

@@ -59,13 +59,13 @@ func TestDiagnose(t *testing.T) {
 		{"a limit goes before the host, which no server is rid of", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Host: .6, Budget: .5})}, Budget},
 		{"a limit that matters less does not", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Host: .6, Budget: .32})}, Host},
 		{"seats were free", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),
-			Facts: facts(RunningMost, 3., MaxSeats, 8.)}, Compute},
+			Facts: facts(RunningMost, 3., MaxSeats, 8., Samples, 20.)}, Compute},
 		{"how many ran is not known, which is not 0", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),
 			Facts: facts(MaxSeats, 8.)}, Seats},
 		{"the KV cache had room", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{KVCache: .6, Bandwidth: .2}),
-			Facts: facts(KVMost, .4, Preempted, 0.)}, Bandwidth},
+			Facts: facts(KVMost, .4, Preempted, 0., Samples, 20., PlannedHits, 0.)}, Bandwidth},
 		{"a long round trip", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Compute: .1}), Facts: facts(RoundTrip, 60.)}, Network},
-		{"a late client", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Compute: .1}), Facts: facts(LagInTail, 60.)}, Client},
+		{"a late client", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Compute: .1}), Facts: facts(LagShare, .6)}, Client},
 		{"a proxy", Case{Symptom: stall, Value: 200, Facts: facts(PerArrival, 8., Evenness, .05, GapMedian, 200., TPOTMean, 25.)}, Proxy},
 		{"several tokens now and then are no proxy", Case{Symptom: stall, Value: 100, Facts: facts(PerArrival, 1.8, Evenness, .05, GapMedian, 8., TPOTMean, 8.5)}, Unknown},
 		{"chunks of several tokens are no proxy", Case{Symptom: stall, Value: 200, Facts: facts(PerArrival, 8., Evenness, .8, GapMedian, 200., TPOTMean, 20.)}, Unknown},
@@ -81,7 +81,7 @@ func TestDiagnose(t *testing.T) {
 		{"a queue before a full cache, and no twin", Case{Symptom: tail, Value: 1000,
 			Facts: facts(QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 6., RunningMost, 8., KVUse, .97, KVMost, 1., Preempted, 0.)}, KVCache},
 		{"a queue before full seats, a late client, and no twin", Case{Symptom: tail, Value: 1000,
-			Facts: facts(LagInTail, 300., QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 7.9, RunningMost, 8., KVMost, .5, Preempted, 0.)}, Client},
+			Facts: facts(LagShare, .3, QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 7.9, RunningMost, 8., KVMost, .5, Preempted, 0.)}, Client},
 		{"prefixes that the cache loses, and no twin", Case{Symptom: tail, Value: 1000,
 			Facts: facts(PlannedHits, .9, HitShare, .3, QueueMean, 10., PrefillMean, 700., TTFTMean, 900.)}, PrefixCache},
 		{"prefixes that the cache has, and no twin", Case{Symptom: tail, Value: 1000,
@@ -89,7 +89,7 @@ func TestDiagnose(t *testing.T) {
 		{"tokens that the engine had long ago, and no twin", Case{Symptom: token, Value: 20,
 			Facts: facts(AnswerMean, 2000., AnswerError, 200., DecodeMean, 900., PerArrival, 1., Evenness, .8, GapMedian, 20., TPOTMean, 20.)}, Frontend},
 		{"means of answers as far apart as chance makes them, and no twin", Case{Symptom: token, Value: 20,
-			Facts: facts(AnswerMean, 4600., AnswerError, 350., DecodeMean, 4200., PerArrival, 1., Evenness, .4, GapMedian, 13., TPOTMean, 22.)}, Unknown},
+			Facts: facts(AnswerMean, 4600., AnswerError, 350., DecodeMean, 4200., PerArrival, 1., Evenness, .4, GapMedian, 13., TPOTMean, 22.)}, Steps},
 		{"requests that the engine has not, and no twin", Case{Symptom: tail, Value: 5000,
 			Facts: facts(InFlight, 40., Running, 1., Waiting, 0., Samples, 9., TTFTMean, 4000., AnswerMean, 500., Evenness, .8)}, Frontend},
 		{"fewer in the engine than in flight, by the chance of the samples, and no twin", Case{Symptom: tail, Value: 40,
@@ -104,6 +104,13 @@ func TestDiagnose(t *testing.T) {
 			Facts: facts(AtFirsts, .3, AtFirstsBy, .02, Beside, .9, BesideBy, .1)}, Compute},
 		{"others' prompts are always there", Case{Symptom: stall, Value: 300,
 			Facts: facts(AtFirsts, .3, AtFirstsBy, .02, Beside, .9, BesideBy, .9)}, Unknown},
+		{"every seat is taken and requests wait, with prompts that take long too, and no twin", Case{Symptom: tail, Value: 4000,
+			Facts: facts(QueueMean, 1500., PrefillMean, 900., TTFTMean, 2600., WaitingOften, .9, Running, 54., RunningUsual, 64., RunningMost, 64., MaxSeats, 64., Samples, 10., KVMost, .4, Preempted, 0.)}, Seats},
+		{"the client holds requests back", Case{Symptom: tail, Value: 1000, Facts: facts(HeldShare, .8, MostInFlight, 20.)}, Hold},
+		{"an API server that has a quarter of the time of answers, and the engine the rest", Case{Symptom: token, Value: 182,
+			Facts: facts(AnswerMean, 5642., AnswerError, 100., DecodeMean, 4181., Answered, 250., EngineServed, 250., ForeignShare, 0.)}, Steps},
+		{"a proxy that is slow, and an API server that has little work", Case{Symptom: tail, Value: 900,
+			Facts: facts(QueueMean, 5., PrefillMean, 60., TTFTMean, 480., Answered, 200., EngineServed, 200., ForeignShare, 0., FrontWork, 8., FrontBusy, .05, RoundTrip, .4)}, Proxy},
 		{"prompts alone, and no twin", Case{Symptom: tail, Value: 1000, Facts: facts(QueueMean, 10., PrefillMean, 850., TTFTMean, 900.)}, Compute},
 		{"requests were sent again", Case{Symptom: Symptom{metric.TTFT, "p99"}, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(SentAgain, .02)}, Unknown},
 		{"some of them, far beyond the median", Case{Symptom: Symptom{metric.TTFT, "p50"}, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(SentAgain, .02)}, Seats},
@@ -122,18 +129,87 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// What a rule excludes is said, with the reason, and never claimed.
-func TestExcluded(t *testing.T) {
-	d := Diagnose(&Case{Symptom: tail, Value: 100, Facts: facts(RunningMost, 3., MaxSeats, 8.), Twin: twin(map[Cause]float64{Seats: .6})})
-	if !slices.ContainsFunc(d.Primary.Excluded, func(e Excluded) bool { return e.Cause == Seats && e.Because != "" }) || d.Primary.Cause != Unknown {
-		t.Errorf("%+v", d.Primary)
+// A cause is ruled out by a test that would have shown it, with the most that it may have, and by
+// nothing else.
+func TestRuledOut(t *testing.T) {
+	full := facts(QueueMean, 1500., PrefillMean, 900., TTFTMean, 2600., WaitingOften, .9, Running, 54., RunningUsual, 64., RunningMost, 64., MaxSeats, 64., Samples, 10., KVMost, .4, Preempted, 0.,
+		Answered, 250., EngineServed, 250., ForeignShare, 0.)
+	engine := func(answered float64) Facts { // of a request that takes 100 ms, 4 ms outside the engine
+		return facts(QueueMean, 6., PrefillMean, 90., TTFTMean, 97., Answered, answered, EngineServed, 250., ForeignShare, 0.)
+	}
+	for name, c := range map[string]struct {
+		of     Symptom
+		value  float64
+		facts  Facts
+		cause  Cause
+		atMost float64 // ruled out with that; else
+		lacks  Signal  // not tested for lack of that; else not ruled out
+	}{
+		"64 of 64 seats run, others wait":                {tail, 4000, full, Seats, -1, ""},
+		"fewer run than may":                             {tail, 100, facts(RunningMost, 3., MaxSeats, 8., Samples, 20.), Seats, 0, ""},
+		"the running requests were read too rarely":      {tail, 100, facts(RunningMost, 3., MaxSeats, 8., Samples, 2.), Seats, -1, ""},
+		"nothing was held":                               {tail, 1000, facts(HeldShare, 0., MostInFlight, 20.), Hold, 0, ""},
+		"a fifth of it was held":                         {tail, 1000, facts(HeldShare, .2, MostInFlight, 20.), Hold, -1, ""},
+		"a short first hop, and no metrics":              {tail, 1000, facts(RoundTrip, .3), Network, -1, QueueMean},
+		"a short first hop, and 400 ms beyond it":        {tail, 1000, facts(RoundTrip, .3, QueueMean, 10., PrefillMean, 90., TTFTMean, 500., Answered, 250., EngineServed, 250., ForeignShare, 0.), Network, -1, ""},
+		"the engine's own times are the client's":        {tail, 200, engine(250), Network, .0115, ""},
+		"the engine's times are those of other requests": {tail, 200, engine(200), Network, -1, ""},
+		"a proxy is as far away":                         {tail, 200, engine(250), Proxy, .0115, ""},
+		"silence through most of the stalls":             {stall, 400, facts(SilentInTail, 380.), Freezes, -1, ""},
+		"others' streams went on":                        {stall, 2000, facts(SilentInTail, 60.), Freezes, .03, ""},
+		"decode is three quarters":                       {token, 182, facts(AnswerMean, 5642., DecodeMean, 4181., Answered, 250., EngineServed, 250., ForeignShare, 0.), Frontend, -1, ""},
+		"decode is all of it":                            {token, 182, facts(AnswerMean, 5642., DecodeMean, 5600., Answered, 250., EngineServed, 250., ForeignShare, 0.), Frontend, 42. / 5642, ""},
+		"a queue is longer than what is in front of it":  {tail, 4000, facts(QueueMean, 1500., PrefillMean, 900., TTFTMean, 2900., Answered, 250., EngineServed, 250., ForeignShare, 0.), Frontend, -1, ""},
+		"prompts have nothing in common":                 {tail, 100, facts(PlannedHits, 0.), PrefixCache, 0, ""},
+		"what prompts have in common is not known":       {tail, 100, facts(HitShare, 0.), PrefixCache, -1, PlannedHits},
+		"requests wait longer than their prompts take":   {tail, 4000, full, Compute, -1, TensorBusy},
+	} {
+		p := Diagnose(&Case{Symptom: c.of, Value: c.value, Facts: c.facts}).Primary
+		i := slices.IndexFunc(p.Excluded, func(e Excluded) bool { return e.Cause == c.cause })
+		if i >= 0 != (c.atMost >= 0) {
+			t.Errorf("%s: ruled out: %v", name, p.Excluded)
+		}
+		if e := (Excluded{}); i >= 0 {
+			if e = p.Excluded[i]; math.Abs(e.AtMost-c.atMost) > 1e-6 || len(e.Evidence) == 0 || p.Cause == c.cause {
+				t.Errorf("%s: %+v, want %v", name, e, c.atMost)
+			}
+		}
+		if c.lacks != "" && !slices.ContainsFunc(p.Untested, func(u Untested) bool { return u.Cause == c.cause && slices.Contains(u.Lacks, c.lacks) }) {
+			t.Errorf("%s: not tested: %+v", name, p.Untested)
+		}
+	}
+	if p := Diagnose(&Case{Symptom: tail, Value: 1000, Facts: facts(HeldShare, 0.)}).Primary; len(p.Excluded)+len(p.Untested) == 0 || slices.ContainsFunc(p.Excluded, func(e Excluded) bool { return e.Cause == Hold }) {
+		t.Errorf("a load without --max-in-flight: %+v", p)
+	}
+}
+
+// The parts of the mean are known where the engine tells of the same requests.
+func TestParts(t *testing.T) {
+	f := facts(HeldMean, 100., LagMean, 0., ConnectMean, 0., RoundTrip, 10., QueueMean, 20., PrefillMean, 40., TTFTMean, 100., Answered, 250., EngineServed, 250., ForeignShare, 0.)
+	want := map[PartName]float64{HeldPart: .5, LagPart: 0, ConnectPart: 0, NetworkPart: .05, OutsidePart: .15, QueuePart: .1, PrefillPart: .2}
+	for _, x := range Diagnose(&Case{Symptom: tail, Value: 100, Facts: f}).Parts {
+		if math.Abs(x.Share-want[x.Name]) > 1e-9 || math.Abs(x.MS-200*x.Share) > 1e-9 {
+			t.Errorf("%+v, want %v", x, want[x.Name])
+		}
+		delete(want, x.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%v are missing", want)
+	}
+	f = facts(AnswerMean, 5642., DecodeMean, 4181., Answered, 250., EngineServed, 250., ForeignShare, 0.)
+	if p := Diagnose(&Case{Symptom: token, Value: 182, Facts: f}).Parts; len(p) != 2 || math.Abs(p[1].Share-4181./5642) > 1e-9 || p[1].Name != DecodePart {
+		t.Errorf("%+v", p)
+	}
+	f.Set(ForeignShare, .3, "share", FromServer)
+	if p := Diagnose(&Case{Symptom: token, Value: 182, Facts: f}).Parts; p != nil {
+		t.Errorf("%+v, and the engine's times are of others too", p)
 	}
 }
 
 // The rules: each has a source, what it needs, and words for its cause.
 func TestRules(t *testing.T) {
 	for i, r := range rules {
-		if r.source == "" || r.says == "" || len(r.needs) == 0 || len(r.of) == 0 {
+		if r.source == "" || len(r.needs) == 0 || len(r.of) == 0 {
 			t.Errorf("rule %d, of %s, lacks a part", i, r.cause)
 		}
 	}
@@ -179,11 +255,13 @@ func TestObserveLag(t *testing.T) {
 			lag = .5
 		}
 		at := float64(i)
-		list = append(list, stream(at, at+lag, steady(at+lag+.1, .02, 20, nil)...))
+		late := stream(at, at+lag, steady(at+lag+.1, .02, 20, nil)...)
+		late.Lag = lag
+		list = append(list, late)
 	}
 	f := Observe(Symptom{metric.TTFT, "p99"}, list)
-	if x := f.Get(LagInTail); x < 49 || x > 501 {
-		t.Errorf("lag %v ms in the tail", x)
+	if x := f.Get(LagShare); math.Abs(x-500./600) > 1e-9 || f.Get(HeldShare) != 0 {
+		t.Errorf("%v of it by lag, %v held", x, f.Get(HeldShare))
 	}
 	if x, _ := Measure(Symptom{metric.TTFT, "p99"}, list); math.Abs(x-600) > 1 {
 		t.Errorf("p99 %v ms", x)
@@ -221,6 +299,22 @@ func TestObserveFreezes(t *testing.T) {
 	}
 	if f := Observe(stall, stops); f.Get(FrozenInTail) < 300 {
 		t.Errorf("standstills are not seen: %v", f)
+	}
+	// One freeze alone, while no request waits for its first token, is none of a prompt's.
+	once := func(at float64) float64 {
+		if at > 10.45 && at < 12 {
+			return 12
+		}
+		return at
+	}
+	var stopped []Request
+	for i := range 80 {
+		if at := .3 * float64(i); at < 10 || at > 12 {
+			stopped = append(stopped, stream(at, at, steady(at+.1, .02, 60, once)...))
+		}
+	}
+	if f := Observe(stall, stopped); f.Get(StoppedInTail) < 100 || f.has(Standstill) {
+		t.Errorf("a freeze is not seen: %v", f)
 	}
 	if f := Observe(stall, runs); f.has(Standstill) {
 		t.Errorf("standstills are seen where there are none: %v", f)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 // not known is NaN.
 type Request struct {
 	Due, Sent, First, Last float64
+	Held, Lag              float64 // of the time from due to sent: waiting for a slot or turn, and the client's own delay
 	Connect                float64 // a TCP connect for it, NaN where the connection was there
 	Input, Output          int     // tokens
 	Chunks                 []float64
@@ -83,23 +85,34 @@ func Observe(s Symptom, list []Request) Facts {
 			f.Set(sig, x, unit, FromClient)
 		}
 	}
-	var ttft, tpot, answers, connects, input []float64
+	var ttft, tpot, answers, connects, input, held, lag, connecting []float64
 	for i := range list {
 		r := &list[i]
-		if !r.Measured {
-			continue
-		}
 		if x := r.First - r.Sent; !math.IsNaN(x) {
 			ttft = append(ttft, x*1e3)
-		}
-		if !math.IsNaN(r.TPOT) {
-			tpot = append(tpot, r.TPOT*1e3)
 		}
 		if x := r.Last - r.First; !math.IsNaN(x) {
 			answers = append(answers, x*1e3)
 		}
+		if !r.Measured {
+			continue
+		}
+		if !math.IsNaN(r.TPOT) {
+			tpot = append(tpot, r.TPOT*1e3)
+		}
 		input = append(input, float64(r.Input))
+		held, lag = append(held, r.Held*1e3), append(lag, r.Lag*1e3)
+		connecting = append(connecting, max(r.Sent-r.Due-r.Held-r.Lag, 0)*1e3)
 	}
+	set(Answered, float64(len(ttft)), "")
+	set.mean(HeldMean, held, "ms")
+	set.mean(LagMean, lag, "ms")
+	set.mean(ConnectMean, connecting, "ms")
+	if len(input) > 0 {
+		set(PromptMost, slices.Max(input), "")
+	}
+	set.without(s, list, LagShare, func(r *Request) float64 { return r.Lag })
+	set.without(s, list, HeldShare, func(r *Request) float64 { return r.Held })
 	for i := range list {
 		if x := list[i].Connect; !math.IsNaN(x) && x > 0 {
 			connects = append(connects, x*1e3)
@@ -137,6 +150,24 @@ type setter func(s Signal, x float64, unit string)
 func (set setter) mean(s Signal, v []float64, unit string) {
 	if x, ok := Statistic("mean", v); ok {
 		set(s, x, unit)
+	}
+}
+
+// without sets the share of a symptom that goes where each request is spared a part of its time.
+func (set setter) without(s Symptom, list []Request, share Signal, spared func(r *Request) float64) {
+	if !slices.Contains(whole, s.Metric) {
+		return
+	}
+	var was, is []float64
+	for i := range list {
+		if r := &list[i]; r.Measured && !math.IsNaN(r.value(s.Metric)) {
+			was = append(was, r.value(s.Metric))
+			is = append(is, r.value(s.Metric)-spared(r))
+		}
+	}
+	before, ok := statistic(s.Of, was)
+	if after, _ := statistic(s.Of, is); ok && before > 0 {
+		set(share, max(1-after/before, 0), "share")
 	}
 }
 
@@ -215,8 +246,11 @@ func observeTail(s Symptom, list []Request, set setter) {
 			least = x
 		}
 	}
-	frozen := standstills(list)
-	var lag, in, coincide, beside, besideBy []float64
+	silences, shortest := silencesOf(list)
+	frozen := byClock(silences)
+	asked := promptsOf(list)
+	stopped := unexplained(silences, asked)
+	var in, silent, stops, coincide, beside, besideBy []float64
 	var firsts []float64
 	begin, end := math.Inf(1), math.Inf(-1)
 	for i := range list {
@@ -226,20 +260,20 @@ func observeTail(s Symptom, list []Request, set setter) {
 		}
 	}
 	slices.Sort(firsts)
-	asked := promptsOf(list)
 	chance := []float64{}
 	for i := range list {
 		r := &list[i]
 		if x := r.value(s.Metric); !r.Measured || math.IsNaN(x) || x < least {
 			continue
 		}
-		lag = append(lag, (r.Sent-r.Due)*1e3)
 		stall := r.longest()
 		of := stall
 		if s.Metric == metric.TTFT {
 			of = span{r.Sent, r.First}
 		}
 		in = append(in, of.overlap(frozen)*1e3)
+		silent = append(silent, (of.overlap(silences)+shortest)*1e3)
+		stops = append(stops, of.overlap(stopped)*1e3)
 		if stall.to > stall.from {
 			const near = 1e-3 // s: tokens of one step leave the server one after the other
 			n := 0
@@ -256,13 +290,16 @@ func observeTail(s Symptom, list []Request, set setter) {
 			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
 		}
 	}
-	set.mean(LagInTail, lag, "ms")
+	if enough := silences != nil; enough {
+		set.mean(FrozenInTail, in, "ms")
+		set.mean(SilentInTail, silent, "ms")
+		set.mean(StoppedInTail, stops, "ms")
+	}
 	set.mean(AtFirsts, coincide, "share")
 	set.mean(AtFirstsBy, chance, "share")
 	set.mean(Beside, beside, "share")
 	set.mean(BesideBy, besideBy, "share")
 	if len(frozen) > 0 {
-		set.mean(FrozenInTail, in, "ms")
 		var lengths []float64
 		for _, x := range frozen {
 			lengths = append(lengths, (x.to-x.from)*1e3)
@@ -301,10 +338,9 @@ const (
 	mostPeriods     = 6    // between two: further apart any time is near a multiple
 )
 
-// standstills are the times at which nothing came from any stream while answers were
-// under way, again and again after the same time. Of silences that do not come by the
-// clock nothing is said: a long prompt makes them too.
-func standstills(list []Request) (out []span) {
+// silencesOf are the times at which nothing came from any stream while answers were under way;
+// nil where too few came to tell. Shorter ones than least are not among them.
+func silencesOf(list []Request) (out []span, least float64) {
 	var all []float64
 	type change struct {
 		at   float64
@@ -320,18 +356,10 @@ func standstills(list []Request) (out []span) {
 		changes = append(changes, change{r.Chunks[0], 1}, change{r.Chunks[len(r.Chunks)-1], -1})
 	}
 	if len(all) < 50 {
-		return nil
+		return nil, 0
 	}
 	stat.SortFloat64(all)
-	slices.SortFunc(changes, func(a, b change) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var gaps []float64
 	for i := 1; i < len(all); i++ {
 		if g := all[i] - all[i-1]; g > 1e-4 {
@@ -340,18 +368,25 @@ func standstills(list []Request) (out []span) {
 	}
 	usual, ok := statistic("p50", gaps)
 	if !ok {
-		return nil
+		return nil, 0
 	}
+	out, least = []span{}, max(leastStandstill, 4*usual)
 	open, at := 0, 0
 	for i := 1; i < len(all); i++ {
 		for at < len(changes) && changes[at].at <= all[i-1] {
 			open += changes[at].open
 			at++
 		}
-		if all[i]-all[i-1] > max(leastStandstill, 4*usual) && open > 0 {
+		if all[i]-all[i-1] > least && open > 0 {
 			out = append(out, span{all[i-1], all[i]})
 		}
 	}
+	return out, least
+}
+
+// byClock are the silences that come again and again after the same time.
+func byClock(silences []span) []span {
+	out := slices.Clone(silences)
 	// Prompts make silences too, of other lengths: the longer ones are asked by themselves.
 	for len(out) >= fewStandstills {
 		if byTheClock(out) {
@@ -365,6 +400,22 @@ func standstills(list []Request) (out []span) {
 	}
 	return nil
 }
+
+// unexplained are the silences that no prompt of ours makes: no request waited for its first token
+// as they began, or they are far longer than most, while a step has a budget of prompt tokens.
+func unexplained(silences []span, asked *prompts) []span {
+	var lengths []float64
+	for _, x := range silences {
+		lengths = append(lengths, x.to-x.from)
+	}
+	most, _ := Statistic("p90", lengths)
+	return slices.DeleteFunc(slices.Clone(silences), func(x span) bool {
+		return asked.pending(x) && (len(silences) < fewLengths || x.to-x.from < farLonger*most)
+	})
+}
+
+// A silence that is so many times as long as nine of ten others, of so many, is no step.
+const fewLengths, farLonger = 20, 4
 
 // byTheClock says that silences end again and again after the same time.
 func byTheClock(list []span) bool {

@@ -45,22 +45,26 @@ func promptsOf(list []Request) *prompts {
 // often a gap of its length would by chance, in so many seconds. A gap that begins first is not
 // made by it: where all stands still, first tokens stand still too.
 func (p *prompts) beside(r *Request, gap span, seconds float64) (was, by float64) {
-	length := gap.to - gap.from
-	// Of those that were sent before the gap the last first token: the request's own is before it.
-	n, _ := slices.BinarySearchFunc(p.sent, gap.from+0.1*length, func(sent, at float64) int {
-		if sent <= at {
-			return -1
-		}
-		return 1
-	})
-	if n > 0 && p.until[n-1] >= gap.to-0.1*length {
+	if p.pending(gap) { // the request's own first token is before it
 		was = 1
 	}
-	part := 0.8 * length
+	part := 0.8 * (gap.to - gap.from)
 	k, _ := slices.BinarySearch(p.took, part)
 	by = p.after[k] - part*float64(len(p.took)-k)
 	if own := r.First - r.Sent - part; own > 0 {
 		by -= own
 	}
 	return was, 1 - math.Exp(-max(by, 0)/seconds)
+}
+
+// pending reports whether a request waited for its first token through most of a gap.
+func (p *prompts) pending(gap span) bool {
+	length := gap.to - gap.from
+	n, _ := slices.BinarySearchFunc(p.sent, gap.from+0.1*length, func(sent, at float64) int {
+		if sent <= at {
+			return -1
+		}
+		return 1
+	})
+	return n > 0 && p.until[n-1] >= gap.to-0.1*length
 }

@@ -13,7 +13,7 @@ import (
 
 // causes in the order in which they are asked: who measures first, then the way to the
 // server, then the server from the outside in.
-var causes = []Cause{Client, Network, Proxy, Foreign, Throttling, Freezes, Frontend, KVCache, Seats, Budget, PrefixCache, Host, Links, Compute, Bandwidth}
+var causes = []Cause{Client, Hold, Network, Proxy, Foreign, Throttling, Freezes, Frontend, KVCache, Seats, Budget, PrefixCache, Host, Links, Compute, Bandwidth, Steps}
 
 // kind is what a rule says of the share of the symptom that its cause makes.
 type kind uint8
@@ -21,51 +21,130 @@ type kind uint8
 const (
 	estimate kind = iota // about so much, where no twin knows better
 	measured             // so much: it was seen, and no twin has it
-	atMost               // no more than that; 0 excludes the cause
+	exact                // so much, counted request by request: no more either
+	atMost               // no more than that: below [Least] the cause is ruled out
+	second               // above 0: another part of the symptom is larger, and goes before
 )
 
 type rule struct {
 	cause  Cause
 	kind   kind
 	of     []metric.Name // the symptoms that it is about
-	needs  []Signal
-	gain   func(f Facts, value float64) float64 // share of the symptom; value is the symptom's in ms
-	says   string                               // why it is not the cause, where the share is nothing
+	needs  []Signal      // that which tells most first
+	share  func(f Facts, x figure) float64
 	source string
 }
+
+// figure is the value of a symptom in ms and how often its mean a delay may be there: a
+// percentile of an exponential delay is so many means.
+type figure struct{ value, tail float64 }
+
+func (s Symptom) figure(value float64) figure {
+	tail := map[string]float64{"p90": 2.3, "p95": 3, "p99": 4.6}[s.Of]
+	return figure{max(value, 1e-9), max(tail, 1)}
+}
+
+// unbounded is the bound of a test that tells nothing.
+const unbounded = 1
 
 var (
 	first  = []metric.Name{metric.TTFT}
 	later  = []metric.Name{metric.TPOT, metric.Stall}
 	stalls = []metric.Name{metric.Stall}
+	tokens = []metric.Name{metric.TPOT}
 	every  = []metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}
 	whole  = []metric.Name{metric.TTFT, metric.E2E}
 )
 
 // share is that of a part of the symptom in ms.
-func share(s Signal) func(Facts, float64) float64 {
-	return func(f Facts, value float64) float64 { return min(f.Get(s)/max(value, 1e-9), 1) }
+func share(s Signal) func(Facts, figure) float64 {
+	return func(f Facts, x figure) float64 { return min(f.Get(s)/x.value, 1) }
+}
+
+// is gives a known share.
+func is(s Signal) func(Facts, figure) float64 {
+	return func(f Facts, _ figure) float64 { return f.Get(s) }
+}
+
+// within gives a bound where a condition holds.
+func within(bound float64, holds func(f Facts) bool) func(Facts, figure) float64 {
+	return func(f Facts, _ figure) float64 {
+		if holds(f) {
+			return bound
+		}
+		return unbounded
+	}
 }
 
 // frozen is the share of the symptom in which the server stood still, of what twins, which
 // never do, have not by themselves: silences before a queue of long prompts are theirs too.
-func frozen(f Facts, value float64) float64 {
-	return min(share(FrozenInTail)(f, value), 1-f.Get(OnTwins)/max(value, 1e-9))
+// Prompts of others make silences that none of ours explains.
+func frozen(f Facts, x figure) float64 {
+	stood := f.Get(FrozenInTail)
+	if f.Get(ForeignShare) < foreignLeast {
+		stood = max(stood, f.Get(StoppedInTail))
+	}
+	return min(stood/x.value, 1-f.Get(OnTwins)/x.value)
 }
+
+// foreignLeast is the share of others' tokens from which on they count.
+const foreignLeast = 0.02
 
 // queued is the share of the time to the first token that requests wait in the server.
 func queued(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
 
+// ownTimes reports whether the engine's means are of the requests whose times the client has: of
+// other ones nothing follows from a difference.
+func ownTimes(f Facts) bool {
+	return f.Get(ForeignShare) < foreignLeast && math.Abs(f.Get(EngineServed)-f.Get(Answered)) <= 0.02*f.Get(Answered)
+}
+
+// outside is the mean time to the first token that is neither in the engine's queue nor its
+// prefill, in ms: the way there and back, proxies and the API server.
+func outside(f Facts) float64 {
+	return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean), 0)
+}
+
+// outsideMost bounds what anything outside the engine has of the time to the first token.
+func outsideMost(f Facts, x figure) float64 {
+	if !ownTimes(f) {
+		return unbounded
+	}
+	return outside(f) * x.tail / x.value
+}
+
 // inFront is the share of the mean time to the first token that is neither in the engine's
 // queue nor its prefill, nor on the way.
 func inFront(f Facts) float64 {
-	return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+	return max(outside(f)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
 }
 
-// engineHasMore says that the engine's queue or its prefill is a larger part of the time to
-// the first token than what is in front of it, where that is known.
-func engineHasMore(f Facts) bool {
-	return f.has(QueueMean, PrefillMean, TTFTMean) && max(f.Get(QueueMean), f.Get(PrefillMean)) > inFront(f)*f.Get(TTFTMean)
+// behindDecode is the share of the mean time of answers that is not the engine's own.
+func behindDecode(f Facts) float64 {
+	return (f.Get(AnswerMean) - f.Get(DecodeMean)) / max(f.Get(AnswerMean), 1e-9)
+}
+
+// behindDecodeMost bounds what anything outside the engine has of the time per token.
+func behindDecodeMost(f Facts, x figure) float64 {
+	if !ownTimes(f) {
+		return unbounded
+	}
+	return math.Abs(behindDecode(f)) * x.tail
+}
+
+// hops is the time of a request on its way between the processes of a server, in ms, besides
+// their work.
+const hops = 5
+
+// frontMost is the most that the API server takes of a request, in ms: all its work for one,
+// and the wait for its thread, which is busy for a known share of the time (Pollaczek and
+// Khinchine, of exponential work). Half busy it may queue for long.
+func frontMost(f Facts) float64 {
+	busy := f.Get(FrontBusy) + f.Get(FrontWaits)
+	if busy > 0.5 {
+		return math.Inf(1)
+	}
+	return f.Get(FrontWork)/(1-busy) + hops
 }
 
 // lost is the share of the prompts' work that an unlimited prefix cache would have saved
@@ -74,14 +153,20 @@ func lost(f Facts) float64 {
 	return max(f.Get(PlannedHits)-f.Get(HitShare), 0) / max(1-f.Get(HitShare), 1e-9)
 }
 
-// if0 gives 0 where a condition holds, else no limit.
-func if0(is func(f Facts) bool) func(Facts, float64) float64 {
-	return func(f Facts, _ float64) float64 {
-		if is(f) {
-			return 0
-		}
-		return 1
+// calm reports whether hardly a request waited in the server. Where many do a small cause may add
+// much to the wait.
+func calm(f Facts) bool { return f.Get(WaitingOften) < 0.1 }
+
+// seen reports whether a gauge was sampled often enough for its highest value to be near the truth.
+func seen(f Facts) bool { return f.Get(Samples) >= 5 }
+
+// seatsFull reports whether usually as many run as may, while others wait.
+func seatsFull(f Facts) bool {
+	most := f.Get(RunningMost)
+	if f.has(MaxSeats) {
+		most = f.Get(MaxSeats)
 	}
+	return f.Get(WaitingOften) >= 0.5 && max(f.Get(RunningUsual), f.Get(Running)) >= 0.9*most
 }
 
 // heldShare is the share of the time from which on a clock that is held down counts.
@@ -104,133 +189,167 @@ func slowed(f Facts) float64 { return max(1-f.Get(ClockShare)-0.03, 0) }
 
 var rules = []rule{
 	// Who measures.
-	{Client, measured, first, []Signal{LagInTail}, share(LagInTail), "requests were sent in time",
+	{Client, exact, whole, []Signal{LagShare}, is(LagShare),
 		"lag = sent − ready is the instrument's own (docs/measuring.md)"},
+	{Hold, exact, whole, []Signal{HeldShare, MostInFlight}, is(HeldShare),
+		"held = eligible − due: the client's own queue (docs/measuring.md)"},
 
-	// The way to the server.
-	{Network, measured, whole, []Signal{RoundTrip}, share(RoundTrip), "a round trip is short beside it",
+	// The way to the server. A connect times its first hop alone, so it rules out nothing.
+	{Network, measured, whole, []Signal{RoundTrip}, share(RoundTrip),
 		"a TCP connect takes one round trip (RFC 9293), a request and its first byte another"},
-	{Proxy, measured, stalls, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, value float64) float64 {
+	{Network, atMost, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, outsideMost,
+		"client's TTFT less queue and prefill has all of the way in it"},
+	{Proxy, measured, stalls, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, x figure) float64 {
 		if !buffered(f) {
 			return 0
 		}
-		return max(1-max(f.Get(TPOTMean), f.Get(OnTwins))/max(value, 1e-9), 0)
-	}, "tokens come one by one, or as many at a time as the engine sends",
-		"a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
-	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, value float64) float64 {
+		return max(1-max(f.Get(TPOTMean), f.Get(OnTwins))/x.value, 0)
+	}, "a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
+	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, x figure) float64 {
 		if !buffered(f) {
 			return 0
 		}
-		return min(0.6*f.Get(GapMedian)/max(value, 1e-9), 1) // a first token waits half a flush in the mean, in the tail longer
-	}, "tokens come one by one, or as many at a time as the engine sends", "as of stalls"},
+		return min(0.6*f.Get(GapMedian)/x.value, 1) // a first token waits half a flush in the mean, in the tail longer
+	}, "as of stalls"},
+	{Proxy, measured, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare, FrontWork, FrontBusy}, func(f Facts, x figure) float64 {
+		if !ownTimes(f) || 1.5*frontMost(f) > outside(f) {
+			return 0
+		}
+		// While a server stands still answers wait outside its engine too.
+		return (outside(f)-frontMost(f)-f.Get(RoundTrip))/max(f.Get(TTFTMean), 1e-9) - max(frozen(f, x), 0)
+	}, "what is outside the engine and is neither the first hop nor the API server's work is a proxy, or the way beyond it"},
+	{Proxy, atMost, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, outsideMost, "as of the network"},
+	{Proxy, atMost, stalls, []Signal{GapMedian, PerArrival}, func(f Facts, x figure) float64 {
+		if f.Get(PerArrival) > 1.1 {
+			return unbounded
+		}
+		return f.Get(GapMedian) / x.value
+	}, "tokens that come one by one are flushed more often than they are made"},
 
 	// Others, and the machine.
-	{Foreign, atMost, every, []Signal{ForeignShare}, if0(func(f Facts) bool { return f.Get(ForeignShare) < 0.02 }),
-		"the server's counters grew by what was sent", "what the server counted, against what was sent and answered"},
-	{Foreign, measured, every, []Signal{ForeignShare}, func(f Facts, _ float64) float64 {
+	{Foreign, atMost, every, []Signal{ForeignShare}, within(foreignLeast, func(f Facts) bool { return f.Get(ForeignShare) < foreignLeast/4 }),
+		"what the server counted, against what was sent and answered"},
+	{Foreign, measured, every, []Signal{ForeignShare}, func(f Facts, _ figure) float64 {
 		x := f.Get(ForeignShare)
-		if x < 0.02 {
+		if x < foreignLeast {
 			return 0
 		}
 		return x
-	}, "the server's counters grew by what was sent", "as above; at a load in the steady state a share of the work is about that share of the time"},
-	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ float64) float64 { return slowed(f) },
-		"the GPU's clock was near its highest", "DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
-	{Throttling, atMost, every, []Signal{Throttled}, if0(func(f Facts) bool { return f.Get(Throttled) < heldShare }),
-		"nothing held the GPU's clock down", "DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
-	{Freezes, measured, stalls, []Signal{FrozenInTail}, frozen, "nothing stood still by the clock",
-		"times at which nothing came from any stream, again and again after the same time (measure/judge/standstill.go)"},
-	{Freezes, measured, first, []Signal{FrozenInTail}, frozen, "nothing stood still by the clock", "as of stalls"},
+	}, "as above; at a load in the steady state a share of the work is about that share of the time"},
+	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ figure) float64 { return slowed(f) },
+		"DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
+	{Throttling, atMost, every, []Signal{ClockShare}, func(f Facts, x figure) float64 { return 1.5 * (1 - f.Get(ClockShare)) }, "as above"},
+	{Throttling, atMost, every, []Signal{Throttled}, within(heldShare, func(f Facts) bool { return f.Get(Throttled) < heldShare }),
+		"DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
+	{Freezes, measured, stalls, []Signal{FrozenInTail, StoppedInTail}, frozen,
+		"times at which nothing came from any stream, by the clock (measure/judge/standstill.go) or while no prompt was computed"},
+	{Freezes, measured, first, []Signal{FrozenInTail, StoppedInTail}, frozen, "as of stalls"},
+	{Freezes, atMost, []metric.Name{metric.TTFT, metric.Stall}, []Signal{SilentInTail}, share(SilentInTail), "while a server stands still no stream has a token"},
 
 	// The server's front.
-	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, if0(buffered), "what something in front of it holds back is not its own",
-		"a twin has no proxy, and takes its time for the API server's"},
-	{Frontend, atMost, every, []Signal{FrontBusy, FrontWaits}, if0(func(f Facts) bool { return f.Get(FrontBusy)+f.Get(FrontWaits) < 0.2 }), "its process slept four fifths of the time, and waited for no core",
-		"/proc/PID/stat and schedstat of what listens (proc(5)): one thread of Python serves, with at most a core"},
-	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 { return inFront(f) }, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
-	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
-		rest := inFront(f)
-		if rest < 0.03 {
-			return 0
+	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ figure) float64 {
+		if buffered(f) {
+			return 2 * Least // no more is claimed, and nothing is ruled out
 		}
-		return min(2*rest+0.1, 1)
-	}, "the engine's queue and prefill make up the client's time", "as above; means, while the symptom may be a tail"},
-	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean}, if0(engineHasMore), "the engine's queue or prefill is a larger part of the client's time",
-		"as above: what is relieved first is the largest part"},
-	{Frontend, estimate, first, []Signal{InFlight, Running, Waiting, Samples, TTFTMean, AnswerMean, Evenness}, func(f Facts, _ float64) float64 {
+		return unbounded
+	}, "a twin has no proxy, and takes its time for the API server's"},
+	{Frontend, atMost, whole, []Signal{FrontWork, FrontBusy}, func(f Facts, x figure) float64 { return frontMost(f) * x.tail / x.value },
+		"the processor time of what listens (proc(5), process_cpu_seconds_total): one thread of Python serves"},
+	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ figure) float64 {
+		if f.has(FrontWork, FrontBusy) {
+			return min(inFront(f), frontMost(f)/max(f.Get(TTFTMean), 1e-9))
+		}
+		return inFront(f)
+	}, "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
+	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, func(f Facts, x figure) float64 {
+		return 2 * outsideMost(f, x) // users who wait for answers come in other groups without it
+	}, "as above"},
+	{Frontend, second, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ figure) float64 {
+		return max(f.Get(QueueMean), f.Get(PrefillMean)) - inFront(f)*f.Get(TTFTMean)
+	}, "as above: what is relieved first is the largest part"},
+	{Frontend, estimate, first, []Signal{InFlight, Running, Waiting, Samples, TTFTMean, AnswerMean, Evenness}, func(f Facts, _ figure) float64 {
 		out := f.Get(InFlight) - f.Get(Running) - f.Get(Waiting)
-		if f.Get(Samples) < 5 || buffered(f) || out < sampled*math.Sqrt(f.Get(InFlight)/f.Get(Samples)) {
+		if !seen(f) || buffered(f) || out < sampled*math.Sqrt(f.Get(InFlight)/f.Get(Samples)) {
 			return 0
 		}
 		outside := out / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
 		return min(max(outside-f.Get(RoundTrip), 0)/max(f.Get(TTFTMean), 1e-9), 1)
-	}, "what is under way is in the engine", "Little's law: requests in flight at the client, less num_requests_running and num_requests_waiting"},
-	{Frontend, estimate, []metric.Name{metric.TPOT}, []Signal{AnswerMean, AnswerError, DecodeMean, PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ float64) float64 {
-		if f.Get(ForeignShare) > 0.02 { // the server's mean is of others' answers too
+	}, "Little's law: requests in flight at the client, less num_requests_running and num_requests_waiting"},
+	{Frontend, estimate, tokens, []Signal{AnswerMean, AnswerError, DecodeMean}, func(f Facts, _ figure) float64 {
+		if f.Get(ForeignShare) > foreignLeast || f.Get(AnswerMean)-f.Get(DecodeMean) < cohorts*f.Get(AnswerError) { // of others' answers too
 			return 0
 		}
-		apart := f.Get(AnswerMean) - f.Get(DecodeMean)
-		if apart < cohorts*f.Get(AnswerError) {
-			return 0
-		}
-		return max(apart, 0) / max(f.Get(AnswerMean), 1e-9)
-	}, "the engine's own time of answers makes up the client's",
-		"the engine stamps its tokens itself, before the API server has them (vllm/v1/engine: EngineCoreOutput, FinishedRequestStats.decode_time)"},
+		return behindDecode(f)
+	}, "the engine stamps its tokens itself, before the API server has them (vllm/v1/engine: EngineCoreOutput, FinishedRequestStats.decode_time)"},
+	{Frontend, atMost, tokens, []Signal{DecodeMean, AnswerMean, EngineServed, ForeignShare}, behindDecodeMost, "as above"},
+	{Frontend, second, tokens, []Signal{DecodeMean, AnswerMean}, func(f Facts, _ figure) float64 { return 0.5 - behindDecode(f) }, "as above: the largest part first"},
+	{Steps, estimate, tokens, []Signal{DecodeMean, AnswerMean}, func(f Facts, _ figure) float64 {
+		return max(1-max(behindDecode(f), 0), 0) / 4 // a third faster
+	}, "as above"},
 
 	// Its limits.
-	{Seats, atMost, every, []Signal{RunningMost, MaxSeats}, if0(func(f Facts) bool { return f.Get(RunningMost) < 0.97*f.Get(MaxSeats) }),
-		"fewer requests ran than there are places", "num_requests_running against max_num_seqs (vllm/v1/core/sched/scheduler.py)"},
-	{Seats, atMost, every, []Signal{WaitingOften, QueueMean, TTFTMean}, if0(func(f Facts) bool { return f.Get(WaitingOften) == 0 && queued(f) < 0.1 }),
-		"no request waited", "num_requests_waiting"},
-	{KVCache, atMost, every, []Signal{KVMost, Preempted}, if0(func(f Facts) bool { return f.Get(KVMost) < 0.85 && f.Get(Preempted) == 0 }),
-		"the KV cache had room and nothing was preempted", "kv_cache_usage_perc, num_preemptions (vLLM, Optimization and Tuning)"},
-	{Seats, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, Running, RunningMost, KVMost}, func(f Facts, _ float64) float64 {
-		if f.Get(WaitingOften) < 0.5 || f.Get(Running) < 0.9*f.Get(RunningMost) || f.Get(KVMost) > 0.9 || f.Get(Preempted) > 0 || f.Get(PrefillMean) > 0.2*f.Get(TTFTMean) {
+	{Seats, atMost, every, []Signal{RunningMost, MaxSeats, Samples}, within(0, func(f Facts) bool { return seen(f) && f.Get(RunningMost) < 0.85*f.Get(MaxSeats) }),
+		"num_requests_running against max_num_seqs (vllm/v1/core/sched/scheduler.py)"},
+	{Seats, atMost, first, []Signal{QueueMean, EngineServed, ForeignShare}, func(f Facts, x figure) float64 {
+		if !ownTimes(f) {
+			return unbounded
+		}
+		return f.Get(QueueMean) * x.tail / x.value
+	}, "request_queue_time_seconds: who waits for a place waits there"},
+	{Seats, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, Running, RunningMost, KVMost}, func(f Facts, _ figure) float64 {
+		if !seatsFull(f) || f.Get(KVMost) > 0.9 || f.Get(Preempted) > 0 {
 			return 0
 		}
 		return 0.7 * queued(f)
-	}, "no queue stood before full seats", "a queue while as many run as ever and the KV cache has room: p99 TTFT rises where p50 stays"},
-	{KVCache, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, KVUse, KVMost, Preempted}, func(f Facts, _ float64) float64 {
+	}, "a queue while as many run as ever and the KV cache has room: p99 TTFT rises where p50 stays"},
+	{KVCache, atMost, every, []Signal{KVMost, Preempted, Samples, PlannedHits}, within(0, func(f Facts) bool {
+		return seen(f) && f.Get(KVMost) < 0.85 && f.Get(Preempted) == 0 && lost(f) < 0.02
+	}), "kv_cache_usage_perc, num_preemptions (vLLM, Optimization and Tuning)"},
+	{KVCache, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, KVUse, KVMost, Preempted}, func(f Facts, _ figure) float64 {
 		if f.Get(Preempted) == 0 && (f.Get(KVUse) < 0.85 || f.Get(WaitingOften) < 0.3) {
 			return 0
 		}
 		return 0.7 * queued(f)
-	}, "the KV cache had room and nothing was preempted", "KV cache use at 0.95 and more with a queue, or preemptions (vLLM, Optimization and Tuning)"},
-	{KVCache, estimate, later, []Signal{Preempted}, func(f Facts, _ float64) float64 {
+	}, "KV cache use at 0.95 and more with a queue, or preemptions (vLLM, Optimization and Tuning)"},
+	{KVCache, estimate, later, []Signal{Preempted}, func(f Facts, _ figure) float64 {
 		if f.Get(Preempted) < 0.1 {
 			return 0
 		}
 		return 0.3
-	}, "nothing was preempted", "a preempted request is computed again from its start (Scheduler._preempt_request)"},
+	}, "a preempted request is computed again from its start (Scheduler._preempt_request)"},
+	{Budget, atMost, every, []Signal{PromptMost, MaxTokens, RunningMost, QueueMean, TTFTMean}, within(0.02, func(f Facts) bool {
+		return queued(f) < 0.05 && f.Get(PromptMost)+f.Get(RunningMost) < f.Get(MaxTokens)/2
+	}), "two of the longest prompts fit into one step, and none waits for it"},
 
 	// Its work.
-	{Compute, estimate, first, []Signal{PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ float64) float64 {
+	{Compute, estimate, first, []Signal{PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ figure) float64 {
 		if queued(f) > 0.2 {
 			return 0
 		}
 		return 0.25 * f.Get(PrefillMean) / max(f.Get(TTFTMean), 1e-9)
-	}, "requests wait longer than their prompts take", "prompts are bound by computing above some hundred tokens (docs/curve.md)"},
-	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy, Beside, BesideBy}, func(f Facts, _ float64) float64 {
+	}, "prompts are bound by computing above some hundred tokens (docs/curve.md)"},
+	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy, Beside, BesideBy}, func(f Facts, _ figure) float64 {
 		if !(f.Get(AtFirsts) > 0.8 && f.Get(AtFirsts)-f.Get(AtFirstsBy) > 0.35) && !(f.Get(Beside) > 0.7 && f.Get(Beside)-f.Get(BesideBy) > 0.35) {
 			return 0
 		}
 		return 0.15
-	}, "the longest gaps are not where others' prompts are computed", "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
-	{Bandwidth, atMost, every, []Signal{MemoryBusy}, if0(func(f Facts) bool { return f.Get(MemoryBusy) < 0.3 }),
-		"memory was idle most of the time", "DCGM_FI_PROF_DRAM_ACTIVE: slow tokens alone are no sign of the memory's limit"},
-	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy}, if0(func(f Facts) bool { return f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
-		"tensor cores were idle", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"},
-	{PrefixCache, estimate, first, []Signal{PlannedHits, HitShare, PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ float64) float64 {
+	}, "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
+	{Bandwidth, atMost, every, []Signal{MemoryBusy, WaitingOften}, func(f Facts, _ figure) float64 {
+		if !calm(f) {
+			return unbounded
+		}
+		return f.Get(MemoryBusy) / 4 // a third faster
+	}, "DCGM_FI_PROF_DRAM_ACTIVE: slow tokens alone are no sign of the memory's limit"},
+	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy, WaitingOften}, within(0.02, func(f Facts) bool { return calm(f) && f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
+		"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"},
+	{PrefixCache, estimate, first, []Signal{PlannedHits, HitShare, PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ figure) float64 {
 		work := f.Get(PrefillMean)
 		if f.Get(WaitingOften) < 0.5 || f.Get(KVMost) < 0.9 { // else what waits may wait for memory
 			work += f.Get(QueueMean)
 		}
 		return lost(f) * min(work/max(f.Get(TTFTMean), 1e-9), 1)
-	}, "what prompts share was found, or they take no time", "what the prompts have in common, against prefix_cache_hits ÷ prefix_cache_queries; a token that is found is not computed"},
-	{PrefixCache, atMost, every, []Signal{PlannedHits, HitShare}, if0(func(f Facts) bool { return lost(f) < 0.02 }),
-		"as much was found as prompts have in common", "as above"},
-	{PrefixCache, atMost, every, []Signal{HitShare}, if0(func(f Facts) bool { return f.Get(HitShare) > 0.9 }),
-		"nearly all that was looked up was there", "prefix_cache_hits ÷ prefix_cache_queries"},
+	}, "what the prompts have in common, against prefix_cache_hits ÷ prefix_cache_queries; a token that is found is not computed"},
+	{PrefixCache, atMost, every, []Signal{PlannedHits}, func(f Facts, _ figure) float64 { return 2 * lost(f) }, "as above"},
 }
 
 // cohorts is how many standard errors means of answers must be apart: the client's is of the
@@ -327,6 +446,8 @@ func confidence(c *Case, open []candidate) Confidence {
 	switch {
 	case x.cause == Foreign && (stall || c.Twin != nil && c.Twin.Slower < muchSlower):
 		return Likely // a share of the work is no share of the time: batches have room
+	case x.cause == Freezes && c.Twin == nil || x.cause == Proxy && !buffered(c.Facts):
+		return Likely // users who wait for each other, or others' prompts, make silences too
 	case x.measured && x.gain > 0.3 && x.gain > 2*second && (x.cause == Throttling || !held(c.Facts)):
 		return Sure
 	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && alone && c.Facts.has(Running):

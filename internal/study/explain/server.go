@@ -14,6 +14,7 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	gauge(telemetry.Running, func(d telemetry.Distribution) {
 		f.Set(Running, d.Mean, "", FromServer)
 		f.Set(RunningMost, d.Max, "", FromServer)
+		f.Set(RunningUsual, d.P50, "", FromServer)
 		f.Set(Samples, float64(d.N), "", FromServer)
 	})
 	gauge(telemetry.Waiting, func(d telemetry.Distribution) {
@@ -38,8 +39,17 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	if x, ok := w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries); ok {
 		f.Set(HitShare, x, "share", FromServer)
 	}
-	if x, ok := w.Rate(telemetry.ListenerCPU); ok {
-		f.Set(FrontBusy, x, "", FromKernel)
+	if x, ok := w.Growth(telemetry.PrefillCount); ok {
+		f.Set(EngineServed, x, "", FromServer)
+	}
+	// The process that serves a page of metrics is the one that answers; engines run in others.
+	for signal, from := range map[telemetry.Signal]string{telemetry.ProcessCPU: FromServer, telemetry.ListenerCPU: FromKernel} {
+		if x, ok := w.Rate(signal); ok && (from == FromKernel || !f.has(FrontBusy)) {
+			f.Set(FrontBusy, x, "", from)
+			if each, ok := w.Ratio(signal, telemetry.PrefillCount); ok {
+				f.Set(FrontWork, each*1e3, "ms", from)
+			}
+		}
 	}
 	if x, ok := w.Rate(telemetry.ListenerWait); ok {
 		f.Set(FrontWaits, x, "share", FromKernel)

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	"pitot/internal/data/metric"
 )
@@ -48,6 +47,12 @@ func wordingFor(names Names, cause Cause, of metric.Name, f Facts) words {
 func wording(cause Cause, of metric.Name, f Facts) words {
 	w := wordings[cause]
 	switch {
+	case cause == Proxy && !buffered(f):
+		w.claim = "something on the way takes time for each request: a slow proxy, or the way beyond"
+		w.knob, w.to = "", ""
+	case cause == Freezes && f.Get(FrozenInTail) < f.Get(StoppedInTail):
+		w.claim = "the server stands still now and then: for all streams at once, and for no prompt"
+		w.confirm = "what its log and its machine show at these times: a collector of garbage, a swap"
 	case cause == Throttling:
 		return throttled(w, f)
 	case cause == PrefixCache && f.Get(HitShare) > 0.01: // it is on
@@ -78,20 +83,21 @@ func throttled(w words, f Facts) words {
 	if f.has(PowerLimit) {
 		limit += fmt.Sprintf(" of %.0f W", f.Get(PowerLimit))
 	}
+	highest := ""
 	switch most := f.Get(PowerMost); {
 	case !f.has(PowerLimit, PowerMost):
 		w.to = "higher, where the board allows it"
 	case f.Get(PowerLimit) < 0.99*most:
 		w.to = fmt.Sprintf("%.0f W", most)
 	default:
-		limit += ", the most that the board has,"
+		highest = " (the board's highest)"
 		w.knob, w.to = "quantization", "fp8"
 	}
 	switch {
 	case power && heat:
-		w.claim = "the GPU's clock is held down by its heat and by " + strings.TrimSuffix(limit, ",")
+		w.claim = "the GPU's clock is held down by its heat and by " + limit + highest
 	case power:
-		w.claim = "the GPU's clock is held down by " + limit + " and not by heat"
+		w.claim = "the GPU's clock is held down by " + limit + highest + " and not by heat"
 	default:
 		w.claim = "the GPU's clock is held down by its heat, not by its power limit"
 		w.knob, w.to = "cooling", "better"
@@ -102,6 +108,10 @@ func throttled(w words, f Facts) words {
 var wordings = map[Cause]words{
 	Client: {"the client itself is late: requests wait in it to be sent",
 		"pitot check measures this client", "", ""},
+	Hold: {"the client holds requests back: they wait in it for one of --max-in-flight slots",
+		"the same load without --max-in-flight", "", ""},
+	Steps: {"the engine's own decode steps take the time, not what is around it",
+		"say what serves with --deployment MODEL@GPU: twins tell of what", "", ""},
 	Network: {"the way to the server: a round trip of the network is a large part of it",
 		"measure from a machine beside the server", "", ""},
 	Proxy: {"something between holds tokens back and lets them go by the clock: a proxy that buffers the stream",

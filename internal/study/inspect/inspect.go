@@ -335,8 +335,8 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		out.Engine = unusual(d.Kind)
 	}
 	known := explain.Facts{}
-	told(known, measured, p, d)
 	toldByServer(known, p, samples)
+	told(known, measured, p, d)
 	var what *predict.WhatIf
 	if first := few(seen, n, tokens); d != nil && !(o.Quick && through(seen, first) > *left) {
 		*left -= through(seen, first)
@@ -366,6 +366,12 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		}
 		found := explain.Diagnose(&c)
 		found.Value = reported(p, s)
+		if !missed(p) { // nothing has to be done
+			found.Primary.Try = nil
+			for k := range found.Also {
+				found.Also[k].Try = nil
+			}
+		}
 		if p.Verdict == result.Invalid && found.Primary.Cause != explain.Client { // it tells nothing of the server
 			out.NoFinding = "the window is INVALID: it tells nothing of the server"
 			continue
@@ -389,11 +395,19 @@ func reported(p *result.Point, s explain.Symptom) float64 {
 // queued says that requests of a point waited for others to end, by its growth, by what was served or
 // by the server's own counts.
 func queued(p *result.Point) bool {
-	slow := slices.ContainsFunc(p.Checks, func(c result.Check) bool {
+	return behind(p) || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
+}
+
+// behind reports whether the server does not keep up with the load.
+func behind(p *result.Point) bool {
+	return p.Outcome == result.Unstable || slices.ContainsFunc(p.Checks, func(c result.Check) bool {
 		return c.Name == result.CheckAchieved && c.Status != result.Pass && c.Case != result.CaseBacklog && c.Case != result.CaseCut
 	})
-	return slow || p.Outcome == result.Unstable || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
 }
+
+// missed reports whether something has to be done: the objective is missed, or the server does
+// not keep up.
+func missed(p *result.Point) bool { return p.SLO != nil && p.SLO.Met == result.No || behind(p) }
 
 // engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
 func engineOf(run *result.Run) string {
@@ -474,24 +488,13 @@ func clientsOf(f explain.Facts) explain.Facts {
 	})
 }
 
-// toldByServer are the facts of its metrics within the window.
+// toldByServer are the facts of its metrics.
 func toldByServer(f explain.Facts, p *result.Point, samples *telemetry.Samples) {
 	if samples == nil {
 		return
 	}
-	t0 := int64(p.Seconds.Warmup * 1e9)
-	t1 := t0 + int64(p.Seconds.Window*1e9)
-	w := samples.Window(t0, t1)
-	// What twins are held against is of the whole load, which they replay.
-	whole := samples.Window(0, t1+int64(p.Seconds.Drain*1e9))
-	for signal := range w.Gauges {
-		w.Gauges[signal] = whole.Gauges[signal]
-	}
-	for _, signal := range []telemetry.Signal{telemetry.QueueSum, telemetry.QueueCount, telemetry.PrefillSum, telemetry.PrefillCount, telemetry.Preemptions, telemetry.Requests} {
-		if x, ok := whole.Growth(signal); ok && w.Counters != nil {
-			w.Counters[signal] = x
-		}
-	}
+	// Of the whole load: the client's means that these are held against, and what twins replay, are too.
+	w := samples.Window(0, int64((p.Seconds.Warmup+p.Seconds.Window+p.Seconds.Drain)*1e9))
 	if x, ok := p.Server["foreign_share"]; ok { // of the whole load: what crosses the window's edges is in both counts
 		f.Set(explain.ForeignShare, x, "share", explain.FromServer)
 	}
@@ -506,11 +509,14 @@ func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Depl
 	if r := p.Retries; r != nil && p.Requests.OK > 0 {
 		f.Set(explain.SentAgain, float64(r.LaterOK)/float64(p.Requests.OK), "share", explain.FromRecords)
 	}
-	if x, ok := p.Server["queue_ms"]; ok {
-		f.Set(explain.QueueMean, x, "ms", explain.FromServer)
+	if n := p.Load.MaxInFlight; n != nil {
+		f.Set(explain.MostInFlight, float64(*n), "", explain.FromRecords)
 	}
 	if x, ok := p.Server["prefix_hit_share"]; ok {
 		f.Set(explain.HitShare, x, "share", explain.FromServer)
+	}
+	if c := p.PrefixCache; c != nil && c.All {
+		f.Set(explain.PlannedHits, c.Endless, "share", explain.FromRecords)
 	}
 	if x, ok := p.Server["planned_hit_share"]; ok {
 		f.Set(explain.PlannedHits, x, "share", explain.FromRecords)

@@ -28,6 +28,9 @@ func (x *Explanation) Findings(by string, brief bool) *result.Findings {
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
 			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finite(d.Value), AtTwice: finite(d.AtTwice), Primary: stored(&d.Primary)}
+			for _, x := range d.Parts {
+				to.Parts = append(to.Parts, result.Part{Name: string(x.Name), MS: finite(x.MS), Share: finite(x.Share)})
+			}
 			for j := range d.Also {
 				to.Also = append(to.Also, stored(&d.Also[j]))
 			}
@@ -50,12 +53,17 @@ func finite(x float64) float64 {
 }
 
 func stored(f *explain.Finding) result.Finding {
-	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: []result.Evidence{}, Confirm: f.Confirm, Alike: f.Alike}
-	for _, e := range f.Evidence {
-		out.Evidence = append(out.Evidence, result.Evidence{Signal: string(e.Signal), Value: finite(e.Value), Unit: e.Unit, From: e.From})
-	}
+	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: storedEvidence(f.Evidence), Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Excluded {
-		out.Excluded = append(out.Excluded, result.Excluded{Cause: string(e.Cause), Because: e.Because})
+		to := result.Excluded{Cause: string(e.Cause), AtMost: finite(e.AtMost), Evidence: storedEvidence(e.Evidence)}
+		out.Excluded = append(out.Excluded, to)
+	}
+	for _, u := range f.Untested {
+		to := result.Untested{Cause: string(u.Cause), AtMost: finite(u.AtMost)}
+		for _, s := range u.Lacks {
+			to.Lacks = append(to.Lacks, string(s))
+		}
+		out.Untested = append(out.Untested, to)
 	}
 	if t := f.Try; t != nil {
 		out.Try = &result.Trial{Knob: t.Knob, From: t.From, To: t.To, ExpectedGain: finite(t.Gain), ChangesAnswers: t.ChangesAnswers}
@@ -86,6 +94,9 @@ func Stored(dir string, run *result.Run) *Explanation {
 		for k := range from.Diagnoses {
 			d := &from.Diagnoses[k]
 			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, AtTwice: d.AtTwice, Primary: found(&d.Primary)}
+			for _, x := range d.Parts {
+				to.Parts = append(to.Parts, explain.Part{Name: explain.PartName(x.Name), MS: x.MS, Share: x.Share})
+			}
 			for j := range d.Also {
 				to.Also = append(to.Also, found(&d.Also[j]))
 			}
@@ -100,15 +111,35 @@ func Stored(dir string, run *result.Run) *Explanation {
 }
 
 func found(f *result.Finding) explain.Finding {
-	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Confirm: f.Confirm, Alike: f.Alike}
-	for _, e := range f.Evidence {
-		out.Evidence = append(out.Evidence, explain.Evidence{Signal: explain.Signal(e.Signal), Value: e.Value, Unit: e.Unit, From: e.From})
-	}
+	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Evidence: foundEvidence(f.Evidence), Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Excluded {
-		out.Excluded = append(out.Excluded, explain.Excluded{Cause: explain.Cause(e.Cause), Because: e.Because})
+		to := explain.Excluded{Cause: explain.Cause(e.Cause), AtMost: e.AtMost, Evidence: foundEvidence(e.Evidence)}
+		out.Excluded = append(out.Excluded, to)
+	}
+	for _, u := range f.Untested {
+		to := explain.Untested{Cause: explain.Cause(u.Cause), AtMost: u.AtMost}
+		for _, s := range u.Lacks {
+			to.Lacks = append(to.Lacks, explain.Signal(s))
+		}
+		out.Untested = append(out.Untested, to)
 	}
 	if t := f.Try; t != nil {
 		out.Try = &explain.Trial{Knob: t.Knob, From: t.From, To: t.To, Gain: t.ExpectedGain, ChangesAnswers: t.ChangesAnswers}
+	}
+	return out
+}
+
+func storedEvidence(list []explain.Evidence) []result.Evidence {
+	out := []result.Evidence{}
+	for _, e := range list {
+		out = append(out, result.Evidence{Signal: string(e.Signal), Value: finite(e.Value), Unit: e.Unit, From: e.From})
+	}
+	return out
+}
+
+func foundEvidence(list []result.Evidence) (out []explain.Evidence) {
+	for _, e := range list {
+		out = append(out, explain.Evidence{Signal: explain.Signal(e.Signal), Value: e.Value, Unit: e.Unit, From: e.From})
 	}
 	return out
 }

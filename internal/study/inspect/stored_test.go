@@ -30,7 +30,7 @@ func explained(run *result.Run, causes ...explain.Cause) *Explanation {
 			Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p90"}, Value: 120, AtTwice: 1.5,
 			Primary: explain.Finding{Cause: cause, Claim: "it is", Confidence: explain.Likely, Gain: .4, Confirm: "look",
 				Evidence: []explain.Evidence{{Signal: explain.Running, Value: 4, From: explain.FromServer}},
-				Excluded: []explain.Excluded{{Cause: explain.Client, Because: "sent in time"}},
+				Excluded: []explain.Excluded{{Cause: explain.Client, AtMost: .02, Evidence: []explain.Evidence{{Signal: explain.RoundTrip, Value: .3, Unit: "ms", From: explain.FromClient}}}},
 				Try:      &explain.Trial{Knob: "max_num_seqs", From: "4", To: "8", Gain: .3, ChangesAnswers: true}},
 			Also: []explain.Finding{{Cause: explain.Compute, Claim: "too", Confidence: explain.Possible, Gain: .2, Confirm: "look there", Alike: true}},
 		})

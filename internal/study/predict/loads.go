@@ -12,6 +12,7 @@ type Load struct {
 	Name          string  // of its recordings; those of one name are of one load
 	Users         int     // that each wait for their answer; 0: requests come at Rate
 	Rate          float64 // requests a second, of a Poisson process
+	MostInFlight  int     // the client holds others until one of them is answered; 0 for no limit
 	Input, Output [2]int  // tokens of the shortest and of the longest; all between are as likely
 	Prefix        int     // tokens that some prompts begin with besides, the same of all of them
 	PrefixShare   float64 // of the requests
@@ -23,7 +24,7 @@ type Load struct {
 // Serve gives what a client would record of the load on an engine. The seed
 // decides the lengths, and when requests come at a rate.
 func (l *Load) Serve(e twin.Model, seed uint64) *Recording {
-	r := &Recording{Dir: l.Name, AtClient: true, users: l.Users, lasts: l.Seconds}
+	r := &Recording{Dir: l.Name, AtClient: true, users: l.Users, lasts: l.Seconds, most: l.MostInFlight}
 	shared := make([]int64, l.Prefix/hashBlock)
 	for i := range shared {
 		shared[i] = math.MaxInt32 + int64(i) // unlike any request's place
@@ -58,9 +59,13 @@ func (l *Load) Serve(e twin.Model, seed uint64) *Recording {
 			continue
 		}
 		q := r.Requests[i]
+		if l.Users == 0 {
+			q.held = max(t.sent-q.Arrival, 0)
+			q.waited = q.held
+		}
 		q.Arrival, q.seen, q.times, q.measured = t.sent, t, times[i], t.sent >= l.Warmup
 		kept = append(kept, q)
 	}
-	r.Requests, r.lasts = kept, 0
+	r.Requests, r.lasts, r.most = kept, 0, 0
 	return r
 }

@@ -39,6 +39,7 @@ type Recording struct {
 	// request comes when an earlier one is answered, a pause later. A replay does
 	// it likewise. 0: requests come at times of their own.
 	users int
+	most  int     // requests in flight, 0 for no limit: others are held by the client
 	lasts float64 // of a closed loop: after so many seconds no request is sent; 0 for no such time
 }
 
@@ -83,7 +84,9 @@ type Recorded struct {
 	content  twin.Content // where it is not by hashes
 	measured bool         // counts; the others only load the engine
 	pause    float64      // s, in a closed loop since the answer that it followed
+	held     float64      // s, from when it was due to when a slot or turn was free
 	late     float64      // s, from when it could be sent to when it was
+	waited   float64      // s, from when it was due to when it was sent
 	connect  float64      // s, of a TCP connect for it, 0 where a connection was there
 }
 

@@ -132,7 +132,7 @@ func (r *Recording) plan() load.Config {
 	if r.users > 0 {
 		alone = min(r.users, n)
 	}
-	cfg := load.Config{Arrivals: &recordedArrivals{requests: r.Requests[:alone]}, Requests: int64(n), Total: int64(n)}
+	cfg := load.Config{Arrivals: &recordedArrivals{requests: r.Requests[:alone]}, Requests: int64(n), Total: int64(n), Cap: r.most}
 	if alone < n {
 		next, due := alone, r.Requests[alone-1].sent()
 		cfg.Follow = func(_ int64, e load.Event) []load.Ask {

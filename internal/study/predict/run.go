@@ -103,6 +103,9 @@ func recorded(row *record.Row, seen timing, times []float64, t0, t1 int64) (q Re
 	if row.Ready >= 0 {
 		q.late = float64(row.Sent-row.Ready) / 1e9
 	}
+	if row.Eligible >= 0 {
+		q.held, q.waited = float64(row.Eligible-row.Due)/1e9, float64(row.Sent-row.Due)/1e9
+	}
 	q.connect = float64(max(row.Connect, 0)) / 1e9
 	if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
 		q.Output = int(max(row.OutputPlanned, 1))

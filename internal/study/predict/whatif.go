@@ -69,7 +69,7 @@ func (r *Recording) Seen() []explain.Request {
 			connect = nan
 		}
 		list = append(list, explain.Request{
-			Due: q.Arrival - q.late, Sent: q.Arrival, First: q.Arrival + known(q.seen.ttft), Last: q.Arrival + q.seen.e2e, Connect: connect,
+			Due: q.Arrival - q.waited, Held: q.held, Lag: q.late, Sent: q.Arrival, First: q.Arrival + known(q.seen.ttft), Last: q.Arrival + q.seen.e2e, Connect: connect,
 			Input: q.Input, Output: q.Output, Chunks: q.times, TPOT: known(q.seen.tpot), Stall: known(q.seen.stall), Measured: q.measured,
 		})
 	}

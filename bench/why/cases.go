@@ -19,6 +19,7 @@ import (
 // whatever they were drawn for.
 var kinds = []string{
 	"light", "heavy", "seats", "kv", "prompts", "budget", "cache off", "front", "network", "proxy", "throttled", "shared", "freezes", "late client", "decode", "host", "links",
+	"slow proxy", "hiccups", "held",
 }
 
 // systems are the models and accelerators.
@@ -28,6 +29,7 @@ var systems = []string{"llama-3.1-8b@h100", "qwen2.5-7b@l40s", "llama-3.1-8b@a10
 type aCase struct {
 	number int
 	seed   uint64
+	chance uint64 // which of the engine's chances
 	kind   string
 	stated *deploy.Deployment
 	truth  *deploy.Deployment
@@ -91,30 +93,51 @@ func newCase(seed uint64, number int) *aCase {
 	}
 
 	capacity := c.capacity()
-	ms := func(lo, hi float64) time.Duration { return time.Duration(between(lo, hi) * float64(time.Millisecond)) }
+	log := func(lo, hi float64) float64 { return lo * math.Exp(math.Log(hi/lo)*dice.Float64()) } // trivial ones too
+	ms := func(lo, hi float64) time.Duration { return time.Duration(log(lo, hi) * float64(time.Millisecond)) }
+	c.s.RoundTrip = ms(0.1, 10)
 	switch c.kind {
 	case "network":
-		c.s.RoundTrip = ms(30, 250)
+		c.s.RoundTrip = ms(5, 250)
 	case "proxy":
-		c.s.Flush = ms(60, 300)
+		c.s.Flush = ms(5, 300)
 	case "throttled":
-		c.s.Slower = between(1.35, 2)
+		c.s.Slower = 1 + log(0.02, 1)
 		use /= c.s.Slower
 	case "shared":
-		c.s.Foreign = capacity * between(0.3, 0.8)
+		c.s.Foreign = capacity * log(0.005, 0.8)
 		c.s.ForeignLength = [2]int{(c.load.Input[0] + c.load.Input[1]) / 2, (c.load.Output[0] + c.load.Output[1]) / 2}
 		use = between(0.15, 0.4)
 	case "freezes":
 		c.s.Every, c.s.Freeze = ms(1500, 4000), ms(200, 900)
+	case "hiccups":
+		c.s.Hiccups, c.s.Freeze = between(0.05, 0.4), ms(100, 1500)
 	case "late client":
-		c.s.Lag = ms(20, 400)
+		c.s.Lag = ms(2, 400)
+	case "slow proxy":
+		if dice.IntN(2) == 0 {
+			c.s.Relay = ms(5, 400)
+		} else {
+			c.s.Relay, c.s.Behind = ms(1, 5), ms(10, 250)
+		}
+	case "held":
+		use = between(0.3, 0.9)
 	}
-	open := []string{"shared", "cache off", "network", "proxy", "freezes"} // what holds answers up holds up their users, which is not modelled
+	open := []string{"shared", "cache off", "network", "proxy", "slow proxy", "freezes", "hiccups", "held"} // what holds answers up holds up their users, which is not modelled
 	if dice.IntN(3) == 0 && !slices.Contains(open, c.kind) {
 		c.load.Users = max(int(use*float64(min(seats, 64))), 1)
 		c.load.Requests = max(c.load.Requests, 6*c.load.Users)
 	} else {
 		c.load.Rate = use * capacity
+	}
+	if c.kind == "held" { // around the number that would be in flight
+		free := c.load
+		free.Requests = 80
+		seen, last, sum := free.Serve(c.truth.Engine(7), 7).Seen(), 0.0, 0.0
+		for i := range seen {
+			last, sum = max(last, seen[i].Last), sum+seen[i].Last-seen[i].Sent
+		}
+		c.load.MostInFlight = max(int(sum/last*between(0.8, 2.5)), 1)
 	}
 	return c
 }
@@ -162,7 +185,7 @@ func (c *aCase) capacity() float64 {
 
 // serve is what the client records of the load on a server, and the server's metrics.
 func (c *aCase) serve(d *deploy.Deployment, s surroundings) (*predict.Recording, []explain.Request, *around) {
-	a := newAround(d, s, c.seed)
+	a := newAround(d, s, c.seed+c.chance)
 	r := c.load.Serve(a, c.seed)
 	seen := r.Seen()
 	dice := rand.New(rand.NewPCG(c.seed, 99))
@@ -170,22 +193,28 @@ func (c *aCase) serve(d *deploy.Deployment, s surroundings) (*predict.Recording,
 		q := &seen[i]
 		if lag := dice.ExpFloat64() * s.Lag.Seconds(); s.Lag > 0 {
 			q.Due -= lag
+			q.Lag = lag
 		}
 		if i%8 == 0 {
-			q.Connect = s.RoundTrip.Seconds() + 2e-4
+			q.Connect = s.RoundTrip.Seconds() + 1e-4*(1+dice.Float64())
 		}
 	}
 	return r, seen, a
 }
 
-// facts are what is known of a symptom: by the client, by what is stated of the server, and
-// by its metrics.
-func (c *aCase) facts(s explain.Symptom, seen []explain.Request, server explain.Facts) explain.Facts {
-	f := explain.Observe(s, seen)
+// stating returns the facts of the server as it was started, and of the load.
+func (c *aCase) stating() explain.Facts {
+	f := explain.Facts{}
 	f.Set(explain.MaxSeats, float64(c.stated.Settings.MaxNumSeqs), "", explain.FromStated)
 	f.Set(explain.MaxTokens, float64(c.stated.Settings.MaxNumBatchedTokens), "", explain.FromStated)
-	maps.Copy(f, server)
+	f.Set(explain.PlannedHits, c.planned(), "share", explain.FromRecords)
 	return f
+}
+
+// planned is the share of the prompts' tokens that an unlimited prefix cache would have.
+func (c *aCase) planned() float64 {
+	prefix := float64(c.load.Prefix) * c.load.PrefixShare
+	return prefix / (prefix + float64(c.load.Input[0]+c.load.Input[1])/2)
 }
 
 var symptoms = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.TPOT, Of: "mean"}, {Metric: metric.Stall, Of: "p90"}}
@@ -193,11 +222,11 @@ var symptoms = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metr
 // causes are those that are relieved.
 var causes = []explain.Cause{
 	explain.Compute, explain.Bandwidth, explain.Host, explain.Links, explain.Seats, explain.KVCache, explain.Budget, explain.PrefixCache, explain.Frontend,
-	explain.Network, explain.Proxy, explain.Throttling, explain.Foreign, explain.Freezes, explain.Client,
+	explain.Network, explain.Proxy, explain.Throttling, explain.Foreign, explain.Freezes, explain.Client, explain.Hold,
 }
 
 // ResultVersion is that of the files; those of others are made anew.
-const ResultVersion = 5
+const ResultVersion = 6
 
 // Result is what came of a case.
 type Result struct {
@@ -207,73 +236,109 @@ type Result struct {
 	Server  string    `json:"server"`
 	Load    string    `json:"load"`
 	Of      []Outcome `json:"of"`
+	Seen    []explain.Request
+	Told    Told
+	Stated  explain.Facts
 }
 
 // Outcome is of one symptom.
 type Outcome struct {
 	Symptom explain.Symptom           `json:"symptom"`
+	Value   float64                   `json:"value"`
 	Gains   map[explain.Cause]float64 `json:"true_gains"` // of each cause, relieved
-	With    explain.Case              `json:"with"`       // telemetry
-	Without explain.Case              `json:"without"`
+	Twin    *explain.Twin             `json:"twin"`
 	Knobs   map[string]float64        `json:"true_knobs"` // knob=value: what it truly brings
 }
 
+// chances is the number of simulations of a server, its engine's chances drawn anew, for a gain:
+// when requests meet hangs on chance.
+const chances = 3
+
 // result makes it.
-func (c *aCase) result() *Result {
-	x := &Result{Version: ResultVersion, Number: c.number, Kind: c.kind, Server: c.stated.Named(), Load: fmt.Sprintf("rate %.3g, users %d, in %v out %v prefix %d, %+v", c.load.Rate, c.load.Users, c.load.Input, c.load.Output, c.load.Prefix, c.s)}
+func (c *aCase) result(effort predict.Effort) *Result {
+	x := &Result{Version: ResultVersion, Number: c.number, Kind: c.kind, Server: c.stated.Named(), Load: fmt.Sprintf("rate %.3g, users %d, most %d, in %v out %v prefix %d, %+v", c.load.Rate, c.load.Users, c.load.MostInFlight, c.load.Input, c.load.Output, c.load.Prefix, c.s)}
 	recording, seen, a := c.serve(c.truth, c.s)
-	relieved := map[explain.Cause][]explain.Request{}
-	for _, cause := range causes {
-		if d, ok := predict.Relieve(c.truth, cause); ok {
-			_, relieved[cause], _ = c.serve(d, c.s)
-		} else if s, ok := c.s.without(cause); ok {
-			_, relieved[cause], _ = c.serve(c.truth, s)
-		}
-	}
-	server := explain.Facts{}
-	a.facts(server)
-	facts := func(s explain.Symptom, with bool) explain.Facts {
-		if with {
-			return c.facts(s, seen, server)
-		}
-		return c.facts(s, seen, nil)
-	}
-	with := recording.WhatIf(c.stated, facts(symptoms[0], true), predict.Thorough)
-	without := recording.WhatIf(c.stated, facts(symptoms[0], false), predict.Thorough)
+	x.Seen, x.Told, x.Stated = seen, a.told(), c.stating()
+	twins := recording.WhatIf(c.stated, x.facts(symptoms[0], true), effort)
 	for _, s := range symptoms {
-		value, ok := explain.Measure(s, seen)
-		if !ok || value <= 0 {
+		if value, ok := explain.Measure(s, seen); ok && value > 0 {
+			x.Of = append(x.Of, Outcome{Symptom: s, Value: value, Twin: twins.Of(s), Gains: map[explain.Cause]float64{}, Knobs: map[string]float64{}})
+		}
+	}
+	for _, cause := range causes {
+		if other, ok := c.without(cause); ok {
+			for i, gain := range c.gains(other, x.Of) {
+				x.Of[i].Gains[cause] = gain
+			}
+		}
+	}
+	for i := range x.Of {
+		o := &x.Of[i]
+		if o.Twin == nil {
 			continue
 		}
-		o := Outcome{Symptom: s, Gains: map[explain.Cause]float64{}, Knobs: map[string]float64{}}
-		for cause, list := range relieved {
-			if v, ok := explain.Measure(s, list); ok {
-				o.Gains[cause] = 1 - v/value
-			}
-		}
-		o.With = explain.Case{Symptom: s, Value: value, Facts: facts(s, true), Twin: with.Of(s)}
-		o.Without = explain.Case{Symptom: s, Value: value, Facts: facts(s, false), Twin: without.Of(s)}
-		for _, t := range []*explain.Twin{o.With.Twin, o.Without.Twin} {
-			if t == nil {
+		for _, trials := range o.Twin.Trials {
+			if len(trials) == 0 || trials[0].Gain < explain.Least {
 				continue
 			}
-			for _, trials := range t.Trials {
-				if len(trials) == 0 || trials[0].Gain < explain.Least {
-					continue
-				}
-				name := trials[0].Knob + "=" + trials[0].To
-				if _, done := o.Knobs[name]; done {
-					continue
-				}
-				if d, ok := predict.Turn(c.truth, trials[0]); ok {
-					_, list, _ := c.serve(d, c.s)
-					if v, ok := explain.Measure(s, list); ok {
-						o.Knobs[name] = 1 - v/value
-					}
-				}
+			if d, ok := predict.Turn(c.truth, trials[0]); ok {
+				other := *c
+				other.truth = d
+				o.Knobs[trials[0].Knob+"="+trials[0].To] = c.gains(&other, x.Of[i:i+1])[0]
 			}
 		}
-		x.Of = append(x.Of, o)
 	}
 	return x
+}
+
+// without is the case with one cause taken away; ok is false where there is none.
+func (c *aCase) without(cause explain.Cause) (_ *aCase, ok bool) {
+	other := *c
+	if other.truth, ok = predict.Relieve(c.truth, cause); ok {
+		return &other, true
+	}
+	other.truth = c.truth
+	if cause == explain.Hold {
+		other.load.MostInFlight = 0
+		return &other, c.load.MostInFlight > 0
+	}
+	other.s, ok = c.s.without(cause)
+	return &other, ok
+}
+
+// gains are the shares by which another case's symptoms are lower.
+func (c *aCase) gains(other *aCase, of []Outcome) []float64 {
+	was, is := make([]float64, len(of)), make([]float64, len(of))
+	for k := range uint64(chances) {
+		for _, side := range []struct {
+			c  *aCase
+			to []float64
+		}{{c, was}, {other, is}} {
+			one := *side.c
+			one.chance = k
+			_, seen, _ := one.serve(one.truth, one.s)
+			for i := range of {
+				x, _ := explain.Measure(of[i].Symptom, seen)
+				side.to[i] += x
+			}
+		}
+	}
+	for i := range is {
+		is[i] = 1 - is[i]/was[i]
+	}
+	return is
+}
+
+// facts are what is known of a symptom: by the client, by what is stated of the server, and
+// by its metrics.
+func (x *Result) facts(s explain.Symptom, told bool) explain.Facts {
+	f := explain.Observe(s, x.Seen)
+	maps.Copy(f, x.Stated)
+	if slices.ContainsFunc(x.Seen, func(q explain.Request) bool { return q.Held > 0 }) {
+		f.Set(explain.MostInFlight, 1, "", explain.FromStated)
+	}
+	if told {
+		x.Told.add(f)
+	}
+	return f
 }

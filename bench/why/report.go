@@ -30,10 +30,13 @@ type tally struct {
 	knobs, better                          int
 	several, both                          int // points with several causes; of these, two of them named
 	level                                  map[explain.Confidence][2]int
+	ruledOut, twoOut, falsely              int // causes ruled out; figures with two of them; of them those that are truly active
+	out                                    map[explain.Cause][2]int
+	active                                 map[explain.Cause]int // figures of which each is a part
 }
 
 func newTally() *tally {
-	return &tally{of: map[explain.Cause]int{}, found: map[explain.Cause]int{}, named: map[[2]explain.Cause]int{}, level: map[explain.Confidence][2]int{}}
+	return &tally{of: map[explain.Cause]int{}, found: map[explain.Cause]int{}, named: map[[2]explain.Cause]int{}, level: map[explain.Confidence][2]int{}, out: map[explain.Cause][2]int{}, active: map[explain.Cause]int{}}
 }
 
 // add takes one diagnosis in, and says whether its claim was wrong.
@@ -42,7 +45,27 @@ func (t *tally) add(o *Outcome, c *explain.Case) (explain.Diagnosis, bool) {
 	truth := o.truth()
 	t.points++
 	p := &d.Primary
+	for cause, gain := range o.Gains {
+		if gain > active {
+			t.active[cause]++
+		}
+	}
+	for _, e := range p.Excluded {
+		n := t.out[e.Cause]
+		n[0]++
+		if t.ruledOut++; o.Gains[e.Cause] > active {
+			t.falsely++
+			n[1]++
+		}
+		t.out[e.Cause] = n
+	}
+	if len(p.Excluded) >= 2 {
+		t.twoOut++
+	}
 	right := slices.Contains(truth, p.Cause)
+	right = right || p.Cause == explain.Steps && slices.ContainsFunc(truth, func(c explain.Cause) bool {
+		return slices.Contains([]explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links, explain.Throttling}, c)
+	})
 	claimed := p.Cause != explain.Unknown
 	if claimed {
 		t.claims++
@@ -102,27 +125,41 @@ func share(a, b int) string {
 	return fmt.Sprintf("%3.0f %%", 100*float64(a)/float64(b))
 }
 
+// active is the share that a cause brings, relieved, from which on it is falsely ruled out.
+const active = explain.Least
+
+// arms are what a diagnosis may know.
+var arms = []struct {
+	name        string
+	told, twins bool
+}{{"with telemetry and twins", true, true}, {"with telemetry, and no deployment is stated", true, false}, {"the client alone", false, false}}
+
 // report prints the tables.
 func report(results []*Result, verbose bool) {
-	for _, telemetry := range []bool{true, false} {
-		name := "without telemetry"
-		if telemetry {
-			name = "with telemetry"
-		}
+	for _, arm := range arms {
+		name := arm.name
 		all, by := newTally(), map[string]*tally{}
 		for _, r := range results {
 			for i := range r.Of {
 				o := &r.Of[i]
-				c := &o.Without
-				if telemetry {
-					c = &o.With
+				c := &explain.Case{Symptom: o.Symptom, Value: o.Value, Facts: r.facts(o.Symptom, arm.told)}
+				if arm.twins {
+					c.Twin = o.Twin
 				}
 				key := o.Symptom.String()
 				if by[key] == nil {
 					by[key] = newTally()
 				}
 				by[key].add(o, c)
-				if d, wrong := all.add(o, c); wrong && verbose {
+				d, wrong := all.add(o, c)
+				if verbose {
+					for _, e := range d.Primary.Excluded {
+						if o.Gains[e.Cause] > active {
+							fmt.Printf("%4d %-11s %-11s ruled out %s, truly %.2f: %+v %s\n", r.Number, r.Kind, o.Symptom, e.Cause, o.Gains[e.Cause], e, r.Load)
+						}
+					}
+				}
+				if wrong && verbose {
 					off := -1.0
 					if c.Twin != nil {
 						off = c.Twin.Off
@@ -141,7 +178,13 @@ func report(results []*Result, verbose bool) {
 			}
 		}
 		line("all", all)
-		fmt.Printf("\n")
+		fmt.Printf("\nruled out: %d lines, %.1f of a figure, at least two of %s; false: %d (%.2f %%)\n", all.ruledOut, float64(all.ruledOut)/float64(all.points), share(all.twoOut, all.points), all.falsely, 100*float64(all.falsely)/float64(max(all.ruledOut, 1)))
+		for _, cause := range causes {
+			if n := all.out[cause]; n[0] > 0 {
+				fmt.Printf("  %-24s %5d lines, %d false of the %d where it is active\n", cause, n[0], n[1], all.active[cause])
+			}
+		}
+		fmt.Println()
 		for _, l := range []explain.Confidence{explain.Sure, explain.Likely, explain.Possible} {
 			fmt.Printf("%-9s %4d, %s right\n", l, all.level[l][0], share(all.level[l][1], all.level[l][0]))
 		}

@@ -32,16 +32,15 @@ func sockets(seed uint64, from, many int) {
 	same, among, all, cases := 0, 0, 0, 0
 	for i := from; cases < many; i++ {
 		c := newCase(seed, i)
+		c.s.RoundTrip = 0
 		plain := surroundings{Slower: 1}
-		if c.s != plain || c.load.Rate == 0 || c.load.Prefix > 0 {
+		if c.s != plain || c.load.MostInFlight > 0 || c.load.Rate == 0 || c.load.Prefix > 0 {
 			continue
 		}
 		cases++
 		recording, seen, a := c.serve(c.truth, c.s)
-		server := explain.Facts{}
-		a.facts(server)
-		facts := c.facts(symptoms[0], seen, server)
-		twins := recording.WhatIf(c.stated, facts, predict.Thorough)
+		told := &Result{Seen: seen, Told: a.told(), Stated: c.stating()}
+		twins := recording.WhatIf(c.stated, told.facts(symptoms[0], true), predict.Thorough)
 		x := c.overSockets(pitot, filepath.Join(dir, fmt.Sprint(i)), seen)
 		for _, s := range symptoms {
 			value, ok := explain.Measure(s, seen)
@@ -49,7 +48,7 @@ func sockets(seed uint64, from, many int) {
 			if !ok || at < 0 {
 				continue
 			}
-			virtual := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: c.facts(s, seen, server), Twin: twins.Of(s)})
+			virtual := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: told.facts(s, true), Twin: twins.Of(s)})
 			real := x.Points[0].Symptoms[at]
 			all++
 			verdict := "other"

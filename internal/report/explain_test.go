@@ -21,7 +21,7 @@ func TestNothingIsShortBelowAFloor(t *testing.T) {
 		return m
 	}
 	floor := &result.Floor{Spec: "p99 ttft<5ms", Load: 0.1, Requests: 50, Violations: 50, Lower: 0.9, Allowed: 0.01}
-	if m := of(floor); m.Why != "" || len(m.Limited) != 1 || !strings.Contains(m.Limited[0], "too long for it") {
+	if m := of(floor); m.Why != "" || len(m.Limited) != 1 || !strings.Contains(m.Limited[0], "took longer than the limit") {
 		t.Errorf("%q %q", m.Why, m.Limited)
 	}
 	floor.Confidence = 0.9 // it is none yet

@@ -113,6 +113,9 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
 			load(u.Load), say.Plain(u.Spec), say.Percent(u.Allowed), say.Percent(u.Confidence)))
 	}
+	if x := c.NotEmptiedS; x != nil {
+		addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
+	}
 	if x := limitedFrom(run); x != nil {
 		addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow, and what the server would do without them is not known")
 	}
@@ -340,15 +343,15 @@ func quietest(c *result.Capacity) (at *result.CapacityProbe) {
 	return at
 }
 
-// floorCause says why requests violate a limit however low the load.
+// floorCause says in which way requests violate a limit however low the load.
 func floorCause(f *result.Floor) string {
 	switch {
-	case 2*f.Errors >= f.Violations:
-		return fmt.Sprintf("%s of them failed: that is no matter of the load", say.Count(f.Errors))
-	case f.Errors > 0:
-		return fmt.Sprintf("%s of them failed, the others took longer than the limit without waiting for others", say.Count(f.Errors))
+	case f.Errors == 0:
+		return "they took longer than the limit"
+	case f.Errors >= f.Violations:
+		return "all of them failed"
 	}
-	return "they took longer than the limit without waiting for others: they are too long for it"
+	return fmt.Sprintf("%s of them failed, the others took longer than the limit", say.Count(f.Errors))
 }
 
 // curve tells what the loads of a sweep show.

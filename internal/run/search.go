@@ -47,6 +47,9 @@ type Searcher struct {
 	budget   float64   // seconds, 0 if there is none
 	low, top float64   // highest load within all limits, lowest over one; 0 if none
 	answered float64   // highest load of which some request was answered
+
+	backlog    bool          // the server may go on with requests of the load before
+	notEmptied time.Duration // the longest wait for a server that was not empty by then
 }
 
 // NewSearcher measures in s. Loads are requests per second, or users where
@@ -76,6 +79,9 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	var since time.Time
 	if s.session.plan.Kind() != plan.KindSim && !s.session.has() {
 		since = s.ended
+		if s.backlog {
+			s.waitEmpty(ctx)
+		}
 	}
 	m, err := s.session.Measure(ctx, s.asked(p))
 	if err != nil {
@@ -87,6 +93,33 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	seen := s.seen(p, m, since)
 	seen.Cut = err != nil
 	return seen, err
+}
+
+// waitShare is the part of a budget that one wait for an empty server takes at most, and longestWait
+// how long it takes at most anyhow.
+const (
+	waitShare   = 0.15
+	longestWait = 2 * time.Minute
+)
+
+// waitEmpty waits until the server has finished what an overload left, and notes where it has not.
+func (s *Searcher) waitEmpty(ctx context.Context) {
+	most := longestWait
+	if s.budget > 0 {
+		most = min(most, seconds(waitShare*s.budget))
+	}
+	s.view.About("waiting until the server has finished the requests of the last load")
+	if empty, known := s.session.Target.WaitEmpty(ctx, most); known && !empty {
+		s.notEmptied = max(s.notEmptied, most)
+	}
+	s.session.noteProbes()
+}
+
+// leftBehind reports whether a server may go on with requests of a point: some ended before their
+// response did.
+func leftBehind(p *result.Point) bool {
+	q := &p.Requests
+	return p.EndedEarly || p.Stability == stat.Unstable || q.Cut > 0 || q.Errors[record.ErrTimeout]+q.Errors[record.ErrInterrupted] > 0
 }
 
 // warmup is one of so many residence times.
@@ -159,6 +192,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 		// Lighter loads were answered: the queue was longer than the timeout.
 		seen.Failed, seen.Stability = false, stat.Unstable
 	}
+	s.backlog = leftBehind(&m.Point) || seen.Behind
 	if seen.Failed {
 		s.died = s.wentAway(p.Load, &m.Point)
 	}
@@ -358,6 +392,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	if x := c.Carried; x.Rate > 0 {
 		r.Carried = &result.Carried{RequestsPerS: x.Rate, CI95: [2]float64{x.Interval.Lo, x.Interval.Hi}}
 	}
+	r.NotEmptiedS = search.Known(s.notEmptied.Seconds())
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec
 	}
@@ -449,6 +484,7 @@ type Goal struct {
 // session, whatever ends the search.
 func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error) {
 	s.budget, s.ended = what.Budget.Seconds(), time.Now()
+	s.session.Target.NoteEmpty(ctx)
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,

@@ -80,6 +80,9 @@ type Target struct {
 	departures         func(seen deploy.Range) []deploy.Departure
 	reportedDepartures []string
 	probes             probes
+	noProbe            bool          // no request but the load's may be sent
+	others             float64       // requests that the server ran before any load
+	shortTakes         time.Duration // the slowest of a few short requests then, 0 where none was sent
 	close              func()
 }
 
@@ -185,7 +188,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	if err := t.waitReady(ctx, p.Wait, notef); err != nil {
 		return nil, err
 	}
-	if p.NoProbe {
+	if t.noProbe = p.NoProbe; t.noProbe {
 		if t.Tokenizer != nil && p.GeneratedWords() && t.takeWords() {
 			t.lengthsByTokenizer(result.NoProbe)
 		}

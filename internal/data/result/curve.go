@@ -143,19 +143,22 @@ type Capacity struct {
 	Forecast          *Forecast `json:"forecast,omitempty"`
 	// Bracket is the load that was verified, or a higher one that windows which were counted show
 	// to be within, and one above the capacity: Bounds says how sure they are.
-	Bracket    *[2]*float64    `json:"bracket"`
-	Bounds     *Bounds         `json:"bounds,omitempty"`
-	Carried    *Carried        `json:"carried,omitempty"`   // what the server carries, where its queue grows before a limit is violated
-	Floor      *Floor          `json:"floor,omitempty"`     // why no load meets the objective
-	Unmet      *Floor          `json:"unmet,omitempty"`     // why none did so far, by the lightest loads, where that is less sure than a floor
-	Continued  *Continued      `json:"continued,omitempty"` // what it went on with
-	Binding    string          `json:"binding"`             // the limit that is reached first
-	Limits     []CapacityLimit `json:"limits"`
-	Requests   int             `json:"requests"` // measured in all
-	Seconds    float64         `json:"seconds"`
-	Unfinished bool            `json:"unfinished,omitempty"` // the search was interrupted, stopped or killed: --resume goes on with it
-	Why        string          `json:"why,omitempty"`        // why there is no load, or no more than a bracket
-	Trail      []CapacityProbe `json:"trail"`
+	Bracket *[2]*float64 `json:"bracket"`
+	Bounds  *Bounds      `json:"bounds,omitempty"`
+	Carried *Carried     `json:"carried,omitempty"` // what the server carries, where its queue grows before a limit is violated
+	Floor   *Floor       `json:"floor,omitempty"`   // why no load meets the objective
+	Unmet   *Floor       `json:"unmet,omitempty"`   // why none did so far, by the lightest loads, where that is less sure than a floor
+	// NotEmptiedS is for how many seconds the search waited after an overload for a server that was
+	// still not empty then: what it measured next may wait for requests of the overload.
+	NotEmptiedS *float64        `json:"not_emptied_s,omitempty"`
+	Continued   *Continued      `json:"continued,omitempty"` // what it went on with
+	Binding     string          `json:"binding"`             // the limit that is reached first
+	Limits      []CapacityLimit `json:"limits"`
+	Requests    int             `json:"requests"` // measured in all
+	Seconds     float64         `json:"seconds"`
+	Unfinished  bool            `json:"unfinished,omitempty"` // the search was interrupted, stopped or killed: --resume goes on with it
+	Why         string          `json:"why,omitempty"`        // why there is no load, or no more than a bracket
+	Trail       []CapacityProbe `json:"trail"`
 }
 
 // Forecast is what a search said that it would come to, when the capacity was roughly

@@ -577,6 +577,9 @@ func (f *search) floor() bool {
 			}
 			at = above
 		}
+		if at.Lower > f.cfg.eps(at.Claim) && f.heavierMeets(&at) {
+			break
+		}
 		if at.Lower > f.cfg.eps(at.Claim) {
 			f.cap.Floor = at
 			f.cap.Reason = fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %s at up to %s",
@@ -610,6 +613,37 @@ func (f *search) floor() bool {
 	return false
 }
 
+// heavierMeets reports whether heavier loads than a floor's contradict it: their windows have fewer
+// violations than the floor lets one expect, with 1 − contradicted at the most for a floor that is
+// true. Then the light loads were slow for another reason: what an overload left, a server that
+// changed meanwhile, or failures that come in bursts.
+func (f *search) heavierMeets(floor *FloorOf) bool {
+	least := floor.Lower
+	if least == 0 {
+		least = f.cfg.eps(floor.Claim)
+	}
+	bad, n, phi := 0, 0, max(1, floor.phi)
+	for _, load := range f.loads() {
+		if load <= floor.Load {
+			continue
+		}
+		for i := range f.cap.Trail {
+			if s := &f.cap.Trail[i]; s.Load == load && f.tells(s) && s.Launch == f.launch && !f.outgrew(&s.Seen) {
+				bad, n = bad+s.Seen.violations(floor.Claim), n+s.Seen.due(floor.Claim)
+				phi = max(phi, blocksPhi(s.Seen.blocks(floor.Claim), s.Seen.due(floor.Claim)))
+			}
+		}
+		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-contradicted)).Hi < least {
+			return true
+		}
+	}
+	return false
+}
+
+// contradicted is the chance that heavier loads contradict a floor that is true, for each load up to
+// which they are pooled.
+const contradicted = 0.01
+
 // unmet is what the lightest loads show where nothing is known to meet the SLO and more
 // requests violated it than may even there: perhaps no load meets it, but they are too few to
 // be as sure as a floor has to be.
@@ -619,7 +653,7 @@ func (f *search) unmet() FloorOf {
 		return FloorOf{}
 	}
 	at, worst := f.floorBelow(f.lightUpTo()) // of heavier ones a lighter one may meet it
-	if at.N == 0 || worst <= 1 {
+	if at.N == 0 || worst <= 1 || f.heavierMeets(&at) {
 		return FloorOf{}
 	}
 	lower := func(level float64) float64 {

@@ -679,6 +679,43 @@ func TestFloor(t *testing.T) {
 	}
 }
 
+// Where light loads are slow for a spell, as after an overload or while a server drifts, and heavier
+// ones are not, no floor is named: no search says that no load meets the SLO.
+func TestNoFloorBesideHeavierLoadsThatMeetTheLimit(t *testing.T) {
+	for name, slow := range map[string]func(step int, p Probe) bool{
+		"after an overload": func(step int, p Probe) bool { return step >= 5 && p.Load < 12 },
+		"at first":          func(step int, p Probe) bool { return step == 0 || p.Stage == Floor },
+	} {
+		floors, contradicted := 0, 0
+		for r := range uint64(12) {
+			of, step := truthAt(37), -1
+			of.rng = rand.New(rand.NewPCG(17, r))
+			config := search80k()
+			config.Seed, config.Budget.Requests = r, 10_000
+			got, err := Find(t.Context(), config, func(ctx context.Context, p Probe) (Seen, error) {
+				step++
+				s, err := of.probe(ctx, p)
+				if slow(step, p) {
+					s.Violations[0], s.Joint = s.N, s.N
+					for b := range s.JointBlock {
+						s.Blocks[0][b], s.JointBlock[b] = s.N/p.Blocks, s.N/p.Blocks
+					}
+				}
+				return s, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			met := slices.ContainsFunc(got.Trail, func(s Step) bool { return s.Load > got.Floor.Load && s.Seen.N >= 50 && s.Seen.Violations[0] == 0 })
+			count(&floors, got.Floor.Lower > 0 && met)
+			count(&contradicted, got.Unmet.N > 0 && met)
+		}
+		if floors+contradicted > 0 {
+			t.Errorf("%s: of 12 searches %d name a floor and %d say that none met, beside heavier loads that did", name, floors, contradicted)
+		}
+	}
+}
+
 // A window that was INVALID is measured again where it is to carry the claim, and is
 // no evidence in any case.
 func TestInvalidWindows(t *testing.T) {

@@ -32,6 +32,7 @@ import (
 	"pitot/internal/cli"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/report/reasons"
 	"pitot/internal/run/search"
 	"pitot/internal/stat"
 )
@@ -66,7 +67,7 @@ func main() {
 		v, says := run.Capacity.Verified, "undecided"
 		switch {
 		case v == nil:
-			says = run.Capacity.Why
+			says = reasons.Text(run.Capacity.Why)
 		case v.Passed:
 			says = "yes"
 		case v.Refuted:

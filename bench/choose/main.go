@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/study/choose"
 )
 
@@ -193,7 +194,7 @@ func try(pitot, dir string, c contract) (o outcome) {
 	if x := r.Capacity; x.Estimate != nil && x.CI95 != nil {
 		o.Found, o.Interval = *x.Estimate, *x.CI95
 	} else {
-		o.Why = x.Why
+		o.Why = reasons.Text(x.Why)
 	}
 	if r.Capacity.Load != nil {
 		o.AtLeast = *r.Capacity.Load

@@ -288,8 +288,8 @@ func (m *Model) claimOverview(run *result.Run) {
 			sure = append(sure, "and not above "+load(*k.Bracket[1]))
 		case k.Floor != nil:
 			sure = append(sure, floorCause(k.Floor))
-		case k.Why != "":
-			sure = append(sure, say.Plain(k.Why))
+		case !k.Why.None():
+			sure = append(sure, ReasonText(k.Why))
 		}
 		if v := k.Verified; v != nil && k.Load != nil {
 			how := "not verified"

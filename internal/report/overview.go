@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -144,8 +145,8 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	}
 	addFact(density(c)...)
 	addFact(capacityCost(run, load)...)
-	if c.Why != "" && c.Floor == nil && !long && !short { // the answer says that
-		addFact(say.Plain(c.Why))
+	if !c.Why.None() && c.Floor == nil && !long && !short { // the answer says that
+		addFact(ReasonText(c.Why), reasons.Enough(c.Enough, run.Target.Kind == "sim"))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
 		addFact(say.Plain(c.Covers))
@@ -157,10 +158,10 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 				continue
 			}
 			s := say.Plain(l.Spec)
-			if l.Estimate != nil && l.Why == "" {
+			if l.Estimate != nil && l.Why.None() {
 				s += " at " + load(*l.Estimate)
-			} else if l.Why != "" {
-				s += ": " + say.Plain(l.Why)
+			} else if !l.Why.None() {
+				s += ": " + ReasonText(l.Why)
 			}
 			parts = append(parts, s)
 		}

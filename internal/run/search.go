@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
+	"pitot/internal/report/reasons"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/slo"
@@ -74,7 +75,6 @@ const leastWarmup = time.Second
 
 // Probe measures one load of a search.
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
-	s.view.About(s.about(p))
 	s.view.Left(max(0, s.budget-s.spent))
 	var since time.Time
 	if s.session.plan.Kind() != plan.KindSim && !s.session.has() {
@@ -83,6 +83,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 			s.waitEmpty(ctx)
 		}
 	}
+	s.view.About(s.about(p))
 	m, err := s.session.Measure(ctx, s.asked(p))
 	if err != nil {
 		return search.Seen{}, err
@@ -113,6 +114,16 @@ func (s *Searcher) waitEmpty(ctx context.Context) {
 		s.notEmptied = max(s.notEmptied, most)
 	}
 	s.session.noteProbes()
+}
+
+// exceeds reports whether more requests of a window violate a limit than may.
+func (s *Searcher) exceeds(seen *search.Seen) bool {
+	for i, c := range s.claims {
+		if float64(seen.Violations[i]) > c.Share*float64(seen.Due[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // leftBehind reports whether a server may go on with requests of a point: some ended before their
@@ -192,7 +203,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 		// Lighter loads were answered: the queue was longer than the timeout.
 		seen.Failed, seen.Stability = false, stat.Unstable
 	}
-	s.backlog = leftBehind(&m.Point) || seen.Behind
+	s.backlog = leftBehind(&m.Point) || seen.Behind || s.exceeds(&seen)
 	if seen.Failed {
 		s.died = s.wentAway(p.Load, &m.Point)
 	}
@@ -414,7 +425,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	}
 	for _, l := range c.Claims {
 		r.Limits = append(r.Limits, result.CapacityLimit{
-			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: l.Reason,
+			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: result.Reason{Code: result.ReasonCode(l.Reason)},
 		})
 	}
 	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" || c.OnAnswers() })
@@ -510,15 +521,16 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 				_, takes := search.LeastToVerify(cfg, what.Verify)
 				hint += " to " + givenBudget(takes)
 			}
-			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), v.Reason).WithHint(hint)
+			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), reasons.Text(v.Reason)).WithHint(hint)
 		}
 		if err == nil {
 			err = s.died
 		}
+		r := s.Result(v, what.Objective)
 		if v.Enough > s.budget {
-			v.Reason += ", as with --budget " + givenBudget(v.Enough)
+			r.Enough = []result.BudgetFor{{Seconds: v.Enough}}
 		}
-		return s.Result(v, what.Objective), err
+		return r, err
 	}
 	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
 	centred, near := false, search.Probe{}
@@ -543,24 +555,22 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		if what.MaxLoad > 0 {
 			hint += " or --max-load"
 		}
-		return nil, say.Errorf("nothing can be measured: %s", found.Reason).WithHint(hint)
+		return nil, say.Errorf("nothing can be measured: %s", reasons.Text(found.Reason)).WithHint(hint)
 	}
 	r := s.Result(found, what.Objective)
 	if x := what.Continued; x != nil {
 		r.Continued = x.as()
 	}
 	if found.More {
-		more, b := "; ", cfg
-		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
-			r.Why = strings.Replace(r.Why, "the budget is too small", "what a few seconds simulate is too little", 1)
-			more, b = "; with --budget, of virtual time: ", search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}
+		b := cfg
+		if cfg.Budget.Work > 0 {
+			b = search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}
 		}
-		o := s.outlook(&b, near)
-		o.Precisions = slices.DeleteFunc(o.Precisions, func(p search.Precision) bool {
-			return p.Seconds > 0 && p.Seconds <= found.Seconds // so much was spent and did not tell
-		})
-		if cfg.Budget.Work == 0 || centred && len(o.Precisions) > 0 {
-			r.Why += more + o.String()
+		for _, p := range s.outlook(&b, near).Precisions {
+			spent := p.Seconds > 0 && p.Seconds <= found.Seconds // and did not tell
+			if !spent && (cfg.Budget.Work == 0 || centred) {
+				r.Enough = append(r.Enough, result.BudgetFor{HalfWidth: p.HalfWidth, Requests: p.Requests, Seconds: p.Seconds})
+			}
 		}
 	}
 	return r, err

@@ -15,6 +15,17 @@ import (
 // Unknown stands in place of a value that is not known.
 const Unknown = "–"
 
+// Minutes returns a time of so many seconds to the second, minute or tenth of an hour, by how long it is.
+func Minutes(seconds float64) string {
+	switch {
+	case seconds < 120: // as a budget of 90 s is written
+		return fmt.Sprintf("%.0f s", seconds)
+	case seconds < 7200:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/3600)
+}
+
 // Count writes a whole number with its thousands set apart: 12,345.
 func Count[T int | int32 | int64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)

@@ -38,7 +38,7 @@ type Inverse struct {
 	SE       float64 // of ln Load, by the delta method
 	Interval         // two-sided
 	Lower    float64 // one-sided lower limit
-	Reason   string  // why there is no estimate, and so no interval; empty if there is one
+	Reason   NoFit   // why there is no estimate, and so no interval; empty if there is one
 }
 
 // LoadAt is the load where the fit reaches the share eps of violations, with a
@@ -57,11 +57,11 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	case f.Reason != "":
 		return Inverse{Reason: f.Reason}
 	case !(f.B > 0):
-		return Inverse{Reason: "violations do not rise with the load"}
+		return Inverse{Reason: NotRising}
 	case !(eps > 0 && eps < 1):
-		return Inverse{Reason: "no share of violations between 0 and 1 is asked for"}
+		return Inverse{Reason: ShareOutOfRange}
 	case f.floor.Most >= eps:
-		return Inverse{Reason: "the floor may be all that is asked for"}
+		return Inverse{Reason: FloorAtLimit}
 	}
 	x := (logitAbove(f.Floor, eps) - f.A) / f.B
 	cov := f.Model
@@ -77,13 +77,13 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	t := func(level float64) float64 { return StudentQuantile(1-tail(level), float64(f.DF)) }
 	switch {
 	case v.Load < f.Lowest || v.Load > f.Highest:
-		v.Reason = "the estimate lies outside the loads measured"
+		v.Reason = OutsideLoads
 	case v.SE > MaxInverseSE:
-		v.Reason = "the interval would reach over more than a factor of ten"
+		v.Reason = TooWide
 	case f.Bursts < leastBursts:
-		v.Reason = "violations came in too few bursts"
+		v.Reason = TooFewBursts
 	case f.B < LeastSlope:
-		v.Reason = "violations hardly rise with the load"
+		v.Reason = HardlyRising
 	default:
 		phi := f.Phi * max(1, cov.varianceAt(x)/f.Model.varianceAt(x))
 		limit := func(t float64) float64 { // of t standard errors to one side
@@ -95,7 +95,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 		above := limit(max(0, t(level)-off/2))
 		least := limit(-(t(OneSided(1-alpha)) + off/2))
 		if above-x >= widestProfile { // a floor may be all that there is up to what may violate
-			v.Reason = "the interval would have no upper end"
+			v.Reason = NoUpperEnd
 			break
 		}
 		v.Interval = Interval{f.Centre * math.Exp(below), f.Centre * math.Exp(above)}

@@ -60,12 +60,32 @@ type Logistic struct {
 	Bursts          float64    // about how many independent ones the violations make, their number ÷ Phi
 	DF              int        // m−2
 	Lowest, Highest float64    // loads
-	Reason          string     // why there is no fit; empty if there is one
+	Reason          NoFit      // why there is no fit; empty if there is one
 
 	points []Share // that were fitted, for the profile
 	slope  Prior
 	floor  Floor
 }
+
+// NoFit is why there is no fit of shares of violations, or no load where it reaches a limit.
+type NoFit string
+
+// Why there is none.
+const (
+	NoCurve         NoFit = "shares_determine_no_curve"
+	CountOutOfRange NoFit = "count_out_of_range"
+	FewerLoads      NoFit = "fewer_than_three_loads"
+	NoViolation     NoFit = "no_violation_at_fitted_loads"
+	AllViolate      NoFit = "all_violate_at_fitted_loads"
+	NotRising       NoFit = "violations_do_not_rise"
+	HardlyRising    NoFit = "violations_hardly_rise"
+	ShareOutOfRange NoFit = "share_out_of_range"
+	FloorAtLimit    NoFit = "floor_may_reach_limit"
+	OutsideLoads    NoFit = "estimate_outside_loads"
+	TooWide         NoFit = "interval_over_factor_of_ten"
+	NoUpperEnd      NoFit = "interval_without_upper_end"
+	TooFewBursts    NoFit = "few_bursts_of_violations"
+)
 
 // FitLogistic fits shares of violations by quasi-binomial logistic regression
 // on the logarithm of the load (McCullagh and Nelder, "Generalized Linear
@@ -103,24 +123,24 @@ func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	// prior: were it taken again, a misfit of the prior would raise it further.
 	for range 2 {
 		if !f.settle() {
-			return Logistic{Reason: "the shares determine no curve"}
+			return Logistic{Reason: NoCurve}
 		}
 		f.spread(points, slope)
 	}
 	f.Bursts = max(0, violations-f.Floor*n) / f.Phi
 	if finite := f.Model.varianceAt(1) + f.Robust.varianceAt(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
-		return Logistic{Reason: "the shares determine no curve"}
+		return Logistic{Reason: NoCurve}
 	}
 	return f
 }
 
 // unfit is why points cannot be fitted.
-func unfit(points []Share) string {
+func unfit(points []Share) NoFit {
 	loads := map[float64]bool{}
 	violations, n := 0., 0.
 	for _, p := range points {
 		if !(p.Load > 0) || math.IsInf(p.Load, 1) || p.N < 1 || p.Violations < 0 || p.Violations > p.N {
-			return "a load or a count is out of range"
+			return CountOutOfRange
 		}
 		loads[p.Load] = true
 		violations += float64(p.Violations)
@@ -128,11 +148,11 @@ func unfit(points []Share) string {
 	}
 	switch {
 	case len(loads) < 3:
-		return "fewer than three loads"
+		return FewerLoads
 	case violations <= 0:
-		return "no violation at any load that is fitted"
+		return NoViolation
 	case violations >= n:
-		return "every request violates at each load that is fitted"
+		return AllViolate
 	}
 	return ""
 }

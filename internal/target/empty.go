@@ -52,6 +52,9 @@ func (t *Target) WaitEmpty(ctx context.Context, most time.Duration) (empty, know
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	notef := t.notef
+	t.notef = nil // that a response takes long is no news
+	defer func() { t.notef = notef }()
 	quick := 0
 	for {
 		requests, reports := t.inServer(ctx)

@@ -157,8 +157,10 @@ type Capacity struct {
 	Requests    int             `json:"requests"` // measured in all
 	Seconds     float64         `json:"seconds"`
 	Unfinished  bool            `json:"unfinished,omitempty"` // the search was interrupted, stopped or killed: --resume goes on with it
-	Why         string          `json:"why,omitempty"`        // why there is no load, or no more than a bracket
-	Trail       []CapacityProbe `json:"trail"`
+	Why         Reason          `json:"why,omitzero"`         // why there is no load, or no more than a bracket
+	// Enough are budgets that would give an estimate: of virtual time where the target is simulated.
+	Enough []BudgetFor     `json:"enough,omitempty"`
+	Trail  []CapacityProbe `json:"trail"`
 }
 
 // Forecast is what a search said that it would come to, when the capacity was roughly
@@ -166,6 +168,13 @@ type Capacity struct {
 type Forecast struct {
 	Requests  int      `json:"requests"`   // that the budget was to pay
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
+}
+
+// BudgetFor is a budget that would give an estimate with an interval of a half-width.
+type BudgetFor struct {
+	HalfWidth float64 `json:"half_width,omitempty"` // of the 95 % interval, relative to the estimate; 0: a load that is verified is decided
+	Requests  int     `json:"requests,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"` // 0 where it is not known
 }
 
 // Carried is how many requests a second a server carries, with an interval over time blocks of a
@@ -202,7 +211,7 @@ type CapacityLimit struct {
 	Allowed  float64     `json:"allowed"` // share of requests that may violate it
 	Estimate *float64    `json:"estimate"`
 	CI95     *[2]float64 `json:"ci95"`
-	Why      string      `json:"why,omitempty"`
+	Why      Reason      `json:"why,omitzero"`
 }
 
 // Verified is a load that was measured once more, by itself.

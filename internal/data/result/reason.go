@@ -3,6 +3,8 @@ package result
 import (
 	"bytes"
 	"encoding/json"
+
+	"pitot/internal/stat"
 )
 
 // Reason is why a value is missing, withheld or undecided, or has no interval, or what to do about
@@ -155,6 +157,52 @@ const (
 	WrongAtOneUser     ReasonCode = "wrong_at_one_user"
 	WrongAnswers       ReasonCode = "wrong_answers"
 	WrongUndecided     ReasonCode = "wrong_answers_undecided"
+)
+
+// Why a search has no estimate of a capacity, or no load that it verified. Low is a load.
+const (
+	SearchInterrupted     ReasonCode = "search_interrupted"
+	SearchStopped         ReasonCode = "search_stopped" // by Quote
+	SearchKilled          ReasonCode = "search_killed"
+	TargetFailed          ReasonCode = "target_failed"           // at Low
+	WindowsInvalid        ReasonCode = "windows_invalid"         // N of Of from Low on
+	LooksInvalid          ReasonCode = "looks_invalid"           // at Low
+	BudgetTooSmall        ReasonCode = "budget_too_small"        // for an estimate
+	SimulatedTooLittle    ReasonCode = "simulated_too_little"    // without a budget, for an estimate
+	BudgetInBracket       ReasonCode = "budget_ended_in_bracket" // a bound takes Needed requests, at Low in Seconds
+	BudgetBeforeLook      ReasonCode = "budget_ended_before_look"
+	MetAtEveryLoad        ReasonCode = "met_at_every_load"
+	MetAtMostLoad         ReasonCode = "met_at_highest_load_allowed" // Low
+	MissedAtLightest      ReasonCode = "missed_at_lightest_load"     // Low, 0 where the budget would pay a lighter one
+	MissedAtAnyLoad       ReasonCode = "missed_at_any_load"          // by N of Of requests at up to Low
+	QueueBeforeLimit      ReasonCode = "queue_grows_before_limit"    // from Low on
+	CarriedUnknown        ReasonCode = "carried_rate_not_known"      //
+	LongWindowMissed      ReasonCode = "long_window_missed"          // and short ones did not
+	NoCurveOfLoad         ReasonCode = "violations_follow_no_curve"  //
+	NoLoadVerified        ReasonCode = "no_load_verified"            //
+	LooksFailed           ReasonCode = "looks_failed"                // N of them
+	LookInvalid           ReasonCode = "look_invalid"                // at Low
+	LookQueueGrew         ReasonCode = "look_queue_grew"             // at Low
+	LookMissed            ReasonCode = "look_missed"                 // at Low
+	LookBursty            ReasonCode = "look_has_few_bursts"         // N requests at Low, it takes Needed, of which as many violate; budget of Seconds
+	LookWithoutBursts     ReasonCode = "look_without_violations"     // likewise, of which none does
+	LookUnanswered        ReasonCode = "look_unanswered"             // at Low
+	LookUnpaid            ReasonCode = "budget_too_small_for_look"   // it takes Needed requests
+	LookInterrupted       ReasonCode = "look_interrupted"            // of N requests at Low, it takes Needed
+	ArrivalsTurnSlowly    ReasonCode = "arrivals_turn_slowly"        // in Seconds; N windows had Needed such cycles; a bound takes Low seconds, an estimate High
+	CurveUndetermined                = ReasonCode(stat.NoCurve)
+	CountsOutOfRange                 = ReasonCode(stat.CountOutOfRange)
+	FewerThanThreeLoads              = ReasonCode(stat.FewerLoads)
+	NoViolationFitted                = ReasonCode(stat.NoViolation)
+	AllViolateFitted                 = ReasonCode(stat.AllViolate)
+	ViolationsNotRising              = ReasonCode(stat.NotRising)
+	ViolationsHardlyRise             = ReasonCode(stat.HardlyRising)
+	ShareOutOfRange                  = ReasonCode(stat.ShareOutOfRange)
+	FloorMayReachLimit               = ReasonCode(stat.FloorAtLimit)
+	EstimateOutsideLoads             = ReasonCode(stat.OutsideLoads)
+	IntervalTooWide                  = ReasonCode(stat.TooWide)
+	IntervalWithoutEnd               = ReasonCode(stat.NoUpperEnd)
+	FewBurstsOfViolations            = ReasonCode(stat.TooFewBursts)
 )
 
 // Why a sitting or a server of an experiment ended.

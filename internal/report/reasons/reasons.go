@@ -178,6 +178,66 @@ func words(r result.Reason) (text string, known bool) {
 			text += ", with a Retry-After of up to " + say.Seconds(r.Seconds)
 		}
 		return text + ": ask for less than they allow" + allowed(r) + ".", true
+	case result.SearchStopped:
+		return "the search was stopped: " + r.Quote, true
+	case result.TargetFailed:
+		return "the target failed at a load of " + load(r.Low), true
+	case result.WindowsInvalid:
+		share := "most"
+		if r.N == r.Of {
+			share = "all"
+		}
+		return fmt.Sprintf("%s windows from %s on were INVALID: they say nothing of the target", share, load(r.Low)), true
+	case result.LooksInvalid:
+		return fmt.Sprintf("all windows at %s, where a bound was to be verified, were INVALID", load(r.Low)), true
+	case result.LookInvalid:
+		return fmt.Sprintf("undecided: all windows at %s were INVALID", load(r.Low)), true
+	case result.BudgetInBracket:
+		text := fmt.Sprintf("the budget ended while the limit was being bracketed: a bound takes %s at one load", say.Plural(int(r.Needed), "request"))
+		if r.Seconds > 0 {
+			text += fmt.Sprintf(", at %s about %s", load(r.Low), say.Minutes(r.Seconds))
+		}
+		return text, true
+	case result.MetAtMostLoad:
+		return fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", load(r.Low)), true
+	case result.MissedAtLightest:
+		if r.Low == 0 {
+			return "the limits do not hold even at the lightest load", true
+		}
+		return fmt.Sprintf("the limits do not hold at %s, the lightest load that the budget pays", load(r.Low)), true
+	case result.MissedAtAnyLoad:
+		return fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %s at up to %s",
+			100*r.N/r.Of, say.Plural(int(r.Of), "request"), load(r.Low)), true
+	case result.QueueBeforeLimit:
+		return fmt.Sprintf("the queue grows from about %s on, before the limits are reached: beyond, they hold only for as long as the load does not last", load(r.Low)), true
+	case result.LooksFailed:
+		return fmt.Sprintf("%s looks at the lower limit failed", count(r.N)), true
+	case result.LookQueueGrew:
+		return fmt.Sprintf("undecided: the queue grows at %s, so that the limits hold only for as long as the load does not last", load(r.Low)), true
+	case result.LookMissed:
+		return "the limits do not hold at " + load(r.Low), true
+	case result.LookWithoutBursts:
+		return fmt.Sprintf("undecided: none of %s violated at %s, but they may come in bursts: it takes about %s of which none does",
+			say.Plural(int(r.N), "request"), load(r.Low), say.Count(int(r.Needed))), true
+	case result.LookBursty:
+		text := fmt.Sprintf("undecided: violations come in bursts, and %s at %s are too few to tell", say.Plural(int(r.N), "request"), load(r.Low))
+		if r.Needed > 0 {
+			text += fmt.Sprintf(": it takes about %s of which as many violate", say.Count(int(r.Needed)))
+		}
+		return text, true
+	case result.LookUnanswered:
+		return fmt.Sprintf("no request that came due in the window at %s was answered before the budget ended", load(r.Low)), true
+	case result.LookUnpaid:
+		return fmt.Sprintf("the budget is too small to verify a load: it takes %s at least", say.Plural(int(r.Needed), "request")), true
+	case result.LookInterrupted:
+		return fmt.Sprintf("interrupted when %s at %s had ended: it takes %s at least to tell", say.Plural(int(r.N), "request"), load(r.Low), say.Count(int(r.Needed))), true
+	case result.ArrivalsTurnSlowly:
+		short := "no window had"
+		if r.N == 0 {
+			short = "the budget has no time for"
+		}
+		return fmt.Sprintf("the arrivals take turns about every %s, and %s the %s such cycles that a bound rests on: it takes about %s in all, an estimate %s",
+			say.Minutes(r.Seconds), short, count(r.Needed), say.Minutes(r.Low), say.Minutes(r.High)), true
 	case result.PowerRarelyRead:
 		return fmt.Sprintf("power was told %s times within the window: its error is not known", count(r.N)), true
 	}
@@ -275,6 +335,30 @@ var plain = map[result.ReasonCode]string{
 	result.OutOfRange:       "it is out of all range",
 	result.FewPairs:         "few pairs",
 
+	result.SearchInterrupted:     "the search was interrupted",
+	result.SearchKilled:          "the search was killed before its end: the same command with --resume goes on",
+	result.BudgetTooSmall:        "the budget is too small for an estimate",
+	result.SimulatedTooLittle:    "what a few seconds simulate is too little for an estimate",
+	result.BudgetBeforeLook:      "the budget ended before a look at the lower limit passed",
+	result.MetAtEveryLoad:        "the limits hold at every load tried",
+	result.CarriedUnknown:        "the queue grows before a limit is violated, and what the server carries is not known",
+	result.LongWindowMissed:      "the short windows violated no limit, and a longer one did",
+	result.NoCurveOfLoad:         "violations follow no curve of the load",
+	result.NoLoadVerified:        "no load near the limit was verified",
+	result.CurveUndetermined:     "the shares determine no curve",
+	result.CountsOutOfRange:      "a load or a count is out of range",
+	result.FewerThanThreeLoads:   "fewer than three loads",
+	result.NoViolationFitted:     "no violation at any load that is fitted",
+	result.AllViolateFitted:      "every request violates at each load that is fitted",
+	result.ViolationsNotRising:   "violations do not rise with the load",
+	result.ViolationsHardlyRise:  "violations hardly rise with the load",
+	result.ShareOutOfRange:       "no share of violations between 0 and 1 is asked for",
+	result.FloorMayReachLimit:    "what violates at any load may be all that may violate",
+	result.EstimateOutsideLoads:  "the estimate lies outside the loads measured",
+	result.IntervalTooWide:       "the interval would reach over more than a factor of ten",
+	result.IntervalWithoutEnd:    "the interval would have no upper end",
+	result.FewBurstsOfViolations: "violations came in too few bursts",
+
 	result.NoBend:        "the curve does not bend enough",
 	result.NoneMissed:    "no load missed it: measure higher ones",
 	result.NoneMissedYet: "no load missed it: --resume goes on to higher ones",
@@ -299,6 +383,27 @@ var plain = map[result.ReasonCode]string{
 	result.PercentileCensored: "the percentile falls among streams that were not followed to their end",
 	result.NoAnswerTells:      "no answer tells",
 	result.WrongAtOneUser:     "no answer tells: they are wrong already at one user",
+}
+
+// Enough returns the budgets that would give an estimate, "" where none is known. virtual says that
+// their time is simulated.
+func Enough(list []result.BudgetFor, virtual bool) string {
+	var parts []string
+	for i, b := range list {
+		s := fmt.Sprintf("±%.0f %% with %s", 100*b.HalfWidth, say.Plural(b.Requests/1000*1000, "request"))
+		switch about := map[bool]string{true: "about "}[i == 0]; {
+		case b.Seconds > 0 && b.HalfWidth == 0:
+			s = "--budget " + say.Minutes(b.Seconds) + " would decide it"
+		case b.Seconds > 0:
+			s = fmt.Sprintf("±%.0f %% in %s%s", 100*b.HalfWidth, about, say.Minutes(b.Seconds))
+		}
+		parts = append(parts, s)
+	}
+	text := strings.Join(parts, ", ")
+	if virtual && text != "" {
+		text = "with --budget, of virtual time: " + text
+	}
+	return text
 }
 
 // Few returns what a reason has too few of, without what would give more: "62 residence times; 100 needed".

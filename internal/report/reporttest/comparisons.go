@@ -100,11 +100,11 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 	addComparison("many", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 0.8, newer), Launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
 	searched := func(least, at, most, usd float64) func(*result.Run, int) {
 		return func(run *result.Run, i int) {
-			c := &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms, p99 tpot<40ms", Why: "the budget is too small for an estimate"}
+			c := &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms, p99 tpot<40ms", Why: result.Reason{Code: result.BudgetTooSmall}}
 			c.Bounds = &result.Bounds{Level: 0.95}
 			c.Load, c.Bracket, c.USDPerMGoodOutput = &least, &[2]*float64{&least, &most}, &usd
 			if x := at * (1 + 0.01*float64(i%3)); at > 0 {
-				c.Estimate, c.CI95, c.Binding, c.Why = &x, &[2]float64{0.95 * x, 1.04 * x}, "p99 tpot<40ms", ""
+				c.Estimate, c.CI95, c.Binding, c.Why = &x, &[2]float64{0.95 * x, 1.04 * x}, "p99 tpot<40ms", result.Reason{}
 			}
 			if most == 0 {
 				c.Load, c.Bracket, c.Bounds, c.USDPerMGoodOutput = nil, nil, nil, nil

@@ -2,11 +2,10 @@ package search
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
-	"pitot/internal/say"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -376,7 +375,7 @@ func (f *search) lookLow() {
 		reason = f.cap.Reason
 	}
 	if s.Invalid {
-		f.cap.Reason = fmt.Sprintf("%s; all windows at %s were INVALID", reason, loadText(load))
+		f.cap.Reason = result.Reason{Code: result.LooksInvalid, Low: load}
 		return
 	}
 	v, binding := Verification{}, 0
@@ -582,8 +581,7 @@ func (f *search) floor() bool {
 		}
 		if at.Lower > f.cfg.eps(at.Claim) {
 			f.cap.Floor = at
-			f.cap.Reason = fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %s at up to %s",
-				100*float64(at.Violations)/float64(at.N), say.Plural(at.N, "request"), loadText(at.Load))
+			f.cap.Reason = result.Reason{Code: result.MissedAtAnyLoad, N: float64(at.Violations), Of: float64(at.N), Low: at.Load}
 			return true
 		}
 		eps, share := f.cfg.eps(at.Claim), floorShare

@@ -4,8 +4,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"testing"
+
+	"pitot/internal/data/result"
 )
 
 // What is left of a budget of time is not spent on ever higher loads that tell nothing: where the
@@ -13,10 +14,10 @@ import (
 func TestBoundAboveEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		capacity, invalid float64
-		reason            string
+		reason            result.ReasonCode
 	}{
-		"limits that always hold":  {1e12, 0, "the limits hold at every load tried"},
-		"windows that are INVALID": {1e12, 50, "INVALID"},
+		"limits that always hold":  {1e12, 0, result.MetAtEveryLoad},
+		"windows that are INVALID": {1e12, 50, result.WindowsInvalid},
 		"an INVALID bracket's end": {37, 50, ""},
 	} {
 		of, highest := truthAt(c.capacity), 0.
@@ -27,8 +28,8 @@ func TestBoundAboveEnds(t *testing.T) {
 			s.Invalid, highest = c.invalid > 0 && p.Load > c.invalid, max(highest, p.Load)
 			return s, err
 		})
-		if err != nil || len(got.Trail) > 3*maxDoublings+20 || highest > 1e10 || !strings.Contains(got.Reason, c.reason) {
-			t.Errorf("%s: %v, %d probes up to %.3g/s, %q", name, err, len(got.Trail), highest, got.Reason)
+		if err != nil || len(got.Trail) > 3*maxDoublings+20 || highest > 1e10 || c.reason != "" && got.Reason.Code != c.reason {
+			t.Errorf("%s: %v, %d probes up to %.3g/s, %v", name, err, len(got.Trail), highest, got.Reason)
 		}
 	}
 }
@@ -47,14 +48,14 @@ func TestBoundAboveTakesFewSteps(t *testing.T) {
 			return s, err
 		})
 		f.cap.Trail = []Step{{Probe: Probe{Load: 20}, Seen: Seen{Load: 20, N: 100, Violations: []int{0}}}}
-		f.cap.Reason, f.lo, probes = "the budget ended while the limit was being bracketed", 20, 0
+		f.cap.Reason, f.lo, probes = result.Reason{Code: result.BudgetInBracket}, 20, 0
 		f.boundAbove()
 		want := stepsAbove
 		if invalid {
 			want = 1 + again
 		}
-		if probes != want || !strings.HasPrefix(f.cap.Reason, "the budget ended") {
-			t.Errorf("INVALID %v: %d probes, %q", invalid, probes, f.cap.Reason)
+		if probes != want || f.cap.Reason.Code != result.BudgetInBracket {
+			t.Errorf("INVALID %v: %d probes, %v", invalid, probes, f.cap.Reason)
 		}
 	}
 }

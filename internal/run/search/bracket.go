@@ -1,10 +1,9 @@
 package search
 
 import (
-	"fmt"
 	"math"
 
-	"pitot/internal/say"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -75,7 +74,7 @@ func (f *search) bracket() bool {
 		load = next
 	}
 	if f.hi == 0 {
-		f.boundless, f.cap.Reason = true, "the limits hold at every load tried"
+		f.boundless, f.cap.Reason = true, result.Reason{Code: result.MetAtEveryLoad}
 		return false
 	}
 	times := bisections
@@ -176,20 +175,20 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		if f.lo > 0 { // as far as is known, the next one is beyond the limit
 			load = f.lo
 		}
-		f.cap.Reason = "the budget ended while the limit was being bracketed: " + f.takesABound(load)
+		f.cap.Reason = f.takesABound(load)
 		return Seen{}, false
 	}
 	return f.look(p)
 }
 
-// takesABound says how many requests one bound takes, and how long that is at a load.
-func (f *search) takesABound(load float64) string {
+// takesABound returns that the budget ended in the bracket, how many requests one bound takes, and how long that is at a load.
+func (f *search) takesABound(load float64) result.Reason {
 	n := f.leastLow(load)
-	said := fmt.Sprintf("a bound takes %s at one load", say.Plural(n, "request"))
+	r := result.Reason{Code: result.BudgetInBracket, Needed: float64(n)}
 	if f.cfg.Budget.Seconds > 0 {
-		said += fmt.Sprintf(", at %s about %s", loadText(load), minutes(f.seconds(load, n)))
+		r.Low, r.Seconds = load, f.seconds(load, n)
 	}
-	return said
+	return r
 }
 
 // tryAgain measures a load, and again where it is too high by no more than a cluster of violations
@@ -280,7 +279,7 @@ func (f *search) descend(load float64) bool {
 		s, ok := f.tryBracket(Light, load, f.lightRequests(load))
 		if !ok {
 			if f.err == nil && !f.died {
-				f.cap.Reason = fmt.Sprintf("the limits do not hold at %s, the lightest load that the budget pays", loadText(f.hi))
+				f.cap.Reason = result.Reason{Code: result.MissedAtLightest, Low: f.hi}
 			}
 			return false
 		}
@@ -290,7 +289,7 @@ func (f *search) descend(load float64) bool {
 		}
 		f.hi = load
 	}
-	f.cap.Reason = "the limits do not hold even at the lightest load"
+	f.cap.Reason = result.Reason{Code: result.MissedAtLightest}
 	return false
 }
 
@@ -299,7 +298,7 @@ func (f *search) descend(load float64) bool {
 func (f *search) holdsAtMost(load float64) bool {
 	f.verifyAlone(load)
 	if f.cap.Quote > 0 {
-		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", loadText(load))
+		f.cap.Reason = result.Reason{Code: result.MetAtMostLoad, Low: load}
 	}
 	return false
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"pitot/internal/say"
 )
@@ -471,7 +470,7 @@ func (o Outlook) String() string {
 			s += " requests"
 		}
 		if p.Seconds > 0 {
-			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, minutes(p.Seconds))
+			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, say.Minutes(p.Seconds))
 			if i == 0 {
 				s = strings.Replace(s, " in ", " in about ", 1)
 			}
@@ -481,7 +480,7 @@ func (o Outlook) String() string {
 	s := strings.Join(parts, ", ")
 	var within []string
 	if o.Budget.Seconds > 0 {
-		within = append(within, minutes(o.Budget.Seconds))
+		within = append(within, say.Minutes(o.Budget.Seconds))
 	}
 	switch {
 	case o.Budget.Work > 0:
@@ -501,17 +500,3 @@ func (o Outlook) String() string {
 	}
 	return s + strings.Join(within, " and ") + ": " + gives
 }
-
-// minutes rounds a time as people say it.
-func minutes(seconds float64) string {
-	switch d := time.Duration(min(seconds, 1e9) * float64(time.Second)); {
-	case d < 2*time.Minute: // as a budget of 90 s is given
-		return fmt.Sprintf("%.0f s", seconds)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	}
-	return fmt.Sprintf("%.1f h", seconds/3600)
-}
-
-// loadText writes a load as people do, without its unit.
-func loadText(load float64) string { return say.Significant(load, 4) }

@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -70,8 +71,13 @@ func (f *search) centre() bool {
 	return true
 }
 
-// tooSmall is why a search has no estimate.
-const tooSmall = "the budget is too small for an estimate"
+// tooSmall returns why a search has no estimate.
+func (f *search) tooSmall() result.Reason {
+	if f.cfg.Budget.Work > 0 { // nobody set so little
+		return result.Reason{Code: result.SimulatedTooLittle}
+	}
+	return result.Reason{Code: result.BudgetTooSmall}
+}
 
 // staircase is five loads around the centre. Whole numbers of users are at
 // least one apart.

@@ -43,7 +43,7 @@ func TestFindOfAClass(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Estimate == 0 || c.Binding != 0 {
-			t.Errorf("seed %d: no estimate, or of limit %d: %s", seed, c.Binding, c.Reason)
+			t.Errorf("seed %d: no estimate, or of limit %d: %v", seed, c.Binding, c.Reason)
 			continue
 		}
 		if c.Interval.Lo <= capacity && capacity <= c.Interval.Hi {

@@ -30,7 +30,7 @@ func Complete(measured *result.Run) bool {
 		return true
 	}
 	c := &result.Capacity{Over: measured.Points[0].Load.Over(), Covers: ThisLaunch, Unfinished: true,
-		Why:    "the search was killed before its end: the same command with --resume goes on",
+		Why:    result.Reason{Code: result.SearchKilled},
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
 	for i := range measured.Points {
 		p := &measured.Points[i]

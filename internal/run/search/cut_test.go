@@ -3,8 +3,9 @@ package search
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"pitot/internal/data/result"
 )
 
 // cutAfter interrupts the long look behind the loads of a search when so many of its requests have ended.
@@ -28,13 +29,13 @@ func TestVerifyIsInterrupted(t *testing.T) {
 		load            float64
 		requests        int
 		passed, refuted bool
-		reason          string
+		reason          result.Reason
 	}{
-		{20, 20_000, true, false, "interrupted"},
-		{20, 10_000, false, false, "it takes about 17"},
-		{50, 10_000, false, true, "do not hold at 50"},
-		{37, 10_000, false, false, "undecided"},
-		{20, 700, false, false, "interrupted when 700 requests at 20 had ended: it takes 1,000 at least"},
+		{20, 20_000, true, false, result.Reason{Code: result.SearchInterrupted}},
+		{20, 10_000, false, false, result.Reason{Code: result.LookWithoutBursts, N: 10_000, Low: 20, Needed: 17_800}},
+		{50, 10_000, false, true, result.Reason{Code: result.LookMissed, Low: 50}},
+		{37, 10_000, false, false, result.Reason{Code: result.LookBursty, N: 10_000, Low: 37, Needed: 76_900}},
+		{20, 700, false, false, result.Reason{Code: result.LookInterrupted, N: 700, Low: 20, Needed: 1000}},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		config := search80k()
@@ -48,8 +49,8 @@ func TestVerifyIsInterrupted(t *testing.T) {
 		} else if err == nil || v.Passed && v.N != c.requests {
 			t.Errorf("at %v: %v, %+v", c.load, err, v)
 		}
-		if v := got.Verified; v.Passed != c.passed || v.Refuted != c.refuted || (got.Quote > 0) != c.passed || !strings.Contains(got.Reason, c.reason) {
-			t.Errorf("at %v: %v, %+v, %q", c.load, err, v, got.Reason)
+		if v := got.Verified; v.Passed != c.passed || v.Refuted != c.refuted || (got.Quote > 0) != c.passed || got.Reason != c.reason {
+			t.Errorf("at %v: %v, %+v, %+v", c.load, err, v, got.Reason)
 		}
 		cancel()
 	}
@@ -83,7 +84,7 @@ func TestFindIsInterruptedInALook(t *testing.T) {
 		config.Budget.Requests = 40_000
 		got, err := Find(ctx, config, truthAt(37).cutAfter(c.requests, cancel))
 		if err == nil || (got.Quote > 0) != c.quoted || !(got.Estimate > 0) || got.Quote > 37 {
-			t.Errorf("%d requests: %v, quote %v, %+v, %q", c.requests, err, got.Quote, got.Verified, got.Reason)
+			t.Errorf("%d requests: %v, quote %v, %+v, %v", c.requests, err, got.Quote, got.Verified, got.Reason)
 		}
 		if last := got.Trail[len(got.Trail)-1]; !last.Seen.Cut {
 			t.Errorf("%d requests: the last load is %+v", c.requests, last)

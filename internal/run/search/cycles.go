@@ -1,8 +1,9 @@
 package search
 
 import (
-	"fmt"
 	"math"
+
+	"pitot/internal/data/result"
 )
 
 // Arrivals whose rate takes turns, such as on-off and mmpp: a window that is shorter than
@@ -42,23 +43,20 @@ func (f *search) spans(load float64, n int, cycles float64) bool {
 // tells says that bounds may rest on a step.
 func (f *search) tells(s *Step) bool { return s.Seen.Counts() && f.spans(s.Load, s.Seen.N, cyclesLook) }
 
-// tooSlow says why nothing is known where arrivals take turns more slowly than the budget has
-// time for, and how long it would take; "" where that is not why.
-func (f *search) tooSlow() string {
+// tooSlow returns why nothing is known where arrivals take turns more slowly than the budget has
+// time for, and how long it would take; none where that is not why.
+func (f *search) tooSlow() result.Reason {
 	if f.inCycles(1, 1) == 0 {
-		return ""
+		return result.Reason{}
 	}
 	for i := range f.cap.Trail {
 		if f.tells(&f.cap.Trail[i]) {
-			return ""
+			return result.Reason{}
 		}
 	}
-	short := "no window had"
-	if len(f.cap.Trail) == 0 {
-		short = "the budget has no time for"
-	}
-	return fmt.Sprintf("the arrivals take turns about every %s, and %s the %d such cycles that a bound rests on: it takes about %s in all, an estimate %s",
-		minutes(f.cfg.Traffic.Cycle), short, cyclesLook, minutes(leastTime*cyclesLook*f.cfg.Traffic.Cycle), minutes(estimateCycles*f.cfg.Traffic.Cycle))
+	cycle := f.cfg.Traffic.Cycle
+	return result.Reason{Code: result.ArrivalsTurnSlowly, N: float64(len(f.cap.Trail)), Seconds: cycle, Needed: cyclesLook,
+		Low: leastTime * cyclesLook * cycle, High: estimateCycles * cycle}
 }
 
 // hopeless says that a budget of time has no window for the cycles of the arrivals, whatever the

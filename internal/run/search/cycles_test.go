@@ -4,8 +4,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"pitot/internal/data/result"
 
 	"pitot/internal/stat"
 )
@@ -58,15 +59,15 @@ func TestFindWaitsForSlowArrivals(t *testing.T) {
 	bounded, looked := 0, 0
 	for seed := range uint64(8) {
 		got := search(1800, 3600, seed)
-		if got.AtLeast != 0 || got.AtMost != 0 || got.Estimate != 0 || got.Floor.Lower > 0 || !strings.Contains(got.Reason, "turns about every 30 min") || !strings.Contains(got.Reason, "17.5 h in all, an estimate 23.0 h") {
-			t.Errorf("an hour of turns of half an hour: %v to %v, %v, %q", got.AtLeast, got.AtMost, got.Estimate, got.Reason)
+		if got.AtLeast != 0 || got.AtMost != 0 || got.Estimate != 0 || got.Floor.Lower > 0 || got.Reason.Code != result.ArrivalsTurnSlowly || got.Reason.Seconds != 1800 || got.Reason.Low != 17.5*3600 || got.Reason.High != 23*3600 {
+			t.Errorf("an hour of turns of half an hour: %v to %v, %v, %v", got.AtLeast, got.AtMost, got.Estimate, got.Reason)
 		}
 		if len(got.Trail) > 0 {
 			t.Errorf("%d loads were measured though nothing could be said", len(got.Trail))
 		}
 		got = search(180, 3600, seed) // twenty cycles take all of it
-		if got.AtLeast != 0 || got.AtMost != 0 || len(got.Trail) > 0 || !strings.Contains(got.Reason, "it takes about 105 min in all, an estimate 2.3 h") {
-			t.Errorf("an hour of turns of three minutes: %v to %v, %d loads, %q", got.AtLeast, got.AtMost, len(got.Trail), got.Reason)
+		if got.AtLeast != 0 || got.AtMost != 0 || len(got.Trail) > 0 || got.Reason.Code != result.ArrivalsTurnSlowly || got.Reason.Low != 105*60 {
+			t.Errorf("an hour of turns of three minutes: %v to %v, %d loads, %v", got.AtLeast, got.AtMost, len(got.Trail), got.Reason)
 		}
 		// With little more than the cycles of a look they are kept for it, and no load far beyond
 		// the limit is measured that nothing can rest on.

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -258,18 +259,18 @@ type Capacity struct {
 	// Dominant is the limit that is violated most near the estimate; of a
 	// claim on one limit, that limit.
 	Dominant   int
-	Margin     float64      // (Estimate − Lower) / Estimate
-	Claims     []ClaimLimit // one for each claim
-	Requests   int          // in windows
-	Seconds    float64      // in all
-	Work       float64      // in all
-	Reason     string       // why there is no estimate, or no quote; empty if there are both
-	Unfinished bool         // the search was interrupted or stopped: it can go on
-	More       bool         // there is no estimate, and a larger budget may give one
-	Enough     float64      // seconds of a budget that would about have decided a load verified alone, 0 where it is decided or that is not known
-	Label      string       // what the interval covers
-	Launches   int          // that Estimate is of
-	Trail      []Step       // all that was measured, in order
+	Margin     float64       // (Estimate − Lower) / Estimate
+	Claims     []ClaimLimit  // one for each claim
+	Requests   int           // in windows
+	Seconds    float64       // in all
+	Work       float64       // in all
+	Reason     result.Reason // why there is no estimate, or no quote; none if there are both
+	Unfinished bool          // the search was interrupted or stopped: it can go on
+	More       bool          // there is no estimate, and a larger budget may give one
+	Enough     float64       // seconds of a budget that would about have decided a load verified alone, 0 where it is decided or that is not known
+	Label      string        // what the interval covers
+	Launches   int           // that Estimate is of
+	Trail      []Step        // all that was measured, in order
 }
 
 // ClaimLimit is the load at which one claim stops to hold.
@@ -320,7 +321,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 		f.saturate()
 	case !bracketed:
 	case !f.paysFit():
-		f.cap.Reason = tooSmall
+		f.cap.Reason = f.tooSmall()
 	case f.centre() && f.measure() && f.cap.Lower >= f.low():
 		f.verify()
 	}
@@ -332,9 +333,9 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	}
 	switch {
 	case f.cap.Quote > 0 && (f.cap.Estimate > 0 || f.cap.Carried.Rate > 0):
-		f.cap.Reason = ""
-	case f.cap.Reason == "":
-		f.cap.Reason = "no load near the limit was verified"
+		f.cap.Reason = result.Reason{}
+	case f.cap.Reason.None():
+		f.cap.Reason = result.Reason{Code: result.NoLoadVerified}
 	}
 	return f.conclude(), f.err
 }
@@ -467,7 +468,7 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	f.sent, f.worked = f.sent+s.Sent, f.worked+worked
 	if s.Failed {
 		f.died = true
-		f.cap.Reason = "the target failed at a load of " + loadText(p.Load)
+		f.cap.Reason = result.Reason{Code: result.TargetFailed, Low: p.Load}
 		return s, false
 	}
 	if len(s.Violations) != len(f.cfg.Eps) {
@@ -480,9 +481,9 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 func (f *search) stop(err error) bool {
 	f.err = fmt.Errorf("find capacity: %w", err)
 	f.cap.Unfinished = true
-	f.cap.Reason = "the search was stopped: " + err.Error()
+	f.cap.Reason = result.Reason{Code: result.SearchStopped, Quote: err.Error()}
 	if f.ctx.Err() != nil {
-		f.cap.Reason = "the search was interrupted"
+		f.cap.Reason = result.Reason{Code: result.SearchInterrupted}
 	}
 	return false
 }
@@ -644,16 +645,16 @@ func (f *search) conclude() Capacity {
 		}
 	}
 	invalid := f.invalid()
-	slow := ""
+	slow := result.Reason{}
 	if f.cap.AtLeast == 0 && f.cap.AtMost == 0 && f.cap.Estimate == 0 && f.cap.Floor.Lower == 0 && f.err == nil && !f.died {
-		if slow = f.tooSlow(); slow != "" {
+		if slow = f.tooSlow(); !slow.None() {
 			f.cap.Reason = slow
 		}
 	}
-	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
+	if !invalid.None() && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
 		f.cap.Reason = invalid
 	}
-	f.cap.More = invalid == "" && slow == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.grows() == 0
+	f.cap.More = invalid.None() && slow.None() && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.grows() == 0
 	f.cap.Unmet = f.unmet()
 	f.cap.Dominant = f.dominant()
 	f.carry()
@@ -673,7 +674,7 @@ func (f *search) within() {
 	}
 	if c.Quote > c.Estimate { // a load that was looked at for long speaks against the curve
 		f.none()
-		c.Reason = "violations follow no curve of the load"
+		c.Reason = result.Reason{Code: result.NoCurveOfLoad}
 		return
 	}
 	above := f.refuted()
@@ -700,7 +701,7 @@ func (f *search) withinCounted() {
 		lo, hi = least, above
 	case contradicted:
 		f.none()
-		c.Reason = "violations follow no curve of the load"
+		c.Reason = result.Reason{Code: result.NoCurveOfLoad}
 		return
 	default:
 		lo = max(lo, least)
@@ -716,9 +717,9 @@ func (f *search) withinCounted() {
 	c.Margin = 1 - c.Lower/c.Estimate
 }
 
-// invalid says that there is no estimate for want of windows that count, "" where that is
+// invalid returns that there is no estimate for want of windows that count, none where that is
 // not why.
-func (f *search) invalid() string {
+func (f *search) invalid() result.Reason {
 	windows, invalid := 0, 0
 	for i := range f.cap.Trail {
 		if s := &f.cap.Trail[i]; s.Load >= f.lo && !s.Earlier {
@@ -729,13 +730,9 @@ func (f *search) invalid() string {
 		}
 	}
 	if f.cap.Estimate > 0 || 2*invalid <= windows {
-		return ""
+		return result.Reason{}
 	}
-	share := "most"
-	if invalid == windows {
-		share = "all"
-	}
-	return fmt.Sprintf("%s windows from %s on were INVALID: they say nothing of the target", share, loadText(f.lo)) // how many in all the checks say
+	return result.Reason{Code: result.WindowsInvalid, N: float64(invalid), Of: float64(windows), Low: f.lo}
 }
 
 // dominant is the limit violated most at the load nearest the estimate.

@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"pitot/internal/data/result"
 	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/stat"
 )
@@ -114,8 +114,8 @@ func TestFindHoldsTheTruth(t *testing.T) {
 		count(&holds, got.Interval.Holds(capacity))
 		count(&quoted, got.Quote > 0)
 		count(&high, got.Quote > 1.02*capacity)
-		if got.Quote > 0 && !got.Verified.Passed || got.Estimate > 0 && got.Quote > got.Lower || (got.Estimate > 0 && got.Quote > 0) != (got.Reason == "") {
-			t.Errorf("quote %v, lower %v, %q, %+v", got.Quote, got.Lower, got.Reason, got.Verified)
+		if got.Quote > 0 && !got.Verified.Passed || got.Estimate > 0 && got.Quote > got.Lower || (got.Estimate > 0 && got.Quote > 0) != got.Reason.None() {
+			t.Errorf("quote %v, lower %v, %v, %+v", got.Quote, got.Lower, got.Reason, got.Verified)
 		}
 	}
 	of := func(share float64, n int) int { return int(share * float64(n)) }
@@ -159,17 +159,17 @@ func TestFindEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		config func(*FindConfig)
 		target func(*truth)
-		reason string
+		reason result.Reason
 		open   bool // nothing is known to be above the capacity
 	}{
-		"never violates":    {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12} }, "hold at every load tried", true},
-		"up to a limit":     {func(c *FindConfig) { c.MaxLoad = 20 }, func(x *truth) {}, "hold at the highest load allowed, 20", true},
-		"always violates":   {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{0.01} }, "however low the load", true},
-		"always fails":      {func(*FindConfig) {}, func(x *truth) { x.fails = 0.03 }, "however low the load", true},
-		"dies":              {func(*FindConfig) {}, func(x *truth) { x.dies = 30 }, "the target failed at a load of 32", true},
-		"dies at once":      {func(*FindConfig) {}, func(x *truth) { x.dies = 0.1 }, "the target failed", true},
-		"tiny":              {func(c *FindConfig) { c.Budget.Requests = 10 }, func(x *truth) {}, "budget ended", true},
-		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, "the queue grows before a limit is violated", false},
+		"never violates":    {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12} }, result.Reason{Code: result.MetAtEveryLoad}, true},
+		"up to a limit":     {func(c *FindConfig) { c.MaxLoad = 20 }, func(x *truth) {}, result.Reason{Code: result.MetAtMostLoad, Low: 20}, true},
+		"always violates":   {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{0.01} }, result.Reason{Code: result.MissedAtAnyLoad}, true},
+		"always fails":      {func(*FindConfig) {}, func(x *truth) { x.fails = 0.03 }, result.Reason{Code: result.MissedAtAnyLoad}, true},
+		"dies":              {func(*FindConfig) {}, func(x *truth) { x.dies = 30 }, result.Reason{Code: result.TargetFailed, Low: 32}, true},
+		"dies at once":      {func(*FindConfig) {}, func(x *truth) { x.dies = 0.1 }, result.Reason{Code: result.TargetFailed, Low: 2}, true},
+		"tiny":              {func(c *FindConfig) { c.Budget.Requests = 10 }, func(x *truth) {}, result.Reason{Code: result.BudgetInBracket, Needed: 740}, true},
+		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, result.Reason{Code: result.CarriedUnknown}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, of := search80k(), truthAt(37)
@@ -190,8 +190,11 @@ func TestFindEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(got.Reason, c.reason) || got.Estimate != 0 || (got.AtMost == 0) != c.open {
-				t.Errorf("reason %q, estimate %v, at least %v, at most %v", got.Reason, got.Estimate, got.AtLeast, got.AtMost)
+			if c.reason.Code == result.MissedAtAnyLoad { // by how many is chance
+				got.Reason = result.Reason{Code: got.Reason.Code}
+			}
+			if got.Reason != c.reason || got.Estimate != 0 || (got.AtMost == 0) != c.open {
+				t.Errorf("reason %+v, estimate %v, at least %v, at most %v", got.Reason, got.Estimate, got.AtLeast, got.AtMost)
 			}
 		})
 	}
@@ -209,7 +212,7 @@ func TestFindDiesLate(t *testing.T) {
 		}
 		return of.probe(ctx, p)
 	})
-	if err != nil || !strings.Contains(got.Reason, "the target failed") || got.AtMost < 37 || got.Quote != 0 {
+	if err != nil || got.Reason.Code != result.TargetFailed || got.AtMost < 37 || got.Quote != 0 {
 		t.Errorf("%v, %+v", err, got.Reason)
 	}
 }
@@ -227,8 +230,8 @@ func TestFindIsInterrupted(t *testing.T) {
 			return of.probe(ctx, p)
 		})
 		cancel()
-		if !errors.Is(err, context.Canceled) || len(got.Trail) != after || got.Reason != "the search was interrupted" {
-			t.Errorf("after %d: %v, %d probes, %q", after, err, len(got.Trail), got.Reason)
+		if !errors.Is(err, context.Canceled) || len(got.Trail) != after || got.Reason.Code != result.SearchInterrupted {
+			t.Errorf("after %d: %v, %d probes, %v", after, err, len(got.Trail), got.Reason)
 		}
 	}
 }
@@ -251,7 +254,7 @@ func TestFindClosed(t *testing.T) {
 				return of.probe(ctx, p)
 			})
 			if err != nil || got.Quote != math.Trunc(got.Quote) || got.Quote > capacity {
-				t.Errorf("capacity %v: %v, quote %v, %v, at most %v, %q", capacity, err, got.Quote, got.Interval, got.AtMost, got.Reason)
+				t.Errorf("capacity %v: %v, quote %v, %v, at most %v, %v", capacity, err, got.Quote, got.Interval, got.AtMost, got.Reason)
 			}
 			count(&near, got.Quote >= 0.7*capacity-1)
 			count(&hold, got.Interval.Holds(capacity))
@@ -385,8 +388,8 @@ func TestWithinTakesBackWhatIsContradicted(t *testing.T) {
 			blocks := []int{9, 10, 11, 10, 10, 9, 11, 10, 10, 10}
 			f.cap.Trail = []Step{{Probe: Probe{Load: c.refuted}, Seen: Seen{Load: c.refuted, N: 1000, Violations: []int{100}, Blocks: [][]int{blocks}}}}
 		}
-		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != (got.Reason != "") {
-			t.Errorf("%s: %v in %v from %v, at least %v, at most %v, %q", name, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost, got.Reason)
+		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != !got.Reason.None() {
+			t.Errorf("%s: %v in %v from %v, at least %v, at most %v, %v", name, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost, got.Reason)
 		}
 	}
 }
@@ -428,7 +431,7 @@ func TestFindKeepsTime(t *testing.T) {
 	c.Budget = Budget{Seconds: 2700}
 	got, err := Find(t.Context(), c, truthAt(37).probe)
 	if err != nil || got.Seconds > 2750 || got.Seconds < 2000 || !(got.Quote > 0) {
-		t.Errorf("%v, %v s, quote %v, %q", err, got.Seconds, got.Quote, got.Reason)
+		t.Errorf("%v, %v s, quote %v, %v", err, got.Seconds, got.Quote, got.Reason)
 	}
 }
 
@@ -479,8 +482,8 @@ func TestFindAlwaysEnds(t *testing.T) {
 		if !agrees(&got) {
 			t.Fatalf("%v in %v from %v, at least %v, at most %v", got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost)
 		}
-		if (got.Quote == 0 || got.Estimate == 0) == (got.Reason == "") || got.Requests > c.Budget.Requests {
-			t.Fatalf("quote %v, reason %q, %d requests of %d", got.Quote, got.Reason, got.Requests, c.Budget.Requests)
+		if (got.Quote == 0 || got.Estimate == 0) == got.Reason.None() || got.Requests > c.Budget.Requests {
+			t.Fatalf("quote %v, reason %v, %d requests of %d", got.Quote, got.Reason, got.Requests, c.Budget.Requests)
 		}
 	})
 }
@@ -505,14 +508,14 @@ func TestVerify(t *testing.T) {
 	}{{20, true, false}, {31, true, false}, {37, false, false}, {50, false, true}} {
 		config := search80k()
 		got, err := Verify(t.Context(), config, c.load, truthAt(37).probe)
-		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || (got.Reason == "") != c.passed {
-			t.Errorf("%v: %v, %+v, %q", c.load, err, v, got.Reason)
+		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || got.Reason.None() != c.passed {
+			t.Errorf("%v: %v, %+v, %v", c.load, err, v, got.Reason)
 		}
 	}
 	config := search80k()
 	config.Budget = Budget{Requests: 500}
-	if got, err := Verify(t.Context(), config, 20, truthAt(37).probe); err != nil || !strings.Contains(got.Reason, "too small") {
-		t.Errorf("%v, %q", err, got.Reason)
+	if got, err := Verify(t.Context(), config, 20, truthAt(37).probe); err != nil || got.Reason.Code != result.LookUnpaid {
+		t.Errorf("%v, %v", err, got.Reason)
 	}
 }
 
@@ -521,12 +524,12 @@ func TestVerifyEnough(t *testing.T) {
 	config := search80k()
 	config.Budget = Budget{Seconds: 300}
 	few, err := Verify(t.Context(), config, 20, truthAt(37).probe)
-	if err != nil || few.Verified.Passed || few.Verified.Refuted || few.Enough < 600 || !strings.Contains(few.Reason, "it takes about 14,") {
-		t.Fatalf("%v, %v s are enough, %q", err, few.Enough, few.Reason)
+	if err != nil || few.Verified.Passed || few.Verified.Refuted || few.Enough < 600 || few.Reason.Needed < 14_000 || few.Reason.Needed >= 15_000 {
+		t.Fatalf("%v, %v s are enough, %v", err, few.Enough, few.Reason)
 	}
 	config.Budget.Seconds = 1.02 * few.Enough
 	if got, err := Verify(t.Context(), config, 20, truthAt(37).probe); err != nil || !got.Verified.Passed || got.Enough != 0 {
-		t.Errorf("%v, %+v, %q", err, got.Verified, got.Reason)
+		t.Errorf("%v, %+v, %v", err, got.Verified, got.Reason)
 	}
 }
 
@@ -611,7 +614,7 @@ func TestVerifyKeepsItsTime(t *testing.T) {
 		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Closed: true, Budget: Budget{Seconds: seconds}, Seed: 1}
 		got, err := Verify(t.Context(), c, 50, of.probe)
 		if err != nil || got.Verified.N == 0 || got.Seconds > 1.05*seconds || got.Seconds < 0.5*seconds {
-			t.Errorf("%v s: took %v s, %v, %q", seconds, got.Seconds, err, got.Reason)
+			t.Errorf("%v s: took %v s, %v, %v", seconds, got.Seconds, err, got.Reason)
 		}
 	}
 }
@@ -730,7 +733,7 @@ func TestInvalidWindows(t *testing.T) {
 		return s, err
 	})
 	if err != nil || !got.Interval.Holds(37) || got.Quote == 0 || got.Quote > 37 {
-		t.Fatalf("%v, %v, quote %v, %q", err, got.Interval, got.Quote, got.Reason)
+		t.Fatalf("%v, %v, quote %v, %v", err, got.Interval, got.Quote, got.Reason)
 	}
 	invalid, main := 0, 0
 	for i, s := range got.Trail {
@@ -753,7 +756,7 @@ func TestInvalidWindows(t *testing.T) {
 		s.Invalid = true
 		return s, err
 	})
-	if err != nil || got.Quote != 0 || got.Estimate != 0 || got.AtLeast != 0 || got.AtMost != 0 || got.Reason == "" {
+	if err != nil || got.Quote != 0 || got.Estimate != 0 || got.AtLeast != 0 || got.AtMost != 0 || got.Reason.None() {
 		t.Errorf("%v: %+v", err, got)
 	}
 }

@@ -1,10 +1,10 @@
 package search
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -70,7 +70,7 @@ func (f *search) measure() bool {
 	if n < f.leastMain() {
 		// The bracket alone shows the way: 13 % of the intervals of it were wrong.
 		if !f.measured(Centre) || !f.rest(width) || !f.fit() {
-			f.cap.Reason = tooSmall
+			f.cap.Reason = f.tooSmall()
 		}
 		return f.cap.Estimate > 0
 	}
@@ -474,6 +474,9 @@ func (f *search) metCounted(claim int) float64 {
 	return f.metUpTo(claim)
 }
 
+// unfitted is why a fit gives no estimate, none where it does.
+func unfitted(why stat.NoFit) result.Reason { return result.Reason{Code: result.ReasonCode(why)} }
+
 // rivals are claims whose crossings are so near that either may be the lowest.
 const rivals = 1.2
 
@@ -483,7 +486,7 @@ const rivals = 1.2
 func (f *search) fit() bool {
 	var limits []ClaimLimit
 	var binding ClaimLimit
-	lower, reason := math.Inf(1), ""
+	lower, reason := math.Inf(1), result.Reason{}
 	for _, claim := range f.cfg.claims() {
 		l := ClaimLimit{Claim: claim, Eps: f.cfg.eps(claim)}
 		l.Inverse, l.Launches = f.crossingNear(claim)
@@ -494,30 +497,30 @@ func (f *search) fit() bool {
 		if l.Reason == "" {
 			l.Lower = max(l.Lower, f.metCounted(claim))
 			lower = min(lower, l.Lower)
-		} else if reason == "" {
-			reason = l.Reason
+		} else if reason.None() {
+			reason = unfitted(l.Reason)
 		}
 	}
 	if binding.Load > 0 {
-		reason = binding.Reason
+		reason = unfitted(binding.Reason)
 	}
 	for _, l := range limits { // one that may be reached earlier, for all that is known
-		if reason != "" || l.Reason == "" || l.Load == 0 || l.Load >= rivals*binding.Load {
+		if !reason.None() || l.Reason == "" || l.Load == 0 || l.Load >= rivals*binding.Load {
 			continue
 		}
 		// Where windows are counted they have the requests to tell up to where it holds.
 		switch met := f.metCounted(l.Claim); {
 		case met == 0:
-			reason = l.Reason
+			reason = unfitted(l.Reason)
 		case met < binding.Hi:
 			binding.Lo, lower = min(binding.Lo, met), min(lower, met)
 		}
 	}
 	if from := f.grows(); from > 0 && binding.Load >= from {
-		reason = fmt.Sprintf("the queue grows from about %s on, before the limits are reached: beyond, they hold only for as long as the load does not last", loadText(from))
+		reason = result.Reason{Code: result.QueueBeforeLimit, Low: from}
 		f.none()
 	}
-	if reason != "" {
+	if !reason.None() {
 		if f.cap.Estimate == 0 {
 			f.cap.Claims, f.cap.Reason = limits, reason
 		}

@@ -41,7 +41,7 @@ func TestReachingDown(t *testing.T) {
 		"a bracket alone":              {light: light(300, 0), bracket: true, of: wide},
 		"windows that are counted":     {light: light(300, 0), counted: true, of: wide},
 		"conversations":                {light: light(300, 0), sessions: Sessions{Turns: 3}, of: wide},
-		"no interval, for some reason": {light: light(300, 0), of: stat.Inverse{Load: 10, Reason: "few bursts"}},
+		"no interval, for some reason": {light: light(300, 0), of: stat.Inverse{Load: 10, Reason: stat.TooFewBursts}},
 	} {
 		config := search80k()
 		config.Sessions, config.Count, config.Budget.Seconds, config.Traffic = c.sessions, c.counted, c.seconds, c.traffic

@@ -53,9 +53,6 @@ const (
 	overloadShare = 0.4
 )
 
-// beforeSaturation is why there is no answer where a longer look contradicts the bracket.
-const beforeSaturation = "the short windows violated no limit, and a longer one did"
-
 // belowCarried are the shares of what the server carries at which a load is verified, until one
 // passes. At 0.9 of it queues settle within a window that the budget pays for; where arrivals
 // come in long bursts they do not.
@@ -64,7 +61,7 @@ var belowCarried = []float64{0.9, 0.8, 0.6}
 // saturate measures what the server carries, where its queue grows before a limit is violated, and
 // verifies a load below that. No heavier load is sustainable, so it bounds the capacity from above.
 func (f *search) saturate() {
-	f.cap.Reason = ""
+	f.cap.Reason = result.Reason{}
 	about := f.hi
 	if c := f.mostCarried(); c.Rate > 0 {
 		about = min(about, c.Rate)
@@ -79,12 +76,12 @@ func (f *search) saturate() {
 		}
 	}
 	if f.violated() { // the longer overload violates a limit
-		f.cap.Reason = beforeSaturation
+		f.cap.Reason = result.Reason{Code: result.LongWindowMissed}
 		return
 	}
 	f.cap.Carried = f.mostCarried()
 	if f.cap.Carried.Rate == 0 {
-		f.cap.Reason = "the queue grows before a limit is violated, and what the server carries is not known"
+		f.cap.Reason = result.Reason{Code: result.CarriedUnknown}
 		return
 	}
 	for _, share := range belowCarried {
@@ -106,7 +103,7 @@ func (f *search) saturate() {
 			return
 		}
 		if f.violated() { // as by failures in bursts, which the short windows missed
-			f.cap.Carried, f.cap.Reason = Carried{}, beforeSaturation
+			f.cap.Carried, f.cap.Reason = Carried{}, result.Reason{Code: result.LongWindowMissed}
 			return
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/say"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -83,7 +83,7 @@ func (f *search) verify() {
 			p.Requests = int(firstLook * float64(p.Requests))
 		}
 		if p.Requests < f.leastConfirm(load) {
-			f.cap.Reason = "the budget ended before a look at the lower limit passed"
+			f.cap.Reason = result.Reason{Code: result.BudgetBeforeLook}
 			return
 		}
 		if f.cfg.Count {
@@ -97,7 +97,7 @@ func (f *search) verify() {
 			return
 		}
 		if s.Invalid { // it says nothing of the target, and the load is as good as before
-			f.cap.Reason = fmt.Sprintf("all windows at %s, the lower limit, were INVALID", loadText(load))
+			f.cap.Reason = result.Reason{Code: result.LooksInvalid, Low: load}
 			continue
 		}
 		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
@@ -125,7 +125,7 @@ func (f *search) verify() {
 		f.cap.Margin = 1 - f.cap.Lower/f.cap.Estimate
 	}
 	if f.cap.Verified.N > 0 {
-		f.cap.Reason = fmt.Sprintf("%d looks at the lower limit failed", attempts)
+		f.cap.Reason = result.Reason{Code: result.LooksFailed, N: attempts}
 	}
 }
 
@@ -235,7 +235,7 @@ func (f *search) verifyAlone(load float64) {
 		return
 	}
 	if n := len(f.cap.Trail); n > 0 && f.cap.Trail[n-1].Seen.N == 0 {
-		f.cap.Reason = "no request that came due in the window at " + loadText(load) + " was answered before the budget ended"
+		f.cap.Reason = result.Reason{Code: result.LookUnanswered, Low: load}
 		return
 	}
 	total := f.affordableAt([]float64{load}, 0)
@@ -243,7 +243,7 @@ func (f *search) verifyAlone(load float64) {
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}
 	if least := f.leastAlone(load); total < least {
-		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %s at least", say.Plural(least, "request"))
+		f.cap.Reason = result.Reason{Code: result.LookUnpaid, Needed: float64(least)}
 		return
 	}
 	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
@@ -251,7 +251,7 @@ func (f *search) verifyAlone(load float64) {
 		return
 	}
 	if least := f.leastAlone(load) * 2 / 3; s.Cut && s.N < least {
-		f.cap.Reason = fmt.Sprintf("interrupted when %s at %s had ended: it takes %s at least to tell", say.Plural(s.N, "request"), loadText(load), say.Count(least))
+		f.cap.Reason = result.Reason{Code: result.LookInterrupted, N: float64(s.N), Low: load, Needed: float64(least)}
 		return
 	}
 	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.unseen(counted)}
@@ -423,33 +423,29 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 	f.cap.Verified = v
 	switch {
 	case s.Invalid:
-		f.cap.Reason = fmt.Sprintf("undecided: all windows at %s were INVALID", loadText(load))
+		f.cap.Reason = result.Reason{Code: result.LookInvalid, Low: load}
 	case grows && !v.Refuted:
-		f.cap.Reason = fmt.Sprintf("undecided: the queue grows at %s, so that the limits hold only for as long as the load does not last", loadText(load))
+		f.cap.Reason = result.Reason{Code: result.LookQueueGrew, Low: load}
 	case v.Passed:
 		f.cap.Quote = load
 	case v.Refuted:
-		f.cap.Reason = "the limits do not hold at " + loadText(load)
+		f.cap.Reason = result.Reason{Code: result.LookMissed, Low: load}
 	default:
-		f.cap.Reason = "undecided: " + f.tooFew(&v, phi)
+		f.cap.Reason = f.tooFew(&v, phi)
 	}
 }
 
-// tooFew says why a load is undecided, and how many requests it takes where that is known.
-func (f *search) tooFew(v *Verification, phi float64) string {
+// tooFew returns why a load is undecided, and how many requests it takes where that is known.
+func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 	n := f.telling(v, phi)
 	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
 		f.cap.Enough = f.cap.Seconds + more/f.rate(v.Load)
 	}
+	r := result.Reason{Code: result.LookBursty, N: float64(v.N), Low: v.Load, Needed: float64(n)}
 	if v.Violations == 0 && n > 0 {
-		return fmt.Sprintf("none of %s violated at %s, but they may come in bursts: it takes about %s of which none does",
-			say.Plural(v.N, "request"), loadText(v.Load), say.Count(n))
+		r.Code = result.LookWithoutBursts
 	}
-	said := fmt.Sprintf("violations come in bursts, and %s at %s are too few to tell", say.Plural(v.N, "request"), loadText(v.Load))
-	if n > 0 {
-		said += fmt.Sprintf(": it takes about %s of which as many violate", say.Count(n))
-	}
-	return said
+	return r
 }
 
 // mostTelling is how many times as many requests as there were are named at the most: a share so near

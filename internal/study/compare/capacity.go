@@ -1,10 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/report/reasons"
 	"pitot/internal/say"
 )
 
@@ -215,11 +216,7 @@ func (m *measured) capacity(k objective) (s sample, why string) {
 		var vs []value
 		for _, c := range searches {
 			if c.Estimate == nil {
-				if why = m.name + ": no estimate"; c.Why != "" {
-					reason, _, _ := strings.Cut(c.Why, "; ±") // behind it stands what more budget would buy
-					why = m.name + ": " + reason
-				}
-				return s, why
+				return s, m.name + ": " + cmp.Or(reasons.Text(c.Why), "no estimate")
 			}
 			vs = append(vs, value{x: *c.Estimate, ci: c.CI95})
 		}

@@ -647,7 +647,7 @@ func TestCapacities(t *testing.T) {
 	}
 	none := found("b", 8)
 	missed := none.Runs[0].Run.Capacity
-	missed.Estimate, missed.Why = nil, "the budget is too small for more than a bracket"
+	missed.Estimate, missed.Why = nil, result.Reason{Code: result.BudgetTooSmall}
 	c = mustCompare(t, Options{}, found("a", 10), none)
 	if l := c.Pairs[0].Left; len(l) != 1 || !strings.Contains(l[0].Why, "b: the budget is too small") {
 		t.Errorf("%+v", l)
@@ -666,7 +666,7 @@ func TestCapacities(t *testing.T) {
 func TestBoundsOfCapacities(t *testing.T) {
 	bounded := func(name string, low, high, usd float64) Side {
 		r := runOf(name)
-		r.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms", Why: "the budget is too small for an estimate"}
+		r.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms", Why: result.Reason{Code: result.BudgetTooSmall}}
 		if low > 0 {
 			r.Capacity.Load, r.Capacity.Bracket, r.Capacity.Bounds = &low, &[2]*float64{&low, &high}, &result.Bounds{Level: 0.95}
 			r.Capacity.USDPerMGoodOutput = &usd

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
+	"pitot/internal/report/reasons"
 	"pitot/internal/run"
 	"pitot/internal/stat"
 	"pitot/internal/twin/catalogue"
@@ -123,7 +124,7 @@ func catalogueRows(list []deployed, reps int, seed uint64) (rows [][]string) {
 		case c.Estimate != nil:
 			says = "estimate"
 		case c.Load == nil && most == "":
-			says = "nothing: " + c.Why
+			says = "nothing: " + reasons.Text(c.Why)
 		}
 		slowest = max(slowest, f.CPU)
 		finite.addIf(c.Floor == nil, c.Estimate != nil)

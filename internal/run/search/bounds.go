@@ -294,7 +294,7 @@ func (f *search) low() float64 {
 		return 0
 	}
 	step := lowStep
-	if f.cfg.Budget.Seconds > 0 && !f.measured(Centre) { // few requests showed where the limit is
+	if f.cfg.Budget.Seconds > 0 && (f.early || !f.measured(Centre)) { // few requests showed where the limit is
 		step = lowerStep
 	}
 	if f.cfg.Closed {
@@ -351,6 +351,24 @@ func (f *search) risingShares(claim int) (list []pooled) {
 	return list
 }
 
+// lookEarly looks far below the limit before the loads that are fitted, where a budget of time
+// leaves these short windows: a lower bound comes first, and an estimate with what is left.
+func (f *search) lookEarly() {
+	if f.cfg.Budget.Seconds == 0 || f.err != nil || f.died {
+		return
+	}
+	n := f.affordableMain(f.spread(f.centred, f.width(f.centred), mainLoads))
+	if n >= earlyBelow {
+		return
+	}
+	f.early = true
+	f.lookLow()
+	f.early = false
+}
+
+// earlyBelow is below how many requests a load that is fitted has a short window.
+const earlyBelow = 400
+
 // lookLow looks there, where no load near the limit could be verified.
 func (f *search) lookLow() {
 	load := f.low()
@@ -363,7 +381,9 @@ func (f *search) lookLow() {
 	}
 	reason := f.cap.Reason
 	most := mostLow
-	if f.floorSeen() { // some violate there too: it takes more requests to tell that they are few enough
+	if f.early {
+		most = 1
+	} else if f.floorSeen() { // some violate there too: it takes more requests to tell that they are few enough
 		most = mostLowFloor
 	}
 	p.Requests = min(p.Requests, most*f.leastLow(load))

@@ -322,8 +322,11 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case !bracketed:
 	case !f.paysFit():
 		f.cap.Reason = f.tooSmall()
-	case f.centre() && f.measure() && f.cap.Lower >= f.low():
-		f.verify()
+	case f.centre():
+		f.lookEarly()
+		if f.measure() && f.cap.Lower >= max(f.low(), f.cap.Quote) {
+			f.verify()
+		}
 	}
 	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.held() {
 		f.lookLow()
@@ -369,6 +372,7 @@ type search struct {
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
 	died      bool
 	boundless bool    // the limits held at every load of the bracket
+	early     bool    // a look far below the limit comes before these
 	brief     bool    // the loads that are fitted have short windows
 	centred   float64 // the middle of the staircases
 	sent      int     // requests, and what they took or would have, had all been recorded
@@ -572,7 +576,7 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	for _, s := range f.cap.Trail {
 		// A look far below all that is fitted, and what is far above, make a curve of which
 		// nothing between them is known.
-		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
+		if s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(s.Load, s.Seen.N, cyclesMain) {

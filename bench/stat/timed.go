@@ -30,9 +30,9 @@ func timedSearches() table {
 		name: "timed", slow: true, reps: 40,
 		about: "`pitot find --budget` of minutes on a server, over the systems of `bounds` that have a capacity, slowed to 1, 3 and 10 requests a second there. All searches that were started count. " +
 			"Spent: median share of the budget, its 99th percentile, and the share of searches over 110 %. Interval: the share with an estimate; of these holds: the share whose interval holds the truth, half-width: its median, error: median of |estimate ÷ truth − 1|. " +
-			"Both: neither bound is wrong. At least: the share with that bound, and its median as a share of the truth; wrong: of these, the share above the truth. Useful: both bounds are known, and the upper one is at most 4 times the lower. Forecast: median of the half-width that was forecast, of searches that forecast one. " +
+			"Both: neither bound is wrong. At least: the share with that bound, and its median as a share of the truth; wrong: of these, the share above the truth. Useful: both bounds are known, and the upper one is at most 4 times the lower. Likely: of searches that name two loads between which the capacity probably lies, the share in which it does. Forecast: median of the half-width that was forecast, of searches that forecast one. " +
 			"Kept: of all, those whose interval is no more than a quarter wider than the forecast, or that forecast none and have a bound.",
-		header: []string{"system", "rate", "budget", "spent", "p99", "over 110 %", "interval", "holds", "half-width", "error", "both", "at least", "of truth", "wrong", "useful", "forecast", "kept"},
+		header: []string{"system", "rate", "budget", "spent", "p99", "over 110 %", "interval", "holds", "half-width", "error", "both", "at least", "of truth", "wrong", "useful", "likely", "forecast", "kept"},
 		rows:   timedRows,
 	}
 }
@@ -70,6 +70,7 @@ func timedRows(reps int, seed uint64) (rows [][]string) {
 type timedCount struct {
 	Answered, Holds, Both, Least, Kept    tally
 	Useful, Wrong                         tally // upper ÷ lower is at most 4; of lower bounds, those above the truth
+	Likely                                tally // the truth is between [search.Capacity.Likely]
 	Spent, Half, Errors, Quotes, Forecast []float64
 }
 
@@ -124,6 +125,9 @@ func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budge
 	}
 	t.Both.count((c.AtLeast == 0 || c.AtLeast <= s.capacity) && (c.AtMost == 0 || c.AtMost >= s.capacity) && c.Floor.Lower == 0)
 	t.Least.count(c.AtLeast > 0)
+	if c.Likely.Hi > 0 {
+		t.Likely.count(c.Likely.Holds(s.capacity))
+	}
 	t.Useful.count(c.AtLeast > 0 && c.AtMost > 0 && c.AtMost <= 4*c.AtLeast)
 	if c.AtLeast > 0 {
 		t.Wrong.count(c.AtLeast > s.capacity)
@@ -140,7 +144,7 @@ func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budge
 }
 
 func (t *timedCount) merge(o *timedCount) {
-	for _, x := range [][2]*tally{{&t.Answered, &o.Answered}, {&t.Holds, &o.Holds}, {&t.Both, &o.Both}, {&t.Least, &o.Least}, {&t.Kept, &o.Kept}, {&t.Useful, &o.Useful}, {&t.Wrong, &o.Wrong}} {
+	for _, x := range [][2]*tally{{&t.Answered, &o.Answered}, {&t.Holds, &o.Holds}, {&t.Both, &o.Both}, {&t.Least, &o.Least}, {&t.Kept, &o.Kept}, {&t.Useful, &o.Useful}, {&t.Wrong, &o.Wrong}, {&t.Likely, &o.Likely}} {
 		x[0].Held, x[0].Of = x[0].Held+x[1].Held, x[0].Of+x[1].Of
 	}
 	for _, x := range [][2]*[]float64{{&t.Spent, &o.Spent}, {&t.Half, &o.Half}, {&t.Errors, &o.Errors}, {&t.Quotes, &o.Quotes}, {&t.Forecast, &o.Forecast}} {
@@ -164,5 +168,5 @@ func (t *timedCount) row() []string {
 		}
 	}
 	return []string{middle(t.Spent), high, over.String(), t.Answered.String(), t.Holds.String(), middle(t.Half), middle(t.Errors),
-		t.Both.String(), t.Least.String(), middle(t.Quotes), t.Wrong.String(), t.Useful.String(), middle(t.Forecast), t.Kept.String()}
+		t.Both.String(), t.Least.String(), middle(t.Quotes), t.Wrong.String(), t.Useful.String(), t.Likely.String(), middle(t.Forecast), t.Kept.String()}
 }

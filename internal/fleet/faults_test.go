@@ -288,7 +288,9 @@ func TestWorkerIsNamed(t *testing.T) {
 			if k < 0 {
 				t.Fatalf("there is no check %s", test.check)
 			}
-			if k := &point.Checks[k]; k.Status == result.Pass || k.Worker == nil || *k.Worker != 0 {
+			// On a machine so busy that others lag too, no worker is named.
+			others := slices.ContainsFunc(point.Workers[1:], func(w result.Worker) bool { return w.Verdict == result.Invalid })
+			if k := &point.Checks[k]; k.Status == result.Pass || !others && (k.Worker == nil || *k.Worker != 0) {
 				t.Errorf("%+v", k)
 			}
 			for rank, w := range point.Workers {

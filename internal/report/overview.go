@@ -288,6 +288,9 @@ func bestOf(c *result.Capacity) (parts []string) {
 	case most != nil:
 		parts = append(parts, sure("capacity at most "+load(*most)))
 	}
+	if x := c.Likely; x != nil {
+		parts = append(parts, fmt.Sprintf("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1])))
+	}
 	if len(parts) == 0 {
 		parts = append(parts, "no bound of the capacity is 95 % sure yet")
 		if p := quietest(c); p != nil {

@@ -403,6 +403,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	if x := c.Carried; x.Rate > 0 {
 		r.Carried = &result.Carried{RequestsPerS: x.Rate, CI95: [2]float64{x.Interval.Lo, x.Interval.Hi}}
 	}
+	r.Likely = search.CI(c.Likely)
 	r.NotEmptiedS = search.Known(s.notEmptied.Seconds())
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec

@@ -145,9 +145,12 @@ type Capacity struct {
 	// to be within, and one above the capacity: Bounds says how sure they are.
 	Bracket *[2]*float64 `json:"bracket"`
 	Bounds  *Bounds      `json:"bounds,omitempty"`
-	Carried *Carried     `json:"carried,omitempty"` // what the server carries, where its queue grows before a limit is violated
-	Floor   *Floor       `json:"floor,omitempty"`   // why no load meets the objective
-	Unmet   *Floor       `json:"unmet,omitempty"`   // why none did so far, by the lightest loads, where that is less sure than a floor
+	// Likely is, without an estimate, a load that seemed to meet the objective and one that seemed to
+	// miss it. No test says so.
+	Likely  *[2]float64 `json:"likely,omitempty"`
+	Carried *Carried    `json:"carried,omitempty"` // what the server carries, where its queue grows before a limit is violated
+	Floor   *Floor      `json:"floor,omitempty"`   // why no load meets the objective
+	Unmet   *Floor      `json:"unmet,omitempty"`   // why none did so far, by the lightest loads, where that is less sure than a floor
 	// NotEmptiedS is for how many seconds the search waited after an overload for a server that was
 	// still not empty then: what it measured next may wait for requests of the overload.
 	NotEmptiedS *float64        `json:"not_emptied_s,omitempty"`

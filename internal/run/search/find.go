@@ -252,10 +252,11 @@ type Capacity struct {
 	// all claims hold; the second the upper end of Interval or, where there is none, a load that
 	// was measured and refuted.
 	AtLeast, AtMost float64
-	Carried         Carried // where the server saturates before a limit is violated, what it carries
-	Floor           FloorOf // why no load meets the SLO
-	Unmet           FloorOf // why none did so far, where they are too few to be as sure: N is 0 where some did
-	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
+	Likely          stat.Interval // without an estimate: a load that seems to hold and one that seems not to, which is no test
+	Carried         Carried       // where the server saturates before a limit is violated, what it carries
+	Floor           FloorOf       // why no load meets the SLO
+	Unmet           FloorOf       // why none did so far, where they are too few to be as sure: N is 0 where some did
+	Binding         int           // the claim with the lowest estimate: a limit's index, or Joint
 	// Dominant is the limit that is violated most near the estimate; of a
 	// claim on one limit, that limit.
 	Dominant   int
@@ -311,7 +312,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 		return f.conclude(), nil
 	}
 	bracketed := f.bracketed() || f.bracket()
-	if f.floor() {
+	if (!bracketed || f.cfg.Budget.Seconds == 0 || f.suspectsFloor()) && f.floor() {
 		return f.conclude(), f.err
 	}
 	// Where the slope is a guess the fit's lower limit may lie far below the loads that
@@ -323,7 +324,9 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case !f.paysFit():
 		f.cap.Reason = f.tooSmall()
 	case f.centre():
-		f.lookEarly()
+		if f.lookEarly(); f.cfg.Budget.Seconds > 0 && f.floor() {
+			return f.conclude(), f.err
+		}
 		if f.measure() && f.cap.Lower >= max(f.low(), f.cap.Quote) {
 			f.verify()
 		}
@@ -660,6 +663,7 @@ func (f *search) conclude() Capacity {
 	}
 	f.cap.More = invalid.None() && slow.None() && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.grows() == 0
 	f.cap.Unmet = f.unmet()
+	f.cap.Likely = f.likely()
 	f.cap.Dominant = f.dominant()
 	f.carry()
 	return f.cap

@@ -43,7 +43,6 @@ const (
 	spareLooks   = 0.2
 	legLoads     = mainLoads / legs
 	narrowings   = 4
-	mostRest     = 2    // staircases that the rest of a budget is spent on
 	goal         = 0.05 // relative half-width
 )
 
@@ -69,7 +68,7 @@ func (f *search) measure() bool {
 	}
 	if n < f.leastMain() {
 		// The bracket alone shows the way: 13 % of the intervals of it were wrong.
-		if !f.measured(Centre) || !f.rest(width) || !f.fit() {
+		if !f.measured(Centre) || !f.fit() {
 			f.cap.Reason = f.tooSmall()
 		}
 		return f.cap.Estimate > 0
@@ -113,30 +112,6 @@ func (f *search) measure() bool {
 		known = f.fit()
 	}
 	return known
-}
-
-// rest spends what is left of a budget of time, where it pays neither the loads that are fitted nor a
-// look far below the limit, on further staircases. They do not follow what the first showed but
-// for their middle, as the second leg of the fitted loads does.
-func (f *search) rest(width float64) bool {
-	if f.cfg.Budget.Seconds == 0 || f.cfg.Count || f.cfg.Traffic.Cycle > 0 || f.cfg.Sessions.Turns > 0 {
-		return true
-	}
-	for range mostRest {
-		if low := f.low(); low > 0 && f.looking(low).Requests >= f.leastLow(low) {
-			break
-		}
-		middle := f.middle(width)
-		loads := f.spread(middle, f.width(middle), stairs)
-		n := min(leastMain, f.affordableAt(loads, 0))
-		if n < leastStair {
-			break
-		}
-		if !f.lookAt(f.shuffled(loads), Probe{Requests: n, Stage: Centre}) {
-			return false
-		}
-	}
-	return true
 }
 
 // measured says that there are windows of a stage.

@@ -57,6 +57,9 @@ func (f *search) centre() bool {
 				return true
 			}
 		}
+		if !f.paysLookAfter(loads, n) {
+			break
+		}
 		from := len(f.cap.Trail)
 		step := Probe{Requests: n, Stage: Centre, Counted: f.cfg.Count}
 		if !f.lookAt(f.shuffled(loads), step) {
@@ -69,6 +72,22 @@ func (f *search) centre() bool {
 		}
 	}
 	return true
+}
+
+// paysLookAfter reports whether a budget of time still pays a look far below the limit after a
+// staircase of n requests a load, or pays none without it either.
+func (f *search) paysLookAfter(loads []float64, n int) bool {
+	b, low := f.cfg.Budget.Seconds, f.low()
+	if b == 0 || low == 0 {
+		return true
+	}
+	takes := 0.
+	for _, load := range loads {
+		takes += f.seconds(load, n)
+	}
+	lower := low * lowerStill // the staircase may show violations at lower loads
+	left := b - f.cap.Seconds
+	return left-takes >= f.seconds(lower, f.leastLow(lower)) || left < f.seconds(low, f.leastLow(low))
 }
 
 // tooSmall returns why a search has no estimate.

@@ -148,7 +148,7 @@ func dependencies() []dependency {
 		{"github.com/andybalholm/brotli", "Parquet files of others in Brotli", "data/parquet"},
 		{"github.com/pierrec/lz4/v4", "Parquet files of others in LZ4", "data/parquet"},
 		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "fleet/bus"},
-		{"github.com/nats-io/nats-server/v2", "its server in the process of pitot-fleet, so that --fleet-listen needs nothing installed", "fleet/natsserver"},
+		{"github.com/nats-io/nats-server/v2", "its server in the process of pitot-fleet, so that --fleet listen:// needs nothing installed", "fleet/natsserver"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},

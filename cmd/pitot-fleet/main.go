@@ -1,4 +1,4 @@
-// Command pitot-fleet is pitot with a NATS server in it, which --fleet-listen starts.
+// Command pitot-fleet is pitot with a NATS server in it, which --fleet listen:// starts.
 package main
 
 import (

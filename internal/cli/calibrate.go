@@ -29,7 +29,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	given := own.Deployment
 	if given == "" && p.Kind() != plan.KindServer {
-		given = deploymentOf(p.Spec)
+		given = plan.EngineOf(p.Spec)
 	}
 	if given == "" {
 		return Usage, say.Errorf("no deployment given").WithHint("say what the server is, with the settings it was started with: --deployment 'llama-3.1-8b@h100?max_num_seqs=256'")

@@ -59,7 +59,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Workers > 0 {
-		crew, disband, err := crewOf(ctx, e, &plan.Fleet{Workers: p.Workers}, nil, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
+		crew, disband, err := crewOf(ctx, e, &plan.Fleet{Workers: p.Workers}, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
 		if err != nil {
 			return Done, err
 		}

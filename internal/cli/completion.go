@@ -277,6 +277,14 @@ func targetArgument(args []string, current string) (found completion) {
 	for _, prefix := range []string{"mock:", "sim:"} {
 		if name, ok := strings.CutPrefix(current, prefix); ok {
 			found.words = deployments(name, prefix)
+			if at := strings.LastIndexAny(name, "?&"); at >= 0 {
+				for _, s := range plan.TargetSettings() {
+					if !strings.Contains(name[:at], s.TargetKey()+"=") {
+						found.words = append(found.words, plan.Choice{Name: prefix + name[:at+1] + s.TargetKey() + "=", About: s.Help})
+					}
+				}
+				return found
+			}
 			for _, k := range engines.All() {
 				if k.Latencies != nil {
 					found.words = append(found.words, plan.Choice{Name: prefix + k.Name, About: k.Title})

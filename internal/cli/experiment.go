@@ -55,7 +55,7 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 			continue
 		}
 		var p plan.Experimenting
-		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p, &p.Fleet, &p.Bus)
+		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p)
 		var other *plan.OtherVerb
 		if errors.As(err, &other) && slices.Contains([]string{"launches", "seed", "budget"}, other.Flag) {
 			return Usage, say.Errorf("unknown flag --%s", other.Flag).WithHint("it is a key of the plan: write " + other.Flag + ": there")
@@ -292,7 +292,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		if strings.HasPrefix(p.Target, "sim:") {
 			return Usage, say.Errorf("--fleet needs a target behind a socket, and %s is simulated", p.Target).WithHint("leave it out: in virtual time nothing is sent")
 		}
-		crew, disband, err := crewOf(ctx, e, &o.Fleet, &o.Bus, view.ShowLine)
+		crew, disband, err := crewOf(ctx, e, &o.Fleet, view.ShowLine)
 		if err != nil {
 			view.close()
 			return Usage, err

@@ -468,7 +468,7 @@ func TestKilledWorker(t *testing.T) {
 		t.Skip("children are found in /proc")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	p := start(t, "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "20", "--rate", "100", "--duration", "1m", "--warmup", "0s", "--no-scrape", "--quiet", "--fleet", "3", "--out", dir)
+	p := start(t, "run", "mock:fixed?ttft=5ms&itl=1ms", "--output", "20", "--rate", "100", "--duration", "1m", "--warmup", "0s", "--no-scrape", "--quiet", "--fleet", "3", "--out", dir)
 	recording(t, dir)
 	var workers []int
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
@@ -514,23 +514,23 @@ func TestWorkersElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(here, "run")
-	p := startProgram(t, "pitot-fleet", "run", "mock:fixed", "--ttft", "5ms", "--itl", "1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
-		"--key-env", "FLEET_TEST_KEY", "--fleet", "2", "--fleet-listen", at, "--token-file", token, "--join-timeout", "1m", "--out", dir)
-	worker := func(args ...string) *exec.Cmd {
-		w := exec.Command("pitot", append([]string{"worker", "--join", "nats://" + at}, args...)...)
+	p := startProgram(t, "pitot-fleet", "run", "mock:fixed?ttft=5ms&itl=1ms", "--output", "5", "--rate", "100", "--duration", "300ms", "--warmup", "0s", "--no-scrape", "--quiet",
+		"--key-env", "FLEET_TEST_KEY", "--fleet", "listen://"+at+"?workers=2&join_timeout=1m&token_file="+token, "--out", dir)
+	worker := func(shown string) *exec.Cmd {
+		w := exec.Command("pitot", "worker", "--join", "nats://"+at+"?"+shown)
 		race, value := raceExit()
 		w.Dir = t.TempDir()
 		w.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "TMPDIR=" + w.Dir, "FLEET_TEST_KEY=sk-secret-0123456789", race + "=" + value}
 		return w
 	}
-	workers := []*exec.Cmd{worker("--token-file", token), worker("--token-file", token)}
+	workers := []*exec.Cmd{worker("token_file=" + token), worker("token_file=" + token)}
 	for _, w := range workers {
 		if err := w.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = w.Process.Kill() })
 	}
-	if out, err := worker("--join-timeout", "10s").CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") && !strings.Contains(string(out), "connect to NATS") {
+	if out, err := worker("join_timeout=10s").CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") && !strings.Contains(string(out), "connect to NATS") {
 		t.Errorf("without a token: %v\n%s", err, out)
 	}
 	if code := p.code(); !finished(code) || !strings.Contains(p.out.String(), "by 2 workers on ") {

@@ -54,7 +54,7 @@ func TestTooFewFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	run := func(limits string, users int) (*process, int) {
-		p := limited(t, limits, "run", "mock:fixed", "--ttft", "1ms", "--itl", "1ms", "--input", "8", "--output", "2", "--concurrency", fmt.Sprint(users), "--duration", "100ms", "--warmup", "0s", "--out", dir)
+		p := limited(t, limits, "run", "mock:fixed?ttft=1ms&itl=1ms", "--input", "8", "--output", "2", "--concurrency", fmt.Sprint(users), "--duration", "100ms", "--warmup", "0s", "--out", dir)
 		return p, p.code()
 	}
 	p, code := run("ulimit -n 256", 1000)

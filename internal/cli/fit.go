@@ -26,7 +26,7 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if len(args) < 2 {
 		return Usage, say.Errorf("fit needs a deployment and at least one run of it").WithHint("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml")
 	}
-	d, err := deploy.Parse(deploymentOf(args[0]))
+	d, err := deploy.Parse(plan.EngineOf(args[0]))
 	if err != nil {
 		return Usage, err
 	}

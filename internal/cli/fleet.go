@@ -46,7 +46,7 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 	case len(command) == 0 || !slices.Contains([]string{string(plan.VerbRun), string(plan.VerbSweep), string(plan.VerbFind)}, command[0]):
 		return Usage, say.Errorf("a manifest of which run?").WithHint("behind --: " + example)
 	}
-	flags := []string{"--fleet", fmt.Sprint(m.Workers), "--nats", "nats://nats:4222", "--out", "/runs/run"}
+	flags := []string{"--fleet", fmt.Sprintf("nats://nats:4222?workers=%d", m.Workers), "--out", "/runs/run"}
 	p, named, err := plan.Decode(plan.Verb(command[0]), append(slices.Clone(command[1:]), flags...), nil)
 	if err == nil && len(named) == 1 {
 		err = p.Check(plan.Verb(command[0]))

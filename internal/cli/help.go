@@ -48,7 +48,7 @@ Measures one load on one target.
 TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
         mock:MODEL@GPU  the twin, a model of vLLM on that hardware, behind a
                         real socket; mock:MODEL@GPU?max_num_seqs=64 sets it
-        mock:fixed      fixed latencies, as --ttft and --itl say
+        mock:fixed      fixed latencies: 'mock:fixed?ttft=50ms&itl=10ms'
         sim:…           either in virtual time: no socket, no waiting
         by default OPENAI_BASE_URL; the key from OPENAI_API_KEY
 
@@ -57,6 +57,19 @@ pitot predict --list has the names of models and accelerators, pitot predict
 `)
 	printMostUsed(w, plan.VerbRun)
 	printSettings(w, plan.VerbRun)
+	printTargetSettings(w)
+}
+
+// printTargetSettings lists the settings of simulated targets.
+func printTargetSettings(w io.Writer) {
+	fmt.Fprint(w, "\nSettings of mock: and sim: targets, after ? and joined by &, besides the engine's\n")
+	for _, s := range plan.TargetSettings() {
+		head := s.TargetKey()
+		if s.Arg != "" {
+			head += "=" + s.Arg
+		}
+		printSetting(w, head, s.Help, s.Usual())
+	}
 }
 
 func sweepHelp(w io.Writer) {
@@ -172,6 +185,19 @@ func wrapText(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
+// printSetting writes one setting, with its value where none is given.
+func printSetting(w io.Writer, head, text, usual string) {
+	if usual != "" {
+		text += " (" + usual + ")"
+	}
+	for i, line := range wrapText(text, helpWidth-27) {
+		if i > 0 {
+			head = ""
+		}
+		fmt.Fprintf(w, "  %-24s %s\n", head, line)
+	}
+}
+
 // printMostUsed lists the flags of a verb that most users need, a line each.
 func printMostUsed(w io.Writer, v plan.Verb) {
 	fmt.Fprint(w, "\nUsed most, of the flags below\n")
@@ -198,15 +224,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 			if s.Name == "api" {
 				text += ". One of " + strings.Join(api.Names(), ", ")
 			}
-			if usual := s.Usual(); usual != "" {
-				text += " (" + usual + ")"
-			}
-			for i, line := range wrapText(text, helpWidth-27) {
-				if i > 0 {
-					head = ""
-				}
-				fmt.Fprintf(w, "  %-24s %s\n", head, line)
-			}
+			printSetting(w, head, text, s.Usual())
 		}
 	}
 	fmt.Fprintf(w, "\n  %-24s %s\n", "--config FILE", "settings from a YAML file")

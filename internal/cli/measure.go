@@ -112,7 +112,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 		r.Muster, disband = musterHere(ctx, e, view.ShowLine)
 		defer disband()
 	case p.Workers > 0:
-		crew, disband, err := crewOf(ctx, e, &p.Fleet, &p.Bus, view.ShowLine)
+		crew, disband, err := crewOf(ctx, e, &p.Fleet, view.ShowLine)
 		if err != nil {
 			return nil, "", err
 		}

@@ -17,7 +17,6 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/engines"
 	"pitot/internal/twin/serve"
 )
 
@@ -49,9 +48,6 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
-	}
-	if embedded.Face != "" && embedded.Face != engines.Default().Name {
-		about += ", with the face of " + embedded.Face
 	}
 	l, err := net.Listen("tcp", listenAddress(&serving))
 	if err != nil {

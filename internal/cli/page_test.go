@@ -236,7 +236,7 @@ func TestPageInBrowser(t *testing.T) {
 	root := t.TempDir()
 	measureSim(t, filepath.Join(root, "one"), "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "20s", "--slo", "p99 ttft<200ms, p99 tpot<20ms", "--output", "uniform(2,150)")
 	measureSim(t, filepath.Join(root, "sweep"), "sweep", "sim:llama-3.1-8b@h100", "--points", "8", "--requests", "60", "--output", "16", "--slo", "p99 ttft<200ms")
-	measureSim(t, filepath.Join(root, "none"), "run", "mock:fixed", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--faults", "500:100%", "--no-probe")
+	measureSim(t, filepath.Join(root, "none"), "run", "mock:fixed?faults=500:100%", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--no-probe")
 	compareSim(t, filepath.Join(root, "compared"), map[string]string{"before": "", "after": "?max_num_seqs=8"}, "sweep", "--loads", "4,12,24", "--requests", "60", "--output", "16", "--slo", "p99 ttft<200ms")
 	compareSim(t, filepath.Join(root, "launches"), map[string]string{"a": "", "b": "?max_num_seqs=64", "a-third-side": "?max_num_batched_tokens=1024"}, "run", "--rate", "10", "--duration", "10s", "--output", "32")
 	for _, one := range []struct {

@@ -31,7 +31,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	spec := ""
 	if len(args) == 1 {
-		spec = deploymentOf(args[0])
+		spec = plan.EngineOf(args[0])
 	}
 	if p.Replay != "" {
 		return replay(e, &p, spec)
@@ -104,11 +104,6 @@ func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec strin
 		return Done, report.JSON(e.Stdout, x)
 	}
 	return Done, report.WriteRunAgainstTwin(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
-}
-
-// deploymentOf gives MODEL@GPU, also where it is written as a target.
-func deploymentOf(arg string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(arg, "mock:"), "sim:")
 }
 
 func predictHelp(w io.Writer) {

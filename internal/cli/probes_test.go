@@ -44,9 +44,7 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 			dir := t.TempDir()
 			truth := filepath.Join(dir, "truth.jsonl")
 			var out bytes.Buffer
-			p := plan.Default()
-			p.Truth = truth
-			srv, url := serveFixed(t, &p.Embedded)
+			srv, url := serveFixed(t, "?truth="+truth)
 			at := filepath.Join(dir, "run")
 			args := append(c.args, "--out", at, "--quiet", "--format", "json")
 			for i := range args {
@@ -135,9 +133,11 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 }
 
 // serveFixed serves fixed latencies over HTTP, at a URL.
-func serveFixed(t *testing.T, e *plan.Embedded) (srv *serve.Server, url string) {
+func serveFixed(t *testing.T, settings string) (srv *serve.Server, url string) {
 	t.Helper()
-	srv, _, _, err := target.NewMock(&plan.Serving{}, e, "fixed")
+	var usual plan.Embedded
+	plan.Reset(&usual)
+	srv, _, _, err := target.NewMock(&plan.Serving{}, &usual, "fixed"+settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +152,7 @@ func serveFixed(t *testing.T, e *plan.Embedded) (srv *serve.Server, url string) 
 // Somebody else who asks the server during a load is seen in its count, and named.
 func TestOtherTrafficIsSeen(t *testing.T) {
 	t.Parallel()
-	p := plan.Default()
-	srv, url := serveFixed(t, &p.Embedded)
+	srv, url := serveFixed(t, "")
 	ctx, stop := context.WithCancel(t.Context())
 	var others sync.WaitGroup
 	others.Go(func() {

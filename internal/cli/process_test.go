@@ -91,8 +91,8 @@ func recording(t *testing.T, dir string) {
 
 // load is a run that would go on for long.
 func load(dir string) []string {
-	return []string{"run", "mock:fixed", "--rate", "200", "--duration", "60s", "--warmup", "0s",
-		"--ttft", "5ms", "--itl", "2ms", "--output", "16", "--input", "20", "--header", "X-Api-Key=hd-secret-1", "--out", dir}
+	return []string{"run", "mock:fixed?ttft=5ms&itl=2ms", "--rate", "200", "--duration", "60s", "--warmup", "0s",
+		"--output", "16", "--input", "20", "--header", "X-Api-Key=hd-secret-1", "--out", dir}
 }
 
 // validRunIn is the result in a run's directory, as the schema has it.

@@ -92,10 +92,10 @@ func TestSpecialFiles(t *testing.T) {
 		"predict DIR/config.json@h100",
 		"predict llama-3.1-8b@h100 --replay DIR/meta.json",
 		"predict llama-3.1-8b@h100 --run DIR/run.json",
-		"worker --join nats://127.0.0.1:1 --token-file FILE",
-		"worker --join nats://127.0.0.1:1 --nkey-file FILE",
-		"worker --join tls://127.0.0.1:1 --nats-ca FILE",
-		"worker --join tls://127.0.0.1:1 --nats-cert FILE",
+		"worker --join nats://127.0.0.1:1?token_file=FILE",
+		"worker --join nats://127.0.0.1:1?nkey_file=FILE",
+		"worker --join tls://127.0.0.1:1?ca=FILE",
+		"worker --join tls://127.0.0.1:1?cert=FILE",
 	}
 	cert := filepath.Join(t.TempDir(), "cert.pem")
 	if err := os.WriteFile(cert, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o600); err != nil {

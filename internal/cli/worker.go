@@ -22,13 +22,13 @@ func workerHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot worker --join URL [flags]
 
 Sends a share of the load of a run that another pitot measures, and ends with it.
-A run with --fleet N starts its workers itself, on its own machine. With --nats URL or
---fleet-listen ADDR it waits for those of other machines, which are started by hand or
-by a scheduler, before it or after. Only pitot-fleet, the same program with a NATS
-server in it, has --fleet-listen:
+A run with --fleet N starts its workers itself, on its own machine. With a URL it
+waits for those of other machines, which are started by hand or by a scheduler, before
+it or after: nats:// is a NATS server, listen:// the run itself. Only pitot-fleet, the
+same program with a NATS server in it, has listen:
 
-  pitot-fleet run URL --rate 2000 --fleet 4 --fleet-listen :4222 --token-file fleet.token
-  pitot worker --join nats://HOST:4222 --token-file fleet.token    on four machines
+  pitot-fleet run URL --rate 2000 --fleet 'listen://:4222?workers=4&token_file=fleet.token'
+  pitot worker --join 'nats://HOST:4222?token_file=fleet.token'    on four machines
 
 The target's key is read here, from the environment or its file; it is never sent from
 one to another. Files that the run names have to be here under the same names.
@@ -38,8 +38,7 @@ one to another. Files that the run names have to be here under the same names.
 
 func workerVerb(ctx context.Context, e *Env) (int, error) {
 	var p plan.Working
-	var shown plan.Bus
-	args, err := plan.DecodeParts(plan.VerbWorker, e.Args, e.Environ, &p, &shown)
+	args, err := plan.DecodeParts(plan.VerbWorker, e.Args, e.Environ, &p)
 	switch {
 	case err != nil:
 		return Usage, err
@@ -48,7 +47,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	case p.Join == "":
 		return Usage, say.Errorf("no run to work for").WithHint("pitot worker --join URL names its NATS server; pitot run … --fleet N starts workers of this machine by itself")
 	}
-	token, err := fleetToken(e, &shown)
+	token, err := fleetToken(e, &p.Bus)
 	if err != nil {
 		return Usage, err
 	}
@@ -59,7 +58,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	w := &fleet.Worker{
-		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: shown, Dir: dir, Environ: e.Environ,
+		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: p.Bus, Dir: dir, Environ: e.Environ,
 		Say: func(line string) { fmt.Fprintln(e.Stderr, fleet.Note+line) },
 	}
 	if place, err := strconv.Atoi(e.Getenv(fleet.JobIndex)); err == nil {
@@ -82,7 +81,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	}
 	text, err := userfile.Read(b.TokenFile, userfile.MostSecret)
 	if err != nil {
-		return "", unreadable.File("--token-file", b.TokenFile, err, "a file that holds the token alone")
+		return "", unreadable.File("token_file", b.TokenFile, err, "a file that holds the token alone")
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -92,16 +91,16 @@ const leastToken = 16
 
 // crewOf is who carries out the loads of a plan with workers, whom it gathers when the first
 // load begins; it gives what to do at the end.
-func crewOf(ctx context.Context, e *Env, p *plan.Fleet, b *plan.Bus, tell func(line string)) (run.Crew, func(), error) {
+func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) (run.Crew, func(), error) {
 	if p.Elsewhere() {
-		token, err := fleetToken(e, b)
+		token, err := fleetToken(e, &p.Bus)
 		if err == nil && p.Listen != "" && token != "" && len(token) < leastToken {
 			err = say.Errorf("the token of the fleet has %s: whoever guesses it can read and send what the fleet does", say.Plural(len(token), "character")).WithHint("make one: openssl rand -hex 16 > fleet.token")
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		crew, err := fleet.Meet(versionOf(), p, b, token, tell)
+		crew, err := fleet.Meet(versionOf(), p, token, tell)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -133,7 +132,7 @@ func musterHere(ctx context.Context, e *Env, tell func(line string)) (muster fun
 	return func(workers int) (run.Crew, error) {
 		disbandLast()
 		disbandLast = func() {}
-		crew, last, err := crewOf(ctx, e, &plan.Fleet{Workers: workers}, nil, tell)
+		crew, last, err := crewOf(ctx, e, &plan.Fleet{Workers: workers}, tell)
 		if err == nil {
 			disbandLast = last
 		}

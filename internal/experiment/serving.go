@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/experiment/server"
+	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/twin/deploy"
@@ -66,8 +67,7 @@ func (p *Plan) TwinSpec() string {
 	if p.Server != nil {
 		return p.Server.Twin
 	}
-	_, spec, _ := strings.Cut(p.Target, ":")
-	return spec
+	return plan.EngineOf(p.Target)
 }
 
 const (

@@ -202,18 +202,18 @@ func whoReaches(address string) string {
 
 // Meet makes a coordinator of workers that join from elsewhere: at the user's own server, or
 // at one in this process that listens for them. token is what is shown there, or asked for.
-func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(line string)) (*Coordinator, error) {
-	own, shown := p.NATS == "", ""
+func Meet(v result.Version, p *plan.Fleet, token string, tell func(line string)) (*Coordinator, error) {
+	own, shown, b := p.NATS == "", "", &p.Bus
 	if own && !bus.HasServer() {
-		return nil, say.Errorf("--fleet-listen needs a NATS server, and this program has none").WithHint("run pitot-fleet, the same program with a server in it; or name a server: --nats nats://HOST:4222")
+		return nil, say.Errorf("--fleet listen:// needs a NATS server, and this program has none").WithHint(fmt.Sprintf("run pitot-fleet, the same program with a server in it; or name a server: --fleet 'nats://HOST:4222?workers=%d'", p.Workers))
 	}
 	at := access(p.NATS, token, b)
 	if own {
 		if at.URL = p.Listen; token == "" {
-			return nil, say.Errorf("--fleet-listen %s is open to %s, and has no token", p.Listen, whoReaches(p.Listen)).WithHint("openssl rand -hex 16 > fleet.token, then --token-file fleet.token here and on the workers' machines")
+			return nil, say.Errorf("listen://%s is open to %s, and has no token", p.Listen, whoReaches(p.Listen)).WithHint("openssl rand -hex 16 > fleet.token, then token_file=fleet.token here and on the workers' machines")
 		}
 		scheme := "nats"
-		if b.NATSCert != "" {
+		if b.Cert != "" {
 			scheme = "tls"
 		}
 		host, port, _ := net.SplitHostPort(p.Listen)
@@ -233,7 +233,7 @@ func Meet(v result.Version, p *plan.Fleet, b *plan.Bus, token string, tell func(
 	show := ""
 	switch {
 	case b.TokenFile != "":
-		show = " --token-file " + b.TokenFile
+		shown = say.ShellLine([]string{shown + "?token_file=" + b.TokenFile})
 	case token != "":
 		show = ", with " + plan.TokenVariable + " in its environment"
 	}
@@ -246,7 +246,7 @@ func (c *Coordinator) Gather(ctx context.Context) error {
 	if c.wait == 0 { // they are there, or this is asked again
 		return nil
 	}
-	c.say(fmt.Sprintf("waiting for %s, up to %s (--join-timeout): %s", say.Plural(c.size, "worker"), say.Span(c.wait), c.where))
+	c.say(fmt.Sprintf("waiting for %s, up to %s (join_timeout): %s", say.Plural(c.size, "worker"), say.Span(c.wait), c.where))
 	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, errors.New("not within "+say.Span(c.wait)))
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
@@ -279,7 +279,7 @@ func (c *Coordinator) Stopped() {
 
 // access is what a server is shown.
 func access(url, token string, b *plan.Bus) bus.Access {
-	return bus.Access{URL: url, Token: token, Nkey: b.NkeyFile, CA: b.NATSCA, Cert: b.NATSCert, Key: b.NATSKey}
+	return bus.Access{URL: url, Token: token, Nkey: b.NkeyFile, CA: b.CA, Cert: b.Cert, Key: b.Key}
 }
 
 // noBus says what to do where there is no connection to a server.
@@ -289,7 +289,7 @@ func noBus(err error) error {
 	case errors.Is(err, bus.ErrClosed):
 		hint = "pitot run URL --fleet N starts the workers of this machine by itself"
 	case errors.Is(err, bus.ErrRefused):
-		hint = "a server shows and asks for what --token-file, --nkey-file, --nats-ca and --nats-cert name: the same on all machines"
+		hint = "a server shows and asks for what token_file, nkey_file, ca and cert of the URL name: the same on all machines"
 	}
 	return say.Errorf("%v", err).WithHint(hint)
 }

@@ -106,7 +106,7 @@ func (c *crew) disband() []error {
 // planned is the plan of a command line for the target of fixed latencies.
 func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
-	return plannedAt(t, "mock:fixed", append([]string{"--ttft", "5ms", "--itl", "1ms"}, args...)...)
+	return plannedAt(t, "mock:fixed?ttft=5ms&itl=1ms", args...)
 }
 
 // plannedAt is likewise of any target.

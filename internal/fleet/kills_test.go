@@ -5,6 +5,7 @@ package fleet
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -41,7 +42,7 @@ func TestRandomKills(t *testing.T) {
 			c.late = 5 * time.Second
 			runner := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "400", "--duration", "1s", "--warmup", "0s", "--seed", "7")
-			*p.ITL = time.Duration(1+r.IntN(20)) * time.Millisecond
+			p.Spec = fmt.Sprintf("mock:fixed?ttft=5ms&itl=%dms", 1+r.IntN(20))
 			go c.when(time.Duration(r.Int64N(1100))*time.Millisecond, syscall.SIGKILL)
 			got, out, err := runner.Run(bounded(t), p)
 			if lost := (*run.LostError)(nil); err != nil && !errors.As(err, &lost) {

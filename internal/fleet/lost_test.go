@@ -155,7 +155,7 @@ func TestKilled(t *testing.T) {
 			}
 			r := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "100", "--duration", "4s", "--warmup", "0s", "--seed", "7")
-			*p.ITL = 20 * time.Millisecond
+			p.Spec = "mock:fixed?ttft=5ms&itl=20ms"
 			go c.when(test.after, test.with)
 			got, dir, err := r.Run(bounded(t), p)
 			if lost := (*run.LostError)(nil); errors.As(err, &lost) != test.early || err != nil && !test.early {

@@ -76,7 +76,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		"          volumeMounts:", "            - name: tmp", "              mountPath: /tmp", "      volumes:", "        - name: tmp", "          emptyDir: {}")
 	y.document("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false",
 		fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace), "      securityContext:", "        fsGroup: 65532", "      containers:", "        - name: run", "          image: "+quoted(m.Image))
-	y.lines("          args: " + list(append(append([]string{}, command...), "--fleet", fmt.Sprint(m.Workers), "--nats", nats, "--out", "/runs/run")))
+	y.lines("          args: " + list(append(append([]string{}, command...), "--fleet", fmt.Sprintf("%s?workers=%d", nats, m.Workers), "--out", "/runs/run")))
 	y.lines(environment(m)...)
 	y.lines("          resources:", "            requests:", "              cpu: 2", "              memory: 4Gi", "            limits:", "              cpu: 2", "              memory: 4Gi",
 		"          volumeMounts:", "            - name: runs", "              mountPath: /runs", "            - name: tmp", "              mountPath: /tmp",

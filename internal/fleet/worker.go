@@ -192,7 +192,7 @@ func (w *Worker) join(ctx context.Context) error {
 	waited := false
 	wait := func(what string, d time.Duration) {
 		if !waited {
-			w.Say(fmt.Sprintf("waiting for %s at %s, up to %s (--join-timeout)", what, w.URL, say.Span(within)))
+			w.Say(fmt.Sprintf("waiting for %s at %s, up to %s (join_timeout)", what, w.URL, say.Span(within)))
 		}
 		waited = true
 		select {
@@ -254,7 +254,7 @@ func (w *Worker) join(ctx context.Context) error {
 		return cause
 	}
 	if w.conn != nil {
-		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(within), last).WithHint("the run is started with --fleet N and --nats URL, or --fleet-listen ADDR; --join-timeout waits longer")
+		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(within), last).WithHint("the run is started with --fleet 'nats://HOST:4222?workers=N', or with listen://; join_timeout=1h waits longer")
 	}
 	return noBus(cmp.Or(last, context.Cause(ctx)))
 }

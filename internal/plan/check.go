@@ -27,7 +27,7 @@ func (p *Plan) Check(v Verb) error {
 	default:
 		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
-	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective, p.checkQuestions, p.checkPromptIDs, p.checkFleet) {
+	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkObjective, p.checkQuestions, p.checkPromptIDs, p.checkFleet) {
 		if err := check(); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (p *Plan) Check(v Verb) error {
 // CheckTarget reports what is wrong with the plan of a verb that measures loads of its
 // own choice.
 func (p *Plan) CheckTarget(v Verb) error {
-	for _, check := range []func() error{func() error { return p.checkTarget(v) }, p.checkTargets, p.checkFaults} {
+	for _, check := range []func() error{func() error { return p.checkTarget(v) }, p.checkTargets} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (p *Plan) checkTarget(v Verb) error {
 		}
 	}
 	if p.Kind() != KindServer {
-		return nil
+		return p.checkSimulated()
 	}
 	// The URL is kept with the run and shown, so it must not hold a secret;
 	// and for the same reason these messages do not repeat it.
@@ -224,31 +224,11 @@ func (p *Plan) checkWorkload() error {
 
 // checkFleet refuses what several processes cannot keep to together.
 func (p *Plan) checkFleet() error {
-	if p.Workers <= 0 && p.Elsewhere() {
-		return say.Errorf("workers of other machines are waited for, and --fleet does not say how many").WithHint("--fleet N")
-	}
 	if p.Workers > 0 && p.Respect {
 		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
 	}
 	if p.Workers > mostHere && !p.Elsewhere() {
-		return say.Errorf("--fleet %d are more processes than one machine is asked to start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet-listen ADDR or --nats URL")
-	}
-	return nil
-}
-
-// checkFaults refuses faults of sockets where there is no socket. The whole server can
-// freeze without one, and an error can stand in place of an answer.
-func (p *Plan) checkFaults() error {
-	if p.Kind() != KindSim {
-		return nil
-	}
-	for fault := range strings.SplitSeq(strings.Join(p.Faults, ","), ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(fault), ":")
-		switch name {
-		case "", "freeze", "429", "500", "503", "html":
-		default:
-			return say.Errorf("--faults needs the embedded target behind a socket, and %s has none", p.Spec).WithHint("use mock: in place of sim:; of sim: it can be freeze, 429, 500, 503 and html")
-		}
+		return say.Errorf("--fleet %d are more processes than one machine is asked to start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet 'nats://HOST:4222?workers=" + strconv.Itoa(p.Workers) + "'")
 	}
 	return nil
 }

@@ -28,13 +28,12 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --gpu-price 2":                                    "--gpu-price without --gpus",
 		"http://x --rate 1 --gpus 1 --gpu-price 2 --token-price 1/2":         "--token-price has no meaning with --gpu-price",
 		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without --token-price or --gpu-price",
-		"http://x --rate 1 --ttft 200ms":                                     "--ttft describes the embedded target, and http://x is none",
-		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",
-		"http://x --rate 1 --truth f":                                        "--truth describes the embedded target",
-		"sim:fixed --rate 1 --faults reset:1%":                               "--faults needs the embedded target behind a socket",
-		"sim:fixed --rate 1 --faults freeze:every:2s,cut:1%":                 "--faults needs the embedded target behind a socket",
-		"sim:fixed --rate 1 --faults freeze:1s":                              "",
-		"sim:fixed --rate 1 --truth f":                                       "--truth needs the embedded target behind a socket",
+		"sim:fixed?faults=reset:1% --rate 1":                                 `the fault "reset" needs a server behind a socket`,
+		"sim:fixed?faults=freeze:every:2s,cut:1% --rate 1":                   `the fault "cut" needs a server behind a socket`,
+		"sim:fixed?faults=freeze:1s --rate 1":                                "",
+		"sim:fixed?truth=f --rate 1":                                         "truth needs a server behind a socket",
+		"sim:fixed?slots=x --rate 1":                                         `slots of sim:fixed?slots=x: "x" is not a whole number`,
+		"sim:fixed?slots=1&slots=2 --rate 1":                                 "slots is given twice in the target",
 		"https://x --rate 1 --insecure --ca-cert f":                          "--ca-cert has no meaning with --insecure",
 		"https://me:sk-secret@x --rate 1":                                    "holds a user or password",
 		"https://x/v1/chat/completions?key=sk-secret --rate 1":               "holds a secret, key",
@@ -45,8 +44,8 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 2 --duration 500ms":                                 "",
 		"http://x --rate 0.01 --requests 1":                                  "",
 		"http://x --concurrency 1 --think 1s":                                "",
-		"mock:fixed --rate 1 --ttft 1ms --faults 429:1% --truth f":           "",
-		"sim:fixed --rate 1 --ttft 1ms --jitter 1":                           "",
+		"mock:fixed?ttft=1ms&faults=429:1%&truth=f --rate 1":                 "",
+		"sim:fixed?ttft=1ms&jitter=1 --rate 1":                               "",
 		"https://x/openai?api-version=2024-10-21 --rate 1":                   "",
 		"http://x --rate 1 --no-stream --slo e2e<2s@99%,errors<1%":           "",
 		"http://x --rate 1 --gpus 2 --gpu-price 2.5 --spend-limit 3":         "",
@@ -133,17 +132,44 @@ func TestKind(t *testing.T) {
 // What an embedded target is like is told by what was set otherwise than usual, and
 // by nothing else.
 func TestEmbedded(t *testing.T) {
-	for args, want := range map[string]map[string]string{
-		"mock:fixed --rate 4": {},
-		"mock:fixed --rate 4 --speed 3 --jitter 0.2 --faults 503:10%,reset:1% --ttft 20ms --truth t.log --seed 3": {
-			"speed": "3", "jitter": "0.2", "faults": "503:10%,reset:1%", "ttft": "20ms"},
+	for _, c := range []struct {
+		target, engine string
+		want           map[string]string
+	}{
+		{"mock:fixed", "fixed", nil},
+		{"mock:fixed?speed=3&jitter=0.2&faults=503:10%,reset:1%&ttft=20ms&truth=t.log&launch_cv=0.03", "fixed?launch_cv=0.03",
+			map[string]string{"speed": "3", "jitter": "0.2", "faults": "503:10%,reset:1%", "ttft": "20ms"}},
+		{"fixed?max_model_len=500&role_chunk", "fixed", map[string]string{"max-model-len": "500", "role-chunk": "true"}},
+		{"sim:m@h100?max_num_seqs=64&max_model_len=500&faults=429:1%", "m@h100?max_num_seqs=64&max_model_len=500", map[string]string{"faults": "429:1%"}},
 	} {
-		p, _, err := Decode(VerbRun, strings.Fields(args), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := p.Embedded.Settings(); !maps.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", args, got, want)
+		engine, e, err := ParseSimulated(c.target)
+		if got := e.Settings(); err != nil || engine != c.engine || !maps.Equal(got, c.want) {
+			t.Errorf("%s: %s %v %v", c.target, engine, got, err)
 		}
 	}
+}
+
+// What a server overwrites is no part of what a run is done again with.
+func TestKeptTarget(t *testing.T) {
+	for target, want := range map[string]string{
+		"mock:fixed?truth=t.log&ttft=2ms": "mock:fixed?ttft=2ms",
+		"mock:m@h100?truth=t.log":         "mock:m@h100",
+		"http://h?truth=t.log":            "http://h?truth=t.log",
+	} {
+		if got := keptTarget(target); got != want {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+}
+
+func FuzzParseSimulated(f *testing.F) {
+	f.Add("mock:fixed?ttft=20ms&faults=429:1%&x")
+	f.Add("sim:m@h100?max_num_seqs=64&max_model_len=5&role_chunk&&=")
+	f.Fuzz(func(t *testing.T, target string) {
+		engine, _, err := ParseSimulated(target)
+		if err == nil && len(engine) > len(target) {
+			t.Errorf("%q is %q", target, engine)
+		}
+		keptTarget(target)
+	})
 }

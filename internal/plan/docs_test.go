@@ -73,9 +73,9 @@ func (s *Setting) relations() string {
 	}
 	switch s.Targets {
 	case EmbeddedTargets:
-		out = append(out, "for mock: and sim:")
+		out = append(out, "of mock: and sim: targets `?"+s.TargetKey()+"=`")
 	case MockTargets:
-		out = append(out, "for mock:")
+		out = append(out, "of mock: targets `?"+s.TargetKey()+"=`")
 	case SocketTargets:
 		out = append(out, "not for sim:")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
+	"pitot/internal/slo"
 )
 
 // flagValue is one flag as given.
@@ -116,6 +117,12 @@ func unknownFlag(name string, known map[string]*Setting) error {
 	switch near := say.Nearest(name, names); {
 	case known[name+"s"] != nil:
 		hint = "did you mean --" + name + "s?"
+	case targetSetting(strings.ReplaceAll(name, "-", "_")) != nil:
+		s := targetSetting(strings.ReplaceAll(name, "-", "_"))
+		hint = "a simulated target has it after its question mark: 'mock:fixed?" + s.TargetKey() + "=" + exampleOf(s) + "'"
+		if _, err := slo.Parse("p99 " + name + "<1s"); err == nil {
+			hint += `; a limit is written --slo "p99 ` + name + `<200ms"`
+		}
 	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
 		return &OtherVerb{name, say.Errorf("unknown flag --%s", name).WithHint("--" + name + " belongs to another verb")}
 	case elsewhere(name) != "":

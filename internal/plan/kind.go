@@ -503,7 +503,7 @@ func serverURL() kind[string] {
 				return "", say.Errorf("not the URL of a NATS server").WithHint(example)
 			}
 			if u.User != nil {
-				return "", say.Errorf("a secret in a URL is seen by whoever lists processes").WithHint("put the token into a file: --token-file FILE, or --nkey-file FILE")
+				return "", say.Errorf("a secret in a URL is seen by whoever lists processes").WithHint("put the token into a file: ?token_file=FILE, or ?nkey_file=FILE")
 			}
 		}
 		return v, nil

@@ -19,15 +19,13 @@ import (
 // Plan is what a verb that measures is to do, in parts, so that each room can be given
 // only the part that it needs.
 type Plan struct {
-	Target   // what is measured, and how it is reached
-	Ask      // what is asked of it
-	Load     // how hard
-	Search   // which loads
-	Good     // what is good, and what it costs
-	Output   // what is kept and shown
-	Embedded // what the target is like, where it is an embedded one
-	Fleet    // by how many processes
-	Bus      // and how they meet
+	Target // what is measured, and how it is reached
+	Ask    // what is asked of it
+	Load   // how hard
+	Search // which loads
+	Good   // what is good, and what it costs
+	Output // what is kept and shown
+	Fleet  // by how many processes, and how they meet
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }
@@ -180,34 +178,6 @@ type Embedded struct {
 	Truth        string // file
 }
 
-// Fleet is by how many processes a load is carried out.
-type Fleet struct {
-	Workers int    // how many, 0 for the one that measures alone, or [AutoFleet]
-	NATS    string // URL of the server that they join, "" for one in this process
-	Listen  string // HOST:PORT where that is to listen, "" for workers that are started here
-}
-
-// AutoFleet is --fleet auto: as many as a load needs of this machine, which are none where one
-// process is enough.
-const AutoFleet = -1
-
-// Elsewhere says that the workers are not started by this process.
-func (f *Fleet) Elsewhere() bool { return f.NATS != "" || f.Listen != "" }
-
-// Bus is what is shown to the NATS server that the processes of a fleet share. All files.
-type Bus struct {
-	TokenFile                 string // "" for the variable
-	NkeyFile                  string
-	NATSCA, NATSCert, NATSKey string
-
-	JoinTimeout time.Duration // for workers, or for a run
-}
-
-// Working is what `pitot worker` is told.
-type Working struct {
-	Join string // URL of the run's NATS server
-}
-
 // Serving is how `pitot mock` serves.
 type Serving struct {
 	Host     string
@@ -289,7 +259,6 @@ type Experimenting struct {
 	Against  []string // earlier records, directories of experiments
 
 	Fleet Fleet // that carries its loads out
-	Bus   Bus
 }
 
 // Manifest is what `pitot fleet manifest` is told.
@@ -366,6 +335,9 @@ const (
 	FixedITL  = 10 * time.Millisecond
 )
 
+// UsualModelLen is the longest prompt and answer together of fixed latencies.
+const UsualModelLen = 131072
+
 // RandomWorkload stands for generated prompts of lengths that are set.
 const RandomWorkload = "random"
 
@@ -386,7 +358,7 @@ func Reset(parts ...any) {
 }
 
 func (p *Plan) parts() []any {
-	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded, &p.Fleet, &p.Bus}
+	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Fleet}
 }
 
 // KeptNotes are the notes of run.json, by name: those of --note, and the values of

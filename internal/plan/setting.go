@@ -50,6 +50,10 @@ type Setting struct {
 	Targets     Targets      // the kinds of target that it is for
 	OtherTarget string       // what to do where the target is of another kind, "" for the usual
 
+	// OfTarget marks a setting of a simulated server: verbs that measure take it from the
+	// target, after its question mark, with _ for -.
+	OfTarget bool
+
 	Noted   bool                  // run.json has it among its notes, under its name
 	NotKept string                // why config.yaml leaves it out, "" if it does not
 	Public  func(v string) Public // what of a value may be seen; nil: all of it

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	groupSearch   = "Which loads"
 	groupJudge    = "What is good"
 	groupRun      = "The run"
-	groupMock     = "The embedded target"
+	groupMock     = "The simulated server"
 	groupPredict  = "The prediction"
 	groupChoose   = "What can be had"
 	groupCompare  = "The comparison"
@@ -37,8 +38,6 @@ const (
 	overwrite = "a new run would overwrite it"
 	onlyShown = "it says how a run is shown"
 	noRun     = "of a verb that makes no run"
-
-	ownMachines = "it is of the machines that measure, not of what is measured"
 )
 
 // mostWorkers bounds how many there are.
@@ -54,10 +53,6 @@ func Settings() []Setting {
 	measuring := verbs(VerbRun, VerbSweep, VerbFind)
 	asking := verbs(VerbRun, VerbSweep, VerbFind, VerbChoose)
 	connecting := verbs(VerbRun, VerbSweep, VerbFind, VerbCalibrate)
-	embedded := verbs(VerbRun, VerbSweep, VerbFind, VerbMock)
-	crewed := verbs(VerbRun, VerbSweep, VerbFind, VerbExperiment)
-	joining := verbs(VerbRun, VerbSweep, VerbFind, VerbExperiment, VerbWorker)
-	waitsFor := Need{AnyOf: "fleet", Hint: "say how many workers to wait for: --fleet N"}
 	const (
 		ownPrompts = "a file brings its own prompts"
 		ownTimes   = "users send when they have their answer: use --arrival with "
@@ -68,7 +63,6 @@ func Settings() []Setting {
 		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
 		eachLaunch = "each launch has its own: "
 		ownMetrics = "--no-scrape asks for no metrics at all: leave one of them out"
-		aLimit     = `a limit is written --slo "p99 ttft<200ms"`
 	)
 	return []Setting{
 		{Name: "api", Verbs: connecting, Group: groupTarget, Arg: "NAME", Unset: "asked", Targets: SocketTargets,
@@ -248,44 +242,15 @@ func Settings() []Setting {
 			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}, {"over=agents", ownLimit}},
 			Help:    "most requests at once; the others wait, and their wait counts",
 			value:   field(wholeNumber(1, many), func(l *Load) *int { return &l.MaxInFlight })},
-		{Name: "fleet", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "auto", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent",
-			Help:  "have the load carried out by N worker processes, each its own part of one schedule: for loads beyond what one core sends and reads. They are started on this machine, unless --nats or --fleet-listen says that they join from others. none: this process alone; auto: so too, unless a server is to send more tokens a second than a core reads and this machine has cores to spare, which is then said",
-			value: field(orWord(wholeNumber(1, mostWorkers), map[string]int{"auto": AutoFleet, "none": 0}), func(f *Fleet) *int { return &f.Workers })},
-		{Name: "fleet", Verbs: verbs(VerbExperiment), Group: groupLoad, Arg: "N", Unset: "this process alone",
-			Help:  "have loads carried out by N worker processes, as pitot run --fleet N does",
-			value: field(orWord(wholeNumber(1, mostWorkers), map[string]int{"none": 0}), func(o *Experimenting) *int { return &o.Fleet.Workers })},
-		{Name: "nats", Verbs: crewed, Group: groupLoad, Arg: "URL", Unset: "none: workers are processes of this machine", NotKept: ownMachines,
-			Alternative: &Alternative{"fleet-listen", "--nats names a server that is there, --fleet-listen starts one", "keep one of them"},
-			Needs:       []Need{waitsFor},
-			Help:        "NATS server or cluster, with JetStream, that the workers of --fleet N have joined or will: pitot worker --join URL. Nothing is started here",
-			value:       field(serverURL(), func(f *Fleet) *string { return &f.NATS })},
-		{Name: "fleet-listen", Verbs: crewed, Group: groupLoad, Arg: "ADDR", Unset: "none: workers are processes of this machine", NotKept: ownMachines,
-			Needs: []Need{waitsFor},
-			Help:  "HOST:PORT where this process's own NATS server listens for workers of other machines: pitot worker --join nats://HOST:PORT. Only pitot-fleet has that server. It needs a token, --token-file; with --nats-cert it speaks TLS",
-			value: field(hostPort(), func(f *Fleet) *string { return &f.Listen })},
+		{Name: "fleet", Verbs: measuring, Group: groupLoad, Arg: "N|URL", Default: "auto", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent", Public: publicFleet,
+			Help:  "send the load by N worker processes of this machine, each its own part of one schedule: for loads beyond what one core sends and reads. nats://HOST:PORT?workers=N: workers of other machines, which join at that NATS server with JetStream (pitot worker --join URL). listen://HOST:PORT?workers=N: they join at this process (pitot-fleet alone). More after &: token_file=, nkey_file=, ca=, cert=, key= (files), join_timeout=10m: docs/scale.md. none: this process alone; auto: so too, unless a server is to send more tokens a second than a core reads and this machine has cores to spare",
+			value: field(fleets(map[string]int{"auto": AutoFleet, "none": 0}), func(f *Fleet) *Fleet { return f })},
+		{Name: "fleet", Verbs: verbs(VerbExperiment), Group: groupLoad, Arg: "N|URL", Unset: "this process alone",
+			Help:  "send loads by worker processes, as pitot run --fleet does",
+			value: field(fleets(map[string]int{"none": 0}), func(o *Experimenting) *Fleet { return &o.Fleet })},
 		{Name: "join", Verbs: verbs(VerbWorker), Group: groupRun, Arg: "URL", NotKept: noRun,
-			Help:  "NATS server of the run to work for, nats://HOST:PORT: that of --fleet-listen, or the cluster that --nats names",
-			value: field(joinURL(), func(w *Working) *string { return &w.Join })},
-		{Name: "token-file", Verbs: joining, Group: groupLoad, Arg: "FILE", Unset: TokenVariable, NotKept: ownMachines,
-			Help:  "file that holds the NATS server's token alone",
-			value: field(filePath(), func(b *Bus) *string { return &b.TokenFile })},
-		{Name: "nkey-file", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
-			Clashes: []Clash{{"fleet-listen", "the server that this process starts takes a token: --token-file FILE"}},
-			Help:    "file that holds the seed of the nkey that the NATS server asks for",
-			value:   field(filePath(), func(b *Bus) *string { return &b.NkeyFile })},
-		{Name: "nats-ca", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
-			Help:  "certificate authority that the NATS server's certificate is of, PEM; of a server that --fleet-listen starts that of its clients, which it then asks for",
-			value: field(filePath(), func(b *Bus) *string { return &b.NATSCA })},
-		{Name: "nats-cert", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
-			Help:  "certificate to show to the NATS server, PEM; with --fleet-listen the server's own",
-			value: field(filePath(), func(b *Bus) *string { return &b.NATSCert })},
-		{Name: "nats-key", Verbs: joining, Group: groupLoad, Arg: "FILE", NotKept: ownMachines,
-			Needs: []Need{{AnyOf: "nats-cert", Hint: "name the certificate that the key belongs to with --nats-cert FILE"}},
-			Help:  "private key of --nats-cert, PEM; by default in the same file",
-			value: field(filePath(), func(b *Bus) *string { return &b.NATSKey })},
-		{Name: "join-timeout", Verbs: joining, Group: groupLoad, Arg: "TIME", Default: "10m", NotKept: ownMachines,
-			Help:  "how long workers of other machines are waited for, and a worker waits for its run",
-			value: field(span(time.Millisecond), func(b *Bus) *time.Duration { return &b.JoinTimeout })},
+			Help:  "NATS server of the run to work for, nats://HOST:PORT, or tls://; after ? and joined by &: token_file=, nkey_file=, ca=, cert=, key= (files), join_timeout=10m, how long a run is waited for",
+			value: field(joining(), func(w *Working) *Working { return w })},
 		{Name: "workers", Verbs: verbs(VerbFleet), Group: groupRun, Arg: "N", NotKept: noRun,
 			Help:  "how many workers the manifest is of",
 			value: field(wholeNumber(1, mostWorkers), func(m *Manifest) *int { return &m.Workers })},
@@ -535,13 +500,13 @@ func Settings() []Setting {
 		{Name: "host", Verbs: verbs(VerbMock), Group: groupMock, Arg: "ADDR", Default: "127.0.0.1", NotKept: noRun,
 			Help:  "address to listen on",
 			value: field(nonEmptyWord(), func(s *Serving) *string { return &s.Host })},
-		{Name: "ttft", Verbs: embedded, Group: groupMock, Arg: "TIME", Unset: FixedTTFT.String(), Targets: EmbeddedTargets, OtherTarget: aLimit,
+		{Name: "ttft", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "TIME", Unset: FixedTTFT.String(), Targets: EmbeddedTargets,
 			Help:  "time to first token, of fixed latencies",
 			value: field(optional(span(0)), func(e *Embedded) **time.Duration { return &e.TTFT })},
 		{Name: "ttft", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TIME", Default: "50ms", NotKept: noRun,
 			Help:  "time to first token",
 			value: field(span(0), func(a *Audit) *time.Duration { return &a.TTFT })},
-		{Name: "itl", Verbs: embedded, Group: groupMock, Arg: "TIME", Unset: FixedITL.String(), Targets: EmbeddedTargets, OtherTarget: aLimit,
+		{Name: "itl", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "TIME", Unset: FixedITL.String(), Targets: EmbeddedTargets,
 			Help:  "time between tokens, of fixed latencies",
 			value: field(optional(span(0)), func(e *Embedded) **time.Duration { return &e.ITL })},
 		{Name: "itl", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TIME", Default: "10ms", NotKept: noRun,
@@ -550,28 +515,28 @@ func Settings() []Setting {
 		{Name: "output", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TOKENS", Default: "100", NotKept: noRun,
 			Help:  "tokens of each of the reference's answers",
 			value: field(answerLength(), func(a *Audit) *int { return &a.Tokens })},
-		{Name: "jitter", Verbs: embedded, Group: groupMock, Arg: "CV", Default: "0", Targets: EmbeddedTargets,
+		{Name: "jitter", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "CV", Default: "0", Targets: EmbeddedTargets,
 			Help:  "coefficient of variation of both",
 			value: field(numberWithin(0, 10), func(e *Embedded) *float64 { return &e.Jitter })},
-		{Name: "slots", Verbs: embedded, Group: groupMock, Arg: "N", Default: "0", Targets: EmbeddedTargets,
+		{Name: "slots", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "N", Default: "0", Targets: EmbeddedTargets,
 			Help:  "requests served at once, 0 for any number",
 			value: field(wholeNumber(0, many), func(e *Embedded) *int { return &e.Slots })},
-		{Name: "tokens-per-chunk", Verbs: embedded, Group: groupMock, Arg: "N", Default: "1", Targets: EmbeddedTargets,
+		{Name: "tokens-per-chunk", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "N", Default: "1", Targets: EmbeddedTargets,
 			Help:  "tokens in each event",
 			value: field(wholeNumber(1, many), func(e *Embedded) *int { return &e.TokensPerChunk })},
-		{Name: "role-chunk", Verbs: embedded, Group: groupMock, Targets: EmbeddedTargets,
+		{Name: "role-chunk", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Targets: EmbeddedTargets,
 			Help:  "name the role in an event of its own, at once",
 			value: field(toggle(), func(e *Embedded) *bool { return &e.RoleChunk })},
-		{Name: "face", Verbs: embedded, Group: groupMock, Arg: "SERVER", Unset: "that of its engine", Targets: MockTargets,
+		{Name: "face", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "SERVER", Unset: "that of its engine", Targets: MockTargets,
 			Help:  "whose routes it has: " + faces(),
 			value: field(oneOf("face", engines.FaceNames()...), func(e *Embedded) *string { return &e.Face })},
-		{Name: "speed", Verbs: embedded, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
+		{Name: "speed", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
 			Help:  "how many times as fast as in reality it runs",
 			value: field(numberWithin(0.001, 1000), func(e *Embedded) *float64 { return &e.Speed })},
-		{Name: "startup-delay", Verbs: embedded, Group: groupMock, Arg: "TIME", Default: "0s", Targets: MockTargets,
+		{Name: "startup-delay", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "TIME", Default: "0s", Targets: MockTargets,
 			Help:  "how long it loads its model first: until then it answers 503",
 			value: field(span(0), func(e *Embedded) *time.Duration { return &e.StartupDelay })},
-		{Name: "reasoning", Verbs: embedded, Group: groupMock, Arg: "SHARE", Default: "0", Targets: MockTargets,
+		{Name: "reasoning", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "SHARE", Default: "0", Targets: MockTargets,
 			Help:  "share of a chat's answer that comes as reasoning before the rest, 0 to 1",
 			value: field(numberWithin(0, 1), func(e *Embedded) *float64 { return &e.Reasoning })},
 		{Name: "tool-calls", Verbs: verbs(VerbMock), Group: groupMock, Arg: "SHARE", Default: "0", NotKept: noRun,
@@ -580,19 +545,19 @@ func Settings() []Setting {
 		{Name: "eos", Verbs: verbs(VerbMock), Group: groupMock, Arg: "TOKENS", Unset: "never", NotKept: noRun,
 			Help:  "length at which the model ends an answer by itself, unless the request says ignore_eos: 200, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
 			value: field(lengths(), func(e *Embedded) *workload.Lengths { return &e.EOS })},
-		{Name: "prompt-tokens-details", Verbs: embedded, Group: groupMock, Targets: MockTargets,
+		{Name: "prompt-tokens-details", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Targets: MockTargets,
 			Help:  "tell in the usage how many tokens of the prompt were cached, as vLLM's flag of that name does",
 			value: field(toggle(), func(e *Embedded) *bool { return &e.TellCached })},
-		{Name: "rate-limit", Verbs: embedded, Group: groupMock, Arg: "N/TIME", Unset: "none", Targets: MockTargets,
+		{Name: "rate-limit", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "N/TIME", Unset: "none", Targets: MockTargets,
 			Help:  "answer so many requests in each stretch of time, as 60/1m, tell what is left in the headers that OpenAI and Anthropic have, and refuse the others with 429",
 			value: field(rateLimits(), func(e *Embedded) *RateLimit { return &e.RateLimit })},
-		{Name: "faults", Verbs: embedded, Group: groupMock, Arg: "LIST", Targets: EmbeddedTargets,
+		{Name: "faults", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "LIST", Targets: EmbeddedTargets,
 			Help:  `what goes wrong, for example "429:1%,reset:0.5%,stall:2%:3s"; of sim: it can be freeze, 429, 500, 503 and html`,
 			value: list(nonEmptyWord(), func(e *Embedded) *[]string { return &e.Faults })},
-		{Name: "truth", Verbs: embedded, Group: groupMock, Arg: "FILE", Targets: MockTargets, NotKept: overwrite,
+		{Name: "truth", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "FILE", Targets: MockTargets, NotKept: overwrite,
 			Help:  "log the true times of each request",
 			value: field(filePath(), func(e *Embedded) *string { return &e.Truth })},
-		{Name: "max-model-len", Verbs: embedded, Group: groupMock, Arg: "TOKENS", Default: "131072", Targets: EmbeddedTargets,
+		{Name: "max-model-len", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "TOKENS", Default: strconv.Itoa(UsualModelLen), Targets: EmbeddedTargets,
 			Help:  "longest prompt and answer together",
 			value: field(wholeNumber(1, many), func(e *Embedded) *int { return &e.MaxModelLen })},
 		{Name: "drain", Verbs: verbs(VerbMock), Group: groupMock, Arg: "TIME", Default: "5s", NotKept: noRun,

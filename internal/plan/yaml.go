@@ -189,7 +189,7 @@ func (p *Plan) YAML(v Verb) []byte {
 	var hidden []string
 	fmt.Fprintf(&b, "%s%s --config config.yaml\n", runsAgain, v)
 	if p.Spec != "" {
-		yamlLine(&b, "target", []string{p.Spec})
+		yamlLine(&b, "target", []string{keptTarget(p.Spec)})
 	}
 	parts := p.parts()
 	for _, s := range Settings() {

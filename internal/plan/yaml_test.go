@@ -48,12 +48,6 @@ func drawn(t *rapid.T) Plan {
 			*at = time.Duration(rapid.Int64Range(int64(least), int64(longest)).Draw(t, name))
 		}
 	}
-	optional := func(at **time.Duration) func(string) {
-		return func(name string) {
-			*at = new(time.Duration)
-			length(*at, 0)(name)
-		}
-	}
 	real := func(at *float64, least, most float64) func(string) {
 		return func(name string) { *at = rapid.Float64Range(least, most).Draw(t, name) }
 	}
@@ -188,18 +182,6 @@ func drawn(t *rapid.T) Plan {
 	maybe("note", func(string) {
 		p.Notes = rapid.SliceOfN(rapid.StringMatching(`[!-<>-~]=[ -~\n]{0,9}`), 1, 3).Draw(t, "notes")
 	})
-	maybe("ttft", optional(&p.TTFT))
-	maybe("itl", optional(&p.ITL))
-	maybe("jitter", real(&p.Jitter, 0, 10))
-	maybe("slots", whole(&p.Slots, 0, many))
-	maybe("tokens-per-chunk", whole(&p.TokensPerChunk, 1, many))
-	maybe("role-chunk", yes(&p.RoleChunk))
-	maybe("speed", real(&p.Speed, 0.001, 1000))
-	maybe("startup-delay", length(&p.StartupDelay, 0))
-	maybe("reasoning", real(&p.Reasoning, 0, 1))
-	maybe("prompt-tokens-details", yes(&p.TellCached))
-	maybe("faults", func(n string) { p.Faults = make([]string, 1); text(&p.Faults[0])(n) })
-	maybe("max-model-len", whole(&p.MaxModelLen, 1, many))
 	return p
 }
 
@@ -227,7 +209,7 @@ func TestRoundTrip(t *testing.T) {
 // that take it into a field of its own.
 func TestSettings(t *testing.T) {
 	var p Plan
-	everything := append(p.parts(), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
+	everything := append(p.parts(), new(Embedded), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
 	fields := map[any]string{}
 	pointer := func(s Setting) any { return s.value.(interface{ pointer(parts []any) any }).pointer(everything) }
 	taken := map[string]bool{}

@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 		{[]string{"ftp://x"}, "unknown scheme", "http://localhost:8000"},
 		{[]string{"mock:wibble@wobble"}, "unknown", ""},
 		{[]string{"sim:wibble@wobble"}, "unknown", ""},
-		{[]string{"mock:fixed", "--faults", "429:2"}, "rate 2 is not in 0..1", "write 2%"},
+		{[]string{"mock:fixed?faults=429:2"}, "rate 2 is not in 0..1", "write 2%"},
 		{[]string{"http://x", "--key-file", empty}, "is empty", "the API key alone"},
 		{[]string{"http://x", "--key-file", dir}, "is a directory", "the API key alone"},
 		{[]string{"http://x", "--key-file", filepath.Join(dir, "god.txt")}, "no such file", "did you mean " + good},

@@ -71,7 +71,7 @@ func TestConversationsHits(t *testing.T) {
 // finds what the twin does.
 func TestConversationsOverSockets(t *testing.T) {
 	t.Parallel()
-	_, dir := mustMeasure(t, "mock:llama-3.1-8b@h100", "--concurrency", "4", "--turns", "4", "--system", "100", "--prompt-tokens-details",
+	_, dir := mustMeasure(t, "mock:llama-3.1-8b@h100?prompt_tokens_details", "--concurrency", "4", "--turns", "4", "--system", "100",
 		"--input", "90", "--turn-input", "30", "--output", "20", "--requests", "40", "--warmup", "0s", "--seed", "5")
 	const block = 16
 	checked := 0

@@ -140,7 +140,7 @@ func spanOf(p result.Point) (t0, t1 int64) {
 func TestKilledOpenLoop(t *testing.T) {
 	t.Parallel()
 	whole, cut, journal := killed(t, func(h held) bool { return h.rows >= 40 && h.begun >= 4 && h.last > 500*time.Millisecond },
-		"mock:fixed", "--rate", "100", "--duration", "50s", "--itl", "20ms", "--no-probe", "--model", "m")
+		"mock:fixed?itl=20ms", "--rate", "100", "--duration", "50s", "--no-probe", "--model", "m")
 	p := recovered(t, cut)
 	t0, t1 := spanOf(p)
 	all := rowsOf(t, whole)[0]
@@ -172,7 +172,7 @@ func TestKilledOpenLoop(t *testing.T) {
 func TestKilledWithACap(t *testing.T) {
 	t.Parallel()
 	whole, cut, _ := killed(t, func(h held) bool { return h.rows > 0 && h.last > 600*time.Millisecond },
-		"mock:fixed", "--rate", "100", "--max-in-flight", "4", "--duration", "50s", "--itl", "20ms", "--no-probe", "--model", "m")
+		"mock:fixed?itl=20ms", "--rate", "100", "--max-in-flight", "4", "--duration", "50s", "--no-probe", "--model", "m")
 	p := recovered(t, cut)
 	t0, t1 := spanOf(p)
 	if want := dueIn(rowsOf(t, whole)[0], t0, t1); p.Requests.Due != want {
@@ -186,7 +186,7 @@ func TestKilledWithACap(t *testing.T) {
 func TestKilledClosedLoop(t *testing.T) {
 	t.Parallel()
 	whole, cut, _ := killed(t, func(h held) bool { return h.rows >= 40 },
-		"mock:fixed", "--concurrency", "5", "--duration", "50s", "--itl", "9ms", "--no-probe", "--model", "m")
+		"mock:fixed?itl=9ms", "--concurrency", "5", "--duration", "50s", "--no-probe", "--model", "m")
 	p := recovered(t, cut)
 	t0, t1 := spanOf(p)
 	want := dueIn(rowsOf(t, whole)[0], t0, t1)
@@ -322,7 +322,7 @@ func TestFinishWithoutARun(t *testing.T) {
 func TestKilledWhileDrainingACount(t *testing.T) {
 	t.Parallel()
 	whole, cut, _ := killed(t, func(h held) bool { return h.begun >= 20 && h.last > 800*time.Millisecond },
-		"mock:fixed", "--rate", "100", "--requests", "20", "--output", "30", "--itl", "100ms", "--no-probe", "--model", "m")
+		"mock:fixed?itl=100ms", "--rate", "100", "--requests", "20", "--output", "30", "--no-probe", "--model", "m")
 	p := recovered(t, cut)
 	data, err := os.ReadFile(filepath.Join(whole, "run.json"))
 	if err != nil {

@@ -115,7 +115,7 @@ func TestTraceIsReplayed(t *testing.T) {
 // Behind a socket prompts have as many tokens as their rows say, as the server counts them.
 func TestReplayOnSockets(t *testing.T) {
 	rows := recordedIn(t, traces+"azure_conv_head200.csv")
-	_, dir := mustMeasure(t, "mock:fixed", "--workload", traces+"azure_conv_head200.csv", "--concurrency", "2", "--requests", "20", "--warmup", "0s", "--ttft", "1ms", "--itl", "0s", "--seed", "3")
+	_, dir := mustMeasure(t, "mock:fixed?ttft=1ms&itl=0s", "--workload", traces+"azure_conv_head200.csv", "--concurrency", "2", "--requests", "20", "--warmup", "0s", "--seed", "3")
 	n := 0
 	for _, r := range rowsOf(t, dir)[0] {
 		if want := rows[int(r.ID)%len(rows)]; r.Outcome == record.OK {
@@ -208,7 +208,7 @@ func TestTurnsOfATrace(t *testing.T) {
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run, dir := mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "10ms", "--workload", path, "--duration", "900ms", "--warmup", "0s", "--seed", "3")
+	run, dir := mustMeasure(t, "sim:fixed?ttft=50ms&itl=10ms", "--workload", path, "--duration", "900ms", "--warmup", "0s", "--seed", "3")
 	rows := rowsOf(t, dir)[0]
 	if run.Points[0].Requests.Due != 2 || len(rows) < 2 || rows[0].InputPlanned != 30 || rows[1].InputPlanned != 70 || rows[1].Due != rows[0].Done+200e6 || rows[1].OutputPlanned != 6 {
 		t.Errorf("%d due: %+v", run.Points[0].Requests.Due, rows)

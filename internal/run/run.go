@@ -205,7 +205,9 @@ func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.Run {
 	var settings map[string]string // of an embedded target
 	if t.Kind != plan.KindServer {
-		settings = p.Embedded.Settings()
+		if _, simulated, err := plan.ParseSimulated(p.Spec); err == nil {
+			settings = simulated.Settings()
+		}
 	}
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,

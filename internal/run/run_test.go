@@ -33,10 +33,13 @@ func planned(t testing.TB, args ...string) *plan.Plan {
 
 // quick is a small load on a small target, but for what args say.
 func quick(args ...string) []string {
-	for _, d := range [][2]string{{"--input", "32"}, {"--output", "6"}, {"--warmup", "60ms"}, {"--duration", "300ms"}, {"--ttft", "5ms"}, {"--itl", "1ms"}, {"--seed", "7"}} {
+	for _, d := range [][2]string{{"--input", "32"}, {"--output", "6"}, {"--warmup", "60ms"}, {"--duration", "300ms"}, {"--seed", "7"}} {
 		if !slices.Contains(args, d[0]) && !(d[0] == "--duration" && slices.Contains(args, "--requests")) {
 			args = append(args, d[0], d[1])
 		}
+	}
+	if strings.HasSuffix(args[0], ":fixed") {
+		args[0] += "?ttft=5ms&itl=1ms"
 	}
 	return args
 }
@@ -190,7 +193,7 @@ func TestConfigAsksTheSame(t *testing.T) {
 }
 
 func TestRepeatIsFresh(t *testing.T) {
-	run, dir := mustMeasure(t, quick("sim:fixed", "--rate", "100", "--output", "uniform(1,9)", "--repeat", "2", "--jitter", "0.3")...)
+	run, dir := mustMeasure(t, quick("sim:fixed?jitter=0.3", "--rate", "100", "--output", "uniform(1,9)", "--repeat", "2")...)
 	if len(run.Points) != 2 {
 		t.Fatalf("%d points", len(run.Points))
 	}
@@ -234,7 +237,7 @@ func TestRepeatOnSockets(t *testing.T) {
 
 func TestSim(t *testing.T) {
 	once := func() *result.Run {
-		run, _ := mustMeasure(t, quick("sim:fixed", "--rate", "20", "--duration", "60s", "--ttft", "35ms", "--itl", "8ms", "--output", "32")...)
+		run, _ := mustMeasure(t, quick("sim:fixed?ttft=35ms&itl=8ms", "--rate", "20", "--duration", "60s", "--output", "32")...)
 		return run
 	}
 	run := once()
@@ -248,7 +251,7 @@ func TestSim(t *testing.T) {
 	if d := cmp.Diff(p, once().Points[0]); d != "" {
 		t.Errorf("another time:\n%s", d)
 	}
-	if _, _, err := measured(t, t.Context(), quick("sim:fixed", "--concurrency", "2", "--ttft", "0s", "--itl", "0s")...); err == nil {
+	if _, _, err := measured(t, t.Context(), quick("sim:fixed?ttft=0s&itl=0s", "--concurrency", "2")...); err == nil {
 		t.Error("a target that takes no time stops virtual time")
 	}
 	requests, _ := mustMeasure(t, quick("sim:fixed", "--concurrency", "8", "--requests", "21", "--warmup", "0s")...)
@@ -315,7 +318,7 @@ func TestTwinRefusesTooLong(t *testing.T) {
 func TestInterruptedRunKeepsWhatItMeasured(t *testing.T) {
 	t.Parallel()
 	run, dir, err := interruptedWhen(t, func(s Status) bool { return s.OK >= 30 && s.At > s.T0+200*time.Millisecond },
-		quick("mock:fixed", "--rate", "100", "--duration", "60s", "--itl", "10ms", "--no-probe", "--model", "m")...)
+		quick("mock:fixed?itl=10ms", "--rate", "100", "--duration", "60s", "--no-probe", "--model", "m")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +356,7 @@ func TestInterruptedWhileProbing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	time.AfterFunc(100*time.Millisecond, cancel)
-	_, _, err := measured(t, ctx, quick("mock:fixed", "--rate", "50", "--ttft", "5s")...)
+	_, _, err := measured(t, ctx, quick("mock:fixed?ttft=5s", "--rate", "50")...)
 	var target *target.Error
 	if err == nil || errors.As(err, &target) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
@@ -369,7 +372,7 @@ func TestFilePromptsInBothWorlds(t *testing.T) {
 	}
 	var mean []float64
 	for _, target := range []string{"sim:fixed", "mock:fixed"} {
-		run, _ := mustMeasure(t, target, "--workload", file, "--requests", "20", "--rate", "100", "--output", "4", "--ttft", "5ms", "--itl", "1ms", "--warmup", "50ms", "--seed", "7")
+		run, _ := mustMeasure(t, target+"?ttft=5ms&itl=1ms", "--workload", file, "--requests", "20", "--rate", "100", "--output", "4", "--warmup", "50ms", "--seed", "7")
 		mean = append(mean, *run.Points[0].Metrics.SummaryOf(metric.InputTokens).Mean)
 	}
 	if mean[0] != mean[1] || mean[0] < 15 {

@@ -32,7 +32,7 @@ func TestGivenSeedMayHitTheCache(t *testing.T) {
 	}{
 		"fresh": {[]string{url}, ""},
 		"given": {[]string{url, "--seed", "7"}, "flag"},
-		"mock":  {[]string{"mock:fixed", "--seed", "7", "--ttft", "1ms", "--itl", "1ms"}, ""},
+		"mock":  {[]string{"mock:fixed?ttft=1ms&itl=1ms", "--seed", "7"}, ""},
 	} {
 		args := append(c.args, "--rate", "50", "--duration", "100ms", "--warmup", "0s", "--input", "32", "--output", "4")
 		run, _ := mustMeasure(t, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)

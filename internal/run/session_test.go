@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,9 +134,7 @@ func TestSessionRemembersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	plan := func() *plan.Plan {
 		p := sweeping(t, dir)
-		p.Spec, p.NoProbe = "mock:fixed", false
-		ttft, itl := 2*time.Millisecond, time.Millisecond
-		p.TTFT, p.ITL = &ttft, &itl
+		p.Spec, p.NoProbe = "mock:fixed?ttft=2ms&itl=1ms", false
 		return p
 	}
 	s := open(t, plan())
@@ -227,9 +224,7 @@ func TestDamagedProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := sweeping(t, dir)
-	p.Out, p.Resume, p.Spec, p.NoProbe = filepath.Join(dir, "whole"), false, "mock:fixed", false
-	ttft, itl := 2*time.Millisecond, time.Millisecond
-	p.TTFT, p.ITL = &ttft, &itl
+	p.Out, p.Resume, p.Spec, p.NoProbe = filepath.Join(dir, "whole"), false, "mock:fixed?ttft=2ms&itl=1ms", false
 	s := open(t, p)
 	if _, err := s.Measure(context.Background(), Load{Rate: 200, Requests: 20, Stage: "curve"}); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func TestSweepWithinItsBudget(t *testing.T) {
 		{"--loads 5,10", "5m", 2, nil, ""},
 		{"--loads 5 --duration 1m", "30s", 0, nil, "--budget 30 s is too short for one load"},
 	} {
-		p, _, err := plan.Decode(plan.VerbSweep, strings.Fields("sim:fixed --ttft 50ms --itl 10ms --output 16 --input 16 --seed 1 "+c.args+" --budget "+c.budget+" --out "+t.TempDir()+"/run"), nil)
+		p, _, err := plan.Decode(plan.VerbSweep, strings.Fields("sim:fixed?ttft=50ms&itl=10ms --output 16 --input 16 --seed 1 "+c.args+" --budget "+c.budget+" --out "+t.TempDir()+"/run"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 // A window is doubled until the value is known well enough, and says how it
 // came out. In virtual time a look takes none.
 func TestUntil(t *testing.T) {
-	run, dir := mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--jitter", "0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
+	run, dir := mustMeasure(t, "sim:fixed?ttft=50ms&itl=5ms&jitter=0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
 		"--duration", "5s", "--until", "mean e2e +-1.5%", "--seed", "3")
 	p := run.Points[0]
 	u := p.Until
@@ -34,7 +34,7 @@ func TestUntil(t *testing.T) {
 		t.Errorf("intervals %v, %v", e2e.CI95, ttft.CI95)
 	}
 
-	run, _ = mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--jitter", "0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
+	run, _ = mustMeasure(t, "sim:fixed?ttft=50ms&itl=5ms&jitter=0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
 		"--duration", "20s", "--until", "p99 ttft +-0.1%", "--budget", "1m", "--seed", "3")
 	if u := run.Points[0].Until; u == nil || u.Reached || u.Why != (result.Reason{Code: result.BudgetUsed, Seconds: 60}) || u.Looks != 3 || run.Points[0].Seconds.Window != 60 {
 		t.Errorf("budget: %+v, window %v", u, run.Points[0].Seconds.Window)
@@ -44,7 +44,7 @@ func TestUntil(t *testing.T) {
 // Over sockets the load goes on while somebody looks.
 func TestUntilOverSockets(t *testing.T) {
 	t.Parallel()
-	run, _ := mustMeasure(t, quick("mock:fixed", "--ttft", "2ms", "--itl", "100us", "--output", "3", "--rate", "200", "--until", "mean e2e +-80%")...)
+	run, _ := mustMeasure(t, quick("mock:fixed?ttft=2ms&itl=100us", "--output", "3", "--rate", "200", "--until", "mean e2e +-80%")...)
 	u := run.Points[0].Until
 	if u == nil || u.Looks < 1 || run.Points[0].Requests.Cut > 0 {
 		t.Fatalf("until %+v, requests %+v", u, run.Points[0].Requests)
@@ -55,7 +55,7 @@ func TestUntilOverSockets(t *testing.T) {
 // A load far beyond what is served ends as soon as that is certain, in a
 // session that asks for it.
 func TestHopelessEndsEarly(t *testing.T) {
-	p := planned(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--slots", "4", "--input", "16", "--output", "11", "--seed", "1", "--out", t.TempDir()+"/run")
+	p := planned(t, "sim:fixed?ttft=50ms&itl=5ms&slots=4", "--input", "16", "--output", "11", "--seed", "1", "--out", t.TempDir()+"/run")
 	r := Runner{Command: []string{"pitot", "sweep"}}
 	s, err := r.Open(t.Context(), p)
 	if err != nil {

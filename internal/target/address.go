@@ -3,7 +3,6 @@ package target
 import (
 	"strings"
 
-	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
@@ -21,10 +20,11 @@ func Check(p Wanted) error {
 			return err
 		}
 	} else {
-		if _, err := openEngine(p); err != nil {
+		e, err := openEngine(p)
+		if err != nil {
 			return err
 		}
-		if _, err := parseFaults(p.Embedded); err != nil {
+		if _, err := e.faults(); err != nil {
 			return err
 		}
 	}
@@ -44,10 +44,11 @@ func parseTarget(spec string) (wire.Endpoint, string, error) {
 	return e, route, nil
 }
 
-func parseFaults(m *plan.Embedded) (serve.Faults, error) {
-	faults, err := serve.ParseFaults(strings.Join(m.Faults, ","))
+// faults returns what goes wrong with a simulated server.
+func (e *engine) faults() (serve.Faults, error) {
+	faults, err := serve.ParseFaults(strings.Join(e.is.Faults, ","))
 	if err != nil {
-		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
+		return nil, say.Errorf("faults: %v", err).WithHint(say.Hint(err))
 	}
 	return faults, nil
 }

@@ -44,6 +44,7 @@ type engine struct {
 	engines     int
 	changes     string        // which of them come and go, in words
 	firstChange time.Duration // when, from its start
+	is          plan.Embedded // what the server is like
 	dialect     string        // how a server of it speaks, of those of twin/serve
 	gpuPrice    float64       // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
@@ -107,14 +108,33 @@ func GPUs(p Wanted) int {
 	return e.gpus
 }
 
-// openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
-// ask for. Errors are the user's.
-func openEngine(p Wanted) (engine, error) {
-	_, name, _ := strings.Cut(p.Spec, ":")
-	if k, query, ok := engines.OfLatencies(name); ok {
-		return fixedEngine(p, k, query)
+// simulated returns the engine of a simulated target, and what its server is like.
+func (p *Wanted) simulated() (engine string, is plan.Embedded, err error) {
+	if p.flags == nil {
+		return plan.ParseSimulated(p.Spec)
 	}
-	if err := refuseFixed(p, name); err != nil {
+	is = *p.flags
+	engine, err = is.Take(p.Spec)
+	if _, _, fixed := engines.OfLatencies(engine); !fixed && is.MaxModelLen != plan.UsualModelLen && !strings.Contains(engine, "max_model_len=") {
+		separator := "?"
+		if strings.Contains(engine, "?") {
+			separator = "&"
+		}
+		engine += separator + "max_model_len=" + strconv.Itoa(is.MaxModelLen)
+	}
+	return engine, is, err
+}
+
+// openEngine returns the engine that a simulated target names. Errors are the user's.
+func openEngine(p Wanted) (engine, error) {
+	name, is, err := p.simulated()
+	if err != nil {
+		return engine{}, err
+	}
+	if k, query, ok := engines.OfLatencies(name); ok {
+		return fixedEngine(p, k, query, is)
+	}
+	if err := refuseFixed(p, name, &is); err != nil {
 		return engine{}, err
 	}
 	d, err := deploy.Parse(name)
@@ -124,7 +144,7 @@ func openEngine(p Wanted) (engine, error) {
 	one := d.Launch(launchNumber(p, name))
 	changes, firstChange := d.Changes()
 	return engine{
-		changes: changes, firstChange: firstChange,
+		is: is, changes: changes, firstChange: firstChange,
 		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
 		model:       servedName(d),
 		about:       d.Describe(),
@@ -182,21 +202,19 @@ func servedName(d *deploy.Deployment) string {
 
 // refuseFixed refuses the settings of fixed latencies for a modelled engine, and names
 // the engine's own setting instead.
-func refuseFixed(p Wanted, name string) error {
+func refuseFixed(p Wanted, name string, m *plan.Embedded) error {
 	fixed := "use " + p.Kind() + ":fixed with it"
-	m, usual := p.Embedded, plan.Default().Embedded
 	for _, f := range []struct {
 		flag    string
 		set     bool
 		setting string // the engine's own setting to use instead
 		value   string
 	}{
-		{"--ttft", m.TTFT != nil, "", ""}, {"--itl", m.ITL != nil, "", ""},
-		{"--jitter", m.Jitter > 0, "step_jitter", strconv.FormatFloat(m.Jitter, 'g', -1, 64)},
-		{"--slots", m.Slots > 0, "max_num_seqs", strconv.Itoa(m.Slots)},
-		{"--tokens-per-chunk", m.TokensPerChunk > 1, "stream_interval", strconv.Itoa(m.TokensPerChunk)},
-		{"--max-model-len", m.MaxModelLen != usual.MaxModelLen, "max_model_len", strconv.Itoa(m.MaxModelLen)},
-		{"--role-chunk", m.RoleChunk, "", ""},
+		{"ttft", m.TTFT != nil, "", ""}, {"itl", m.ITL != nil, "", ""},
+		{"jitter", m.Jitter > 0, "step_jitter", strconv.FormatFloat(m.Jitter, 'g', -1, 64)},
+		{"slots", m.Slots > 0, "max_num_seqs", strconv.Itoa(m.Slots)},
+		{"tokens_per_chunk", m.TokensPerChunk > 1, "stream_interval", strconv.Itoa(m.TokensPerChunk)},
+		{"role_chunk", m.RoleChunk, "", ""},
 	} {
 		if !f.set {
 			continue
@@ -217,9 +235,9 @@ func refuseFixed(p Wanted, name string) error {
 	return nil
 }
 
-// fixedEngine gives an engine of fixed latencies. query may hold launch_cv; the rest is
-// set by flags.
-func fixedEngine(p Wanted, k *kinds.Kind, query string) (engine, error) {
+// fixedEngine gives an engine of fixed latencies. query may hold launch_cv, the engine's own
+// setting.
+func fixedEngine(p Wanted, k *kinds.Kind, query string, is plan.Embedded) (engine, error) {
 	cv, err := fixedSpread(query)
 	if err != nil {
 		return engine{}, err
@@ -228,18 +246,19 @@ func fixedEngine(p Wanted, k *kinds.Kind, query string) (engine, error) {
 	factor := twin.LaunchFactor(cv, number)
 	cfg := twin.FixedConfig{
 		TTFT: plan.FixedTTFT, ITL: plan.FixedITL,
-		JitterCV: p.Jitter, Slots: p.Slots, TokensPerChunk: p.TokensPerChunk, RoleChunk: p.RoleChunk,
+		JitterCV: is.Jitter, Slots: is.Slots, TokensPerChunk: is.TokensPerChunk, RoleChunk: is.RoleChunk,
 	}
-	if p.TTFT != nil {
-		cfg.TTFT = *p.TTFT
+	if is.TTFT != nil {
+		cfg.TTFT = *is.TTFT
 	}
-	if p.ITL != nil {
-		cfg.ITL = *p.ITL
+	if is.ITL != nil {
+		cfg.ITL = *is.ITL
 	}
 	if p.Kind() == plan.KindSim && cfg.TTFT <= 0 {
-		return engine{}, say.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one with --ttft")
+		return engine{}, say.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one: sim:fixed?ttft=1ms")
 	}
 	return engine{
+		is: is,
 		make: func(seed uint64) twin.Engine {
 			c := cfg
 			c.Seed = seed
@@ -248,13 +267,13 @@ func fixedEngine(p Wanted, k *kinds.Kind, query string) (engine, error) {
 		},
 		model:       k.Name,
 		about:       k.Title + ": " + describe(cfg),
-		maxModelLen: p.MaxModelLen,
+		maxModelLen: is.MaxModelLen,
 		notes:       launchNotes(cv, number),
 		residence:   func(a *plan.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },
 	}, nil
 }
 
-// fixedSpread reads launch_cv, the one setting that mock:fixed? has.
+// fixedSpread reads launch_cv, the one setting that is the engine's own.
 func fixedSpread(query string) (cv float64, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -262,13 +281,22 @@ func fixedSpread(query string) (cv float64, err error) {
 	}
 	for name, v := range values {
 		if name != "launch_cv" || len(v) != 1 {
-			return 0, say.Errorf("fixed latencies have no setting %q", name).WithHint("launch_cv alone stands behind the question mark; the rest are flags, as --ttft and --itl")
+			return 0, say.Errorf("fixed latencies have no setting %q", name).WithHint(say.Known(name, fixedSettings()))
 		}
 		if cv, err = strconv.ParseFloat(v[0], 64); err != nil || !(cv >= 0 && cv <= 1) {
 			return 0, say.Errorf("launch_cv is %s, it must be a number between 0 and 1", v[0]).WithHint("0.03 makes the launches of a server differ by some percent, as launches do")
 		}
 	}
 	return cv, nil
+}
+
+// fixedSettings returns the names of the settings of mock:fixed.
+func fixedSettings() []string {
+	names := []string{"launch_cv"}
+	for _, s := range plan.TargetSettings() {
+		names = append(names, s.TargetKey())
+	}
+	return names
 }
 
 func describe(c twin.FixedConfig) string {
@@ -291,7 +319,7 @@ func (t *Target) openSim(p Wanted) error {
 	if err != nil {
 		return err
 	}
-	faults, err := parseFaults(p.Embedded)
+	faults, err := e.faults()
 	if err != nil {
 		return err
 	}
@@ -314,8 +342,8 @@ func (t *Target) openSim(p Wanted) error {
 
 // noteEmbedded records the description, GPUs and settings of an embedded engine.
 func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
-	if p.Speed != 1 {
-		about += fmt.Sprintf(", run %v times as fast", p.Speed)
+	if e.is.Speed != 1 {
+		about += fmt.Sprintf(", run %v times as fast", e.is.Speed)
 	}
 	t.Server["engine"] = about
 	for k, v := range e.server {
@@ -347,7 +375,7 @@ func (t *Target) Changing() (told string, first time.Duration) {
 // NewMock makes the server of `pitot mock`; name is MODEL@GPU, or "fixed" or "" for
 // fixed latencies. about says what it is, notes what a user should know of it.
 func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
-	p := Wanted{Target: &plan.Target{}, Ask: &plan.Ask{}, Embedded: m}
+	p := Wanted{Target: &plan.Target{}, Ask: &plan.Ask{}, flags: m}
 	p.Spec, p.Model, p.KeyFile = "mock:"+name, s.Model, s.KeyFile
 	if s.Seed != nil {
 		p.Seed = *s.Seed
@@ -358,26 +386,30 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 	if err != nil {
 		return nil, "", nil, err
 	}
+	about = e.about
+	if face := e.is.Face; face != "" && face != engines.Default().Name {
+		about += ", with the face of " + face
+	}
 	srv, err = e.serve(p, p.Seed)
-	return srv, e.about, e.notes, err
+	return srv, about, e.notes, err
 }
 
 // serve makes a server of the engine; chances is the seed of the engine.
 func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
-	faults, err := parseFaults(p.Embedded)
+	faults, err := e.faults()
 	if err != nil {
 		return nil, err
 	}
 	mc := serve.Config{
 		Engine: e.make(chances), Dialect: e.dialect, Settings: e.server, Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
-		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
-		RateLimit: serve.RateLimit{Requests: p.RateLimit.Requests, Every: p.RateLimit.Every},
+		Speed: e.is.Speed, Startup: e.is.StartupDelay, Reasoning: e.is.Reasoning, ToolCalls: e.is.ToolCalls, PromptTokensDetails: e.is.TellCached,
+		RateLimit: serve.RateLimit{Requests: e.is.RateLimit.Requests, Every: e.is.RateLimit.Every},
 	}
-	if p.Face != "" {
-		mc.Dialect = p.Face
+	if e.is.Face != "" {
+		mc.Dialect = e.is.Face
 	}
-	eos := p.EOS
+	eos := e.is.EOS
 	if eos.IsZero() && p.Ask != nil && p.Stop.Natural { // it has no way to be told of each request's
 		eos = p.Output
 	}
@@ -387,14 +419,14 @@ func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 	if p.Model != "" {
 		mc.Model = p.Model
 	}
-	if p.Truth != "" {
-		err := os.MkdirAll(filepath.Dir(p.Truth), 0o755) // as --export does
+	if e.is.Truth != "" {
+		err := os.MkdirAll(filepath.Dir(e.is.Truth), 0o755) // as --export does
 		if err != nil {
-			return nil, say.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
+			return nil, say.Errorf("truth: %v", err).WithHint("name a file in a directory that can be written")
 		}
-		f, err := os.Create(p.Truth)
+		f, err := os.Create(e.is.Truth)
 		if err != nil {
-			return nil, say.Errorf("--truth: %v", err).WithHint("name a file that can be written")
+			return nil, say.Errorf("truth: %v", err).WithHint("name a file that can be written")
 		}
 		mc.Truth = f
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pitot/internal/plan"
+	"pitot/internal/twin/deploy"
 )
 
 // Fixed latencies take one setting behind their name; a launch's factor is said,
@@ -40,5 +41,14 @@ func TestLaunchOfFixedLatencies(t *testing.T) {
 	}
 	if len(numbers) != 8 {
 		t.Errorf("%d different launches of 8", len(numbers))
+	}
+}
+
+// A setting of the simulated server is none of an engine's, but for the one that both have.
+func TestTargetSettingsAreNoEngines(t *testing.T) {
+	for _, s := range plan.TargetSettings() {
+		if key := s.TargetKey(); deploy.Settable(key) != (key == "max_model_len") {
+			t.Errorf("%s is a setting of an engine: %v", key, deploy.Settable(key))
+		}
 	}
 }

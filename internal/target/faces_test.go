@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/record"
+	"pitot/internal/plan"
 	"pitot/internal/twin/engines"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire/api"
@@ -27,9 +28,9 @@ var faces = []struct {
 }
 
 // openFace opens a mock with a face.
-func openFace(t *testing.T, face, api string, args ...string) *Target {
+func openFace(t *testing.T, face, api, settings string, args ...string) *Target {
 	t.Helper()
-	p := planned(t, append([]string{"mock:", "--face", face, "--api", api, "--ttft", "2ms", "--itl", "100us", "--no-probe", "--model", "fixed"}, args...)...)
+	p := planned(t, append([]string{"mock:?ttft=2ms&itl=100us&face=" + face + settings, "--api", api, "--no-probe", "--model", "fixed"}, args...)...)
 	target, err := Open(context.Background(), p, func(string) {})
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,8 @@ func openFace(t *testing.T, face, api string, args ...string) *Target {
 // Every face that there is can be named, and no other.
 func TestFaceNames(t *testing.T) {
 	for _, name := range engines.FaceNames() {
-		if p := planned(t, "mock:", "--face", name); p.Face != name {
-			t.Errorf("--face %s is %q", name, p.Face)
+		if _, is, err := plan.ParseSimulated("mock:?face=" + name); err != nil || is.Face != name {
+			t.Errorf("face=%s is %q: %v", name, is.Face, err)
 		}
 	}
 	for _, f := range faces {
@@ -71,7 +72,7 @@ func TestFaces(t *testing.T) {
 				if !stream {
 					args = append(args, "--no-stream")
 				}
-				target := openFace(t, f.face, f.api, args...)
+				target := openFace(t, f.face, f.api, "", args...)
 				if f.route != "" {
 					target.Options.Route = f.route
 					target.setRoute()
@@ -103,7 +104,7 @@ func TestFacesWithFaults(t *testing.T) {
 			{"no-usage:100%", []string{""}},
 			{"crlf:100%", []string{""}}, {"split:100%", []string{""}}, {"coalesce:100%:3", []string{""}}, {"gzip:100%", []string{""}}, {"ping:100%", []string{""}},
 		} {
-			target := openFace(t, f.face, f.api, "--faults", c.faults)
+			target := openFace(t, f.face, f.api, "&faults="+c.faults)
 			row := target.askOnce(context.Background(), someWords(4), 12)
 			if !slices.Contains(c.errors, row.Error) {
 				t.Errorf("%s with %s: %q %s", f.api, c.faults, row.Error, row.Detail)
@@ -121,7 +122,7 @@ func TestFacesReason(t *testing.T) {
 		if f.api == "sglang" || f.route == "/api/generate" { // a bare prompt has no such
 			continue
 		}
-		target := openFace(t, f.face, f.api, "--reasoning", "0.5")
+		target := openFace(t, f.face, f.api, "&reasoning=0.5")
 		row := target.askOnce(context.Background(), someWords(4), 12)
 		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || row.HiddenTokens > 0 {
 			t.Errorf("%s: %+v", f.api, row)

@@ -238,7 +238,7 @@ func TestCalibrate(t *testing.T) {
 
 // The embedded server has a chat template of eight tokens.
 func TestCalibrateMock(t *testing.T) {
-	target, err := Open(t.Context(), planned(t, "mock:fixed", "--rate", "1", "--ttft", "1ms"), func(string) {})
+	target, err := Open(t.Context(), planned(t, "mock:fixed?ttft=1ms", "--rate", "1"), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

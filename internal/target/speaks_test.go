@@ -92,7 +92,7 @@ func tgi(t *testing.T) string {
 // that a server does not have is named with the one it has.
 func TestAPIFound(t *testing.T) {
 	behind := func(face string, paths ...string) string {
-		server := httptest.NewServer(only(openFace(t, face, face).Dialer.Endpoint.URL(""), paths...))
+		server := httptest.NewServer(only(openFace(t, face, face, "").Dialer.Endpoint.URL(""), paths...))
 		t.Cleanup(server.Close)
 		return server.URL
 	}
@@ -113,7 +113,7 @@ func TestAPIFound(t *testing.T) {
 		}
 		target.Close()
 	}
-	mock := func(face string) string { return openFace(t, face, "openai-chat").Dialer.Endpoint.URL("") }
+	mock := func(face string) string { return openFace(t, face, "openai-chat", "").Dialer.Endpoint.URL("") }
 	for _, c := range []struct{ url, named, right string }{
 		{mock("vllm"), "ollama", "openai-chat"}, {mock("vllm"), "tgi", "openai-chat"}, {mock("vllm"), "llamacpp", "openai-chat"}, {mock("vllm"), "sglang", "openai-chat"},
 		{mock("ollama"), "anthropic", "ollama"}, {mock("ollama"), "tgi", "ollama"}, {mock("sglang"), "llamacpp", "sglang"},
@@ -145,7 +145,7 @@ func TestAPIHints(t *testing.T) {
 		_, _ = io.WriteString(w, "<html><head><title>502 Bad Gateway</title></head></html>")
 	}))
 	defer gateway.Close()
-	sglang := openFace(t, "sglang", "sglang").Dialer.Endpoint.URL("")
+	sglang := openFace(t, "sglang", "sglang", "").Dialer.Endpoint.URL("")
 	gemini := canned(t, map[string]string{"/v1beta/models": `{"models":[{"name":"models/fixed","version":"001","inputTokenLimit":4095,"outputTokenLimit":4095,"supportedGenerationMethods":["generateContent","countTokens"]}]}`})
 	for args, want := range map[string]string{
 		sglang + " --api triton":                 "name it with --model NAME, or take the API that the server has: /get_model_info answers as that of SGLang, so that is --api sglang",

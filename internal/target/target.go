@@ -117,12 +117,15 @@ const dialTimeout = 30 * time.Second
 type Wanted struct {
 	*plan.Target
 	*plan.Ask
-	*plan.Embedded
 	Users int // of a closed loop, 0 where it is none or not known yet
+
+	flags *plan.Embedded // of pitot mock, nil for none
 }
 
 // WantedBy gives them from a whole plan.
-func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedded, p.Concurrency} }
+func WantedBy(p *plan.Plan) Wanted {
+	return Wanted{Target: &p.Target, Ask: &p.Ask, Users: p.Concurrency}
+}
 
 // Open connects to the target and probes it. notef is called with what takes time.
 func Open(ctx context.Context, p Wanted, notef func(string)) (*Target, error) {

@@ -16,6 +16,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
 	"pitot/internal/study/predict"
@@ -269,14 +270,12 @@ func samplesOf(dir string) map[int32]*telemetry.Samples {
 // deployment is what served, nil where that is not known, with the reason.
 func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, error) {
 	if spec == "" {
-		_, name, embedded := strings.Cut(measured.Target.Spec, ":")
-		if measured.Target.Kind == "http" || !embedded {
+		if measured.Target.Kind == "http" {
 			return nil, "what served is not known: --deployment MODEL@GPU lets twins of it say what would help", nil
 		}
-		spec = name
-	} else if kind, name, ok := strings.Cut(spec, ":"); ok && (kind == "sim" || kind == "mock") {
-		spec = name
+		spec = measured.Target.Spec
 	}
+	spec = plan.EngineOf(spec)
 	if _, _, fixed := engines.OfLatencies(spec); fixed {
 		return nil, "fixed latencies have no hardware that could be short", nil
 	}

@@ -61,7 +61,6 @@ func Redo(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 	}
 	p.Spec = "sim:" + spec
 	p.API, p.Model, p.KeyFile, p.Headers = "", "", "", nil
-	plan.Reset(&p.Embedded)
 	loads := measuredLoads(&p, measured)
 	again, err := (&run.Runner{}).Simulate(ctx, &p, loads)
 	if err != nil {

@@ -63,7 +63,7 @@ func main() {
 			continue
 		}
 		name := map[bool]string{true: "below", false: "above"}[times < 1]
-		run := measured(filepath.Join(*dir, name), *checks, flag.Args(), "--verify", fmt.Sprintf("%.4g", load), "--seed", "99")
+		run := measured(filepath.Join(*dir, name), *checks, flag.Args(), "--at", fmt.Sprintf("%.4g", load), "--seed", "99")
 		v, says := run.Capacity.Verified, "undecided"
 		switch {
 		case v == nil:

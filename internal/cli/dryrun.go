@@ -33,7 +33,7 @@ func estimated(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Esti
 		case plan.VerbFind:
 			return from.Find(p.SearchTime())
 		}
-		return from.Run(p.Budget)
+		return from.Run(p.MaxDuration)
 	}
 	questions, input, output := question.Alone(p.Verifying(), of().Requests)
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = from.Probes.Requests+questions, from.Probes.Input+input, from.Probes.Output+output
@@ -56,8 +56,8 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	switch {
 	case v == plan.VerbRun:
 		text = givenNumber(cmp.Or(p.Rate, float64(p.Concurrency))) + kind
-	case v == plan.VerbFind && p.Verify.Load > 0:
-		text = givenNumber(p.Verify.Load) + kind
+	case v == plan.VerbFind && p.At > 0:
+		text = givenNumber(p.At) + kind
 	case v == plan.VerbFind:
 		text = "what meets " + p.SLO.String()
 	case len(loads) > 0:
@@ -124,7 +124,7 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 		"output    " + output,
 		"time      " + timeText(&e, p.Kind() == plan.KindSim),
 	}
-	if v == plan.VerbFind && p.Verify.Load == 0 {
+	if v == plan.VerbFind && p.At == 0 {
 		lines = append(lines, "gives     "+outlookText(p))
 	}
 	if n := e.Probes; n.Requests > 0 {

@@ -106,7 +106,7 @@ func missedSLO(run *result.Run) bool {
 }
 
 // noLoadMeets reports whether a search found that no load meets the SLO, or that the load
-// of --verify does not. Bounds of a capacity are an answer.
+// of --at does not. Bounds of a capacity are an answer.
 func noLoadMeets(c *result.Capacity) bool {
 	return c.Floor != nil || c.Asked() != nil && c.Verified != nil && c.Verified.Refuted
 }

@@ -31,7 +31,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 		}
 	}
 	in := run.NewSearcher(s, claims, p.Closed(), view)
-	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify.Load, Seed: p.Seed, Continued: earlier}
+	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.At, Seed: p.Seed, Continued: earlier}
 	if goal.Alone, err = s.Alone(ctx); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ pitot VERB --help tells more. Every flag is also a key of the same name in
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
 4 measurement INVALID · 5 SLO given and not met, of find at any load, of
-find --verify not shown to be met there · 6 --fail-if fired ·
+find --at not shown to be met there · 6 --fail-if fired ·
 7 an experiment waits for a launch made by hand · 130 interrupted
 `)
 }
@@ -97,7 +97,7 @@ Searches for the highest load at which the SLO holds: its capacity.
 
   pitot find http://localhost:8000 --slo "p99 ttft<500ms, p99 tpot<50ms" --budget 30m
   pitot find http://localhost:8000 --slo chat --workload chat --over concurrency
-  pitot find http://localhost:8000 --slo chat --verify 4
+  pitot find http://localhost:8000 --slo chat --at 4
 
 Near the limit violations come in bursts, so that one measured load says next to
 nothing; the share of violations at many loads around it is fitted instead. The
@@ -105,7 +105,7 @@ answer is a load that was verified by a long measurement of its own, and the
 estimate with its interval. A smaller budget gives bounds that are further apart,
 each at its level, and the exit code is 0, whether or not a load was verified. Where
 no load meets the SLO the answer says why, and the exit code is 5; so it is where the
-load of --verify was not shown to meet it.
+load of --at was not shown to meet it.
 
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.

@@ -66,7 +66,7 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 		return nil, nil, err
 	}
 	if v.verb == plan.VerbFind && !p.Resume {
-		if err := run.CanVerify(&p, p.Verify.Load, p.SearchTime()); err != nil {
+		if err := run.CanVerify(&p, p.At, p.SearchTime()); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -205,7 +205,7 @@ func contractKeys() []key {
 				return err
 			}
 			if p.Contract.Limits.LimitsAnswers() {
-				return say.Errorf("an experiment asks no questions whose answers are checked: %.60q", v).WithHint("leave the limit on wrong answers out; look at the winner with pitot run URL --verify 5%")
+				return say.Errorf("an experiment asks no questions whose answers are checked: %.60q", v).WithHint("leave the limit on wrong answers out; look at the winner with pitot run URL --check-answers 5%")
 			}
 			_, err = p.Contract.Limits.Claims()
 			return err

@@ -166,7 +166,7 @@ func TestFleet(t *testing.T) {
 func carriedOut(t *testing.T, c *crew) {
 	const rate = 60
 	r := run.Runner{Version: version, Crew: c}
-	p := planned(t, "--rate", strconv.Itoa(rate), "--duration", "500ms", "--warmup", "100ms", "--seed", "7", "--until", "p50 ttft ±50%", "--budget", "1s")
+	p := planned(t, "--rate", strconv.Itoa(rate), "--duration", "500ms", "--warmup", "100ms", "--seed", "7", "--until", "p50 ttft ±50%", "--max-duration", "1s")
 	got, dir, err := r.Run(bounded(t), p)
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (p *Plan) checkLoads() error {
 	if p.Over == OverAgents && !p.Conversing() {
 		return say.Errorf("--over agents without sessions: each request stands alone").WithHint("say what an agent does: --workload agentic-coding, recorded sessions, or --turns 20; users who ask one thing after the other are --over concurrency")
 	}
-	for _, x := range append([]float64{p.Verify.Load, p.MaxLoad}, p.Loads...) {
+	for _, x := range append([]float64{p.At, p.MaxLoad}, p.Loads...) {
 		if p.Closed() && x != math.Trunc(x) {
 			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over " + p.Over + " takes whole numbers")
 		}
@@ -143,8 +143,8 @@ func (p *Plan) checkUntil() error {
 	case p.Until.None():
 	case p.NoStream && p.Until.Metric.Streamed():
 		return say.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
-	case p.Duration > p.Budget:
-		return say.Errorf("the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget).WithHint("raise --budget")
+	case p.Duration > p.MaxDuration:
+		return say.Errorf("the first window, --duration %s, is longer than --max-duration %s", p.Duration, p.MaxDuration).WithHint("raise --max-duration")
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --exactly --requests 5 --warmup 0s":               "",
 		"mock:fixed --rate 1 --gpu-price 2":                                  "",
 		"http://x --rate 1 --requests 9 --until p99e2e+-5%":                  "--until has no meaning with --requests",
-		"http://x --rate 1 --until p99e2e+-5% --duration 30m":                "is longer than --budget",
-		"http://x --rate 1 --until p99e2e+-5% --budget 40s":                  "",
+		"http://x --rate 1 --until p99e2e+-5% --duration 30m":                "is longer than --max-duration",
+		"http://x --rate 1 --until p99e2e+-5% --max-duration 40s":            "",
 	} {
 		p, _, err := sources{args: args}.decode(t)
 		if err == nil {

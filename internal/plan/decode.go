@@ -70,13 +70,13 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 		return p, nil, err
 	}
 	if d.given["duration"] == 0 && !p.Until.None() {
-		p.Duration = min(p.Duration, p.Budget/firstLook)
+		p.Duration = min(p.Duration, p.MaxDuration/firstLook)
 	}
 	return p, args, d.checkConflicts(p.Kind())
 }
 
 // firstLook bounds the first window of --until where none is asked for: it fits
-// this often into the budget, so that it can be doubled.
+// this often into the longest, so that it can be doubled.
 const firstLook = 4
 
 // DecodeParts does the same for another verb, whose settings are in these parts:
@@ -90,7 +90,7 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 }
 
 // Recorded reads the plan of a run from its config.yaml, whichever verb made it. A name that means
-// one thing to a verb and another to the next, as verify, means what it does to that one.
+// one thing to a verb and another to the next, as duration, means what it does to that one.
 func Recorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())

@@ -111,6 +111,8 @@ type Load struct {
 	Burst  [2]time.Duration
 	Repeat int
 	Until  slo.Precision // the window is doubled until a value is known so well
+	// MaxDuration is how long the window may become by Until.
+	MaxDuration time.Duration
 }
 
 // Search is which loads are measured.
@@ -118,8 +120,8 @@ type Search struct {
 	Over    string        // [OverRate], [OverConcurrency] or [OverAgents]
 	Loads   []float64     // to measure; none: Points of them are chosen
 	Points  int           // how many
-	Budget  time.Duration // for the search, or for the window of Load.Until
-	Verify  Verify        // the load to verify, or questions among the requests of those that are searched
+	Budget  time.Duration // for the search
+	At      float64       // the one load to verify, 0 to search
 	MaxLoad float64       // 0 for no limit
 	// Continue is the directory of the search to go on with, "" for none.
 	Continue string

@@ -1,19 +1,11 @@
 package plan
 
 import (
-	"strconv"
 	"strings"
 
 	"pitot/internal/say"
 	"pitot/internal/workload/question"
 )
-
-// Verify is what a search is to verify: one load, or the answers that the server gives under
-// those that it tries.
-type Verify struct {
-	Load      float64 // 0 to search
-	Questions question.Shares
-}
 
 // Verifying is which requests are questions whose answers are checked: those that are asked
 // for, and the usual share where the objective has a limit on wrong answers.
@@ -21,8 +13,6 @@ func (p *Plan) Verifying() question.Shares {
 	switch {
 	case !p.Ask.Questions.None():
 		return p.Ask.Questions
-	case !p.Verify.Questions.None():
-		return p.Verify.Questions
 	case p.SLO.LimitsAnswers():
 		return question.Usual()
 	}
@@ -32,27 +22,6 @@ func (p *Plan) Verifying() question.Shares {
 // questionShares is shares of the requests that are questions.
 func questionShares() kind[question.Shares] {
 	return kind[question.Shares]{parse: question.ParseShares, write: question.Shares.String}
-}
-
-// loadOrQuestions is a load, or shares of the requests, which have a percent sign.
-func loadOrQuestions() kind[Verify] {
-	load := numberWithin(1e-6, 1e6)
-	return kind[Verify]{
-		parse: func(v string) (Verify, error) {
-			if strings.ContainsAny(v, "%=") {
-				s, err := question.ParseShares(v)
-				return Verify{Questions: s}, err
-			}
-			x, err := load.parse(v)
-			return Verify{Load: x}, err
-		},
-		write: func(v Verify) string {
-			if v.Load > 0 {
-				return strconv.FormatFloat(v.Load, 'f', -1, 64)
-			}
-			return v.Questions.String()
-		},
-	}
 }
 
 // kindsOfQuestions lists them for the help.
@@ -70,8 +39,8 @@ func (p *Plan) checkQuestions() error {
 	if s.None() {
 		return nil
 	}
-	what := "--verify"
-	if p.Ask.Questions.None() && p.Verify.Questions.None() {
+	what := "--check-answers"
+	if p.Ask.Questions.None() {
 		what = "a limit on wrong answers"
 	}
 	switch {
@@ -86,7 +55,7 @@ func (p *Plan) checkQuestions() error {
 	case p.Choices > 1:
 		return say.Errorf("%s and --n %d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --n out")
 	case p.SLO.LimitsAnswers() && !s.Asks():
-		return say.Errorf("a limit on wrong answers, and all questions are greedy ones, which have no right answer").WithHint("ask others too: --verify numbers=5%,greedy=1%")
+		return say.Errorf("a limit on wrong answers, and all questions are greedy ones, which have no right answer").WithHint("ask others too: --check-answers numbers=5%,greedy=1%")
 	}
 	return nil
 }

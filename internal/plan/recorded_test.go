@@ -13,8 +13,8 @@ func TestRecordedByEachVerb(t *testing.T) {
 		verb Verb
 		args []string
 	}{
-		{VerbFind, []string{"sim:llama-3.1-8b@h100", "--slo", "p95 ttft<200ms", "--verify", "155"}},
-		{VerbRun, []string{"sim:llama-3.1-8b@h100", "--rate", "2", "--verify", "5%"}},
+		{VerbFind, []string{"sim:llama-3.1-8b@h100", "--slo", "p95 ttft<200ms", "--at", "155"}},
+		{VerbRun, []string{"sim:llama-3.1-8b@h100", "--rate", "2", "--check-answers", "5%"}},
 	} {
 		p, _, err := Decode(c.verb, c.args, nil)
 		if err != nil {
@@ -29,7 +29,7 @@ func TestRecordedByEachVerb(t *testing.T) {
 			t.Errorf("%s: %v", c.verb, err)
 			continue
 		}
-		if yaml := string(got.YAML(c.verb)); !strings.Contains(yaml, "\nverify: "+c.args[len(c.args)-1]+"\n") {
+		if yaml := string(got.YAML(c.verb)); !strings.Contains(yaml, "\n"+c.args[len(c.args)-2][2:]+": "+c.args[len(c.args)-1]+"\n") {
 			t.Errorf("%s: read as\n%s", c.verb, yaml)
 		}
 	}

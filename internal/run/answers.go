@@ -165,7 +165,7 @@ func (s *Session) expectedRequests() float64 {
 	parts := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}
 	switch s.runner.verb() {
 	case plan.VerbRun:
-		e := parts.Run(p.Budget)
+		e := parts.Run(p.MaxDuration)
 		if e.Requests == 0 && s.Target.Residence > 0 {
 			return float64(p.Concurrency) * e.Time.Seconds() / s.Target.Residence.Seconds()
 		}

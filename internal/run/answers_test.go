@@ -23,7 +23,7 @@ func TestGarbledAnswersAreSeen(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			args := []string{"mock:fixed?ttft=20ms&itl=100us", "--rate", "250", "--duration", "1200ms", "--warmup", "100ms", "--input", "20", "--output", "8", "--verify", "40%", "--seed", "5"}
+			args := []string{"mock:fixed?ttft=20ms&itl=100us", "--rate", "250", "--duration", "1200ms", "--warmup", "100ms", "--input", "20", "--output", "8", "--check-answers", "40%", "--seed", "5"}
 			if c.faults != "" {
 				args[0] += "&faults=" + c.faults
 			}
@@ -60,7 +60,7 @@ const greedyHalf = 32
 
 // What is asked alone is said beforehand with its time, and goes by as it is asked.
 func TestQuestionsAloneAreShown(t *testing.T) {
-	p := planned(t, "mock:fixed?ttft=1ms&itl=100us", "--rate", "50", "--requests", "15", "--warmup", "100ms", "--input", "20", "--output", "8", "--verify", "20%", "--seed", "5", "--out", t.TempDir()+"/run")
+	p := planned(t, "mock:fixed?ttft=1ms&itl=100us", "--rate", "50", "--requests", "15", "--warmup", "100ms", "--input", "20", "--output", "8", "--check-answers", "20%", "--seed", "5", "--out", t.TempDir()+"/run")
 	shown := &shownLines{}
 	r := Runner{Progress: shown}
 	if _, _, err := r.Run(t.Context(), p); err != nil {

@@ -65,7 +65,7 @@ func plannedFiles(p *plan.Plan) error {
 	}
 	users := p.Concurrency
 	if p.Closed() {
-		for _, x := range append([]float64{p.Verify.Load}, p.Loads...) {
+		for _, x := range append([]float64{p.At}, p.Loads...) {
 			users = max(users, int(x))
 		}
 	}

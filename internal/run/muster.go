@@ -77,7 +77,7 @@ func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func
 	case p.Respect:
 		return by(": --respect-limits is kept to by one")
 	case !p.Verifying().None():
-		return by(": questions (--verify) are asked and checked by one")
+		return by(": questions (--check-answers) are asked and checked by one")
 	case p.NoStream || p.Pooling:
 		return by(": answers come whole, and cost little to read")
 	case tokens == 0 && cores < leastCores:

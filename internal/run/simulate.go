@@ -78,7 +78,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
-		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
+		look = &looker{want: l.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
 		cfg.Extend = look.extend
 	}
 	giveUp(&cfg, as.what, l, setup.Residence, src.meanTurns(&p.Ask))

@@ -54,7 +54,7 @@ type glance struct {
 func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup) (*looker, error) {
 	offset, err := s.journal.Offset()
 	return &looker{
-		want: want, longest: int64(s.plan.Budget), inTime: s.Target.Kind == "sim",
+		want: want, longest: int64(s.plan.MaxDuration), inTime: s.Target.Kind == "sim",
 		records: func() (iter.Seq2[record.Frame, error], error) {
 			err := s.journal.Flush()
 			return record.Since(s.Dir, offset), err

@@ -35,7 +35,7 @@ func TestUntil(t *testing.T) {
 	}
 
 	run, _ = mustMeasure(t, "sim:fixed?ttft=50ms&itl=5ms&jitter=0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
-		"--duration", "20s", "--until", "p99 ttft +-0.1%", "--budget", "1m", "--seed", "3")
+		"--duration", "20s", "--until", "p99 ttft +-0.1%", "--max-duration", "1m", "--seed", "3")
 	if u := run.Points[0].Until; u == nil || u.Reached || u.Why != (result.Reason{Code: result.BudgetUsed, Seconds: 60}) || u.Looks != 3 || run.Points[0].Seconds.Window != 60 {
 		t.Errorf("budget: %+v, window %v", u, run.Points[0].Seconds.Window)
 	}

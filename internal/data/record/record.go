@@ -91,7 +91,7 @@ type Row struct {
 	Counted int32
 	NoUsage bool
 
-	// Of a question whose answer is checked (--verify).
+	// Of a question whose answer is checked (--check-answers).
 	Question  string // its name, "numbers/7", "" for the workload's own requests
 	Wrong     bool   // the answer came to its end and is not right
 	DiffersAt int32  // tokens of a greedy answer before the first that the same prompt alone did not have, Unset where all are alike

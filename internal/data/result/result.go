@@ -119,7 +119,7 @@ type Point struct {
 	// beside what it had.
 	PrefixCache *PrefixCache `json:"prefix_cache,omitempty"`
 	// Answers is what became of the questions among the requests whose answers are checked;
-	// nil without --verify. They are in no other count of requests and in no latency.
+	// nil without --check-answers. They are in no other count of requests and in no latency.
 	Answers *Answers `json:"answers,omitempty"`
 	// Retries is what became of failed requests that were sent again; nil without --retry.
 	Retries *Retries `json:"retries,omitempty"`

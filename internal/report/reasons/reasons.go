@@ -97,7 +97,7 @@ func words(r result.Reason) (text string, known bool) {
 	case result.LoadsContradict:
 		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", load(r.Low), load(r.High)), true
 	case result.BudgetUsed:
-		return fmt.Sprintf("a window of %s is all of --budget", duration(r.Seconds)), true
+		return fmt.Sprintf("a window of %s is all of --max-duration", duration(r.Seconds)), true
 	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
 		return fmt.Sprintf("%s of %s requests were under way when %s", count(r.N), count(r.Of), stops[r.Code]), true
 	case result.ClassUnknown:

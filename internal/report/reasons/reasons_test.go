@@ -51,8 +51,8 @@ func TestText(t *testing.T) {
 		"chat: not streaming":                          {Code: result.NotStreaming, Class: "chat"},
 		"n = 50, shown from 100 on and firm from 1000": {Code: result.FewShown, N: 50, Needed: 100, Firm: 1000},
 		"merged reads leave it anywhere above 12.3 ms": {Code: result.MergedReadsLeave, Low: 12.34},
-		"a window of 1.001s is all of --budget":        {Code: result.BudgetUsed, Seconds: 1.001},
-		"a window of 4.35s is all of --budget":         {Code: result.BudgetUsed, Seconds: 4.35},
+		"a window of 1.001s is all of --max-duration":  {Code: result.BudgetUsed, Seconds: 1.001},
+		"a window of 4.35s is all of --max-duration":   {Code: result.BudgetUsed, Seconds: 4.35},
 		"about 9 bursts; 20 needed: --duration 1.001s": {Code: result.FewBursts, N: 9, Needed: 20, Longer: result.Longer{Seconds: 1.001}},
 		"of a later program":                           {Code: "of_a_later_program"},
 	} {

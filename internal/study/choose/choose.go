@@ -304,7 +304,7 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 		return nil, say.Errorf("no limits given").WithHint(`say what is to hold: --slo "p99 ttft<500ms, p99 tpot<40ms"`)
 	}
 	if w.SLO.LimitsAnswers() {
-		return nil, say.Errorf("whether answers are right no twin can say: %s", w.SLO).WithHint("leave the limit on wrong answers out; measure it: pitot run URL --verify 5%")
+		return nil, say.Errorf("whether answers are right no twin can say: %s", w.SLO).WithHint("leave the limit on wrong answers out; measure it: pitot run URL --check-answers 5%")
 	}
 	claims, err := w.SLO.Claims()
 	if err != nil {

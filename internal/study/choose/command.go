@@ -103,7 +103,7 @@ func (x *Choice) Verify(o *Option, server string) []string {
 		if server == "" && o.Whole == nil && o.Engines > 1 { // one engine is asked for its part
 			rate = fmt.Sprintf("%.3g", x.Rate/float64(o.Engines))
 		}
-		line = append(line, "--verify", rate)
+		line = append(line, "--at", rate)
 	}
 	if server != "" && o.PerHour > 0 {
 		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))

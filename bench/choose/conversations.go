@@ -45,7 +45,7 @@ func drawTalk(i int) talk {
 		Model: on[0], GPUs: on[1],
 		Asked: strings.Join([]string{
 			"--turns", pick("2", "4", "uniform(2,8)", "uniform(1,15)"), "--think", pause.law, "--system", pick("0", "500", "2000", "6000"),
-			"--input", pick("200", "1500", "lognormal(600,500)"), "--turn-input", pick("50", "300", "lognormal(300,400)"),
+			"--input", pick("200", "1500", "lognormal(600,500)"), "--set", "turn-input=" + pick("50", "300", "lognormal(300,400)"),
 			"--output", pick("32", "200", "lognormal(150,150)", "lognormal(300,200)"),
 		}, " "),
 		SLO: fmt.Sprintf("%s ttft<%s, %s tpot<%s", pick("p90", "p95", "p99"), pick("300ms", "500ms", "1s", "2s"),
@@ -53,7 +53,7 @@ func drawTalk(i int) talk {
 		Engines: []float64{0.8, 1.7, 3.5, 7}[rng.IntN(4)], Seed: uint64(i + 1), Pause: pause.mean,
 	}
 	if rng.IntN(5) == 0 { // steps start agents, which ask at once
-		t.Asked += " --sub-agents share(10%),agents(uniform(1,3)),steps(uniform(2,5)),system(1000),input(500)"
+		t.Asked += " --set sub-agents=share(10%),agents(uniform(1,3)),steps(uniform(2,5)),system(1000),input(500)"
 	}
 	return t
 }

@@ -42,7 +42,7 @@ func asked() (list []load) {
 	}
 	conversations := [][]string{{"--rate", "1"}, {"--rate", "5"}, {"--concurrency", "24"}}
 	list = append(list, load{
-		[]string{"--turns", "uniform(2,6)", "--system", "800", "--input", "400", "--turn-input", "150", "--think", "1s", "--sub-agents", "share(20%), agents(uniform(1,3)), steps(uniform(2,5)), system(600)"},
+		[]string{"--turns", "uniform(2,6)", "--system", "800", "--input", "400", "--set", "turn-input=150", "--think", "1s", "--set", "sub-agents=share(20%), agents(uniform(1,3)), steps(uniform(2,5)), system(600)"},
 		conversations,
 	})
 	return append(list, load{

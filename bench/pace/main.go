@@ -82,7 +82,7 @@ func scrapes(dir, pitot, page string, ratio []float64) {
 	var each []float64
 	for range 5 {
 		_, without := sends(dir, pitot, 1, span, "--no-scrape")
-		_, with := sends(dir, pitot, 1, span, "--no-probe", "--scrape", "page="+page, "--scrape-interval", "200ms")
+		_, with := sends(dir, pitot, 1, span, "--no-probe", "--scrape", "page="+page, "--set", "scrape-interval=200ms")
 		reads := map[int64]bool{}
 		for s, err := range record.Samples(filepath.Join(dir, "run")) {
 			if err == nil && s.Source == "page" {

@@ -160,12 +160,15 @@ func wordsOfName(name string) (words []string) {
 	return words
 }
 
-// flagsByVerb counts the settings that each verb takes.
+// flagsByVerb counts the flags of each verb. The settings without one share the flag --set.
 func flagsByVerb() map[string]float64 {
-	flags := map[string]float64{}
+	flags, sets := map[string]float64{}, map[plan.Verb]bool{}
 	for _, s := range plan.Settings() {
 		for _, v := range s.Verbs {
-			flags[string(v)]++
+			if !s.KeyOnly || !sets[v] {
+				flags[string(v)]++
+			}
+			sets[v] = sets[v] || s.KeyOnly
 		}
 	}
 	return flags

@@ -159,7 +159,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
 }
 
-// writeComparison writes the page of --page. --open alone has a file of its own,
+// writeComparison writes the page of --html. --open alone has a file of its own,
 // which stays: the browser may read it later.
 func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error {
 	path := p.Page
@@ -169,7 +169,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error
 	case path == "":
 		f, err := os.CreateTemp("", "pitot-comparison-*.html")
 		if err != nil {
-			return say.Errorf("--open: %v", err).WithHint("--page FILE chooses another place")
+			return say.Errorf("--open: %v", err).WithHint("--html FILE chooses another place")
 		}
 		path = f.Name()
 		f.Close() // nothing was written
@@ -183,7 +183,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error
 		return err
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		return say.Errorf("--page: %v", err).WithHint("choose another place")
+		return say.Errorf("--html: %v", err).WithHint("choose another place")
 	}
 	if p.ShowPage {
 		openPage(e, path)

@@ -167,8 +167,13 @@ func nextWord(before []string, current string) (found completion) {
 		return nextVLLM(before[1:], current)
 	}
 	flags := map[string]*plan.Setting{"config": nil} // a file
+	var keys []plan.Choice                           // of --set
 	for _, s := range plan.Settings() {
-		if s.For(plan.Verb(v.name)) {
+		switch {
+		case !s.For(plan.Verb(v.name)):
+		case s.KeyOnly:
+			keys = append(keys, plan.Choice{Name: s.Name + "=", About: s.Help})
+		default:
 			flags[s.Name] = &s
 		}
 	}
@@ -182,6 +187,12 @@ func nextWord(before []string, current string) (found completion) {
 		}
 		name, _, valued := strings.Cut(strings.TrimPrefix(name, "-"), "=")
 		given[name] = true
+		if name == "set" && !valued {
+			if i++; i == len(before) {
+				return completion{words: keys}
+			}
+			continue
+		}
 		s, known := flags[name]
 		if !known || valued || s != nil && s.Arg == "" {
 			continue
@@ -205,12 +216,15 @@ func nextWord(before []string, current string) (found completion) {
 // flagWords are the flags of a verb that can still be given, in the order of the help.
 func flagWords(v plan.Verb, given map[string]bool) (found completion) {
 	for _, s := range plan.Settings() {
-		if s.For(v) && (!given[s.Name] || s.Many()) {
+		if s.For(v) && !s.KeyOnly && (!given[s.Name] || s.Many()) {
 			found.words = append(found.words, plan.Choice{Name: "--" + s.Name, About: s.Help})
 		}
 	}
 	if len(found.words) > 0 && !given["config"] {
 		found.words = append(found.words, plan.Choice{Name: "--config", About: "settings from a YAML file"})
+	}
+	if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.KeyOnly && s.For(v) }) {
+		found.words = append(found.words, plan.Choice{Name: "--set", About: "a seldom used setting, KEY=VALUE"})
 	}
 	found.words = append(found.words, plan.Choice{Name: "--help"})
 	return found

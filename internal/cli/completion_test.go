@@ -38,7 +38,7 @@ func TestCompletion(t *testing.T) {
 		"run http://h --out d --out":   {"--output"},
 		"run http://h --rate ":         nil,
 		"run http://h --rate 4 --no-s": {"--no-stream", "--no-scrape"},
-		"run http://h --no-stream --n": {"--n", "--note", "--no-probe", "--no-scrape"},
+		"run http://h --no-stream --n": {"--note", "--no-probe", "--no-scrape"},
 		"run http://h --note a=b --no": {"--no-stream", "--note", "--no-probe", "--no-scrape"},
 		"run --insecure mo":            {"mock:"},
 		"run --arrival p":              {"piecewise(FILE)", "poisson", "profile(FILE)"},
@@ -86,6 +86,13 @@ func TestCompletionIsWhole(t *testing.T) {
 		offered := complete([]string{v.name, "--"})
 		for _, s := range plan.Settings() {
 			if !s.For(plan.Verb(v.name)) {
+				continue
+			}
+			if s.KeyOnly {
+				keys := complete([]string{v.name, "--set", ""}).words
+				if !slices.ContainsFunc(keys, func(c plan.Choice) bool { return c.Name == s.Name+"=" }) {
+					t.Errorf("pitot %s --set: %s is not offered", v.name, s.Name)
+				}
 				continue
 			}
 			if !slices.ContainsFunc(offered.words, func(c plan.Choice) bool { return c.Name == "--"+s.Name }) {

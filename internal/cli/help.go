@@ -27,7 +27,7 @@ measurement can be trusted.
 	}
 	fmt.Fprint(w, `
 pitot VERB --help tells more. Every flag is also a key of the same name in
---config FILE (YAML) and a variable PITOT_NAME.
+--config FILE (YAML) and a variable PITOT_NAME; seldom used keys are --set KEY=VALUE.
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
 4 measurement INVALID · 5 SLO given and not met, of find at any load, of
@@ -202,7 +202,7 @@ func printSetting(w io.Writer, head, text, usual string) {
 func printMostUsed(w io.Writer, v plan.Verb) {
 	fmt.Fprint(w, "\nUsed most, of the flags below\n")
 	for _, s := range plan.Settings() {
-		if s.Brief == "" || !s.For(v) {
+		if s.Brief == "" || s.KeyOnly || !s.For(v) {
 			continue
 		}
 		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace("--"+s.Name+" "+s.Arg), s.Brief)
@@ -214,7 +214,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 	for _, group := range plan.Groups() {
 		title := "\n" + group + "\n"
 		for _, s := range plan.Settings() {
-			if s.Group != group || !s.For(v) {
+			if s.Group != group || s.KeyOnly || !s.For(v) {
 				continue
 			}
 			fmt.Fprint(w, title)
@@ -228,4 +228,13 @@ func printSettings(w io.Writer, v plan.Verb) {
 		}
 	}
 	fmt.Fprintf(w, "\n  %-24s %s\n", "--config FILE", "settings from a YAML file")
+	title := fmt.Sprintf("  %-24s %s\n\n%s\n", "--set KEY=VALUE", "a seldom used setting, of those below", "Keys of --config, without a flag of their own: --set KEY=VALUE")
+	for _, s := range plan.Settings() {
+		if !s.KeyOnly || !s.For(v) {
+			continue
+		}
+		fmt.Fprint(w, title)
+		title = ""
+		printSetting(w, strings.TrimSuffix(s.Name+"="+s.Arg, "="), s.Help, s.Usual())
+	}
 }

@@ -197,7 +197,7 @@ func TestPageOfDamagedRun(t *testing.T) {
 // page. Settings of a side follow its name.
 func compareSim(t *testing.T, dir string, sides map[string]string, measure ...string) {
 	t.Helper()
-	command := []string{"compare", "--page", filepath.Join(dir, rundir.Page)}
+	command := []string{"compare", "--html", filepath.Join(dir, rundir.Page)}
 	for _, name := range slices.Sorted(maps.Keys(sides)) {
 		for launch := range 3 {
 			args := append([]string{measure[0], "sim:llama-3.1-8b@h100" + sides[name]}, measure[1:]...)

@@ -567,13 +567,13 @@ func (r *reader) planRow(row *Row) error {
 	for _, s := range all {
 		has[s.Name] = true
 		for _, v := range s.Values {
-			args = append(args, "--"+s.Name+"="+v)
+			args = append(args, oneArgument(s.Name, v))
 		}
 	}
 	mistake := func(err error) error {
 		line := row.line
 		for _, s := range all { // the setting that it is about
-			if s.line > 0 && strings.Contains(err.Error(), "--"+s.Name) {
+			if s.line > 0 && strings.Contains(err.Error(), flagOf(s.Name)) {
 				line = s.line
 			}
 		}

@@ -91,19 +91,19 @@ const scaleKnob = "scale"
 func (p *Plan) AssumeTwin(ctx context.Context, gpu string) error {
 	switch {
 	case p.Server == nil:
-		return say.Errorf("--gpu %s: the target of %s is a twin already", gpu, p.Path).WithHint("leave --gpu out; what is simulated is target: " + p.Target)
+		return say.Errorf("--deployment %s: the target of %s is a twin already", gpu, p.Path).WithHint("leave --deployment out; what is simulated is target: " + p.Target)
 	case p.Server.Twin != "":
-		return say.Errorf("--gpu %s: %s names a twin already, sim:%s", gpu, p.Path, p.Server.Twin).WithHint("leave one of them out")
+		return say.Errorf("--deployment %s: %s names a twin already, sim:%s", gpu, p.Path, p.Server.Twin).WithHint("leave one of them out")
 	}
 	if !strings.Contains(gpu, "@") {
 		told, err := target.Tell(ctx, (&Experiment{Plan: p}).wanted())
 		if err != nil || told.Model == "" {
-			return say.Errorf("--gpu %s: the server does not tell its model", gpu).WithHint("name it too: --gpu llama-3.1-8b@" + gpu)
+			return say.Errorf("--deployment %s: the server does not tell its model", gpu).WithHint("name it too: --deployment llama-3.1-8b@" + gpu)
 		}
 		gpu = told.Model + "@" + gpu
 	}
 	if _, err := deploy.Parse(gpu); err != nil {
-		return say.Errorf("--gpu %s: %v", gpu, err).WithHint(say.Hint(err))
+		return say.Errorf("--deployment %s: %v", gpu, err).WithHint(say.Hint(err))
 	}
 	p.Server.Twin = gpu
 	return nil

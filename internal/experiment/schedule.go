@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pitot/internal/plan"
 	"pitot/internal/run"
@@ -82,7 +83,7 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 				out = append(out, "--"+s.Name)
 				continue
 			}
-			out = append(out, "--"+s.Name, v)
+			out = append(out, argsOf(s.Name, v)...)
 		}
 	}
 	if one.Rate > 0 && row.Name == p.Contract.Row {
@@ -92,6 +93,34 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 		out = append(out, "--max-in-flight", strconv.Itoa(one.MaxInFlight))
 	}
 	return plan.RedactArgs(append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10)))
+}
+
+// flagOf returns what a setting is called on the command line of pitot run.
+func flagOf(name string) string {
+	for _, s := range plan.Settings() {
+		if s.Name == name && s.For(plan.VerbRun) {
+			return s.Flag()
+		}
+	}
+	return "--" + name
+}
+
+// argsOf returns the arguments of pitot run that give a setting a value.
+func argsOf(name, value string) []string {
+	flag, key, keyOnly := strings.Cut(flagOf(name), " ")
+	if keyOnly {
+		return []string{flag, key + "=" + value}
+	}
+	return []string{flag, value}
+}
+
+// oneArgument is the same in one argument, which a switch takes too.
+func oneArgument(name, value string) string {
+	flag, key, keyOnly := strings.Cut(flagOf(name), " ")
+	if keyOnly {
+		return flag + "=" + key + "=" + value
+	}
+	return flag + "=" + value
 }
 
 // parts are those of one launch, in the order in which they are measured: that of the

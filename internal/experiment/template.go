@@ -165,10 +165,10 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 		gpu = usualModel + "@" + gpu
 	}
 	if strings.Contains(gpu, "?") {
-		return nil, say.Errorf("--gpu %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline stand in the plan, at target")
+		return nil, say.Errorf("--deployment %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline stand in the plan, at target")
 	}
 	if _, err := deploy.Parse(gpu); err != nil {
-		return nil, say.Errorf("--gpu: %v", err).WithHint(say.Hint(err))
+		return nil, say.Errorf("--deployment: %v", err).WithHint(say.Hint(err))
 	}
 	all := starts()
 	at := slices.IndexFunc(all, func(s start) bool { return s.Kind == kind })

@@ -188,9 +188,9 @@ func (p *Ask) readSessions() error {
 	}
 	if kind != workload.Sessioned {
 		if p.Start != (workload.StartShare{}) || p.MaxThink > 0 {
-			name := "--start"
+			name := "--set start"
 			if p.MaxThink > 0 {
-				name = "--max-think"
+				name = "--set max-think"
 			}
 			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/workloads.md")
 		}
@@ -207,12 +207,12 @@ func (p *Ask) readSessions() error {
 
 func (p *Plan) checkWorkload() error {
 	if p.Correlation != 0 && p.Ask.Input.Pairs(p.Ask.Output) {
-		return say.Errorf("--correlation has no meaning with lengths that are drawn in pairs: they have that of their file").WithHint("leave it out, or give the lengths apart with quantiles(FILE,input)")
+		return say.Errorf("--set correlation has no meaning with lengths that are drawn in pairs: they have that of their file").WithHint("leave it out, or give the lengths apart with quantiles(FILE,input)")
 	}
 	var body map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
 	if p.Choices > 1 && body["n"] != nil {
-		return say.Errorf("--n %d and the n of --body both say how many answers a request has", p.Choices).WithHint("keep one of them")
+		return say.Errorf("--set n=%d and the n of --body both say how many answers a request has", p.Choices).WithHint("keep one of them")
 	}
 	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {
 		if body[field] != nil {

@@ -53,8 +53,8 @@ func TestCheck(t *testing.T) {
 		`http://x --rate 1 --body {"top_p":1} --max-in-flight 3`:             "",
 		"http://x --rate 1 --token-price 0.1/0.2 --spend-limit 3":            "",
 		"http://x --rate 1 --prefix 100 --prefix-share 0 --arrival=constant": "",
-		"http://x --rate 1 --header X-A=1 --header-public x-a=2":             "header x-a is given with --header and with --header-public",
-		"http://x --rate 1 --header X-A=1 --header-public X-B=2":             "",
+		"http://x --rate 1 --header X-A=1 --set header-public=x-a=2":         "header x-a is given with --header and with --header-public",
+		"http://x --rate 1 --header X-A=1 --set header-public=X-B=2":         "",
 		"http://x --rate 1 --key k.pem":                                      "--key without --cert",
 		"http://x --rate 1 --exactly":                                        "--exactly without --requests",
 		"http://x --rate 1 --exactly --requests 5":                           "--exactly without --warmup 0s",
@@ -90,9 +90,9 @@ func TestCheck(t *testing.T) {
 
 func TestRedactArgs(t *testing.T) {
 	argv := []string{"pitot", "run", "http://x", "--header", "Authorization=Bearer sk-secret", "-header=x-api-key=sk-secret", "--header", "X-Tenant=a=b",
-		"--proxy=http://u:sk-secret@h:1", "--body", `{"api_key":"sk-secret","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "sk-secret-0123456789", "--key=keys/client.pem", "--header-public", "X-Team=blue", "--header"}
+		"--set=proxy=http://u:sk-secret@h:1", "--set", "scrape-header=X-Key=sk-secret", "--body", `{"api_key":"sk-secret","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "sk-secret-0123456789", "--key=keys/client.pem", "--set", "header-public=X-Team=blue", "--header"}
 	want := []string{"pitot", "run", "http://x", "--header", "Authorization=[redacted]", "-header=x-api-key=[redacted]", "--header", "X-Tenant=[redacted]",
-		"--proxy=http://h:1", "--body", `{"api_key":"[redacted]","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "[redacted]", "--key=keys/client.pem", "--header-public", "X-Team=blue", "--header"}
+		"--set=proxy=http://h:1", "--set", "scrape-header=X-Key=[redacted]", "--body", `{"api_key":"[redacted]","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "[redacted]", "--key=keys/client.pem", "--set", "header-public=X-Team=blue", "--header"}
 	if d := cmp.Diff(want, RedactArgs(argv)); d != "" {
 		t.Error(d)
 	}

@@ -146,7 +146,7 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	}()
 	for _, name := range d.sortedNames() {
 		if values := onLine[name]; values != nil {
-			if err := d.assign(fromFlag, "--"+name, name, values); err != nil {
+			if err := d.assign(fromFlag, d.known[name].Flag(), name, values); err != nil {
 				return nil, err
 			}
 		}
@@ -283,7 +283,7 @@ func (d *decoder) refuseHidden() error {
 		}
 		for _, v := range s.written(d.parts) {
 			if lost := s.Lost(v); len(lost) > 0 {
-				return say.Errorf("the value of the %s was not stored", strings.Join(lost, " and of the ")).WithHint("give it again: " + say.ShellLine([]string{"--" + name, strings.ReplaceAll(v, redacted, "…")}))
+				return say.Errorf("the value of the %s was not stored", strings.Join(lost, " and of the ")).WithHint("give it again: " + say.ShellLine(s.Args(strings.ReplaceAll(v, redacted, "…"))))
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
 
-Every setting is a flag, a key of the same name in a YAML file (` + "`--config FILE`" + `;
+Every setting is a flag (or, seldom used, ` + "`--set KEY=VALUE`" + `), a key of the same name in a YAML file (` + "`--config FILE`" + `;
 the ` + "`config.yaml`" + ` of a run does it again), and a variable: ` + "`PITOT_`" + ` and its name in
 capitals, with _ for -. A flag is stronger than a variable, and a variable than a
 file: what a stronger source sets removes what has no meaning together with it.
@@ -53,7 +53,10 @@ Written from the program's table of settings by ` + "`go test ./internal/plan -u
 			for _, v := range s.Verbs {
 				verbs = append(verbs, string(v))
 			}
-			flag := strings.TrimSpace("--" + s.Name + " " + s.Arg)
+			flag := strings.TrimSpace(s.Flag() + " " + s.Arg)
+			if s.KeyOnly {
+				flag = strings.Join(s.Args(s.Arg), " ")
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.Usual()), strings.Join(verbs, ", "), cell(s.Help+s.relations()))
 		}
 	}

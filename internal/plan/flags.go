@@ -36,6 +36,7 @@ func flagName(a string) (name, value string, has, ok bool) {
 func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
 	all := maps.Clone(known)
 	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: field(filePath(), func(*Plan) *string { return nil })}
+	all[setFlag] = &Setting{Name: setFlag, Arg: "KEY=VALUE", value: list(anything(), func(*Plan) *[]string { return nil })}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {
@@ -47,7 +48,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 			continue
 		}
 		s, ok := all[name]
-		if !ok {
+		if !ok || s.KeyOnly {
 			return nil, nil, unknownFlag(name, all)
 		}
 		if !s.Many() && seen[name] {
@@ -73,9 +74,45 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 			value = next
 			i++
 		}
-		flags = append(flags, flagValue{name, value})
+		given := flagValue{name, value}
+		if name == setFlag {
+			if given, err = keyGiven(known, value, seen); err != nil {
+				return nil, nil, err
+			}
+		}
+		flags = append(flags, given)
 	}
 	return flags, args, nil
+}
+
+// setFlag is the flag of settings that have none of their own.
+const setFlag = "set"
+
+// keyGiven reads the KEY=VALUE of --set.
+func keyGiven(known map[string]*Setting, text string, seen map[string]bool) (flagValue, error) {
+	key, value, valued := strings.Cut(text, "=")
+	s := known[key]
+	var keys []string
+	for name, s := range known {
+		if s.KeyOnly {
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	switch {
+	case s == nil:
+		return flagValue{}, say.Errorf("--set: unknown key %.40q", key).WithHint(say.Known(key, keys))
+	case !s.KeyOnly:
+		return flagValue{}, say.Errorf("--set: %s has a flag", key).WithHint("write --" + key)
+	case !valued && s.Arg != "":
+		return flagValue{}, say.Errorf("--set %s needs a value", key).WithHint("for example --set " + key + "=" + exampleOf(s))
+	case !valued:
+		value = "true"
+	case !s.Many() && seen[setFlag+" "+key]:
+		return flagValue{}, say.Errorf("--set %s is given twice", key).WithHint("keep one of them")
+	}
+	seen[setFlag+" "+key] = true
+	return flagValue{key, value}, nil
 }
 
 // isHelp reports whether a flag's name asks for help.
@@ -93,7 +130,7 @@ func AsksForHelp(v Verb, argv []string) bool {
 		if isHelp(name) {
 			return true
 		}
-		if s := known[name]; s != nil && s.Arg != "" || name == "config" {
+		if s := known[name]; s != nil && s.Arg != "" || name == "config" || name == setFlag {
 			i++
 		}
 	}
@@ -109,11 +146,16 @@ func exampleOf(s *Setting) string {
 
 func unknownFlag(name string, known map[string]*Setting) error {
 	names := []string{"help"}
-	for n := range known {
-		names = append(names, n)
+	for n, s := range known {
+		if !s.KeyOnly {
+			names = append(names, n)
+		}
 	}
 	slices.Sort(names)
 	hint := "see --help"
+	if s := known[name]; s != nil {
+		return say.Errorf("unknown flag --%s", name).WithHint("it is a key of --config FILE, or " + say.ShellLine(s.Args(exampleOf(s))))
+	}
 	switch near := say.Nearest(name, names); {
 	case known[name+"s"] != nil:
 		hint = "did you mean --" + name + "s?"

@@ -566,7 +566,7 @@ func metricsPage() kind[string] {
 		}
 		for parameter := range u.Query() {
 			if IsSecret(parameter) {
-				return "", say.Errorf("the URL of %s holds a secret, %s", name, parameter).WithHint("give it with --scrape-header NAME=VALUE, or as user and password of the URL")
+				return "", say.Errorf("the URL of %s holds a secret, %s", name, parameter).WithHint("give it with --set scrape-header=NAME=VALUE, or as user and password of the URL")
 			}
 		}
 		return v, nil

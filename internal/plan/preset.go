@@ -79,7 +79,7 @@ func FlagsOf(of, to Verb, parts ...any) (flags []string) {
 			if has && s.usual(v) == written || !has && s.usual(s.Default) == written {
 				continue
 			}
-			flags = append(flags, "--"+s.Name, s.Shown(written))
+			flags = append(flags, s.Args(s.Shown(written))...)
 		}
 	}
 	return flags

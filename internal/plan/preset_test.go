@@ -24,7 +24,7 @@ func TestPresetLimits(t *testing.T) {
 }
 
 func TestPresetCorrelation(t *testing.T) {
-	for args, want := range map[string]float64{"--workload translation": .95, "--workload translation --correlation 0": 0, "--workload chat": 0} {
+	for args, want := range map[string]float64{"--workload translation": .95, "--workload translation --set correlation=0": 0, "--workload chat": 0} {
 		p, _, err := Decode(VerbRun, strings.Fields("sim:fixed "+args), nil)
 		if err != nil || p.Correlation != want || (p.WholePreset() != "") != (!strings.Contains(args, "correlation")) {
 			t.Errorf("%s: %g, %v", args, p.Correlation, err)

@@ -9,11 +9,11 @@ func (p *Plan) checkPromptIDs() error {
 	case !p.PromptIDs:
 		return nil
 	case p.OwnText() && p.Tokenizer == "":
-		return say.Errorf("--prompt-ids: the prompts of %s are text", p.Workload).WithHint("--tokenizer FILE of the model makes token ids of them")
+		return say.Errorf("--set prompt-ids: the prompts of %s are text", p.Workload).WithHint("--tokenizer FILE of the model makes token ids of them")
 	case p.Conversing() && p.Tokenizer == "":
-		return say.Errorf("--prompt-ids and conversations: each turn repeats answers, which are text").WithHint("--tokenizer FILE of the model makes token ids of them")
+		return say.Errorf("--set prompt-ids and conversations: each turn repeats answers, which are text").WithHint("--tokenizer FILE of the model makes token ids of them")
 	case !p.Verifying().None():
-		return say.Errorf("--prompt-ids and questions with a known answer, which are text").WithHint("leave one of them out")
+		return say.Errorf("--set prompt-ids and questions with a known answer, which are text").WithHint("leave one of them out")
 	}
 	return nil
 }

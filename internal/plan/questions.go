@@ -53,7 +53,7 @@ func (p *Plan) checkQuestions() error {
 	case p.Conversing():
 		return say.Errorf("%s and conversations: a question would stand in for a whole conversation, and the load would be another one", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
 	case p.Choices > 1:
-		return say.Errorf("%s and --n %d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --n out")
+		return say.Errorf("%s and --set n=%d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --set n out")
 	case p.SLO.LimitsAnswers() && !s.Asks():
 		return say.Errorf("a limit on wrong answers, and all questions are greedy ones, which have no right answer").WithHint("ask others too: --check-answers numbers=5%,greedy=1%")
 	}

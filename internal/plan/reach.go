@@ -21,7 +21,7 @@ func ReachingArgs(command []string) (args []string) {
 	for i := 2; i < len(command) && command[i] != "--"; i++ {
 		name, value, has, ok := flagName(command[i])
 		s := known[name]
-		if !ok || s == nil && name != "config" {
+		if !ok || s == nil && name != "config" && name != setFlag {
 			continue
 		}
 		toggle := s != nil && s.Arg == ""
@@ -30,6 +30,10 @@ func ReachingArgs(command []string) (args []string) {
 				break
 			}
 			value = command[i]
+		}
+		if name == setFlag {
+			name, value, _ = strings.Cut(value, "=")
+			s = known[name]
 		}
 		if slices.Contains(reachingSettings, name) {
 			args = append(args, reachingArg(name, s, value, toggle)...)
@@ -62,5 +66,9 @@ func reachingArg(name string, s *Setting, value string, toggle bool) []string {
 	if s != nil {
 		value = s.Shown(value)
 	}
-	return []string{"--" + name, strings.ReplaceAll(value, redacted, hiddenMark)}
+	value = strings.ReplaceAll(value, redacted, hiddenMark)
+	if s != nil {
+		return s.Args(value)
+	}
+	return []string{"--" + name, value}
 }

@@ -14,7 +14,7 @@ import (
 const redacted = "[redacted]"
 
 // PublicHeader says whether the value of a header may be stored and shown without
-// --header-public. Only headers that never hold secrets are listed: an unknown one may
+// --set header-public. Only headers that never hold secrets are listed: an unknown one may
 // hold a key, or name a customer.
 func PublicHeader(name string) bool {
 	switch strings.ToLower(name) {
@@ -242,6 +242,14 @@ func RedactArgs(argv []string) []string {
 			continue
 		}
 		s := secrets[name]
+		if name == setFlag { // --set KEY=VALUE, or --set=KEY=VALUE
+			if has {
+				out[i] = a[:len(a)-len(value)] + redactKey(secrets, value)
+			} else if i+1 < len(argv) {
+				out[i+1] = redactKey(secrets, argv[i+1])
+			}
+			continue
+		}
 		switch {
 		case s == nil:
 		case has:
@@ -251,4 +259,13 @@ func RedactArgs(argv []string) []string {
 		}
 	}
 	return out
+}
+
+// redactKey returns KEY=VALUE as it may be shown.
+func redactKey(secrets map[string]*Setting, text string) string {
+	key, value, valued := strings.Cut(text, "=")
+	if s := secrets[key]; s != nil && valued {
+		return key + "=" + s.Shown(value)
+	}
+	return text
 }

@@ -50,6 +50,10 @@ type Setting struct {
 	Targets     Targets      // the kinds of target that it is for
 	OtherTarget string       // what to do where the target is of another kind, "" for the usual
 
+	// KeyOnly marks a setting that has no flag of its own: it is a key of a config, a variable,
+	// and on the command line --set KEY=VALUE.
+	KeyOnly bool
+
 	// OfTarget marks a setting of a simulated server: verbs that measure take it from the
 	// target, after its question mark, with _ for -.
 	OfTarget bool
@@ -119,6 +123,22 @@ func (t Targets) Contains(kind string) bool {
 		return kind == KindServer
 	}
 	return true
+}
+
+// Args returns the arguments of a command line that give the setting a value.
+func (s *Setting) Args(value string) []string {
+	if s.KeyOnly {
+		return []string{"--set", s.Name + "=" + value}
+	}
+	return []string{"--" + s.Name, value}
+}
+
+// Flag returns what the setting is called on the command line.
+func (s *Setting) Flag() string {
+	if s.KeyOnly {
+		return "--set " + s.Name
+	}
+	return "--" + s.Name
 }
 
 // For says whether a verb takes the setting.

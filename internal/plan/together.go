@@ -50,12 +50,12 @@ func (d *decoder) checkConflicts(kind string) error {
 		}
 		for _, c := range s.Clashes {
 			if d.conditionHolds(c.With) && !d.together(s) {
-				return say.Errorf("--%s has no meaning with --%s", name, asFlag(c.With)).WithHint(d.presetHint(c))
+				return say.Errorf("%s has no meaning with --%s", s.Flag(), asFlag(c.With)).WithHint(d.presetHint(c))
 			}
 		}
 		for _, n := range s.Needs {
 			if n.Targets.Contains(kind) && !d.anyHolds(n.AnyOf) {
-				return say.Errorf("--%s without %s", name, alternatives(n.AnyOf)).WithHint(n.Hint)
+				return say.Errorf("%s without %s", s.Flag(), alternatives(n.AnyOf)).WithHint(n.Hint)
 			}
 		}
 	}
@@ -132,9 +132,9 @@ func (p *Plan) checkTargets() error {
 			hint = "use it with mock:MODEL@GPU"
 			fallthrough
 		case kind == KindServer:
-			return say.Errorf("--%s describes the embedded target, and %s is none", s.Name, p.Spec).WithHint(hint)
+			return say.Errorf("%s describes the embedded target, and %s is none", s.Flag(), p.Spec).WithHint(hint)
 		default:
-			return say.Errorf("--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Spec).WithHint("use mock: in place of sim:")
+			return say.Errorf("%s needs the embedded target behind a socket, and %s has none", s.Flag(), p.Spec).WithHint("use mock: in place of sim:")
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func presetSettings(p workload.Preset) []string {
 		list = append(list, fmt.Sprintf("--prefix %d --prefix-share %s", p.Prefix, say.Exact(p.PrefixShare)))
 	}
 	if p.Correlation != 0 {
-		list = append(list, "--correlation "+say.Exact(p.Correlation))
+		list = append(list, "--set correlation="+say.Exact(p.Correlation))
 	}
 	return list
 }

@@ -102,7 +102,7 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	case f.Power != nil:
 		p.writePower(f, s)
 	case f.Plan.Server != nil && f.Untold == "":
-		p.write(s, yellow, "", "note: what the launches would tell is not known without a twin: name the server's GPU with --gpu h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
+		p.write(s, yellow, "", "note: what the launches would tell is not known without a twin: name the server's GPU with --deployment h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
 	}
 	return p.err
 }

@@ -95,10 +95,10 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	}
 	if preset.Turns != "" {
 		p.line("  --turns '%s'", preset.Turns)
-		p.line("  --turn-input '%s'", preset.TurnInput)
+		p.line("  --set turn-input='%s'", preset.TurnInput)
 		p.line("  --think '%s' --system %d", preset.Think, preset.System)
 		if preset.SubAgents != "" {
-			p.line("  --sub-agents '%s'", preset.SubAgents)
+			p.line("  --set sub-agents='%s'", preset.SubAgents)
 		}
 	}
 	return p.err

@@ -27,7 +27,7 @@ func TestConversationsHits(t *testing.T) {
 	const block, system = 16, 100
 	for _, history := range []string{"served", "planned"} {
 		_, dir := mustMeasure(t, "sim:llama-3.1-8b@h100", "--rate", "3", "--turns", "uniform(1,6)", "--think", "exponential(1s)", "--system", "100",
-			"--input", "uniform(10,300)", "--turn-input", "uniform(5,80)", "--output", "uniform(3,90)", "--duration", "40s", "--warmup", "0s", "--seed", "5", "--history", history)
+			"--input", "uniform(10,300)", "--set", "turn-input=uniform(5,80)", "--output", "uniform(3,90)", "--duration", "40s", "--warmup", "0s", "--seed", "5", "--set", "history="+history)
 		checked, begun := 0, 0
 		for s, rows := range sessions(t, dir) {
 			for k, r := range rows {
@@ -72,7 +72,7 @@ func TestConversationsHits(t *testing.T) {
 func TestConversationsOverSockets(t *testing.T) {
 	t.Parallel()
 	_, dir := mustMeasure(t, "mock:llama-3.1-8b@h100?prompt_tokens_details", "--concurrency", "4", "--turns", "4", "--system", "100",
-		"--input", "90", "--turn-input", "30", "--output", "20", "--requests", "40", "--warmup", "0s", "--seed", "5")
+		"--input", "90", "--set", "turn-input=30", "--output", "20", "--requests", "40", "--warmup", "0s", "--seed", "5")
 	const block = 16
 	checked := 0
 	for s, rows := range sessions(t, dir) {
@@ -123,7 +123,7 @@ func TestConversationsEndEarly(t *testing.T) {
 func TestRecordedSessions(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"sim:llama-3.1-8b@h100", "mock:llama-3.1-8b@h100"} {
-		_, dir := mustMeasure(t, target, "--concurrency", "2", "--workload", "../workload/testdata/weka", "--max-think", "20ms",
+		_, dir := mustMeasure(t, target, "--concurrency", "2", "--workload", "../workload/testdata/weka", "--set", "max-think=20ms",
 			"--requests", "40", "--warmup", "0s", "--seed", "5")
 		over, joins := 0, 0
 		for s, rows := range sessions(t, dir) {

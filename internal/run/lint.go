@@ -244,7 +244,7 @@ func lintHistory(a *plan.Ask, limit int) []workload.Finding {
 	}
 	return []workload.Finding{{Name: workload.LintHistory,
 		Text: fmt.Sprintf("about %s of the conversations come to more than the %s tokens of the model, behind %s turns on average: it refuses the next, and they end", say.Percent(float64(over)/(ranks*ranks)), say.Count(limit), say.Decimal(ends/float64(over), 1)),
-		Hint: "fewer --turns, a shorter --turn-input or --output, or serve the model with a longer context"}}
+		Hint: "fewer --turns, a shorter --set turn-input or --output, or serve the model with a longer context"}}
 }
 
 // manyTruncated is from what share of planned answers that are cut short on a run says so.

@@ -152,7 +152,7 @@ func TestMuster(t *testing.T) {
 		t.Errorf("%v and %v tokens/s", x, y)
 	}
 	for args, want := range map[string]float64{
-		"": 12_800, "--n 4": 51_200, "--no-stream": 0, "--no-stream --n 4": 0, "--api sglang": 12_800,
+		"": 12_800, "--set n=4": 51_200, "--no-stream": 0, "--no-stream --set n=4": 0, "--api sglang": 12_800,
 		"--api openai-embeddings --batch-size 8": 0, "--api rerank": 0,
 	} {
 		p := decoded(t, append(strings.Fields(args), "--rate", "100")...)

@@ -48,7 +48,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 	if p.Proxy != "" {
 		u, err := url.Parse(p.Proxy)
 		if err != nil {
-			return say.Errorf("--proxy: malformed URL").WithHint("for example http://proxy.example:3128")
+			return say.Errorf("--set proxy: malformed URL").WithHint("for example http://proxy.example:3128")
 		}
 		e.Proxy = u
 	}

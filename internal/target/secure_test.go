@@ -140,7 +140,7 @@ func TestHangs(t *testing.T) {
 		msg, hint string
 	}{
 		{[]string{"https://" + l.Addr().String()}, "(timeout): connect to " + l.Addr().String() + ": no answer to the TLS handshake in time", "does the server speak HTTPS there? try curl http://"},
-		{[]string{"http://example.test", "--proxy", "http://" + l.Addr().String()}, "(proxy): proxy " + l.Addr().String() + ": no answer to CONNECT in time", "let example.test:80 through"},
+		{[]string{"http://example.test", "--set", "proxy=http://" + l.Addr().String()}, "(proxy): proxy " + l.Addr().String() + ": no answer to CONNECT in time", "let example.test:80 through"},
 		{[]string{"http://" + l.Addr().String()}, "(timeout): ", "--wait-ready"},
 	} {
 		begin := time.Now()

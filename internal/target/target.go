@@ -249,10 +249,10 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 // needs; headers of the user replace them.
 func (t *Target) useAPI(a api.API, route string) error {
 	if t.choices > 1 && a.Name() != "openai-chat" && a.Name() != "openai-completions" {
-		return say.Errorf("--n %d: a request of %s has one answer", t.choices, a.Name()).WithHint("ask by --api openai-chat or openai-completions, or leave --n out")
+		return say.Errorf("--set n=%d: a request of %s has one answer", t.choices, a.Name()).WithHint("ask by --api openai-chat or openai-completions, or leave --set n out")
 	}
 	if t.Options.IDs && !api.TakesIDs(a) {
-		return say.Errorf("--prompt-ids: %s takes no prompt of token ids", a.Name()).WithHint("ask by --api openai-completions or sglang, or leave --prompt-ids out")
+		return say.Errorf("--set prompt-ids: %s takes no prompt of token ids", a.Name()).WithHint("ask by --api openai-completions or sglang, or leave --set prompt-ids out")
 	}
 	t.API, t.Route, t.fullRoute = a, route, route != ""
 	t.Options.Route = a.Routes()[0]

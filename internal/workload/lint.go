@@ -228,7 +228,7 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 		found(LintHistory, "serve the model with a longer context; a request that it refuses ends its session, and what was to follow is never asked", "%s of the sessions (%d of %d) come to requests of more than the %s tokens of the model", share(over), over, n, say.Count(limit))
 	}
 	if 2*single > n {
-		found(LintSingle, "begin earlier in them, with --start; else these are requests that stand alone", "%s of the sessions have one request left", share(single))
+		found(LintSingle, "begin earlier in them, with --set start; else these are requests that stand alone", "%s of the sessions have one request left", share(single))
 	}
 	if n > 1 && 2*largest > requests {
 		found(LintSession, "what is measured is mostly this session's; take more of them", "one session has %s of the %s requests of all %d", say.Count(largest), say.Count(requests), n)

@@ -42,7 +42,7 @@ type Tokenizer struct {
 	Differ        int  // by which they differ
 	IDs           bool // their ids were compared, else how many they are
 	Size, Highest int  // where they were: how many ids the user's file has, the highest of the server's
-	Prompts       bool // the prompts are ids that the user's file makes (--prompt-ids)
+	Prompts       bool // the prompts are ids that the user's file makes (--set prompt-ids)
 }
 
 const (

@@ -31,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), intervals(), sessionIntervals(), sessionBounds(), sessionTruth(), levels(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), intervals(), sessionIntervals(), sessionBounds(), sessionTruth(), levels(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), verificationAtCapacity(), floors(), bounds(), timedSearches(), drawnSearches(), drifts(), widths(), mildWidths(), flooredWidths(), slowBounds(), slowTruth(), clustered(), chosenClusters(), simBounds(), twinBounds(), crossings(), continued(), truth(), boundedTruth(), catalogued(), cataloguedQuickly()}
 	return append(all, findTwins()...)
 }
 

@@ -64,6 +64,7 @@ func (f *search) bracket() bool {
 		}
 		if f.hot(&s) || s.Residence > saturated*f.residence {
 			f.hi = load
+			f.belowCarried(&s)
 			break
 		}
 		f.lo = load
@@ -101,6 +102,24 @@ func (f *search) bracket() bool {
 		}
 	}
 	return f.violated()
+}
+
+// belowCarried narrows the bracket to what a window shows that the server carries. Loads above that
+// which seemed to hold were too short for their queue to show.
+func (f *search) belowCarried(s *Seen) {
+	c := s.Carried.Interval
+	if c.Hi == 0 || c.Hi >= f.hi {
+		return
+	}
+	lo := 0.
+	for i := range f.cap.Trail {
+		if x := &f.cap.Trail[i]; x.Load < c.Lo && x.Seen.Counts() && !f.hot(&x.Seen) {
+			lo = max(lo, x.Load)
+		}
+	}
+	if hi := f.whole(c.Hi); lo > 0 && hi > lo {
+		f.lo, f.hi = lo, hi
+	}
 }
 
 // leavesLook says whether after a bisection a budget of time still pays the look at a load far below

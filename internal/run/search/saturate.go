@@ -70,7 +70,7 @@ func (f *search) saturate() {
 	p.Residences = hastyWarmup * f.residence / f.memoryAt(p.Load) // of one request alone
 	p.Requests = max(leastOverload, int(overloadTakes*f.residence*p.Load))
 	p.Requests = min(p.Requests, mostOverload, f.affordableIn(&p, 1-overloadShare))
-	if p.Requests >= leastOverload {
+	if p.Requests >= leastOverload && !f.carriedKnown() {
 		if _, ok := f.look(p); !ok {
 			return
 		}
@@ -108,6 +108,15 @@ func (f *search) saturate() {
 		}
 	}
 }
+
+// carriedKnown reports whether a budget of time leaves it at what the bracket shows of what the server carries.
+func (f *search) carriedKnown() bool {
+	x := f.mostCarried().Interval
+	return f.cfg.Budget.Seconds > 0 && x.Lo > 0 && x.Hi <= roughly*x.Lo
+}
+
+// roughly is within which factor that is known then.
+const roughly = 1.5
 
 // mostCarried returns the rate of the longest window that shows it. The most precise one would be
 // chosen by chance.

@@ -160,7 +160,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: measured N command… --out DIR")
 	}
 	code := codeOf(ts, args)
-	for tries := 1; tries < 3 && code == Invalid; tries++ {
+	for tries := 1; tries < 5 && code == Invalid; tries++ {
 		ts.Check(os.RemoveAll(ts.MkAbs(args[out])))
 		code = codeOf(ts, args)
 	}

@@ -108,7 +108,7 @@ func (f *search) bracket() bool {
 // which seemed to hold were too short for their queue to show.
 func (f *search) belowCarried(s *Seen) {
 	c := s.Carried.Interval
-	if c.Hi == 0 || c.Hi >= f.hi {
+	if !s.Counts() || c.Hi == 0 || c.Hi >= f.hi {
 		return
 	}
 	lo := 0.

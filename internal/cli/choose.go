@@ -76,7 +76,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	return code, m.WriteTerminal(out, styleOf(out, e.Getenv))
 }
 
-// wanted is what the flags say, by the catalogue.
+// wanted returns the requirements that the flags give, completed from the catalogue.
 func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
 	switch {
 	case own.Model == "":

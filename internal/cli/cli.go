@@ -36,7 +36,7 @@ const (
 	Interrupted  = 130
 )
 
-// Env is what a verb works with.
+// Env is the environment of a verb.
 type Env struct {
 	Args           []string // without the verb
 	Command        []string // as typed
@@ -266,8 +266,8 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func
 	}
 }
 
-// leaveAfter is how long a verb has to end by itself after the first signal, while no load has
-// begun.
+// leaveAfter is the time that a verb has to end by itself after the first signal. It applies while
+// no load has begun.
 const leaveAfter = 800 * time.Millisecond
 
 // leaveUnlessBegun ends the process, by exit, if it goes on for leaveAfter behind the end of ctx

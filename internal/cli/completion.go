@@ -134,7 +134,7 @@ func bashWords(breaks, line string) (words []string, replaced string) {
 	return words[min(1, len(words)-1):], word.String()[:kept]
 }
 
-// completion is what can complete a word.
+// completion holds the possible completions of a word.
 type completion struct {
 	files bool // the name of a file or directory
 	words []plan.Choice

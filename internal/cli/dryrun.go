@@ -252,7 +252,7 @@ func givenNumber(x float64) string {
 	return say.Quantity(x) // nobody wrote so many digits: it is a recording's own rate
 }
 
-// mostGiven is how long a number is that somebody may have written.
+// mostGiven is the maximum number of characters in a number that somebody may have written.
 const mostGiven = 10
 
 // usd writes a price to the cent.

@@ -34,12 +34,12 @@ func wantsColor(w io.Writer, getenv func(string) string) bool {
 	return isTerminal(w, getenv) && getenv("NO_COLOR") == ""
 }
 
-// styleOf is how a report is written to w.
+// styleOf returns the style of a report for w.
 func styleOf(w io.Writer, getenv func(string) string) report.Style {
 	return report.Style{Color: wantsColor(w, getenv), Width: columnsOf(w)}
 }
 
-// columnsOf is how wide the terminal w is, 0 if it is none.
+// columnsOf returns the width of the terminal w, 0 if it is none.
 func columnsOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -107,7 +107,8 @@ func (p *progress) Left(budget float64) {
 	p.left = time.Duration(budget * float64(time.Second))
 }
 
-// aboutText is what is being measured, and what is left of the budget so far into its load.
+// aboutText returns the subject of the measurement. It adds the part of the budget that is left so
+// far into its load.
 func (p *progress) aboutText(s run.Status) string {
 	if p.left == 0 {
 		return p.about
@@ -220,7 +221,7 @@ func clockTime(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d h", n/3600, n/60%60, n%60)
 }
 
-// phaseShare is how much of a phase is over, negative if that is not known.
+// phaseShare returns the share of a phase that is over, negative if that is not known.
 func phaseShare(s run.Status) float64 {
 	switch {
 	case s.Phase == "warm-up" && s.T0 > 0 && s.T0 <= mostWarmup:

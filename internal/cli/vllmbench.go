@@ -208,7 +208,7 @@ type vllmFlag struct {
 	why   string // it changes nothing, or is refused; of one that is honoured, what it takes
 }
 
-// arity is how many values a flag of vLLM's takes.
+// arity is the number of values that a flag of vLLM's takes.
 type arity uint8
 
 const (
@@ -217,7 +217,7 @@ const (
 	many       // up to the next flag
 )
 
-// fate is what becomes of a flag.
+// fate is the treatment of a flag.
 type fate uint8
 
 const (

@@ -74,7 +74,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, err
 }
 
-// fleetToken is what a fleet's server is shown, from its file or the environment.
+// fleetToken returns the token for a fleet's server, from its file or the environment.
 func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	if b.TokenFile == "" {
 		return e.Getenv(plan.TokenVariable), nil
@@ -86,7 +86,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// leastToken is how many characters a token of a server that listens has at least.
+// leastToken is the minimum number of characters in a token of a server that listens.
 const leastToken = 16
 
 // crewOf is who carries out the loads of a plan with workers, whom it gathers when the first

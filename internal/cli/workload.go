@@ -123,7 +123,7 @@ func drawOne(e *Env, name, path string) error {
 	return nil
 }
 
-// drawingOf is what there is to draw of a workload.
+// drawingOf returns the drawing of a workload.
 func drawingOf(name string) (d report.Drawing, err error) {
 	if p, ok := workload.PresetNamed(name); ok {
 		return report.DrawPreset(p), nil

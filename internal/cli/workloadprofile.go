@@ -56,7 +56,7 @@ func parseProfileFlags(args []string) (f profileFlags, err error) {
 	return f, nil
 }
 
-// profileGarbage is how much garbage there may be, in percent of what is kept.
+// profileGarbage is the maximum amount of garbage, in percent of the memory that is kept.
 const profileGarbage = 25
 
 // profileWorkload makes a profile of logs.

@@ -34,8 +34,8 @@ func (a TimerAlarm) Wait(until int64, wake <-chan struct{}) bool {
 	return spin(until, wake, true)
 }
 
-// left is how long it is until a time. Virtual clocks may stand before 0, so
-// the difference to a time that never comes can overflow.
+// left returns the duration until a time. Virtual clocks may stand before 0, so the difference to a
+// time that never comes can overflow.
 func left(until, now int64) time.Duration {
 	if d := until - now; d > 0 || until < now {
 		return time.Duration(d)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// early is how long before its time a timerfd alarm asks to be woken. The
-// rest is spun away: measured, the poller's wake-up takes 20–60 µs.
+// early is the time by which a timerfd alarm wakes before its time. The rest is spun away:
+// measured, the poller's wake-up takes 20–60 µs.
 const early = 80 * time.Microsecond
 
 // timerfdAlarm waits on a timerfd in the runtime's poller, which has

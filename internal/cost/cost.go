@@ -1,19 +1,19 @@
 package cost
 
-// Rates are what a deployment serves in a second; nil where it is not known. A request
-// is good that is within the limits of the objective, and so are its tokens.
+// Rates holds the rates at which a deployment serves, per second; nil where a rate is not known. A
+// good request is within the limits of the objective, and so are its tokens.
 type Rates struct {
 	Requests, Input, Output  *float64
 	Cached                   *float64 // of the input, what came from a prompt cache
 	GoodRequests, GoodOutput *float64
 }
 
-// Bill is what a deployment costs at a load, all in USD and after the discount. What is
-// not known is nil.
+// Bill holds the cost of a deployment at a load, all in USD and after the discount. Unknown figures
+// are nil.
 //
-// Each figure carries all that is paid: the dollars of a second by the requests or the
-// millions of tokens of a second. So those of input and of output tokens are not to be
-// added: they are one bill, shared out in two ways.
+// Each figure carries all that is paid: the dollars of a second by the requests or the millions of
+// tokens of a second. So the figures of input and of output tokens must not be added: they are one
+// bill, shared out in two ways.
 type Bill struct {
 	PerHour    float64  // of the deployment
 	PerGPUHour *float64 // of one GPU, nil where tokens are paid
@@ -26,9 +26,9 @@ type Bill struct {
 	GoodRequest *float64 // by a good request
 }
 
-// Bill is what so many GPUs, or the tokens of these rates, cost. watts is the mean power
-// of one GPU where it was measured, else nil. ok is false where the price, or what it is
-// paid for, is not known.
+// Bill returns the cost of a number of GPUs, or of the tokens of these rates. watts is the mean
+// power of one GPU where it was measured, else nil. ok is false where the price, or the amount to
+// pay for, is not known.
 func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 	switch {
 	case !p.GPU.None():
@@ -55,8 +55,8 @@ func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 	return b, true
 }
 
-// by is what n of something cost of which there are rate a second; nil where there are
-// none or it is not known how many.
+// by returns the cost of n units at the given rate, when a second costs second. It is nil where the
+// rate is zero or not known.
 func by(second float64, rate *float64, n float64) *float64 {
 	if rate == nil || !(*rate > 0) {
 		return nil
@@ -72,12 +72,12 @@ func or0(x *float64) float64 {
 	return *x
 }
 
-// OfTokens is what a provider asks for so many tokens, USD, after the discount.
+// OfTokens returns a provider's price for the given tokens, USD, after the discount.
 func (p Price) OfTokens(input, output float64) float64 {
 	return (input*p.Tokens.Input + output*p.Tokens.Output) / 1e6 * (1 - p.Discount)
 }
 
-// saved is what a provider asks less for so many input tokens of its prompt cache, USD.
+// saved returns the reduction of a provider's price for input tokens of its prompt cache, USD.
 func (p Price) saved(cached float64) float64 {
 	if p.Tokens.Cached == nil {
 		return 0
@@ -85,7 +85,7 @@ func (p Price) saved(cached float64) float64 {
 	return cached * (p.Tokens.Input - *p.Tokens.Cached) / 1e6 * (1 - p.Discount)
 }
 
-// OfTime is what so many GPUs cost for a time in seconds, USD, after the discount.
+// OfTime returns the cost of GPUs for a time in seconds, USD, after the discount.
 func (p Price) OfTime(gpus int, seconds float64) float64 {
 	return float64(gpus) * p.GPU.Hourly(nil) * (1 - p.Discount) * seconds / 3600
 }

@@ -14,8 +14,8 @@ import (
 // HoursPerYear are those of a mean year of 365.25 days.
 const HoursPerYear = 8766
 
-// Price is what is paid for a deployment: GPUs by the hour or a provider's price for
-// tokens. The zero value says that no price is known.
+// Price is the price of a deployment: GPUs by the hour or a provider's price for tokens. The zero
+// value says that no price is known.
 type Price struct {
 	GPU      GPU
 	Tokens   Tokens
@@ -34,8 +34,8 @@ type GPU struct {
 // None says that no price is known.
 func (g GPU) None() bool { return g == GPU{} }
 
-// Owned is what one GPU costs its owner. Everything that is bought with it, as its share
-// of a machine, of a network and of a building, is part of Purchase.
+// Owned holds the cost of one GPU to its owner. Purchase includes everything that is bought with
+// it: its share of a machine, of a network and of a building.
 type Owned struct {
 	Purchase float64 // USD
 	Years    float64 // over which it is written off, evenly
@@ -43,12 +43,12 @@ type Owned struct {
 	KWh      float64 // USD for a kilowatt-hour
 }
 
-// Hourly is what one GPU costs in an hour, USD: its rent, or
+// Hourly returns the cost of one GPU for an hour, USD: its rent, or
 //
-//	purchase ÷ (years × 8766 h) + watts ÷ 1000 × price of a kWh
+// purchase ÷ (years × 8766 h) + watts ÷ 1000 × price of a kWh
 //
-// watts is the mean power of one GPU where it was measured, nil where it was not: it takes
-// the place of the one that the owner gave.
+// watts is the mean power of one GPU where it was measured, nil where it was not. The measured
+// power takes the place of the one that the owner gave.
 func (g GPU) Hourly(watts *float64) float64 {
 	o := g.Owned
 	if o == (Owned{}) {
@@ -57,7 +57,7 @@ func (g GPU) Hourly(watts *float64) float64 {
 	return o.Purchase/(o.Years*HoursPerYear) + o.Electricity(watts)
 }
 
-// Electricity is what of that is for electricity, USD an hour.
+// Electricity returns the part of that cost that is for electricity, USD an hour.
 func (o Owned) Electricity(watts *float64) float64 {
 	w := o.Watts
 	if watts != nil {
@@ -66,7 +66,7 @@ func (o Owned) Electricity(watts *float64) float64 {
 	return w / 1000 * o.KWh
 }
 
-// Tokens is what a provider asks for a million tokens, USD.
+// Tokens holds a provider's price for a million tokens, USD.
 type Tokens struct {
 	Input, Output float64
 	Cached        *float64 // of input that came from the provider's prompt cache, nil where it is priced as other input

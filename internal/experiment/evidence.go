@@ -55,7 +55,7 @@ func rungOf(p *result.Point, limits slo.Spec) (r decide.Rung, claims []string) {
 	return r, claims
 }
 
-// climbed is what a run of the contract's row showed.
+// climbed is the result of a run of the contract's row.
 type climbed struct {
 	decide.Carried
 	claims []string // by index

@@ -20,7 +20,7 @@ const (
 	computeBound   = "compute"   // of a TTFT: the prompt's operations at the peak rate
 )
 
-// deployment is what the target is, nil where that is not known.
+// deployment returns the deployment of the target, nil where that is not known.
 func (p *Plan) deployment() *deploy.Deployment {
 	d, err := deploy.Parse(p.TwinSpec())
 	if err != nil {
@@ -47,8 +47,8 @@ func (p *Plan) bound(kind string, row *Row) float64 {
 	return d.DecodeFloor(row.Plan.Concurrency, in+out/2) * 1e3
 }
 
-// Distance is how far a configuration is from what the hardware's bounds allow, at the
-// highest load within the limits.
+// Distance is the distance of a configuration from the hardware's bounds, at the highest load
+// within the limits.
 type Distance struct {
 	Configuration string  `json:"configuration"`
 	Load          float64 `json:"load"`          // requests per second

@@ -354,7 +354,7 @@ func rowKeys() []key {
 	}
 }
 
-// word is what rows and knobs are called: it becomes the name of a directory.
+// word is the pattern for names of rows and knobs. A name becomes the name of a directory.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 func (r *reader) rows(n *yaml.Node) error {

@@ -15,7 +15,8 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// Forecast is what a plan takes, part by part, and what its launches would tell.
+// Forecast holds the expected time and cost of a plan, part by part, and the expected power of its
+// launches.
 type Forecast struct {
 	Plan           *Plan         `json:"-"`
 	Configurations int           `json:"configurations"`
@@ -77,8 +78,8 @@ func (x *Experiment) seconds(part *Part) (sum float64, ok bool) {
 	return sum, true
 }
 
-// rowTook is how long a row of a configuration took in its first launch and in later ones,
-// the mean of those that were measured, 0 where that is not known. In launches of the
+// rowTook returns the time of a row of a configuration in its first launch and in later ones. Each
+// is the mean of the launches that were measured, 0 where that is not known. In launches of the
 // contract's row the first climbs further than later ones.
 func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	var all, behind []float64
@@ -107,7 +108,8 @@ func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	return first, later
 }
 
-// climbed is how many loads a first launch of the baseline climbed, 0 where none is known.
+// climbed returns the number of loads that a first launch of the baseline climbed, 0 where none is
+// known.
 func (x *Experiment) climbed(row *Row) int {
 	for _, from := range []*Experiment{x, x.twin} {
 		if from == nil {
@@ -120,8 +122,8 @@ func (x *Experiment) climbed(row *Row) int {
 	return 0
 }
 
-// again is how long the next launch climbs that is like a first one, which tells where the
-// limits are reached: the loads that it would be measured at are among the first's.
+// again returns the seconds that the next launch like a first one climbs. The first launch shows
+// where the limits are reached. The next would be measured at loads that are among the first's.
 func (x *Experiment) again(first *result.Run) (seconds float64) {
 	contract := &x.Plan.Contract
 	climbed, ok := climb(first, contract.Capacity, contract.Limits)
@@ -144,8 +146,8 @@ func (x *Experiment) again(first *result.Run) (seconds float64) {
 	return seconds
 }
 
-// takes is how long a row of a configuration is on the server in its first launch and in a
-// later one: as it was measured, of this configuration or of the baseline, else as the twin
+// takes returns the seconds that a row of a configuration takes on the server in its first launch
+// and in a later one. It is as measured, of this configuration or of the baseline, else as the twin
 // has it. known is false where neither tells.
 func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, known bool) {
 	base := x.Plan.planned()[0]
@@ -164,11 +166,11 @@ func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, kno
 	return cmp.Or(first, later), cmp.Or(later, first), first > 0 || later > 0
 }
 
-// usualStart is what a start and a stop of a server are taken for before there was one, in
+// usualStart is the assumed time of a start and a stop of a server before the first one, in
 // seconds.
 const usualStart = 90
 
-// start is how long a start and a stop take: the mean of those that were made.
+// start returns the time of a start and a stop: the mean of those that were made.
 func (x *Experiment) start() (seconds float64, known bool) {
 	n := 0
 	for _, c := range x.Plan.planned() {
@@ -359,7 +361,7 @@ func (x *Experiment) Forecast() *Forecast {
 	return f
 }
 
-// hourly is what a configuration costs an hour, 0 where that is not known.
+// hourly returns the cost of a configuration for an hour, 0 where that is not known.
 func (x *Experiment) hourly(c Configuration) float64 {
 	one, gpus := &x.Plan.Judged().Plan, x.Plan.gpus(c)
 	if one.GPUPrice != (cost.GPU{}) {
@@ -371,7 +373,7 @@ func (x *Experiment) hourly(c Configuration) float64 {
 	return 0
 }
 
-// Status is how far an experiment came.
+// Status is the progress of an experiment.
 type Status struct {
 	Plan           *Plan
 	Dir            string

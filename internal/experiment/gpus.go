@@ -22,7 +22,7 @@ func parallel() [][]string {
 	}
 }
 
-// timesGPUs is how many times the baseline's GPUs a configuration has.
+// timesGPUs returns the number of GPUs of a configuration as a multiple of the baseline's.
 func (p *Plan) timesGPUs(c Configuration) float64 {
 	for _, names := range parallel() {
 		if slices.Contains(names, c.Knob) {
@@ -50,7 +50,7 @@ func (p *Plan) baselineOf(names []string) float64 {
 	return 1
 }
 
-// gpus is how many GPUs a configuration has, 0 where that is not known.
+// gpus returns the number of GPUs of a configuration, 0 where that is not known.
 func (p *Plan) gpus(c Configuration) int {
 	if n := p.Judged().Plan.GPUs; n > 0 {
 		return max(1, int(math.Round(float64(n)*p.timesGPUs(c))))
@@ -63,7 +63,7 @@ func (p *Plan) gpus(c Configuration) int {
 	return 0
 }
 
-// weights are how many GPUs each configuration has, nil where all have as many.
+// weights returns the number of GPUs of each configuration, nil where all have the same number.
 func (p *Plan) weights() (list []float64) {
 	differ := false
 	for _, c := range p.Configurations() {

@@ -50,7 +50,7 @@ type Figure struct {
 // Share says that it is a share of requests.
 func (f Figure) Share() bool { return f.Metric.Unit == metric.Share }
 
-// capacityFigure is what is carried within the limits.
+// capacityFigure returns the figure of the load carried within the limits.
 func capacityFigure() Figure {
 	m := metric.All().Find(metric.Capacity)
 	return Figure{Name: string(m.Name), Metric: m}

@@ -275,7 +275,7 @@ type notStopped struct{ error }
 
 func (n notStopped) Unwrap() error { return n.error }
 
-// freeWithin is how long an address may still answer after a server was stopped.
+// freeWithin is the maximum time for which an address may still answer after a server was stopped.
 const freeWithin = 30 * time.Second
 
 // oneStart starts the server, measures what is missing, and stops it. Errors are
@@ -506,7 +506,8 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 	return nil
 }
 
-// settling is how long the end of a process may take to be seen after its sockets closed.
+// settling is the maximum time between the closing of a process's sockets and the visible end of
+// the process.
 const settling = 2 * time.Second
 
 // whileAlive does something that ends when the server does.

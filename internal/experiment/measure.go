@@ -312,8 +312,8 @@ type quietly struct{ View }
 // ShowLine implements [run.Progress].
 func (quietly) ShowLine(string) {}
 
-// blocks is how many are all there: each configuration that was not given up by then has
-// all its parts.
+// blocks returns the number of complete blocks. In a complete block each configuration that was not
+// given up by then has all its parts.
 func (x *Experiment) blocks() (n int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		d := x.decideBy(block - 1)
@@ -329,12 +329,13 @@ func (x *Experiment) blocks() (n int) {
 	return x.Plan.Launches
 }
 
-// decision is what follows from the blocks that are all there.
+// decision returns the decision that follows from the complete blocks.
 func (x *Experiment) decision() decide.Decision { return x.decideBy(x.blocks()) }
 
 func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide(x.problem(blocks)) }
 
-// problem is what the first blocks say of the capacities.
+// problem returns the decision problem of the first blocks: the measured capacities and the plan's
+// requirements.
 func (x *Experiment) problem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
@@ -438,7 +439,7 @@ func (x *Experiment) took() (seconds, usd float64) {
 	return seconds, usd
 }
 
-// lasted is how long a load was on its server, in seconds.
+// lasted returns the time of a load on its server, in seconds.
 func lasted(p *result.Point) float64 { return p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain }
 
 // spent says that the budget is.

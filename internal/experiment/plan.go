@@ -41,7 +41,7 @@ func (p *Plan) Name() string {
 	return strings.TrimSuffix(filepath.Base(p.Path), filepath.Ext(p.Path))
 }
 
-// Contract is what a deployment is accepted for.
+// Contract holds the conditions under which a deployment is accepted.
 type Contract struct {
 	Kind     string   // of traffic, one of Kinds
 	Limits   slo.Spec // that requests are answered within

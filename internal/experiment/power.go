@@ -22,11 +22,11 @@ import (
 // slower and faster by as much as launches differ. The first say what each knob is expected
 // to do, the others by how much each metric of each row differs between launches.
 
-// usualSpread is how far launches of a server are taken to differ where nobody says it:
-// the coefficient of variation of their step times.
+// usualSpread is the assumed spread of a server's launches where nobody gives one. It is the
+// coefficient of variation of their step times.
 const usualSpread = 0.035
 
-// Power is what a plan's launches are expected to tell, if the twin is right.
+// Power is the expected statistical power of a plan's launches, if the twin is right.
 type Power struct {
 	Twin     string      `json:"twin"`                 // MODEL@GPU?settings
 	Spread   float64     `json:"between_launches"`     // coefficient of variation of step times
@@ -67,7 +67,7 @@ type PowerKnob struct {
 	Would         int           `json:"launches_that_would_tell,omitempty"`
 }
 
-// PowerEffect is what a configuration is expected to do to a line.
+// PowerEffect is the expected effect of a configuration on a line.
 type PowerEffect struct {
 	Row     string  `json:"row"`
 	Metric  string  `json:"metric"`
@@ -212,7 +212,7 @@ func (s *simulation) powerOf(p *Plan, f *Forecast) *Power {
 	return r
 }
 
-// affordable is how many launches the budget is enough for.
+// affordable sets the number of launches that the budget covers.
 func (r *Power) affordable(f *Forecast) {
 	b, each := r.plan.Budget, 1/float64(r.plan.Launches)
 	r.Budgeted = r.plan.Launches
@@ -352,8 +352,8 @@ func (r *Power) smallest(l *PowerLine, launches int) float64 {
 	return decide.Smallest(l.sd, others, configurations, launches, r.plan.Stop.Confidence, r.plan.Stop.Early)
 }
 
-// would is how many launches would tell a change, 0 where it takes more than anyone would
-// start.
+// would returns the number of launches that would establish a change. It is 0 where that takes more
+// than anyone would start.
 func (r *Power) would(l *PowerLine, change float64) int {
 	const most = 30
 	for n := r.Launches + 1; n <= most; n++ {

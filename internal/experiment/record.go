@@ -35,7 +35,7 @@ const (
 	AnswerUndecided = "undecided" // neither
 )
 
-// Record is what was decided, and what it rests on.
+// Record holds the decision of an experiment, and the data that it rests on.
 type Record struct {
 	Schema     string            `json:"schema"`
 	Experiment string            `json:"experiment"`
@@ -97,14 +97,14 @@ type BadRecord struct {
 	Less          float64 `json:"less"` // share
 }
 
-// DriftRecord is how what is carried changes from block to block.
+// DriftRecord is the change of the load carried from block to block.
 type DriftRecord struct {
 	PerBlock float64    `json:"per_block"` // share
 	Interval [2]float64 `json:"interval"`
 	Slower   bool       `json:"slower"` // established: what is sure is said of the last block
 }
 
-// Standing is what was found of one configuration.
+// Standing holds the findings on one configuration.
 type Standing struct {
 	Name      string      `json:"name"`
 	Launches  int         `json:"launches"` // that count
@@ -140,7 +140,7 @@ type Rung struct {
 	Requests int     `json:"requests"`
 }
 
-// EffectRecord is what a configuration does to a metric of a row, against the baseline.
+// EffectRecord is the effect of a configuration on a metric of a row, against the baseline.
 type EffectRecord struct {
 	Row           string      `json:"row"`
 	Metric        string      `json:"metric"`
@@ -164,7 +164,7 @@ const (
 	NotDiscerned = "?"
 )
 
-// Limiter is what limits the accepted configuration, or the baseline.
+// Limiter describes the limit of the accepted configuration, or of the baseline.
 type Limiter struct {
 	Configuration string `json:"configuration"`
 	Sentence      string `json:"sentence"`
@@ -180,7 +180,7 @@ type LaunchesRecord struct {
 	Before  []int `json:"planned_before,omitempty"` // and all looked at, before more were asked for
 }
 
-// Spent is what was measured.
+// Spent holds the time, the cost and the counts of the measurement.
 type Spent struct {
 	Seconds  float64 `json:"seconds"`
 	Virtual  bool    `json:"virtual"`
@@ -315,7 +315,7 @@ func (r *Record) standing(name string) *Standing {
 	return nil
 }
 
-// standing is what was found of a configuration.
+// standing returns the findings on a configuration.
 func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks int) Standing {
 	p, s := x.Plan, &d.Of[i]
 	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, GPUs: p.gpus(c), Ladder: []Rung{}}
@@ -679,7 +679,7 @@ func (x *Experiment) open(r *Record, d *decide.Decision, q *decide.Problem) stri
 	return fmt.Sprintf("%s is sure to carry %s, and %s/s is wanted", name, atLeast, say.Quantity(q.Wanted))
 }
 
-// next is what would be tried now.
+// next returns the suggested next steps.
 func (x *Experiment) next(r *Record, d *decide.Decision) (list []string) {
 	if !d.Enough {
 		list = append(list, "go on: pitot experiment run "+say.ShellLine([]string{x.Plan.Path}))

@@ -71,7 +71,8 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	return &one
 }
 
-// command is what measures the part's first load by itself, without the secrets of its settings.
+// command returns the command that measures the part's first load by itself, without the secrets of
+// its settings.
 func command(one *plan.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
 	for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {

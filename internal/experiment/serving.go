@@ -20,7 +20,7 @@ import (
 // A target that is a server is a URL, alone or with the user's own commands that start it,
 // say when it is ready, describe it and stop it. Only a run executes them.
 
-// Server is how a target that is a URL is started.
+// Server holds the commands that start a target that is a URL.
 type Server struct {
 	Engine   string // "" where it is not known
 	Commands server.Commands

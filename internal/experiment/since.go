@@ -34,7 +34,7 @@ type LineRecord struct {
 	Values        []*float64 `json:"values"` // by launch, from the first; null: not measured, or not in a steady state
 }
 
-// RowRecord is what a row asks.
+// RowRecord describes a row and its question.
 type RowRecord struct {
 	Name     string `json:"name"`
 	Question string `json:"question,omitempty"`
@@ -122,7 +122,7 @@ func withoutNaN(xs []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
 }
 
-// Since is what changed from one record to another.
+// Since holds the changes from one record to another.
 type Since struct {
 	Record    string      `json:"record"` // directory of the earlier one
 	When      string      `json:"when"`   // it was begun
@@ -280,9 +280,9 @@ func (s *Since) row(name string, then, now *Record) {
 	}
 }
 
-// alikeBlocks is how likely blocks that are all alike differ as they do, at least, where
-// they are taken to be: a quarter, so that tests keep their level whatever blocks do
-// (Bancroft, Annals of Mathematical Statistics 15, 1944, on tests after such a test).
+// alikeBlocks is the least probability with which equal blocks differ as measured, where blocks are
+// taken to be equal. It is a quarter, so that tests keep their level whatever blocks do. The source
+// is Bancroft, Annals of Mathematical Statistics 15, 1944, on tests after such a test.
 const alikeBlocks = 0.25
 
 // pooled are the squares of launches about their configuration's mean in both records, of
@@ -376,7 +376,7 @@ func differences(then, now *Record) (list []string) {
 	return list
 }
 
-// Trend is what many records say, the oldest first.
+// Trend holds the trend over several records, the oldest first.
 type Trend struct {
 	Records []TrendRecord `json:"records"`
 	Changes []ChangePoint `json:"changes"`
@@ -414,8 +414,8 @@ type ChangePoint struct {
 	Changed       []string   `json:"changed"` // in the environment, there
 }
 
-// leastRecords is how many it takes to see a point of change: the unit is the record, for
-// nights differ by more than launches of one night, and are like the night before.
+// leastRecords is the least number of records in which a point of change can be seen. The unit is
+// the record. Nights differ by more than launches of one night, and are like the night before.
 const leastRecords = 4
 
 // TrendOf looks for points of change in each line, by splitting it where the means of the
@@ -513,8 +513,8 @@ type split struct {
 	n        [2]int
 }
 
-// likeLast is how much a night is taken to be like the one before, at least: few nights do
-// not tell that they are not.
+// likeLast is the least assumed correlation of a night with the one before. Few nights do not show
+// that there is none.
 const likeLast = 0.3
 
 // alikeNights is by how much the variance of a difference of means is larger than of nights

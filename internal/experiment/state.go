@@ -118,7 +118,7 @@ func open(dir string, p *Plan) (s *state, release func(), err error) {
 	return s, release, nil
 }
 
-// lockFile is what two processes cannot have at once.
+// lockFile is the file that two processes cannot have at once.
 const lockFile = ".lock"
 
 // putAway moves a run that the plan has no use for any more to where it is kept.

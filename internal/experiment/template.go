@@ -14,7 +14,7 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// start is what a new plan of a kind of traffic says first; each value is there to be
+// start holds the initial values of a new plan for a kind of traffic; each value is there to be
 // changed.
 type start struct {
 	Kind, Limits, Capacity, Hypothesis string

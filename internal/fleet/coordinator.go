@@ -25,32 +25,34 @@ import (
 )
 
 const (
-	// reportEvery is how often a worker tells how its load goes on, and sends what it recorded:
-	// each wakes processes, whose processor the load may need.
+	// reportEvery is the interval at which a worker reports its load and sends its records. Each
+	// report wakes processes, whose processor the load may need.
 	reportEvery = time.Second
-	// leaseTime is how long a worker goes on that does not hear of the coordinator.
+	// leaseTime is the time for which a worker goes on without news from the coordinator.
 	leaseTime = 10 * time.Second
-	// tellTime is how long a worker waits for the answer to a report.
+	// tellTime is the time that a worker waits for the answer to a report.
 	tellTime = time.Second
 	// lostAfter is when the coordinator takes a worker for lost that it does not hear of:
 	// later than that one stops by itself, so that none sends any more. It may have had the
 	// answer to its last report late, and looks at its lease between two others.
 	lostAfter = leaseTime + 2*tellTime + reportEvery + time.Second
-	// homeTime is how long a load that has ended, or was told to, may go on without that
-	// anything comes home of it.
+	// homeTime is the time for which an ended load may go on without any records coming home. It
+	// also applies to a load that was to end.
 	homeTime = lostAfter
-	// goneTime is how long what a process had put into the stream before it ended may take.
+	// goneTime is the time for which records in the stream may still arrive after their process
+	// ended.
 	goneTime = time.Second
-	// prepareTime is how long a worker has to make its share ready.
+	// prepareTime is the time that a worker has to make its share ready.
 	prepareTime = 2 * time.Minute
-	// againTime is how long a worker whose connection was lost has to connect again.
+	// againTime is the time that a worker has to connect again after its connection was lost.
 	againTime = 2 * time.Second
-	// leadTime is how far ahead a load begins, so that all workers know in time. One that
-	// does not is late with its first requests, and its lag says so.
+	// leadTime is the time between the order to begin a load and its start. It lets all workers
+	// know in time. A worker that does not know is late with its first requests, and its lag says
+	// so.
 	leadTime = 500 * time.Millisecond
-	// lookEvery is how often a load is looked at where there is no news.
+	// lookEvery is the interval at which a load is checked where there is no news.
 	lookEvery = time.Second
-	// startTime is how long workers have to say that they know.
+	// startTime is the time that workers have to say that they know.
 	startTime = 10 * time.Second
 )
 
@@ -115,8 +117,8 @@ type member struct {
 	lost   *marks.Lost // times are since the load began
 }
 
-// confirmTime is how long the place of a worker is kept that does not take it: it may have
-// joined another run on the same server.
+// confirmTime is the time for which the place of a worker is kept that does not take it. The worker
+// may have joined another run on the same server.
 const confirmTime = 5 * time.Second
 
 // place is where a coordinator and its workers meet.
@@ -277,7 +279,7 @@ func (c *Coordinator) Stopped() {
 	c.stopped = true
 }
 
-// access is what a server is shown.
+// access returns the credentials for a server.
 func access(url, token string, b *plan.Bus) bus.Access {
 	return bus.Access{URL: url, Token: token, Nkey: b.NkeyFile, CA: b.CA, Cert: b.Cert, Key: b.Key}
 }
@@ -727,7 +729,7 @@ func extended(with run.Sums, t0, t1, was int64) (end int64, final bool) {
 	return max(end, t1), end <= t1
 }
 
-// sum is how the workers of a load stand together.
+// sum is the combined state of the workers of a load.
 type sum struct {
 	// Of those that are not lost:
 	through bool    // all have ended
@@ -744,7 +746,7 @@ type sum struct {
 	status run.Status
 }
 
-// arrived is how much has come home.
+// arrived holds the amount of records that have come home.
 type arrived struct {
 	workers int // that have ended
 	bytes   int64
@@ -875,8 +877,8 @@ func allLost(members []*member) error {
 // none is when the last worker ended of a load of which all were lost.
 const none = math.MinInt64
 
-// carried is how the load of all went. Where all were lost the window ends where the last was
-// heard of.
+// carried returns the course of the load over all workers. Where all were lost the window ends at
+// the last report.
 func (c *Coordinator) carried(s *sum, members []*member, w word) *run.Carried {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ type lines struct {
 	all []byte
 }
 
-// most is how much they keep.
+// most is the maximum number of bytes that lines keep.
 const most = 16 << 10
 
 // Write implements [io.Writer].
@@ -68,7 +68,7 @@ func (l *lines) last() string {
 	return strings.Join(says, "; ")
 }
 
-// joinTime is how long processes have to join.
+// joinTime is the time that processes have to join.
 const joinTime = 30 * time.Second
 
 // environ is this process's environment without what is said of itself alone: a coordinator may
@@ -132,7 +132,7 @@ func (l *Local) Gather(ctx context.Context) error {
 	return l.failed
 }
 
-// endTime is how long workers have to end by themselves.
+// endTime is the time that workers have to end by themselves.
 const endTime = 5 * time.Second
 
 // Close ends the workers and the server. What of a worker's journal has not come home, since

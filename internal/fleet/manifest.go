@@ -15,8 +15,8 @@ const (
 	keySecret   = "-key"   // keys by variable: of the target
 )
 
-// grace is how long pods have to end: a request is followed for ten minutes where nothing else
-// is said.
+// grace is the time that pods have to end, in seconds. A request is followed for ten minutes where
+// nothing else is said.
 const grace = 630
 
 // WriteManifest writes the objects of Kubernetes that carry a command out with workers: an

@@ -29,10 +29,10 @@ func (id runID) journals() string        { return fmt.Sprintf("pitot.%s.journal.
 func (id runID) left(rank int) string    { return fmt.Sprintf("pitot.%s.left.%d", id, rank) }
 func (id runID) stream() string          { return "pitot-" + string(id) }
 
-// runID is what a run is called on the bus.
+// runID is the name of a run on the bus.
 type runID string
 
-// hello is how a worker asks to join.
+// hello is a worker's request to join.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Build    string `json:"build"`
@@ -91,7 +91,7 @@ type start struct {
 	Origin int64 `json:"origin"`
 }
 
-// report is what a worker tells, each second and when there is news.
+// report is a worker's report, sent each second and when there is news.
 type report struct {
 	Rank    int         `json:"rank"`
 	Nonce   string      `json:"nonce"`  // its own, as in hello: two may have been given one place
@@ -114,14 +114,14 @@ type report struct {
 // window is one, with the end it has.
 type window struct{ T0, T1 int64 }
 
-// look is what the decision whether to give up rests on.
+// look holds the data for the decision whether to give up.
 type look struct {
 	Elapsed  int64     `json:"elapsed_ns"`
 	UnderWay []float64 `json:"under_way"`
 }
 
-// word is what was decided for all, as far as it was: the answer to a report, and told when
-// it changes.
+// word holds the decisions for all workers, as far as they are made. It is the answer to a report,
+// and is sent when it changes.
 type word struct {
 	Clock  int64 `json:"clock"` // the coordinator's, 0 in one that is no answer
 	Load   int64 `json:"load"`  // see [sharing]

@@ -18,11 +18,11 @@ type Offset struct {
 // point is an offset in nanoseconds and a drift in nanoseconds per second.
 type point struct{ offset, drift float64 }
 
-// stepLimit is what a clock is off by, in nanoseconds, that was stepped: a change of drift is
+// stepLimit is the deviation of a clock that was stepped, in nanoseconds. A change of drift is
 // noticed sooner.
 const stepLimit = 1e6
 
-// mostDrift is what oscillators of computers keep to, each of both: 500 parts in a million.
+// mostDrift is the maximum drift of computers' oscillators, each of both: 500 parts in a million.
 const mostDrift = 1e6
 
 // Add takes in a round trip: it began and ended at readings of this clock, and the other
@@ -66,8 +66,8 @@ func cut(corners []point, a, b, c float64) (left []point) {
 	return left
 }
 
-// At is how far the other clock is ahead at a reading of this one, and by how much that may be
-// wrong, in nanoseconds. Nothing is known before the first round trip.
+// At returns the time by which the other clock is ahead at a reading of this one. It also returns
+// the error bound; both are in nanoseconds. Nothing is known before the first round trip.
 func (o *Offset) At(now int64) (ahead, bound int64, known bool) {
 	if len(o.corners) == 0 {
 		return 0, 0, false

@@ -296,11 +296,12 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 	}
 }
 
-// endSilence is how long a worker whose window has ended as planned goes on without hearing of
-// the coordinator, which may be dead: a server that is paid for is not loaded for nothing.
+// endSilence is the time for which a worker goes on without news from the coordinator after its
+// window ended as planned. The coordinator may be dead, and a server that is paid for is not loaded
+// for nothing.
 const endSilence = tellTime + reportEvery
 
-// errAlone is what a worker stops for that does not hear of its coordinator.
+// errAlone is the error with which a worker stops that does not hear of its coordinator.
 var errAlone = errors.New("nothing was heard of the coordinator")
 
 // self is the worker as its journal has it.
@@ -630,7 +631,7 @@ func (w *Worker) sendJournal(ctx context.Context) {
 	}
 }
 
-// unsent is what of a journal the bus is not known to have.
+// unsent is the part of a journal that the bus is not known to have.
 type unsent struct {
 	file  io.ReaderAt
 	at    int64

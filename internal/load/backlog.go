@@ -1,7 +1,7 @@
 package load
 
-// backlog is how many requests were between due and end, as time means over
-// equal blocks of the load from a time on.
+// backlog holds the number of requests between due and end. It keeps time means over equal blocks
+// of the load from a time on.
 type backlog struct {
 	from, width int64
 	area        []float64 // by block: requests × nanoseconds

@@ -13,7 +13,8 @@ type chained struct {
 	chains []chain
 }
 
-// chain is what an engine or a router goes by: hashes of the first blocks of so many tokens.
+// chain holds the key that an engine or a router uses: hashes of the first blocks of a fixed number
+// of tokens.
 type chain struct {
 	block  int
 	hashes []uint64

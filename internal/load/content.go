@@ -9,9 +9,8 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// content is what a request consists of, for the prefix cache of an engine
-// that is asked without a socket: its prompt's segments, stretched to the
-// number of tokens it counts, and an answer of its own.
+// content is the content of a request, for the prefix cache of an engine without a socket. It has
+// the prompt's segments, stretched to the number of tokens it counts, and an answer of its own.
 type content struct {
 	answer uint64 // key of what is answered
 	parts  []part
@@ -83,7 +82,7 @@ func (c *content) Tokens(from, to int) uint64 {
 	return h
 }
 
-// answerKey is what the tokens of the answer to an item are known by, where they are
+// answerKey returns the key of the answer tokens of an item. The key is the same where they are
 // generated and where a later prompt repeats them.
 func answerKey(item int64) uint64 { return seed.Mix(^uint64(item)) }
 

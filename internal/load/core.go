@@ -90,11 +90,11 @@ const (
 	// GiveUp is asked after this many parts of the window, and at each further
 	// one to its end.
 	firstLook, looks = 4, 8
-	// lookBlocks is how many blocks it is given; one part holds some of them.
+	// lookBlocks is the number of blocks passed to GiveUp; one part holds some of them.
 	lookBlocks = 12
 
-	// leastRefused is how many requests in a row must be refused for a target to
-	// be gone: where one server of several is down, now and then some are.
+	// leastRefused is the number of consecutive refused requests that show that a target is gone.
+	// Where one server of several is down, some requests are refused now and then.
 	leastRefused = 10
 
 	// askAgain is when Extend is asked again that did not know yet.
@@ -105,7 +105,7 @@ const (
 type Ask struct {
 	Due  int64
 	Item int64 // of the source
-	// Join is how many requests of its session name the item before it comes: it is due
+	// Join is the number of requests of the item's session that name it before it comes. It is due
 	// at the latest of the times that they give. 0 and 1 are one.
 	Join int
 
@@ -243,7 +243,7 @@ type pending struct {
 // attempt is when a request is sent again.
 type attempt struct{ id, at int64 }
 
-// session is what follows from one request that came by itself.
+// session holds the state of all requests that follow from one request that came by itself.
 type session struct {
 	first int64           // that request
 	due   int64           // when it was
@@ -287,8 +287,8 @@ func NewCore(cfg Config) *Core {
 	return c
 }
 
-// settling is how many requests' time the window waits for when all users have
-// begun.
+// settling is the time that the window waits after all users have begun, in residence times of a
+// request.
 const settling = 3
 
 // open says when the window begins.
@@ -318,13 +318,14 @@ func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 // Counting says that the end of the window is not known, for it counts requests and has not had them all.
 func (c *Core) Counting() bool { return c.cfg.Requests > 0 && !c.full() && !c.stop }
 
-// Begun is how many items came by themselves so far: those of lower numbers, of this share.
+// Begun returns the number of items that came by themselves so far: those of lower numbers, of this
+// share.
 func (c *Core) Begun() int64 { return c.nextItem }
 
-// InFlight is how many requests have been sent and have not ended.
+// InFlight returns the number of requests that have been sent and have not ended.
 func (c *Core) InFlight() int { return len(c.running) }
 
-// Held is how many requests are due and held back by the cap.
+// Held returns the number of requests that are due and held back by the cap.
 func (c *Core) Held() int { return len(c.waiting) }
 
 // Over says that all is done.

@@ -124,7 +124,7 @@ func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed 
 	return total, placed, err
 }
 
-// GaveUp is how many answers could not be counted, and why the first could not.
+// GaveUp returns the number of answers that could not be counted, and the error of the first.
 func (c *Counter) GaveUp() (answers int, why error) {
 	if c == nil {
 		return 0, nil

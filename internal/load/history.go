@@ -9,15 +9,15 @@ import (
 	"pitot/internal/workload"
 )
 
-// history is what was answered in sessions that go on: what the prompts of their later
-// turns repeat.
+// history holds the answers of sessions that go on, because the prompts of their later turns repeat
+// them.
 type history struct {
 	mu       sync.Mutex
 	sessions map[int64]map[int64]answer // by the request that the session began with, and by item
 	asked    map[int64]*chained         // what was asked last, by the same
 }
 
-// answer is what one item was answered.
+// answer is the answer to one item.
 type answer struct {
 	text   string // as a client hands it back; "" in the virtual world, which has no text
 	tokens int    // visible ones, [workload.Unknown] if they were not counted

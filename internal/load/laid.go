@@ -42,7 +42,7 @@ func Laid(r *workload.Request, head int, perWord float64) twin.Content {
 	return c
 }
 
-// Size is how long a request's segments are, in words and in four bytes of text each.
+// Size returns the total length of a request's segments, in words and in four bytes of text each.
 func Size(r *workload.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
@@ -55,6 +55,6 @@ func Size(r *workload.Request) (n int) {
 const (
 	// piece is in how many bytes texts are compared: about a block of 16 tokens.
 	piece = 64
-	// templateHead is what a template's head consists of.
+	// templateHead is the content key of a template's head.
 	templateHead = 0x68656164
 )

@@ -13,7 +13,7 @@ type later struct {
 	added int64
 }
 
-// numbered is what is to come, and how much was added before it.
+// numbered is an ask that is to come, with the number of asks added before it.
 type numbered struct {
 	Ask
 	number int64

@@ -8,7 +8,8 @@ import (
 	"pitot/internal/wire"
 )
 
-// allowed is what a server lets through, by what its answers said last.
+// allowed holds the number of requests that a server lets through, from the last report in its
+// answers.
 type allowed struct {
 	left  int64 // requests that may still be sent before it is whole again
 	limit int64 // requests that may be then, 0 where that is not known
@@ -16,7 +17,7 @@ type allowed struct {
 	whole int64 // when it is whole again
 }
 
-// endless is what a server lets through that has said nothing.
+// endless returns the allowance of a server that has reported no limit.
 func endless() allowed { return allowed{left: math.MaxInt64 / 2, at: math.MinInt64, whole: Never} }
 
 // told takes what an answer said, of which so many others take a part. What was said before
@@ -46,12 +47,12 @@ func (c *Core) hasRoom(now int64) bool {
 	return a.left > 0
 }
 
-// reordered is how far apart requests are sent at most that a server may take up in another
-// order: each comes on a connection of its own.
+// reordered is the maximum time between two requests that a server may take up in another order.
+// Each request comes on a connection of its own.
 const reordered = int64(100 * time.Millisecond)
 
-// uncounted is how many requests the server may not have counted when it told one that was
-// sent at a time what is left: those sent after that, and about then.
+// uncounted returns the number of requests that the server may not have counted when it answered a
+// request sent at the given time. They are the requests sent after that, and about then.
 func (c *Core) uncounted(at int64) int64 {
 	i := sort.Search(len(c.sends), func(i int) bool { return c.sends[i] > at-reordered })
 	return int64(len(c.sends) - i)

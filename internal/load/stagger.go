@@ -22,7 +22,7 @@ const (
 	// apart on the twin as users of random lengths become by themselves, with 1 in
 	// bunches still where a request takes many times as long as alone.
 	spread = 2
-	// together is how many begin at first in the time of one request.
+	// together is the number of users that begin at first in the time of one request.
 	together = 4
 )
 
@@ -38,7 +38,7 @@ func newStagger(cfg Config) stagger {
 	return s
 }
 
-// share is what of the time of one request is between the last who began and the next.
+// share returns the share of a request's time between the starts of the last user and the next.
 func (s *stagger) share() float64 {
 	return max(1/float64(max(together, s.users-s.left)), spread/float64(s.users))
 }

@@ -10,8 +10,8 @@ import (
 // Tell takes what a simulated server tells of itself at a time.
 type Tell func(at int64, signal telemetry.Signal, value float64)
 
-// telling is what a simulated server tells of itself: what vLLM's page of metrics has,
-// counted when vLLM counts it, at regular times.
+// telling holds the statistics that a simulated server reports. They are those of vLLM's metrics
+// page, counted when vLLM counts them, at regular times.
 type telling struct {
 	tell  Tell
 	every int64

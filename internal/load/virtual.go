@@ -28,7 +28,7 @@ type Virtual struct {
 	failed  map[int64]*record.Row // whose attempts have, and that wait for what is decided
 }
 
-// VirtualConfig is what the virtual world needs to know.
+// VirtualConfig holds the configuration of the virtual world.
 type VirtualConfig struct {
 	Engine twin.Engine
 	Source workload.Source
@@ -38,8 +38,8 @@ type VirtualConfig struct {
 	// Overhead what a chat's template adds to it; without Count it is one.
 	Count    func(text []byte) int
 	Overhead int
-	// Content is what an item consists of, whose prompt has so many tokens; nil: what
-	// its segments say, see [Content].
+	// Content returns the content of an item whose prompt has the given number of tokens. If nil,
+	// the item's segments say it, see [Content].
 	Content func(item int64, r *workload.Request, prompt int) twin.Content
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
@@ -49,8 +49,8 @@ type VirtualConfig struct {
 	// again, 0 for not saying; 0 for an answer. nil: it answers all.
 	Refuse func(n, at int64) (status int, retryAfter int64)
 	Retry  bool // requests are sent again, where the core says so
-	// Choices is how many answers each request has, which the engine has a job each for; 0
-	// and 1 are one.
+	// Choices is the number of answers to each request. The engine has a job for each; 0 and 1 are
+	// one.
 	Choices int
 	// Tell is told what the server tells of itself, every so many nanoseconds; nil: nobody
 	// asks it.
@@ -242,8 +242,7 @@ func (v *Virtual) refuses(r *record.Row) bool {
 	return true
 }
 
-// counted is how many tokens the texts of a prompt are, as a server would count
-// them.
+// counted returns the number of tokens in the texts of a prompt, as a server would count them.
 func (v *Virtual) counted(r *workload.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
@@ -257,8 +256,8 @@ func (v *Virtual) counted(r *workload.Request) (n int) {
 	return n
 }
 
-// unasked is how long the answer to a request without a limit is, as of the
-// mock server's to a chat.
+// unasked is the number of tokens in the answer to a request without a limit. The mock server's
+// answers to a chat have the same.
 const unasked = 128
 
 // job is a request that the engine works on, and what its usage will say.

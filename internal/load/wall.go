@@ -39,7 +39,7 @@ type Wall struct {
 	free    []*flight
 }
 
-// WallConfig is what the wall world needs to know.
+// WallConfig holds the configuration of the wall world.
 type WallConfig struct {
 	Dialer  *wire.Dialer
 	API     api.API
@@ -220,7 +220,7 @@ func (w *Wall) Prepared(ctx context.Context, n int) {
 	}
 }
 
-// Ahead is how many requests are prepared ahead at most.
+// Ahead returns the maximum number of requests prepared ahead.
 func (w *Wall) Ahead() int { return cap(w.made) }
 
 // Begin sets the origin: the load's time 0 is a moment from now.
@@ -232,7 +232,8 @@ func (w *Wall) BeginAt(origin int64) { w.origin = origin }
 // Origin is the clock reading of time 0.
 func (w *Wall) Origin() int64 { return w.origin }
 
-// Uncounted is how many answers the tokenizer gave up on, and why, of the first.
+// Uncounted returns the number of answers that the tokenizer gave up on, and the error of the
+// first.
 func (w *Wall) Uncounted() (answers int, why error) { return w.cfg.Count.GaveUp() }
 
 // Now implements [World].

@@ -15,15 +15,15 @@ import (
 // no limit but those on wrong answers: their lengths are not the workload's. They are part of
 // the load, and what they make of it is in throughput and in the queue.
 
-// Alone is what questions of a kind came to that were asked one at a time before the load. Of
-// greedy ones the first pass is what the others are held against.
+// Alone holds the results of the questions of a kind that went out one at a time before the load.
+// Of greedy ones the first pass is the reference for the others.
 type Alone struct {
 	Kind            string
 	Answered, Wrong int
 	Why             string // they are not asked under load
 }
 
-// asked is what questions of a kind came to in the window.
+// asked holds the results of the questions of a kind in the window.
 type asked struct {
 	kind                 string
 	due, answered, wrong int
@@ -84,7 +84,7 @@ func (q *questions) add(r *record.Row) {
 	}
 }
 
-// due is how many there were.
+// due returns the number of questions that came due.
 func (q *questions) due() (n int) {
 	for _, k := range q.kinds {
 		n += k.due
@@ -109,7 +109,7 @@ func (q *questions) ofLoad() []checked {
 	return list
 }
 
-// result is what became of them, nil where there were none.
+// result returns the results of the questions. It returns nil where there were none.
 func (q *questions) result() *result.Answers {
 	if len(q.kinds) == 0 && len(q.alone) == 0 {
 		return nil
@@ -265,9 +265,9 @@ func held(a *result.Answered) {
 	}
 }
 
-// chanceOf is how seldom as many more answers are wrong under the load by chance, kind by
-// kind: pooled, one that is wrong often would look like damage where the load asked more of it
-// than was asked alone.
+// chanceOf returns the probability that as many more answers are wrong under the load by chance. It
+// compares kind by kind. Pooled, a kind that is wrong often would look like damage where the load
+// has more of it than ran alone.
 func chanceOf(kinds []result.AnswersOf) *float64 {
 	var strata []stat.Compared
 	for i := range kinds {
@@ -289,7 +289,7 @@ func tellsDamage(greedy, known *result.Answered) bool {
 	return ok && greedy.CI95 != nil && greedy.CI95[0] > share
 }
 
-// finding is what the answers of a load say of the server.
+// finding returns what the answers of a load say of the server.
 func finding(a *result.Answers) result.AnswersFinding {
 	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < result.BeyondChance }
 	tells := a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0

@@ -10,10 +10,10 @@ import (
 	"pitot/internal/data/spill"
 )
 
-// maxClasses is how many parts of a cohort a report shows.
+// maxClasses is the number of parts of a cohort that a report shows at most.
 const maxClasses = 6
 
-// maxNamed is how many it shows of those that the workload names.
+// maxNamed is the number of parts that it shows at most of those that the workload names.
 const maxNamed = 12
 
 // groups holds what is pooled while records come in, by the class the
@@ -71,7 +71,7 @@ func (g *groups) of(class string) (list []*group) {
 	return list
 }
 
-// due is how many requests of a class there are.
+// due returns the number of requests of a class.
 func (g *groups) due(class string) (n int) {
 	for _, p := range g.of(class) {
 		n += p.n

@@ -37,8 +37,8 @@ type part struct {
 	outline     outline
 }
 
-// outline is what is known of some latencies before they are summed up: known
-// values, and for how long others were waited for.
+// outline holds what is known of some latencies before they are summed up: known values, and for
+// how long others were waited for.
 type outline struct {
 	ttft, e2e, generation extent
 	// course is the course of TTFT, of E2E where nothing streams: what a queue
@@ -46,7 +46,7 @@ type outline struct {
 	course *stat.Batches
 }
 
-// extent is how many values there are, their sum and the largest.
+// extent holds the number of values, their sum and the largest.
 type extent struct {
 	n     int64
 	total stat.Total
@@ -129,7 +129,7 @@ func (t *requestTally) plus(other *requestTally) {
 // ended well it is not known how the server answers.
 func (c *part) answeredWhole() bool { return !c.tally.streamed && c.tally.well() > 0 }
 
-// due is how many there are, and well how many of them ended well.
+// due returns the number of requests, and well returns the number of them that ended well.
 func (t *requestTally) due() int64  { return t.n }
 func (t *requestTally) well() int64 { return t.outcomes[record.OK] }
 
@@ -190,8 +190,8 @@ func (c *part) account() result.Requests {
 		Cut: int(t.outcomes[record.Cut]), Unsent: int(t.outcomes[record.Unsent]), Errors: map[string]int{}, Finish: map[string]int{}}
 }
 
-// RequestCodec is how requests are put aside, sorted by when they were due: each stamp as how much later it
-// is than one that it is close to.
+// RequestCodec returns the codec that stores requests in a file, sorted by when they were due. It
+// stores each stamp as the difference from an earlier one that it is close to.
 func RequestCodec() spill.Codec[Request] {
 	return spill.Codec[Request]{
 		Key:    func(q *Request) (int64, int64) { return q.due, q.id },
@@ -201,7 +201,7 @@ func RequestCodec() spill.Codec[Request] {
 	}
 }
 
-// requestNumbers is how many numbers a request is.
+// requestNumbers is the number of numbers that a request consists of.
 const requestNumbers = 24 + ownNumbers
 
 func appendRequest(to []byte, q *Request) []byte {
@@ -267,7 +267,7 @@ func decodeRequest(from []byte, q *Request) int {
 	return at
 }
 
-// flags are what a request is or is not.
+// flags returns pointers to the properties that a request has or lacks.
 func (q *Request) flags() [6]*bool {
 	return [...]*bool{&q.stream, &q.between, &q.unreachable, &q.hidden, &q.marker, &q.interrupted}
 }

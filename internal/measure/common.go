@@ -54,7 +54,7 @@ func (c *common) rate(seconds float64) (float64, bool) {
 	return float64(c.tokens) / 1e6 / seconds, c.known()
 }
 
-// speed is how many come a second of one answer, behind its first event.
+// speed returns the tokens per second of one answer after its first event.
 func (c *common) speed() (float64, bool) {
 	if !c.known() || c.took == 0 {
 		return 0, false

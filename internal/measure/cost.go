@@ -5,8 +5,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// cost is what serving costs at this load. Energy tells what owned GPUs draw, as far as
-// it was measured.
+// cost returns the cost of serving at this load. Energy gives what owned GPUs draw, as far as it
+// was measured.
 func (f *Fold) cost(p *result.Point) *result.Cost {
 	rates := cost.Rates{Requests: p.Throughput.RequestsPerS, Input: p.Throughput.InputTokensPerS, Output: p.Throughput.OutputTokensPerS}
 	if share, ok := p.Window["cached_share"]; ok && rates.Input != nil {

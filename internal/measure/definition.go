@@ -24,8 +24,8 @@ var nothingOwn = func() (none [ownNumbers]int64) {
 	return none
 }()
 
-// Definition is how a metric of the catalogue is measured: one of requests by Request,
-// one of gaps by Gaps, one of the window by Count or Window.
+// Definition says how a metric of the catalogue is measured: one of requests by Request, one of
+// gaps by Gaps, one of the window by Count or Window.
 type Definition struct {
 	*metric.Metric
 
@@ -43,9 +43,9 @@ type Definition struct {
 	Gaps func(s *Stream, r *record.Row, take func(ns int64, is State))
 	pool func(c *part) (*sample, result.Reason) // takes the place of what Gaps hands over, or says why there is none
 
-	// Count is what a request of any time adds to a metric of the window, in whole units:
-	// it is their sum a second. Window takes one from the point that is else complete; known
-	// is false where there is none.
+	// Count returns what a request of any time adds to a metric of the window, in whole units. The
+	// metric is their sum a second. Window takes one from the point that is else complete; known is
+	// false where there is none.
 	Count  func(s *Stream, r *record.Row, window *judge.Conditions) int64
 	Window func(f *Fold, p *result.Point) (x float64, known bool)
 
@@ -171,7 +171,7 @@ func (d *Definition) Value(q *Request) (x float64, ok bool) {
 	return x / d.unit(), is == Known
 }
 
-// unit is what values are divided by to get the unit they are published in.
+// unit returns the divisor that converts values to the unit they are published in.
 func (d *Definition) unit() float64 {
 	if d.Unit == metric.Milliseconds {
 		return inMS

@@ -18,8 +18,8 @@ const (
 	mostEnergyError = .2
 )
 
-// energy is what the GPUs drew over the window: by their own counter where they have one,
-// else by samples of their power; nil where neither was told.
+// energy returns the energy that the GPUs drew over the window. It uses their own counter where
+// they have one, else samples of their power. It returns nil where neither was reported.
 func (f *Fold) energy(p *result.Point) *result.Energy {
 	s := &f.server
 	e := energyCounted(s)

@@ -10,7 +10,7 @@ import (
 
 // What measure/judge is given of a point.
 
-// evidence is what the checks of a point rest on.
+// evidence returns the evidence that the checks of a point rest on.
 func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 	known, streams := all.pool()
 	e := &judge.Evidence{
@@ -49,7 +49,7 @@ func (c *part) times() iter.Seq[judge.Times] {
 	}
 }
 
-// answers are how long those of the part took.
+// answers returns how long the answers of the part took.
 func (c *part) answers() (took judge.Answers) {
 	const seconds = 1e9
 	if e2e := &c.outline.e2e; e2e.n > 0 {

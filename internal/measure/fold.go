@@ -141,7 +141,7 @@ func (f *Fold) catalogue() (list metric.Catalogue) {
 	return list
 }
 
-// Extent is how much was recorded of a point at any time, its warm-up included.
+// Extent holds how much was recorded of a point at any time, its warm-up included.
 type Extent struct {
 	Requests, Events int64
 	Prompt           int64 // tokens, as far as they were counted or planned
@@ -303,8 +303,8 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 	f.cohort.Add(&q)
 }
 
-// mostReasons is how many finish reasons are counted apart, and otherReasons counts
-// all others: a server may make up one for each answer.
+// mostReasons is the number of finish reasons that are counted apart, and otherReasons counts all
+// others. A server may make up one for each answer.
 const (
 	mostReasons  = 100
 	otherReasons = "others"

@@ -24,13 +24,13 @@ type gapSet struct {
 	others    map[metric.Name]*handedOver
 }
 
-// handedOver is what requests handed over of another metric that is pooled over them.
+// handedOver holds the values that requests handed over of another metric that is pooled over them.
 type handedOver struct {
 	values *spill.Bag[int64]
 	longer *spill.Column[int64] // not followed to their end
 }
 
-// handedOverOf is what is handed over of a metric.
+// handedOverOf returns what is handed over of a metric.
 func (g *gapSet) handedOverOf(name metric.Name) *handedOver {
 	h := g.others[name]
 	if h == nil {

@@ -12,27 +12,26 @@ import (
 const (
 	level   = judge.Level
 	batches = judge.Batches
-	// intervalResidences is how many times what a request takes without a queue
-	// a window must have for an interval, and intervalRequests how many requests.
-	// By what it takes under this load would be to choose the runs that met no
-	// slow period.
+	// intervalResidences is the length of a window that an interval needs, in times that a request
+	// takes without a queue. intervalRequests is the number of requests that it needs. To count the
+	// time that a request takes under this load would choose the runs that met no slow period.
 	intervalResidences, intervalRequests = 100, 300
-	// intervalSessions is how many times the length of a conversation it must have, whose
-	// turns are alike: the server has as many of them at once as began within that. Medians
-	// of whole conversations need fewer lengths than those of requests; what both do is the
-	// table of `go run ./bench/stat -only intervals-sessions`.
+	// intervalSessions is the length of a window that an interval needs for conversations whose
+	// turns are alike, in lengths of a conversation. The server has as many of them at once as
+	// began within that. Medians of whole conversations need fewer lengths than those of requests.
+	// The table of `go run ./bench/stat -only intervals-sessions` shows what both do.
 	intervalSessions, intervalWholeSessions = 40, 20
 	// cautionSessions is by how much an interval is wider, times the length of a
 	// conversation over the window: batches of requests are no whole conversations.
 	cautionSessions = 40
 )
 
-// leastMemories is how many times as long as the queue remembers a window must be for the
-// interval of what waits in it.
+// leastMemories is the length of a window that the interval of what waits in a queue needs, in
+// times that the queue remembers.
 const leastMemories = 70
 
-// missedWait is how many times as far the interval of a mean wait reaches upwards: few slow
-// periods have most of it, and a window misses some of them more often than it has too many.
+// missedWait is the factor by which the interval of a mean wait reaches further upwards. Few slow
+// periods have most of the wait, and a window misses some of them more often than it has too many.
 const missedWait = 1.5
 
 // Why a value has no interval.
@@ -260,7 +259,7 @@ func rateInterval(rate float64, counts []float64, caution float64) ([2]float64, 
 	return around(rate, rate*half/mean*caution), true
 }
 
-// late is what was served in the second half of the window.
+// late returns what was served in the second half of the window.
 func (f *Fold) late(rate *float64) *result.Late {
 	if rate == nil || f.conditions.Seconds() < judge.Shortest {
 		return nil
@@ -352,5 +351,6 @@ func (c *part) attained(out *result.SLO, good *judgement) {
 	}
 }
 
-// leastMissed is how many requests that missed an objective tell in how large groups they come.
+// leastMissed is the least number of requests that missed an objective that shows in how large
+// groups they come.
 const leastMissed = 10

@@ -30,8 +30,8 @@ type Stamp struct {
 	Tokens, Choice int32
 }
 
-// Events is what the events of one request reported, as far as its tokens and
-// latencies depend on it. The zero value is that of a request without any.
+// Events holds what the events of one request reported, as far as its tokens and latencies depend
+// on it. The zero value is that of a request without any.
 type Events struct {
 	Count  int64 // events that carried tokens
 	Tokens int64 // of all of them, as far as they reported it
@@ -217,7 +217,7 @@ func (l *Latency) state(there bool) State {
 	return Longer
 }
 
-// followed is how long the request was followed from a stamp on.
+// followed returns how long the request was followed from a stamp on.
 func (l *Latency) followed(from, until int64) float64 {
 	end := l.done
 	if end < 0 {

@@ -137,8 +137,8 @@ func (c *part) taken(name metric.Name) func(*Request) (float64, State) {
 	return func(*Request) (float64, State) { return 0, Missing }
 }
 
-// together is how many metrics are taken from the requests in one pass: so many are
-// held at once.
+// together is the number of metrics that are taken from the requests in one pass. That many are in
+// memory at once.
 const together = 4
 
 // metricsOf are all distributions over each of the parts. The first is the whole

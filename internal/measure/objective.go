@@ -55,7 +55,7 @@ func Below(due, bad int64, limit float64) result.Met {
 	return yes
 }
 
-// judgement is how many requests met the limits of an objective.
+// judgement holds the number of requests that met the limits of an objective.
 type judgement struct {
 	due, well   int64
 	within      []int64 // each limit
@@ -367,7 +367,7 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	}
 }
 
-// span is what is certain of the p-quantile: it lies in [lo, hi].
+// span returns the bounds that are certain of the p-quantile: it lies in [lo, hi].
 func (s *sample) span(p float64) (lo, hi float64) {
 	if p <= 0 || p > 1 {
 		return 0, math.Inf(1)

@@ -23,13 +23,13 @@ const (
 	// longResidences how many times what a request takes alone, or a conversation lasts,
 	// its levels are compared.
 	longWindow, longResidences = 20 * 60, 300
-	// differLevel is how seldom a server of one level may be said to differ, by each of two
-	// metrics. What it comes to is `go run ./bench/stat -only levels`.
+	// differLevel is the probability with which a server of one level may be said to differ, by
+	// each of two metrics. `go run ./bench/stat -only levels` shows the probability that results.
 	differLevel = .0025
 	// mostTimed is about how many requests the blocks of a long window are of: with ten
 	// thousand each, more would say no more of a median and take more memory.
 	mostTimed = 120_000
-	// tailOf is how many requests of a block have a p95.
+	// tailOf is the number of requests of a block that a p95 needs.
 	tailOf = 200
 )
 
@@ -137,7 +137,7 @@ func rankMS(v []float64, share float64) *float64 {
 	return &x
 }
 
-// asked is how much a request asks of the server, in tokens of both kinds.
+// asked returns the size of a request for the server, in tokens of both kinds.
 func (q *Request) asked() (float64, State) {
 	return float64(max(q.prompt, q.inputPlanned, 0) + max(q.output, 0)), Known
 }
@@ -150,7 +150,8 @@ func (q *Request) followedTo(until int64) int64 {
 	return q.done
 }
 
-// underWay is how many of some requests were in flight when each came due; ns is until when it was.
+// underWay returns the number of requests of a list that were in flight when each came due. ns is
+// until when it was.
 func underWay(list []timed) []float64 {
 	done := make([]float64, len(list))
 	for i, q := range list {
@@ -220,9 +221,9 @@ func (f *Fold) differ(o *result.OverTime, p *result.Point, asked [][]float64, of
 }
 
 const (
-	// around is how many requests a running median is of.
+	// around is the number of requests that a running median is of.
 	aroundJump = 11
-	// settledWithin is how near to its level a median has settled.
+	// settledWithin is the distance from its level within which a median has settled.
 	settledWithin = 0.2
 	// driftWithin is by how much of it a level may change.
 	driftWithin = 0.1

@@ -169,8 +169,7 @@ func (f *Fold) window(p *result.Point) {
 	}
 }
 
-// goodput is what the good requests of the cohort amount to, per second of
-// the window.
+// goodput returns what the good requests of the cohort amount to, per second of the window.
 func (f *Fold) goodput(good *judgement) *result.Goodput {
 	s := f.conditions.Seconds()
 	if s < judge.Shortest {

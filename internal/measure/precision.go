@@ -9,11 +9,10 @@ import (
 	"pitot/internal/stat"
 )
 
-// Precision is how well a value is known by this point alone: half the width
-// of its interval, in percent of it; or why there is none. An interval of a
-// percentile that rests on the run's own over-dispersion is too narrow more
-// often than it says, and looking again until it is narrow picks such runs: it
-// is a rule for stopping and no 95 % interval.
+// Precision returns how well this point alone determines a value. It is half the width of the
+// value's interval, in percent of it, or the reason why there is none. An interval of a percentile
+// that rests on the run's own over-dispersion is too narrow more often than it says. To look again
+// until it is narrow picks such runs. It is a rule for stopping and no 95 % interval.
 func (f *Fold) Precision(want slo.Precision) (percent float64, why result.Reason) {
 	p := f.Point()
 	if !f.conf.why.None() {

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/data/result"
 )
 
-// rateLimits is what the answers to the cohort's requests said of rate limits.
+// rateLimits holds what the answers to the cohort's requests said of rate limits.
 type rateLimits struct {
 	requests, tokens rateLimit
 	refused          int
@@ -51,7 +51,7 @@ func (l *rateLimit) observe(at, limit, left, reset int64) {
 	*l.known.Whole, l.first, l.last = max(*l.known.Whole, seconds), min(l.first, whole), max(l.last, whole)
 }
 
-// result is what is told of it, nil where nothing was said.
+// result returns what the report has of the limit. It returns nil where no answer said anything.
 func (l *rateLimit) result() *result.RateLimit {
 	out := l.known
 	if out == (result.RateLimit{}) {
@@ -67,7 +67,7 @@ func (l *rateLimit) result() *result.RateLimit {
 	return &out
 }
 
-// result is what is told of them, nil where no header said anything.
+// result returns what the report has of the limits. It returns nil where no header said anything.
 func (l *rateLimits) result() *result.RateLimits {
 	out := &result.RateLimits{Refused: l.refused, Requests: l.requests.result(), Tokens: l.tokens.result()}
 	if l.retryAfter > 0 {

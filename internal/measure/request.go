@@ -7,7 +7,7 @@ import (
 	"pitot/internal/data/record"
 )
 
-// Request is what is kept of a request of the cohort.
+// Request holds what is kept of a request of the cohort.
 type Request struct {
 	Latency
 	id              int64
@@ -152,7 +152,7 @@ func (q *Request) input() int32 {
 	return q.inputPlanned
 }
 
-// tokensPerChunk is how many visible tokens its events brought on average.
+// tokensPerChunk returns the number of visible tokens that its events brought on average.
 func (q *Request) tokensPerChunk(int64) (float64, State) {
 	if q.visible < 0 || q.chunks < 1 {
 		return 0, Missing

@@ -36,7 +36,7 @@ func (t *retries) add(r *record.Row) {
 	t.firstErrors[r.FirstError()]++
 }
 
-// result is what is told of it.
+// result returns what the report has of the retries.
 func (t *retries) result() *result.Retries {
 	x := &result.Retries{Attempts: int(t.attempts), FirstOK: t.firstOK, LaterOK: t.laterOK, FirstErrors: clone(t.firstErrors)}
 	if t.sent > 0 {

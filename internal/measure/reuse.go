@@ -2,8 +2,8 @@ package measure
 
 import "pitot/internal/data/result"
 
-// Reuse is what the prefix cache was expected to have of the prompts of a load, beside
-// what it had, in parts of the window.
+// Reuse holds the hits that the prefix cache was expected to have of the prompts of a load. It also
+// holds the hits that it had, in parts of the window.
 type Reuse struct {
 	result.PrefixCache             // without its shares
 	Parts              []ReusePart // in the order of their times

@@ -17,8 +17,7 @@ type server struct {
 	ours    ours
 }
 
-// ours is what was sent and answered, as far as it is held against what the server
-// counts.
+// ours holds what was sent and answered, as far as it is compared with what the server counts.
 type ours struct {
 	ended, ttft int64 // requests with a first token that ended within the window, and their TTFT from sent: the sum, nanoseconds
 	tokens      int64 // of prompts and answers, at any time
@@ -55,7 +54,7 @@ func (s *server) countRow(r *record.Row) {
 	}
 }
 
-// told is what a [metric.Derived] one follows from.
+// told holds what a [metric.Derived] one follows from.
 type told struct {
 	*telemetry.Window
 	*server
@@ -143,7 +142,7 @@ func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 	return g.Min, ok
 }
 
-// total is what a counter grew by from before the load to after it.
+// total returns the growth of a counter from before the load to after it.
 func (s *server) total(signal telemetry.Signal) (float64, bool) {
 	return s.samples.Total(signal, s.ours.last)
 }
@@ -157,8 +156,8 @@ func (s *server) foreign() (float64, bool) {
 	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
 }
 
-// served is how many requests the server counted, beside those that it was sent and answered; nil
-// where that is not known.
+// served returns the number of requests that the server counted, with those that it was sent and
+// answered. It returns nil where that is not known.
 func (f *Fold) served() *judge.Served {
 	if f.flow.generating == 0 { // of embeddings engines count each text, and some the query
 		return nil

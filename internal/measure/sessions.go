@@ -16,10 +16,10 @@ type sessions struct {
 	dropped bool // there were more than are kept
 }
 
-// mostSessionTurns is how many requests are kept, of 64 bytes each.
+// mostSessionTurns is the number of requests that are kept at most, of 64 bytes each.
 const mostSessionTurns = 4_000_000
 
-// turn is what is kept of a request of a session.
+// turn holds what is kept of a request of a session.
 type turn struct {
 	session                  int64
 	due, first, done         int64
@@ -48,7 +48,7 @@ func (s *sessions) add(r *record.Row) {
 	})
 }
 
-// Session is what its requests say of a session. They are added in any order.
+// Session holds what its requests say of a session. They are added in any order.
 type Session struct {
 	Begun    bool  // its first request is among them
 	Due      int64 // of the first
@@ -99,7 +99,7 @@ const (
 	SessionGoingOn    = "going on"    // when the load ended
 )
 
-// Outcome is how a session that has begun ended.
+// Outcome returns how a session that has begun ended.
 func (s *Session) Outcome() string {
 	switch {
 	case s.Answered == s.Asked && s.Asked >= s.Planned:
@@ -110,11 +110,11 @@ func (s *Session) Outcome() string {
 	return SessionGoingOn
 }
 
-// NeverAsked is how many requests of one that ended early were never made.
+// NeverAsked returns the number of requests that were never made of a session that ended early.
 func (s *Session) NeverAsked() int { return max(s.Planned-s.Asked, 0) }
 
-// sessions is what became of the sessions that began in the window, and of the window's
-// requests by where they stood in theirs; nil where requests stand alone.
+// sessionsOf returns the results of the sessions that began in the window, and of the window's
+// requests by their position in their sessions. It returns nil where requests stand alone.
 func (f *Fold) sessionsOf() *result.Sessions {
 	list := f.talks.list
 	if len(list) == 0 || f.talks.dropped {

@@ -14,7 +14,7 @@ import (
 	"pitot/internal/slo"
 )
 
-// Setup is what the records of a point cannot tell by themselves.
+// Setup holds what the records of a point cannot say by themselves.
 type Setup struct {
 	T0, T1 int64     // the window [T0, T1) in nanoseconds since the point's origin
 	Began  time.Time // the origin by the clock of the client's machine, zero in simulated time
@@ -57,7 +57,7 @@ type Setup struct {
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known
 }
 
-// conditions are what judging the point takes of it.
+// conditions returns the part of the setup that judging the point needs.
 func (s *Setup) conditions() judge.Conditions {
 	return judge.Conditions{
 		T0: s.T0, T1: s.T1, Load: s.Load, Requests: s.Requests, Planned: s.Planned, Residence: s.Residence, Settling: s.Settling,

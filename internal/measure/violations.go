@@ -16,9 +16,9 @@ type Violations struct {
 	Of     []int   // of them, that violate it
 	Blocks [][]int // likewise, in equal blocks of consecutive requests that it is about, by due time
 	InAny  []int   // of Any, in such blocks of all requests
-	// Cluster is how many requests the session has in the cohort that one of them is of, on
-	// average; 0 where requests stand alone. Blocks are then of whole sessions, in the order
-	// in which they began, of the requests that stand alone meanwhile, and of about as many.
+	// Cluster is the mean number of requests that a request's session has in the cohort. It is 0
+	// where requests stand alone. Blocks are then of whole sessions, in the order in which they
+	// began. They are also of the requests that stand alone meanwhile, and of about as many.
 	Cluster float64
 }
 

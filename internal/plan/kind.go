@@ -307,7 +307,7 @@ func stops() kind[workload.Stop] {
 	}}
 }
 
-// retries is how failed requests are sent again.
+// retries returns the kind of the retry policy for failed requests.
 func retries() kind[Retry] {
 	return kind[Retry]{parse: ParseRetry, write: Retry.String, choices: func() []Choice {
 		return []Choice{{"2", "as OpenAI's clients do"}, {"3,exponential(500ms,8s)", "with other waits"}, {"3,constant(1s)", "each after a second"}}
@@ -656,7 +656,7 @@ func (f seeded) reset(parts []any, _ string) {
 	a.Seed, a.SeedSet = 0, false
 }
 
-// cacheMode is what a prefix cache finds: a word, or a share of the prompts' tokens.
+// cacheMode returns the kind of a prefix cache's state: a word, or a share of the prompts' tokens.
 func cacheMode() kind[string] {
 	words := oneOf("state of the cache", CacheCold, CacheWarm, CacheBoth)
 	word := words.parse

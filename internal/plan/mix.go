@@ -40,7 +40,7 @@ import (
 // MixVersion is the version of the files that are read.
 const MixVersion = 1
 
-// mostClasses is how many classes a mix may have: as many as a report shows.
+// mostClasses is the maximum number of classes in a mix. It is the number that a report shows.
 const mostClasses = 12
 
 // Mix is a workload of several classes of requests.
@@ -72,8 +72,8 @@ func (m *Mix) Rate() (sum float64) {
 	return sum
 }
 
-// Law is what the arrivals of all classes are together, each with its own law; "" where no
-// class has one. Classes without one are Poisson processes.
+// Law returns the arrivals of all classes together, each with its own law; "" where no class has
+// one. Classes without one are Poisson processes.
 func (m *Mix) Law() string {
 	var terms []string
 	own := false
@@ -125,8 +125,8 @@ func (m *Mix) generates() (all, some bool) {
 	return all, some
 }
 
-// OfClass is what class k asks: with a seed of its own, and the settings that all requests
-// have in common.
+// OfClass returns the workload of class k. It has a seed of its own, and the settings that all
+// requests have in common.
 func (a *Ask) OfClass(k int) Ask {
 	const stream = 0x636c6173736573
 	of := a.Mix.Classes[k].Ask

@@ -27,7 +27,7 @@ func (d *decoder) noteSource(from source, name string, overridden bool) {
 	}
 }
 
-// mostListed is how many names of one kind are listed; the others are counted.
+// mostListed is the maximum number of names of one kind to list; the others are counted.
 const mostListed = 5
 
 // Provenance says in one line which settings were not given on the command

@@ -16,8 +16,8 @@ import (
 	"pitot/internal/workload/question"
 )
 
-// Plan is what a verb that measures is to do, in parts, so that each room can be given
-// only the part that it needs.
+// Plan holds the settings of a verb that measures, in parts. Each package can so get only the part
+// that it needs.
 type Plan struct {
 	Target // what is measured, and how it is reached
 	Ask    // what is asked of it
@@ -30,7 +30,7 @@ type Plan struct {
 	Origins []Origin // of what was not on the command line; no part of what is done
 }
 
-// Target is what is measured and how it is reached.
+// Target holds the address of the measured target, and the way to reach it.
 type Target struct {
 	Spec     string   // as the user wrote it
 	API      string   // "" to be asked
@@ -59,7 +59,7 @@ type Target struct {
 	ScrapeInterval time.Duration // between two questions
 }
 
-// Ask is what is asked: the workload.
+// Ask holds the settings of the workload.
 type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
 	InTime        bool   // the requests of a file come at its own times, found out from Load.Arrival
@@ -93,7 +93,7 @@ type Ask struct {
 	SeedSet       bool // it was asked for
 }
 
-// Load is how hard one point is loaded: at a rate, or by users.
+// Load holds the load of one point: a rate, or a number of users.
 type Load struct {
 	Rate        float64 // open loop, requests per second
 	Arrival     string
@@ -127,7 +127,7 @@ type Search struct {
 	Continue string
 }
 
-// Good is what is good, and what it costs.
+// Good holds the objective and the price.
 type Good struct {
 	SLO        slo.Spec
 	GPUs       int // 0 where it is not known
@@ -138,7 +138,7 @@ type Good struct {
 	SpendLimit float64 // USD, 0 for none
 }
 
-// Output is what is kept of a run and how it is shown.
+// Output holds the settings for the files kept of a run, and for the display.
 type Output struct {
 	Out      string // directory
 	Resume   bool
@@ -159,7 +159,7 @@ const (
 	UndecidedPass = "pass" // exit code 0
 )
 
-// Embedded is what an embedded target is like.
+// Embedded holds the settings of an embedded target.
 type Embedded struct {
 	TTFT, ITL      *time.Duration // nil where none is asked for
 	Jitter         float64
@@ -180,7 +180,7 @@ type Embedded struct {
 	Truth        string // file
 }
 
-// Serving is how `pitot mock` serves.
+// Serving holds the settings by which `pitot mock` serves.
 type Serving struct {
 	Host     string
 	Port     int
@@ -191,7 +191,7 @@ type Serving struct {
 	UntilEOF bool          // end with standard input
 }
 
-// Prediction is what `pitot predict` has of its own.
+// Prediction holds the settings that only `pitot predict` has.
 type Prediction struct {
 	Replay      string // recording to replay
 	MeasuredRun string // run to compare with the twin's
@@ -199,7 +199,7 @@ type Prediction struct {
 	Format      string
 }
 
-// Choosing is what `pitot choose` has of its own.
+// Choosing holds the settings that only `pitot choose` has.
 type Choosing struct {
 	Model    string   // to deploy
 	GPUs     []string // NAME, NAME:MOST or NAME:MOST@USD
@@ -213,20 +213,20 @@ type Choosing struct {
 	Format   string
 }
 
-// Fitting is what `pitot fit` has of its own.
+// Fitting holds the settings that only `pitot fit` has.
 type Fitting struct {
 	Profile string // file
 	Format  string
 }
 
-// Explanation is what `pitot explain` has of its own.
+// Explanation holds the settings that only `pitot explain` has.
 type Explanation struct {
 	Deployment string // MODEL@GPU[?settings] that the target was, as far as it is known
 	Save       bool   // what was found is put into run.json
 	Format     string
 }
 
-// Calibration is what `pitot calibrate` has of its own.
+// Calibration holds the settings that only `pitot calibrate` has.
 type Calibration struct {
 	Deployment string        // MODEL@GPU[?settings] that the target is, as far as it is known
 	Time       time.Duration // that the loads may take
@@ -238,7 +238,7 @@ type Calibration struct {
 // AllowModel lets a server be calibrated whose model has another name than the deployment's.
 const AllowModel = "model"
 
-// Comparison is what `pitot compare` has of its own.
+// Comparison holds the settings that only `pitot compare` has.
 type Comparison struct {
 	FailIf       []string
 	Primary      string // the metric that it is made for, "" for none
@@ -251,7 +251,7 @@ type Comparison struct {
 	ShowPage     bool   // in a browser
 }
 
-// Experimenting is what `pitot experiment` has of its own.
+// Experimenting holds the settings that only `pitot experiment` has.
 type Experimenting struct {
 	Out      string // directory of the experiment; of a new plan its file
 	Format   string
@@ -263,7 +263,7 @@ type Experimenting struct {
 	Fleet Fleet // that carries its loads out
 }
 
-// Manifest is what `pitot fleet manifest` is told.
+// Manifest holds the settings of `pitot fleet manifest`.
 type Manifest struct {
 	Workers int
 	Image   string
@@ -273,7 +273,7 @@ type Manifest struct {
 	KeyEnv  string
 }
 
-// Audit is what `pitot check` has of its own.
+// Audit holds the settings that only `pitot check` has.
 type Audit struct {
 	Client    string // another client, a shell command
 	API       string // that is checked, or [AllAPIs]
@@ -288,7 +288,7 @@ type Audit struct {
 // AllAPIs is the --api of a check of every API.
 const AllAPIs = "all"
 
-// Price is what is paid for the target, as far as the user says.
+// Price returns the price of the target, as far as the user gives it.
 func (g *Good) Price() cost.Price {
 	return cost.Price{GPU: g.GPUPrice, Tokens: g.TokenPrice, Discount: g.Discount}
 }
@@ -303,7 +303,7 @@ const (
 	usualBudget               = 20 * time.Minute
 )
 
-// SearchTime is how long a search may take, 0 for no limit.
+// SearchTime returns the maximum duration of a search, 0 for no limit.
 func (p *Plan) SearchTime() time.Duration {
 	switch {
 	case p.Budget != AutoBudget:
@@ -314,10 +314,10 @@ func (p *Plan) SearchTime() time.Duration {
 	return usualBudget
 }
 
-// WarmupFor is how long the load lasts before the window, of requests that take so
-// long alone, 0 where that is not known. One that is chosen lasts five requests at
-// first, in which a load comes round to a steady mix of beginning and ending answers;
-// it goes on where the load has not settled.
+// WarmupFor returns the duration of the load before the window. alone is the time of a request
+// alone, 0 where that is not known. A chosen warm-up lasts five requests at first. In that time a
+// load comes round to a steady mix of beginning and ending answers. It goes on where the load has
+// not settled.
 func (l *Load) WarmupFor(alone time.Duration) time.Duration {
 	if l.Warmup != AutoWarmup {
 		return l.Warmup
@@ -408,7 +408,7 @@ const (
 	KindSim    = "sim"
 )
 
-// Kind is how a target is reached.
+// Kind returns the kind of a target, by which it is reached.
 func (t *Target) Kind() string {
 	switch {
 	case strings.HasPrefix(t.Spec, "mock:"):
@@ -456,7 +456,7 @@ func (a *Ask) GeneratedTurns() bool {
 	return a.Conversing() && a.Generated()
 }
 
-// MeanTurns is how many requests come of each that comes by itself, on average.
+// MeanTurns returns the mean number of requests that come of each one that comes by itself.
 func (a *Ask) MeanTurns() float64 {
 	if a.Mix != nil {
 		sum := 0.
@@ -475,7 +475,8 @@ func (a *Ask) MeanTurns() float64 {
 	return workload.MeanTurns(a.Turns, a.SubAgents)
 }
 
-// MeanCluster is how many requests the conversation has that a request is of, on average.
+// MeanCluster returns the mean, over requests, of the number of requests in the request's
+// conversation.
 func (a *Ask) MeanCluster() float64 {
 	if a.Mix != nil {
 		sum := 0.
@@ -537,7 +538,7 @@ func (a *Ask) EvenThink() bool {
 	return c.EvenThink()
 }
 
-// FurtherInput is how much each further turn of a conversation adds to its prompt.
+// FurtherInput returns the tokens that each further turn of a conversation adds to its prompt.
 func (a *Ask) FurtherInput() workload.Lengths {
 	if a.TurnInput.IsZero() {
 		return a.Input

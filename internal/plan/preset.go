@@ -7,7 +7,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// presetValues are what a preset says, by the names of the settings.
+// presetValues returns the values of a preset, by the names of the settings.
 func presetValues(p workload.Preset) map[string]string {
 	values := map[string]string{"input": p.Input, "output": p.Output}
 	if p.Prefix > 0 {

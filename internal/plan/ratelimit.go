@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RateLimit is how many requests a server takes in each stretch of time; zero is any number.
+// RateLimit is the number of requests that a server takes in each period; zero is any number.
 type RateLimit struct {
 	Requests int64
 	Every    time.Duration

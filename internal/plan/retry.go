@@ -9,7 +9,8 @@ import (
 	"pitot/internal/say"
 )
 
-// Retry is how clients send a request again that failed. The zero value does not.
+// Retry is the policy by which clients send a failed request again. The zero value sends none
+// again.
 type Retry struct {
 	Times int           // at most
 	First time.Duration // wait before the first time; each further one doubles it
@@ -78,9 +79,9 @@ func (r Retry) String() string {
 	return n + ",exponential(" + r.First.String() + "," + r.Most.String() + ")"
 }
 
-// Wait is how long after an attempt the next is sent, of a request that had so many
-// before it; ok is false where it is not sent again. asked is what the server asked to wait,
-// 0 if nothing; draw is a number in (0, 1).
+// Wait returns the wait between an attempt and the next. earlier is the number of earlier attempts
+// of the request. ok is false where it is not sent again. asked is the wait that the server
+// requested, 0 if none; draw is a number in (0, 1).
 func (r Retry) Wait(earlier int, asked time.Duration, draw float64) (wait time.Duration, ok bool) {
 	switch {
 	case earlier >= r.Times || asked > mostRetryAfter:

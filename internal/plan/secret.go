@@ -42,7 +42,7 @@ func containsAnyOf(name string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// publicHeader is what of NAME=VALUE may be seen.
+// publicHeader returns the public part of NAME=VALUE.
 func publicHeader(v string) Public {
 	if name, _, ok := strings.Cut(v, "="); ok && !PublicHeader(name) {
 		shown := name + "=" + redacted
@@ -59,7 +59,7 @@ func lostHeader(v string) []string {
 	return nil
 }
 
-// headerName is what tells one header from another.
+// headerName returns the name by which one header differs from another.
 func headerName(v string) string {
 	name, _, _ := strings.Cut(v, "=")
 	return strings.ToLower(name)

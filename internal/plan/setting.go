@@ -65,9 +65,9 @@ type Setting struct {
 	// Lost names the parts of a stored value that were hidden and must be given
 	// again. Nil where nothing is hidden.
 	Lost func(v string) []string
-	// Key is what identifies a value of a list: values of sources of lower
-	// precedence stay if no higher source has their key. Nil where the source of the
-	// highest precedence replaces the whole list.
+	// Key returns the key that identifies a value of a list. Values of sources of lower precedence
+	// stay if no higher source has their key. Key is nil where the source of the highest precedence
+	// replaces the whole list.
 	Key func(v string) string
 
 	value
@@ -147,7 +147,7 @@ func (s *Setting) For(v Verb) bool { return slices.Contains(s.Verbs, v) }
 // Many says whether it may be given more than once.
 func (s *Setting) Many() bool { return s.isList() }
 
-// Usual is what the help says of its value where none is given, "" for nothing.
+// Usual returns the help's description of the value where none is given, "" for nothing.
 func (s *Setting) Usual() string {
 	if s.Unset != "" {
 		return s.Unset

@@ -130,7 +130,7 @@ func interval(share *float64, ci *[2]float64) string {
 	return fmt.Sprintf(", %s (%s–%s %%)", say.Percent(*share), number(ci[0]), number(ci[1]))
 }
 
-// damagedText is what comes first of a server that gets wrong.
+// damagedText returns the text that comes first in the report of a server that answers wrong.
 func damagedText(a *result.Answers) string {
 	return fmt.Sprintf("the server answers wrong under this load: %s of the answers that are known, %s one at a time", say.Percent(*a.Wrong.Share), say.Percent(*a.Wrong.AloneShare))
 }

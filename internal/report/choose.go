@@ -15,7 +15,7 @@ import (
 
 // How a choice of deployments is told: the cheapest first, and what may be as cheap.
 
-// ChoiceModel is what there is to tell of a choice.
+// ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
 	Answer  string     // which deployment, for how much
 	Facts   [][]string // of it, a line each
@@ -193,7 +193,8 @@ func money(x float64) string {
 	return say.Dollars(x)
 }
 
-// apart is how likely another must at least be the cheapest not to be told apart.
+// apart is the least probability of being the cheapest at which another option counts as perhaps as
+// cheap.
 const apart = 0.1
 
 // howSure says how sure it is, and what may be as cheap.
@@ -343,7 +344,7 @@ const unevenly = 0.9
 // farDearer is by how many times the cheapest an option may cost to have a line.
 const farDearer = 3
 
-// EngineName is what an engine runs on and in: "2×h100 fp8".
+// EngineName returns what an engine runs on and in: "2×h100 fp8".
 func EngineName(o *choose.Option) string {
 	name := o.Accelerator + " " + o.DType
 	if o.Engine != engines.Default().Name {

@@ -321,7 +321,7 @@ func (m *Model) claimOverview(run *result.Run) {
 	}
 }
 
-// straight is what a curve shows that has neither a knee nor a saturation.
+// straight returns what a curve shows that has neither a knee nor a saturation.
 func straight(run *result.Run) string {
 	order := run.ByLoad()
 	least, most := run.Points[order[0]].Load.Value(), run.Points[order[len(order)-1]].Load.Value()
@@ -617,7 +617,7 @@ func byOrder(run *result.Run) string {
 	return "; faults were ordered"
 }
 
-// sentText is what went to the server, for its own counters to be held against.
+// sentText returns what went to the server, for comparison with its own counters.
 func sentText(s *result.Sent) (parts []string) {
 	all := s.Load
 	if p := s.Probes; p != nil {

@@ -14,7 +14,7 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// ComparisonModel is what there is to show of a comparison.
+// ComparisonModel holds what a report shows of a comparison.
 type ComparisonModel struct {
 	Title    string
 	Sides    []string
@@ -49,7 +49,7 @@ type PairedModel struct {
 	Table Table
 }
 
-// ClauseModel is how a condition of --fail-if came out.
+// ClauseModel holds the outcome of a condition of --fail-if.
 type ClauseModel struct{ State, Text string }
 
 // NoVerdict is the word of an answer that rests on too few launches.
@@ -444,7 +444,7 @@ func dollarsOf(usd *float64) string {
 	return "$" + say.Quantity(*usd)
 }
 
-// mostNamed is how many changes the verdict names.
+// mostNamed is the number of changes that the verdict names at most.
 const mostNamed = 4
 
 // answer is the verdict in a line.
@@ -607,7 +607,7 @@ func beyondChance(r *compare.Row) bool {
 	return r.CI95 != nil && (r.CI95[0] > 0 || r.CI95[1] < 0)
 }
 
-// namedChanges are what changed most of the rows that count, with where if there
+// namedChanges returns the largest changes among the rows that count. It adds the place if there
 // are several places.
 func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out []string) {
 	type change struct {

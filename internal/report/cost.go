@@ -62,7 +62,7 @@ func energyError(e *result.Energy) string {
 	return fmt.Sprintf("±%s at 95 %%, by %s of power", off, say.Plural(e.Samples, "sample"))
 }
 
-// dollars is what n of something cost, "" where it is not known.
+// dollars returns the cost of n units as text. It returns "" if the price is not known.
 func dollars(usd *float64, n float64, of string) string {
 	if usd == nil {
 		return ""
@@ -121,9 +121,9 @@ func capacityCost(run *result.Run, load func(float64) string) []string {
 	return parts
 }
 
-// costColumns are what the table of loads has of cost and energy: dollars for a million
-// output tokens, where there is an SLO those within it at loads that met it, and joules
-// for one. A column that is empty is left out of the table.
+// costColumns returns the columns for cost and energy in the table of loads: dollars for a million
+// output tokens, and joules for one. Where there is an SLO, the dollars are for tokens within it,
+// at loads that met it. The table leaves out an empty column.
 func costColumns(p *result.Point) []string {
 	usd, joules := "", ""
 	if c := p.Cost; c != nil {

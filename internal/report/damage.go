@@ -40,7 +40,7 @@ func lostRecords(d *result.Damage) string {
 	return fmt.Sprintf("%s requests, %s chunks and %s other records of %s are lost", say.Count(d.Requests), say.Count(d.Chunks), say.Count(d.Others), at)
 }
 
-// damagedRecords is what the check of them found at a point.
+// damagedRecords returns the result of the check for damaged records at a point.
 func damagedRecords(c *result.Check) string {
 	switch {
 	case c.Value == nil:

@@ -184,7 +184,7 @@ func served(p *result.Point) DecisionStep {
 	return step
 }
 
-// cost is what it takes; no limit is put to it.
+// cost returns the decision step for cost. No limit applies to it.
 func cost(p *result.Point) DecisionStep {
 	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: --gpus and --gpu-price tell it"}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {

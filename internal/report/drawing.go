@@ -10,7 +10,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Drawing is what is known of the requests of a workload, for plots.
+// Drawing holds what is known of the requests of a workload, for plots.
 type Drawing struct {
 	Name, About string
 	Facts       []string // sentences
@@ -125,7 +125,7 @@ func DrawFile(name string, t *workload.Trace) Drawing {
 	return d
 }
 
-// presetFacts is what is told of a preset besides its lengths.
+// presetFacts returns the facts about a preset besides its lengths.
 func presetFacts(p workload.Preset) (facts []string) {
 	facts = append(facts, "hardest on "+p.Stresses, "from "+p.Source)
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // What an experiment came to, in words: the answer first, then what it rests on.
 
-// DecisionModel is what there is to show of an experiment.
+// DecisionModel holds what a report shows of an experiment.
 type DecisionModel struct {
 	Word     string   // of the answer: "accepted", "none", "undecided"
 	Claim    string   // the sentence to quote

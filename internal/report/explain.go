@@ -98,7 +98,7 @@ func openTexts(p *inspect.Point, list []explain.Untested) (left, untested []stri
 	return left, untested
 }
 
-// trialText is what to try against a symptom.
+// trialText returns the text that says what to try against a symptom.
 func trialText(t *explain.Trial, of explain.Symptom) string {
 	s := t.Knob
 	switch {
@@ -164,7 +164,7 @@ func causesOf(p *inspect.Point, d *explain.Diagnosis) string {
 	return say.List(names...) + ", about equally"
 }
 
-// twiceText is what twice the load would make of a symptom.
+// twiceText returns the text that says what twice the load would make of a symptom.
 func twiceText(d *explain.Diagnosis) string {
 	name := symptomName(d.Symptom)
 	switch x := d.AtTwice; {
@@ -402,7 +402,8 @@ func confidenceText(f *explain.Finding) string {
 	return " (" + string(f.Confidence) + ")"
 }
 
-// trialOf is what a finding says to try against a symptom, "" where it says nothing.
+// trialOf returns the text of what a finding says to try against a symptom. It returns "" if the
+// finding says nothing.
 func trialOf(f *explain.Finding, of explain.Symptom) string {
 	if f.Try == nil {
 		return ""
@@ -410,7 +411,8 @@ func trialOf(f *explain.Finding, of explain.Symptom) string {
 	return "try " + trialText(f.Try, of)
 }
 
-// otherTrial is what another finding says to try, "" where the first says it as well.
+// otherTrial returns what another finding says to try. It returns "" if the first finding says the
+// same.
 func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
 	if f.Try != nil && first.Try != nil && f.Try.Knob == first.Try.Knob && f.Try.To == first.Try.To {
 		return ""

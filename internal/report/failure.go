@@ -12,10 +12,10 @@ import (
 
 // How requests that were not served are shown.
 
-// maxClasses is how many error classes are shown with the server's message.
+// maxClasses is the number of error classes that a report shows with the server's message.
 const maxClasses = 8
 
-// maxMessage is how much of a message is shown, in characters.
+// maxMessage is the length of a message that a report shows at most, in characters.
 const maxMessage = 98
 
 // Failures are requests that were not served.

@@ -107,7 +107,7 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	return p.err
 }
 
-// ToGo is how long what is still to be measured takes, in a line.
+// ToGo returns, in a line, the time that the remaining measurements take.
 func ToGo(f *experiment.Forecast) string {
 	roughly, kind, less := "about", "", ""
 	if len(f.Unknown) > 0 {

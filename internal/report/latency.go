@@ -12,7 +12,7 @@ import (
 	"pitot/internal/say"
 )
 
-// caveat is what a reader must know of a value.
+// caveat is a reservation that a reader must know about a value.
 type caveat uint8
 
 const (
@@ -190,7 +190,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	return lines
 }
 
-// rowName is what a metric is called in the table.
+// rowName returns the name of a metric in the table.
 func rowName(d *result.Distribution) string {
 	name := cmp.Or(d.Under, d.Metric.Label)
 	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
@@ -283,7 +283,7 @@ func headsOf(m *metric.Metric, keys []string) (heads []string) {
 	return heads
 }
 
-// maxName is how much of a class's name is shown, in characters.
+// maxName is the length of a class's name that a report shows at most, in characters.
 const maxName = 24
 
 // legend explains the marks that occur, and says which percentiles are missing for

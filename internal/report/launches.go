@@ -12,8 +12,8 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// LaunchesModel is what there is to show of the launches of one target that were
-// measured one after the other.
+// LaunchesModel holds what a report shows of the launches of one target. They were measured one
+// after the other.
 type LaunchesModel struct {
 	Title    string
 	Loads    []SpreadModel
@@ -174,7 +174,7 @@ func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 	return p.err
 }
 
-// mostDetectable is how many metrics of a load [WriteDetectable] lists.
+// mostDetectable is the number of metrics of a load that [WriteDetectable] lists at most.
 const mostDetectable = 6
 
 // WriteDetectable writes, for each load of a side, the smallest changes at which a gate on one metric

@@ -35,8 +35,8 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	return p.err
 }
 
-// claim is what a reader takes away, with goodput next to throughput. What many loads
-// show together has the rest in a list of its own, and in the table of loads.
+// claim writes what a reader takes away, with goodput next to throughput. For many loads together
+// the rest is in a list of its own and in the table of loads.
 func (m *Model) claim(p *markdown) {
 	p.line(strong(m.Claim.Sentence))
 	if m.Overview != nil {
@@ -61,7 +61,7 @@ func (m *Model) claim(p *markdown) {
 	p.line("")
 }
 
-// conditions are what the claim holds under, folded away.
+// conditions writes the conditions that the claim holds under, folded away.
 func (m *Model) conditions(p *markdown) {
 	p.line("")
 	p.line("<details><summary>Conditions</summary>")

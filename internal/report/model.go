@@ -17,7 +17,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Model is what there is to show of a run.
+// Model holds what a report shows of a run.
 type Model struct {
 	Title    string     // what was measured
 	Facts    [][]string // of the run; the parts of a fact belong on one line
@@ -38,7 +38,7 @@ type Model struct {
 	Run        *result.Run // what it is made of
 }
 
-// PointModel is what there is to show of a point.
+// PointModel holds what a report shows of a point.
 type PointModel struct {
 	Ordinal    string   // "point 1 of 3", "" of a run that has no other
 	Load       []string // how hard, how long
@@ -65,7 +65,7 @@ type PointModel struct {
 	Passed     int
 }
 
-// Objective is how the SLO came out.
+// Objective holds the outcome of the SLO.
 type Objective struct {
 	Met    result.Met
 	Facts  []string   // the objective and its verdict first
@@ -125,7 +125,7 @@ func resume(run *result.Run, dir string) string {
 	return "; to go on: " + say.Plain(say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir}))
 }
 
-// facts are what was asked of whom.
+// facts returns what the run requested, and from which target.
 func facts(run *result.Run) [][]string {
 	var w struct {
 		Kind          string
@@ -425,7 +425,7 @@ func loadText(p *result.Point) []string {
 	return present(s, span)
 }
 
-// late is how many seconds of the window were given up because the load settled only in it.
+// late returns the seconds of the window that were given up because the load settled only in it.
 func late(p *result.Point) float64 {
 	for _, c := range p.Checks {
 		if planned, known := c.Detail["planned"]; c.Name == result.CheckWarmup && c.Limit != nil && known {

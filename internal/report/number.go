@@ -5,7 +5,7 @@ import (
 	"pitot/internal/say"
 )
 
-// written is how values of a unit are written.
+// written returns the function that formats values of a unit.
 func written(unit metric.Unit) func(float64) string {
 	switch unit {
 	case metric.Share:

@@ -182,7 +182,7 @@ func attained(s *result.SLO) string {
 	return say.PercentNear(*s.Attained, share)
 }
 
-// limitFacts are what was measured of one limit; joint ones have a share in common.
+// limitFacts returns what was measured of one limit. Joint limits have a share in common.
 func limitFacts(l result.Limit, share float64) (facts []string) {
 	ms := func() string { return say.QuantityNear(*l.Value, l.Limit) + " ms" }
 	switch {
@@ -215,8 +215,8 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 	return facts
 }
 
-// ownDue is what came due per second of the workload's own requests: questions are neither good
-// nor bad.
+// ownDue returns the rate per second at which the workload's own requests came due. It leaves out
+// questions, which are neither good nor bad.
 func ownDue(p *result.Point) *float64 {
 	due := p.Throughput.DuePerS
 	if due != nil && p.Answers != nil {

@@ -107,9 +107,9 @@ func (m *PointModel) levels(o *result.OverTime) {
 	}
 }
 
-// falseLevels is how often a server that is always alike is said to differ, at the highest
-// utilisation that was tried: `go run ./bench/stat -only levels`. What a test says of a single
-// run is far less, and not to be believed of queues near what is served.
+// falseLevels is the rate at which a test says that a server differs that is always alike. It is
+// the rate at the highest utilisation that was tried: `go run ./bench/stat -only levels`. What a
+// test says of a single run is far less, and not to be believed of queues near what is served.
 const falseLevels = "at most 3 in 100"
 
 // ArrivalsText says what an arrival process makes one expect.

@@ -14,8 +14,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Overview is what many loads of one target show together: the answer first,
-// then a line for each load. The points themselves are in the other formats.
+// Overview holds what many loads of one target show together: the answer first, then a line for
+// each load. The points themselves are in the other formats.
 type Overview struct {
 	Verdict result.Verdict
 	Answer  []string   // the headline
@@ -59,7 +59,7 @@ func overview(run *result.Run) *Overview {
 	return o
 }
 
-// pointUnit is what the points of a run are called where they are counted.
+// pointUnit returns the word for the points of a run where a text counts them.
 func pointUnit(run *result.Run) string {
 	seen := map[float64]bool{}
 	for i := range run.Points {
@@ -72,8 +72,7 @@ func pointUnit(run *result.Run) string {
 	return "load"
 }
 
-// LoadSuffix is what follows a load where there is little room, by what the loads are
-// over.
+// LoadSuffix returns the suffix of a load where there is little room, by what the loads are over.
 func LoadSuffix(over string) string {
 	if over == result.OverRate {
 		return "/s"
@@ -195,7 +194,7 @@ func density(c *result.Capacity) (parts []string) {
 	return parts
 }
 
-// blocksOf is what the blocks are of by whose spread a load is verified.
+// blocksOf returns the kind of blocks whose spread verifies a load.
 func blocksOf(run *result.Run) string {
 	if len(run.Points) > 0 && run.Points[0].Load.Turns != nil {
 		return "whole conversations"
@@ -203,7 +202,7 @@ func blocksOf(run *result.Run) string {
 	return "time"
 }
 
-// countedAlone is how many requests of a search are in no record.
+// countedAlone returns the number of requests of a search that are in no record.
 func countedAlone(c *result.Capacity) (n int) {
 	for i := range c.Trail {
 		if c.Trail[i].Counted && !c.Trail[i].Earlier {
@@ -213,7 +212,7 @@ func countedAlone(c *result.Capacity) (n int) {
 	return n
 }
 
-// forecastText is what a search said that it would come to.
+// forecastText returns the result that a search said that it would come to.
 func forecastText(f *result.Forecast) string {
 	what := "bounds, perhaps an estimate"
 	if f.HalfWidth != nil {
@@ -225,7 +224,7 @@ func forecastText(f *result.Forecast) string {
 	return fmt.Sprintf("forecast for %s: %s", say.Plural(f.Requests, "request"), what)
 }
 
-// cameOut is what came of it.
+// cameOut returns the result of the search.
 func cameOut(c *result.Capacity) string {
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
@@ -421,7 +420,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	}
 }
 
-// invalidPoints is how many points of a run are INVALID.
+// invalidPoints returns the number of points of a run that are INVALID.
 func invalidPoints(run *result.Run) (n int) {
 	for i := range run.Points {
 		if run.Points[i].Verdict == result.Invalid {
@@ -662,8 +661,8 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 	o.Legend = append(o.Legend, "repeats: least and most, "+say.Plain(c.Repeats[0].Covers))
 }
 
-// answered is how many answers ended in the window; of a point that was ended early
-// it is not known what there would have been.
+// answered returns the number of answers that ended in the window. For a point that was ended early
+// the number that there would have been is not known.
 func answered(p *result.Point) string {
 	if p.EndedEarly {
 		return say.Unknown

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/say"
 )
 
-// mostEffects is how many effects of a knob are named.
+// mostEffects is the number of effects of a knob that a text names at most.
 const mostEffects = 3
 
 // writePower says what a plan's launches are expected to tell.

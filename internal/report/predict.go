@@ -365,8 +365,8 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 // which on it is said.
 const tellingPace = 3
 
-// fewRuns is how many runs a fit shows the held-back ends of: of more, the loads that
-// were left out say all that these do.
+// fewRuns is the number of runs up to which a fit shows their held-back ends. With more runs, the
+// loads that were left out say all that these do.
 const fewRuns = 6
 
 // errors adds the rows of how far a prediction is off: of several, the mean size,

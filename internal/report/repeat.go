@@ -11,8 +11,8 @@ import (
 	"pitot/internal/say"
 )
 
-// Repeats is what one load shows that was measured several times: of each value
-// the median over the repeats, and how far they came out apart.
+// Repeats holds what several measurements of one load show. For each value it has the median over
+// the repeats, and the distance between them.
 type Repeats struct {
 	Answer  []string // the headline
 	Table   Table
@@ -34,10 +34,10 @@ func (v repeatedValue) key() string {
 	return v.Key + "." + v.percentile
 }
 
-// name is what it is called.
+// name returns the name of the value.
 func (v repeatedValue) name() string { return strings.TrimSpace(v.Label + " " + v.percentile) }
 
-// unit is what it is counted in, "" for a share.
+// unit returns the unit of the value. It returns "" for a share.
 func (v repeatedValue) unit() string {
 	if v.Unit == metric.Share {
 		return ""

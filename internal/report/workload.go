@@ -113,7 +113,8 @@ func subAgentsSay(s workload.SubAgents) string {
 	return fmt.Sprintf("%s of the steps start %s of %s requests on average", say.Percent(s.Share), agents, say.Decimal(s.Steps.Mean(), 2))
 }
 
-// objectiveNamed is what the limits of a name are, "" if none has it.
+// objectiveNamed returns the limits of the objective with a name. It returns "" if no objective has
+// it.
 func objectiveNamed(name string) string {
 	for _, o := range slo.Presets() {
 		if o.Name == name {

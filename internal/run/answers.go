@@ -19,8 +19,8 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// aloneAtMost is how long the questions are asked one at a time. Of a server that needs more
-// fewer of them are asked, alone and under load.
+// aloneAtMost is the longest time for which the questions are sent one at a time. A server that
+// needs more gets fewer of them, alone and under load.
 const aloneAtMost = 2 * time.Minute
 
 // answers is the questions of a session, and what was answered to them alone.
@@ -182,8 +182,8 @@ func sharesFor(p *plan.Plan, a api.API) ([question.Count]float64, error) {
 	return p.Verifying().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat{}.Name() })
 }
 
-// answerOf is what the chunks of an answer say: the calls among them are told by their kind.
-// One that was not streamed has no chunks, and is then nothing but text or a call.
+// answerOf returns the content of an answer from its chunks. The kind of a chunk shows whether it
+// is a call. An answer that was not streamed has no chunks, and is nothing but text or a call.
 func answerOf(chunks []record.Chunk, text, spelt []byte) question.Answer {
 	a := question.Answer{Text: text}
 	at := 0
@@ -238,9 +238,9 @@ func (c *checker) Check(item int64, r *record.Row, chunks []record.Chunk, text, 
 	}
 }
 
-// tokensBefore is how many tokens of an answer end before a byte of its text: by its chunks
-// where each tells its tokens or is one, else in the mean of them all; Unset where no count
-// is known.
+// tokensBefore returns the number of tokens of an answer that end before a byte of its text. It
+// counts by the chunks where each states its tokens or is one, else by the mean of them all. It
+// returns Unset where no count is known.
 func tokensBefore(chunks []record.Chunk, at int, tokens int32, length int) int32 {
 	byChunks, sum, bytes := int32(0), int32(0), 0
 	for i := range chunks {

@@ -24,8 +24,8 @@ import (
 // on with the run, or finishes it, collects them: of a worker whose journal is here, that takes
 // the place of what had come home of it. So nothing is lost, and nothing is there twice.
 
-// collectTime is how long whoever goes on with a run or finishes it waits for workers of this machine that still
-// record: their lease, and what they need to end behind it.
+// collectTime is the longest wait for workers of this machine that still record, when a run is
+// continued or finished. It covers their lease, and the time that they need to end after it.
 const collectTime = 20 * time.Second
 
 // collect collects for a session that goes on. Workers that are still at it are waited for,
@@ -167,7 +167,7 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 	return append(says, line), nil
 }
 
-// ownJournal is what a worker's own journal was found to have of a point.
+// ownJournal holds what a worker's own journal has of a point.
 type ownJournal struct {
 	dir      string
 	size     int64
@@ -179,7 +179,7 @@ type ownJournal struct {
 	worker   marks.Worker   // as the last of them tells
 }
 
-// recordCount is how many records of a worker there are.
+// recordCount is the number of records of a worker.
 type recordCount struct{ chunks, rows int }
 
 // count counts a frame's. Rows that were made for requests under way are none of the worker's.
@@ -192,7 +192,7 @@ func (n *recordCount) count(f *record.Frame) {
 	}
 }
 
-// homeRecords is what a run's own journal has of a point, by worker.
+// homeRecords returns the counts of records that a run's own journal has of a point, by worker.
 func homeRecords(dir string, point int32) map[int]recordCount {
 	by := map[int]recordCount{}
 	for f, err := range record.Frames(dir) {

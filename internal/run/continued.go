@@ -92,7 +92,7 @@ func (c *Continued) line() string {
 	return fmt.Sprintf("going on with %s: %s, %s (%s)", c.dir, say.Plural(len(c.steps), "window"), of, c.told)
 }
 
-// as is what run.json has of it.
+// as returns its entry in run.json.
 func (c *Continued) as() *result.Continued {
 	was := c.run.Capacity
 	r := &result.Continued{Run: c.dir, Launches: c.launches, Restart: c.restart, Told: c.told, Requests: was.Requests, Seconds: was.Seconds}

@@ -25,14 +25,14 @@ import (
 // records it by itself. What is asked beforehand, what is decided and what comes of it are
 // the session's, as of a load that it sends alone.
 type Crew interface {
-	// Size is how many workers there are, or will be.
+	// Size returns the number of workers, now or later.
 	Size() int
 	// Gather waits until the workers are there, and returns at once where they are. It is
 	// asked before each load: when the target is known to be there, and before it is
 	// prepared for the load.
 	Gather(ctx context.Context) error
-	// Who is who carries out loads from now on, for those who go on with the run if this
-	// process dies.
+	// Who returns the workers that carry out loads from now on. If this process dies, those who
+	// continue the run need it.
 	Who() marks.Crew
 	// Left brings the journal that a worker keeps whose coordinator died, into a directory. It
 	// is told when that is kept elsewhere: [Crew.Collected].
@@ -71,8 +71,8 @@ type Task struct {
 	Asks    []byte       `json:"asks"`    // what requests ask, described: files have their digests there
 }
 
-// Sums is what a crew needs of the session, since it is decided from all workers together.
-// None is called by two goroutines at once.
+// Sums holds what a crew needs of the session, since decisions rest on all workers together. No two
+// goroutines call any of it at once.
 type Sums struct {
 	// Begun is called when the load begins, with the reading of this process's clock that
 	// is time 0.
@@ -92,7 +92,7 @@ type Sums struct {
 	Update func(Status)
 }
 
-// Carried is how the load of a point went that several workers carried out.
+// Carried describes the load of a point that several workers carried out.
 type Carried struct {
 	T0, T1 int64 // the window of all
 	Ended  int64 // the last of them
@@ -105,7 +105,7 @@ type Carried struct {
 	Spent   []Spent        // likewise, nothing of one that was lost
 }
 
-// Asks is what a worker asks whoever decides for all: as [load.Config] has them.
+// Asks holds the questions of a worker to the decider for all: as [load.Config] has them.
 type Asks struct {
 	Extend func(t0, t1 int64) (end int64, known bool)
 	GiveUp func(elapsed int64, underWay []float64) bool
@@ -140,8 +140,9 @@ type AbsentError struct{ Err error }
 func (e *AbsentError) Error() string { return e.Err.Error() }
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// ranks is how many of so many workers share a load: no more than there are users, requests
-// that may be in flight, or, where no schedule says whose each is, requests at all.
+// ranks returns the number of workers that share a load. It is at most the number of users, or of
+// requests that may be in flight. Where no schedule assigns requests, it is at most the number of
+// requests.
 func ranks(workers int, l *plan.Load) int {
 	if l.Rate == 0 {
 		workers = min(workers, l.Concurrency)
@@ -282,8 +283,8 @@ func whatIsAsked(src *source) ([]byte, error) {
 	return about, nil
 }
 
-// plannedWindow is how long a window was to be, and more than it can be where only its
-// requests are counted and no rate says how long they take.
+// plannedWindow returns the planned length of a window. Where only its requests are counted and no
+// rate gives their time, it returns more than it can be.
 func plannedWindow(s *measure.Setup) int64 {
 	switch {
 	case s.T1 != load.Never:
@@ -363,7 +364,7 @@ func (h *Hand) Close() error {
 	return h.session.journal.Close()
 }
 
-// Journal is what it records in.
+// Journal returns the journal that it records in.
 func (h *Hand) Journal() *record.Journal { return h.session.journal }
 
 // Prepare makes its share of a task ready to be sent: the target, connections, the first
@@ -422,10 +423,10 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 	return err
 }
 
-// ProcessorTime is what this process has used so far.
+// ProcessorTime returns the processor time that this process has used so far.
 func ProcessorTime() time.Duration { return cpuTime() }
 
-// Ended is how a worker's share of a task went.
+// Ended describes a worker's share of a task after its end.
 type Ended struct {
 	T0, T1 int64
 	Ended  int64

@@ -72,8 +72,8 @@ func plannedFiles(p *plan.Plan) error {
 	return enoughFiles(p, users, setUpFiles+filesEach*runtime.GOMAXPROCS(0))
 }
 
-// openFiles is how many descriptors this process has open; a few where the
-// system does not tell.
+// openFiles returns the number of descriptors that this process has open. It returns a few where
+// the system does not give the number.
 func openFiles() int {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		if d, err := os.Open(dir); err == nil {

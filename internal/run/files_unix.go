@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fileLimit is how many descriptors this process may have open.
+// fileLimit returns the number of descriptors that this process may have open.
 func fileLimit() (n int, ok bool) {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil || uint64(l.Cur) > math.MaxInt32 {

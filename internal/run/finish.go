@@ -27,7 +27,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// outline is what a first pass over the records finds.
+// outline holds the results of a first pass over the records.
 type outline struct {
 	run    result.Run
 	setups map[int32]measure.Setup
@@ -187,8 +187,8 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	return &run, written
 }
 
-// density is how many of the users of a capacity there are for a GPU, and for a megawatt
-// that the GPUs drew at the load that is quoted; nil where that is not known.
+// density returns the number of the users of a capacity for a GPU, and for a megawatt. The power is
+// that of the GPUs at the quoted load. A number is nil where it is not known.
 func density(run *result.Run) (perGPU, perMW *float64) {
 	p := run.Quotable()
 	if p == nil || !result.Closed(run.Capacity.Over) {
@@ -205,8 +205,8 @@ func density(run *result.Run) (perGPU, perMW *float64) {
 	return perGPU, perMW
 }
 
-// quoted is what the load of a search costs that is quoted, as far as it is known: the
-// share that is to be kept idle is noted when the search ends.
+// quoted returns the cost of the quoted load of a search, as far as it is known. The share to keep
+// idle is noted when the search ends.
 func quoted(asked *result.Quoted, p *result.Point, price cost.Price) *result.Quoted {
 	if asked == nil || p.Cost == nil {
 		return nil

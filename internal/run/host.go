@@ -13,7 +13,7 @@ import (
 // itself overloaded, but the remedy is another. So in addition to its own processor
 // time it notes what the machine's was spent on, as far as the system reports it.
 
-// machine is what the processors of this machine were spent on since it started.
+// machine holds the use of this machine's processors since it started.
 type machine struct {
 	known     bool
 	cores     int

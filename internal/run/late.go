@@ -2,8 +2,8 @@ package run
 
 import "pitot/internal/data/record"
 
-// late is what a client records that sends each request so much after it was due, and
-// reads each answer so much after it came.
+// late records what a client records that is late by a fixed time. It sends each request that much
+// after it was due, and reads each answer that much after it came.
 type late struct {
 	record.Sink
 	by int64 // nanoseconds

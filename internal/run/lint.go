@@ -136,8 +136,8 @@ const flattering = 0.5
 // mostLinted bounds the requests that are looked at for what they share.
 const mostLinted = 1000
 
-// linted is how many of a plan's requests are looked at for what they share: as many as it
-// sends, where that is known.
+// linted returns the number of a plan's requests that are read to find what they share. It is the
+// number that the plan sends, where that is known.
 func linted(l *plan.Load) int64 {
 	n := int64(mostLinted)
 	switch {

@@ -85,7 +85,7 @@ func loadOf(l marks.Load) result.Load {
 		Expected: (*result.Arrivals)(l.Expected)}
 }
 
-// priceMark is what is paid for the target, as it is written.
+// priceMark returns the price of the target as a mark, as it is written.
 func priceMark(s *measure.Setup) *marks.Price {
 	m := marks.Price{GPU: s.Price.GPU.String(), Tokens: s.Price.Tokens.String(), Discount: s.Price.Discount, Listed: s.Listed}
 	if m == (marks.Price{}) {
@@ -124,7 +124,7 @@ func crewOf(c marks.Crew) (workers []result.Worker) {
 	return workers
 }
 
-// reuseOf is what was written of a prefix cache.
+// reuseOf returns the recorded results of a prefix cache.
 func reuseOf(m *marks.PrefixCache) *measure.Reuse {
 	if m == nil {
 		return nil

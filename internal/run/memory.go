@@ -6,10 +6,9 @@ import (
 	"pitot/internal/data/spill"
 )
 
-// memoryBudget is how many bytes of a run's requests and gaps are kept in memory
-// when its result is made, and how many more while it is. The rest goes to a file in
-// the run directory that has no name. `go run ./bench/finish` shows the peak with
-// all that reading and writing records takes.
+// memoryBudget is the number of bytes of a run's requests and gaps kept in memory while its result
+// is made. As many more are used meanwhile. The rest goes to a file in the run directory that has
+// no name. `go run ./bench/finish` shows the peak with all that reading and writing records takes.
 const memoryBudget = 64 << 20
 
 // lean has the collector of garbage keep close to what is in use, until restore:

@@ -17,21 +17,21 @@ import (
 	"pitot/internal/say"
 )
 
-// CoreReads is how many tokens a second one core of a client reads, each in an event of its own:
-// go run ./bench/client.
+// CoreReads is the number of tokens a second that one core of a client reads. Each comes in an
+// event of its own: go run ./bench/client.
 const CoreReads = 100_000
 
-// workerReads is how many one worker is given, so that a third of its core is to spare: what
-// is late on a full one is late by the client's doing.
+// workerReads is the number of tokens a second for one worker, so that a third of its core is
+// spare. On a full core the client itself causes delays.
 const workerReads = 0.7 * CoreReads
 
 // leastCores are those of a machine that has room for workers, where the server is elsewhere and
 // where it is on the same one.
 const leastCores, leastCoresHere = 3, 8
 
-// room is how many workers there are cores for. Without a server on the same machine (here) they
-// may have all but one, which the coordinator keeps; else a quarter, since they would take them
-// from what is measured.
+// room returns the number of workers that there are cores for. Without a server on the same machine
+// (here) they may have all cores but one, which the coordinator keeps. Else they may have a
+// quarter, since they would take cores from the measured server.
 func room(cores int, here bool) int {
 	switch {
 	case here && cores >= leastCoresHere:
@@ -109,10 +109,10 @@ func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func
 	return s
 }
 
-// ExpectedTokens is how many output tokens a second a load is to bring in events of their own if
-// all that is due is served, 0 where that is not known or answers come whole. perUser is what one
-// user had at another load of them, 0 without one: what users have on an idle server tells nothing
-// of many.
+// ExpectedTokens returns the number of output tokens a second that a load is to bring in events of
+// their own. It assumes that everything due is served. It returns 0 where that is not known or
+// answers come whole. perUser is the rate of one user at another load of users, 0 without one. The
+// rate of users on an idle server says nothing of many.
 func ExpectedTokens(a *plan.Ask, l *plan.Load, perUser float64) float64 {
 	if a.NoStream || a.Pooling {
 		return 0

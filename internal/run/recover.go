@@ -27,7 +27,7 @@ import (
 // maxID bounds the ids that are looked for.
 const maxID = 1 << 30
 
-// remains is what the records of a point tell of its requests.
+// remains holds what the records of a point show of its requests.
 type remains struct {
 	dues    *spill.Sorted[known] // those that have a row, by id
 	traces  map[int64]trace      // of requests without a row
@@ -45,7 +45,7 @@ type dueRequest struct {
 	row bool
 }
 
-// trace is what the chunks of one request tell.
+// trace holds what the chunks of one request show.
 type trace struct {
 	first, answer, last int64
 	chunks              int32

@@ -94,7 +94,7 @@ func concluded(found *result.Capacity) *result.Capacity {
 	return found
 }
 
-// points is how many points the records tell of.
+// points returns the number of points in the records.
 func (o *outline) points() (n int32) {
 	for i := range o.setups {
 		n = max(n, i+1)

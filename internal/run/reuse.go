@@ -22,10 +22,11 @@ import (
 // its requests are put to the engine's own cache, at the times at which they were sent and
 // answered. It takes no time of a load.
 
-// mostReused is how many requests of a point are kept for it, of some 60 bytes each.
+// mostReused is the largest number of requests of a point that are kept for it, at about 60 bytes
+// each.
 const mostReused = 200_000
 
-// sentRequest is what is kept of a request.
+// sentRequest holds what is kept of a request.
 type sentRequest struct {
 	id                     int64
 	due, sent, first, done int64
@@ -85,7 +86,7 @@ func (w *itemized) item(id int64) int64 {
 	return id
 }
 
-// laying is how segments become tokens on a target.
+// laying describes how segments become tokens on a target.
 type laying struct {
 	simulated bool
 	head      int
@@ -109,7 +110,7 @@ func (l laying) content(r *workload.Request, prompt int) twin.Content {
 	return load.Laid(r, l.head, l.perWord)
 }
 
-// cacheOf is what is known of a target's cache.
+// cacheOf returns what is known of a target's cache.
 func cacheOf(kv target.KVCache) hits.Cache {
 	return hits.Cache{BlockSize: kv.BlockSize, Blocks: kv.Blocks}
 }
@@ -178,7 +179,7 @@ func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, 
 // later.
 const reuseParts = 200
 
-// cacheMark is what came of it, as it is written.
+// cacheMark returns the result as a mark, as it is written.
 func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCache {
 	m := &marks.PrefixCache{All: all, BlockSize: kv.BlockSize, Tokens: max(kv.Blocks-1, 0) * kv.BlockSize, Off: kv.None}
 	if kv.BlockSize == 0 {
@@ -193,7 +194,8 @@ func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCach
 	return m
 }
 
-// tokens is how many a request's prompt has, as far as that is known before it is sent.
+// tokens returns the number of tokens of a request's prompt, as far as that is known before it is
+// sent.
 func (l laying) tokens(r *workload.Request) int {
 	if r.Input > 0 {
 		return r.Input
@@ -201,8 +203,8 @@ func (l laying) tokens(r *workload.Request) int {
 	return l.head + int(float64(load.Size(r))*l.perWord)
 }
 
-// tokensBySize is how many tokens there are to a word, or to four bytes of text, of what
-// was answered first.
+// tokensBySize returns the number of tokens to a word, or to four bytes of text, in the first
+// answers.
 func tokensBySize(src workload.Source, list []sentRequest, items *itemized) float64 {
 	const enough = 500
 	tokens, units := 0., 0.
@@ -228,11 +230,12 @@ const (
 	mostForeseenTokens = 4 << 20 // of their prompts
 )
 
-// ExpectedHits is what a plan's requests are expected to find in the prefix cache, before
-// anything is sent: due times as planned, each held for as long as one takes alone. n is
-// how many there will be, 0 where that is not known. nil where it cannot be known, or ctx has
-// ended. A shared prefix that is asked for while it is computed for the first time is found,
-// in Expected; in Late it is not, until that request has ended.
+// ExpectedHits returns what a plan's requests are expected to find in the prefix cache, before
+// anything is sent. Due times are as planned, and each request holds its blocks for the time that
+// one takes alone. n is the number of requests, 0 where that is not known. The result is nil where
+// it cannot be known, or where ctx has ended. A request may need a shared prefix while another
+// computes it for the first time. Expected counts that as found; Late does not until that other
+// request has ended.
 func ExpectedHits(ctx context.Context, p *plan.Plan, n int64) *result.PrefixCache {
 	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: target.ResidenceOf(target.WantedBy(p))}
 	t.Options.Vocab = token.Universal()

@@ -71,10 +71,10 @@ type Runner struct {
 // from any goroutine.
 func (r *Runner) Began() bool { return r.began.Load() }
 
-// verb is what config.yaml is for.
+// verb returns the verb that config.yaml is for.
 func (r *Runner) verb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }
 
-// Spent is what the load of a point took of the processes that carried it out.
+// Spent holds what the load of a point used of the processes that carried it out.
 type Spent struct {
 	Origin  int64         // reading of this process's clock that is the point's time 0
 	CPU     time.Duration // processor time of all
@@ -88,7 +88,7 @@ type Progress interface {
 	Update(Status)
 }
 
-// Status is how a point stands.
+// Status holds the progress of a point.
 type Status struct {
 	Phase            string        // "priming" (nothing else is known then), "warm-up", "measuring" or "finishing"
 	At, T0, T1       time.Duration // now and the window; T1 is negative while it is not known
@@ -320,7 +320,7 @@ type source struct {
 	check   load.Checker // knows the answers of questions among them, nil without any
 }
 
-// meanTurns is how many requests come of each that comes by itself, on average.
+// meanTurns returns the mean number of requests for each that comes by itself.
 func (s *source) meanTurns(p *plan.Ask) float64 { return cmp.Or(s.turns, p.MeanTurns()) }
 
 // newSource gives the workload of a point: new words and a new order for each.
@@ -336,7 +336,7 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	return src, err
 }
 
-// nonce is what makes the prompts of a point differ from those of all others.
+// nonce returns the number that makes the prompts of a point differ from those of all others.
 func nonce(p *plan.Ask, point int32) uint64 {
 	return seed.At(seed.Point(p.Seed, point), seed.Nonce, uint64(p.Draw))
 }
@@ -536,7 +536,7 @@ func (s *Session) markEnd(index int32, setup *measure.Setup, c *carried, tap *ta
 	mark(s.journal, marks.NameWindow, index, end.Encode())
 }
 
-// carried is how the load of a point went.
+// carried describes the load of a point after its end.
 type carried struct {
 	window marks.Window
 	begun  int64         // items that came by themselves
@@ -627,9 +627,8 @@ func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float6
 	}
 }
 
-// plannedPoint is what a point's records are to be read with, as far as its plan
-// tells; light is what a request takes at a light load in nanoseconds, 0 if that is
-// not known yet.
+// plannedPoint returns the settings with which a point's records are read, as far as its plan gives
+// them. light is the time of a request at a light load in nanoseconds, 0 if that is not known yet.
 func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(&p.Ask, l), SLO: p.SLO,
@@ -806,13 +805,13 @@ const betweenRequests = 0x7061_7573_0000_0000
 // retryDraws is where the jitter of retries begins in a workload's seed.
 const retryDraws = 0x7265_7472_7900_0000
 
-// goneAfter is how long a target refuses every connection until it is taken to
-// have gone away: longer than one takes that hands its socket on to another
-// process, shorter than one that loads a model.
+// goneAfter is the time for which a target must refuse every connection to count as gone. It is
+// longer than a target takes to hand its socket on to another process. It is shorter than one takes
+// to load a model.
 const goneAfter = 5 * time.Second
 
-// ExpectedArrivals is what the arrival process of an open loop makes one expect; nil of a
-// Poisson process, of which everyone expects the same.
+// ExpectedArrivals returns what the arrival process of an open loop makes one expect. It returns
+// nil for a Poisson process, which everyone knows.
 func ExpectedArrivals(l *plan.Load) *result.Arrivals {
 	law, err := l.Law()
 	if err != nil || law.String() == "poisson" {

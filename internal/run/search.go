@@ -159,8 +159,8 @@ func (s *Searcher) alone() bool {
 // seconds is a length of time.
 func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
-// seen is what a probe showed. It took all the time that passed since, unless that is zero: what
-// is asked before a load, and computed between two, is of a budget too.
+// seen returns the observations of a probe. It took all the time since then, unless since is zero.
+// The time of requests before a load, and of computing between two, counts against a budget too.
 func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.Seen {
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
@@ -335,8 +335,8 @@ func failures(p *result.Point) string {
 	return text + ended
 }
 
-// outlook is what a budget can give, as far as what a request takes is known; near is a
-// load around the capacity, the zero one where none is known yet.
+// outlook returns what a budget can give, as far as the cost of a request is known. near is a load
+// around the capacity, the zero one where none is known yet.
 func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
 	b, paid, rate := cfg.Budget, 0, cfg.Rate(near.Load, near.Takes)
 	switch {
@@ -357,8 +357,8 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 	return o
 }
 
-// TrafficOf is what the plan says of how much violations of the claims will cluster. What is
-// not known, such as how long the prompts of a file are, is taken for the usual.
+// TrafficOf returns the plan's indications of how much violations of the claims will cluster. What
+// is not known, such as the length of a file's prompts, gets the usual value.
 func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 	t := search.Traffic{Allowed: 1, Gaps: 1}
 	t.Plain = p.Mix == nil && p.Ask.PrefixMean() == 0 && (p.Cache == "" || p.Cache == plan.CacheCold) && !p.Conversing()
@@ -716,7 +716,7 @@ func shown(x float64) string {
 	return say.Significant(x, 4)
 }
 
-// over is what loads are.
+// over returns the quantity that loads are in.
 func (s *Searcher) over() string {
 	switch {
 	case s.session.plan.Over == plan.OverAgents:

@@ -30,7 +30,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Load is what one point of a session has of its own; all else is the plan's.
+// Load holds what one point of a session has of its own. Everything else is the plan's.
 type Load struct {
 	Rate        float64          // requests per second, open loop
 	Concurrency int              // or users, closed loop
@@ -77,8 +77,8 @@ type Session struct {
 	release  func()           // lets go of the directory, nil where it is not held
 	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
 	found    *result.Capacity // of a search
-	// concluded is what a session that goes on had found, where its search went to its
-	// end: another program may search otherwise, and has nothing to add.
+	// concluded is the result of an earlier search that went to its end, in a session that
+	// continues. Another program may search otherwise, and has nothing to add.
 	concluded *result.Capacity
 	head      []byte // what is known of the run before its load, as a mark
 	next      int32
@@ -99,7 +99,7 @@ type Session struct {
 	answers   *answers           // to questions that were asked alone, nil before and without any
 }
 
-// made is what a session has made of a directory.
+// made is the part of a directory that a session has made.
 type made int
 
 const (
@@ -242,7 +242,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	return s, nil
 }
 
-// describeRun is what is known of the run before its load, as a mark.
+// describeRun returns what is known of the run before its load, as a mark.
 func (s *Session) describeRun(src source, started time.Time) []byte {
 	head := s.runner.head(s.plan, s.Target, started)
 	head.Workload, _ = json.Marshal(s.runner.describe(s.plan, s.Target, src))
@@ -272,7 +272,7 @@ func (s *Session) letGo() {
 	}
 }
 
-// memory is what all points of the session share.
+// memory returns the store that all points of the session share.
 func (s *Session) memory() *spill.Store {
 	if s.store == nil {
 		s.store = memory(cmp.Or(s.Dir, s.plan.Out))
@@ -333,7 +333,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	return s.alone, ctx.Err()
 }
 
-// sessions is what a load of the plan brings where requests follow one another.
+// sessions returns the session statistics of a load of the plan, where requests follow one another.
 func (s *Session) sessions(closed bool) (search.Sessions, error) {
 	a := &s.plan.Ask
 	if !a.Conversing() {
@@ -523,12 +523,12 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	return run, errors.Join(err, e)
 }
 
-// Concluded is what the search of a session that goes on had come to, nil if it had
-// not: there is nothing more to measure then.
+// Concluded returns the result of the search of a session that continues, nil if it had none. If
+// there is one, nothing more needs measuring.
 func (s *Session) Concluded() *result.Capacity { return s.concluded }
 
-// Found is what a search came to. It is kept with the records, so that whoever
-// finishes the run has it.
+// Found notes the result of a search. It is kept with the records, so that finishing the run finds
+// it.
 func (s *Session) Found(c *result.Capacity) { s.found = c }
 
 // begins notes that the load of a point does.

@@ -51,7 +51,7 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 	return fold.Point(), fold.Err()
 }
 
-// plannedAs is what a load in memory has beside its plan.
+// plannedAs holds what a load in memory has besides its plan.
 type plannedAs struct {
 	what  Load
 	light int64 // see [plannedPoint]

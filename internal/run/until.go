@@ -37,10 +37,10 @@ type looker struct {
 	looking chan glance // under way, nil for none
 }
 
-// mostUnquiet is how often a window is made longer for the load to settle.
+// mostUnquiet is the largest number of times that a window is extended for the load to settle.
 const mostUnquiet = 2
 
-// glance is what was seen, and where the window ends then.
+// glance holds the observations so far, and the resulting end of the window.
 type glance struct {
 	end     int64
 	unquiet bool // the load had not settled, and may yet
@@ -177,7 +177,7 @@ func (l *looker) noteLook(seen glance) (end int64) {
 	return seen.end
 }
 
-// until is how it came out, nil if nothing was wanted.
+// until returns the outcome of the stopping rule, nil if there was none.
 func (l *looker) until() *result.Until {
 	if l.want.None() {
 		return nil

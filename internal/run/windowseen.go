@@ -58,7 +58,7 @@ func (w *windowSeen) end(r *record.Row) {
 	}
 }
 
-// left is how many of its requests have not ended, -1 while more are to come.
+// left returns the number of its requests that have not ended, -1 while more are to come.
 func (w *windowSeen) left() int {
 	if !w.complete {
 		return -1
@@ -66,5 +66,5 @@ func (w *windowSeen) left() int {
 	return w.due - w.ended
 }
 
-// residence is how long those that ended took, in seconds.
+// residence returns the mean time that its ended requests took, in seconds.
 func (w *windowSeen) residence() float64 { return float64(w.took) / float64(max(w.ended, 1)) / 1e9 }

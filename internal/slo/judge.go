@@ -6,7 +6,7 @@ import (
 	"pitot/internal/data/metric"
 )
 
-// Request is what limits are judged on.
+// Request has the results by which limits judge a request.
 type Request interface {
 	// OK says that the request ended well.
 	OK() bool

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/say"
 )
 
-// Precision is how well a value is to be known: "p99 ttft +-5%".
+// Precision is the precision to which a value is to be known: "p99 ttft +-5%".
 type Precision struct {
 	Metric     metric.Name
 	Percentile float64 // in percent; 0 for the mean

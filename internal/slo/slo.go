@@ -75,7 +75,7 @@ func (s Spec) All() []Limit {
 	return list
 }
 
-// Prefix is what stands in front of a class's limits: "chat: ".
+// Prefix returns the text before a class's limits: "chat: ".
 func (c Class) Prefix() string { return c.Name + ": " }
 
 // Share is SharePercent as a fraction.

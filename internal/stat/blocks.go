@@ -156,8 +156,8 @@ func parts(treatments, blocks int, known func(t, b int) bool) int {
 	return n
 }
 
-// suspicious is how unlikely it is that a pair of treatments has the spread of all, where
-// its own is taken instead.
+// suspicious is the probability below which a pair of treatments counts as not having the spread of
+// all. Its own spread is taken instead.
 const suspicious = 0.05
 
 // Difference gives treatment b less treatment a, over the blocks that have both, with a t
@@ -216,10 +216,10 @@ func (f Blocked) Mean(of int, level float64) (d Difference, ok bool) {
 	return d, true
 }
 
-// Trend is how much more each block has than the one before, by a line through the blocks'
-// levels, with a t interval. Its standard error is that of the errors, or of the blocks
-// about the line where they vary by more. ok is false for fewer than four blocks: three lie
-// near a line by chance; and of one treatment alone.
+// Trend returns the increase from each block to the next, with a t interval. It fits a line through
+// the blocks' levels. Its standard error is that of the errors, or of the blocks about the line
+// where they vary by more. ok is false for fewer than four blocks, since three lie near a line by
+// chance. It is also false for one treatment alone.
 func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 	var at, ys, weights []float64
 	for b, y := range f.Levels {
@@ -257,7 +257,7 @@ func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 	return d, true
 }
 
-// of is how many treatments a block has.
+// of returns the number of treatments of a block.
 func (f Blocked) of(block int) (n float64) {
 	for _, row := range f.values {
 		if block < len(row) && !math.IsNaN(row[block]) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Bunching is how unevenly the requests of a closed loop come.
+// Bunching describes how unevenly the requests of a closed loop come.
 type Bunching struct {
 	CV    float64 // of the number of requests in an eighth of a cycle
 	Limit float64 // from where on users are in step
@@ -18,7 +18,7 @@ const (
 	// cycleParts is into how many parts a cycle is divided: enough to see a crowd
 	// that begins within a quarter of it.
 	cycleParts = 8
-	// leastUsers is how many there must be, and leastCycles how many cycles.
+	// leastUsers is the smallest number of users, and leastCycles the smallest number of cycles.
 	leastUsers, leastCycles = 8, 3
 
 	// A squared CV is no chance from bunchLimit on, and of few users from

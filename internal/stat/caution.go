@@ -7,8 +7,8 @@ import "math"
 // look alike. A run that met no slow period looks best, and is the one that is
 // wrong. So the window must be long beside what the queue remembers.
 
-// FineBatches is how many batches tell how long a series remembers. They merge
-// into each of the numbers that a spread is taken from.
+// FineBatches is the number of batches that show how long a series remembers. They merge into each
+// of the numbers that a spread is taken from.
 const FineBatches = 140
 
 // spreads are numbers of batches: of many the spread is well known and too
@@ -139,8 +139,8 @@ func (l *Lag) Add(x float64) {
 	l.n++
 }
 
-// Correlation is how much each value is like the one before it: the lag-1
-// autocorrelation, 0 where there is none.
+// Correlation returns the likeness of each value to the one before it: the lag-1 autocorrelation, 0
+// where there is none.
 func (l *Lag) Correlation() float64 {
 	n := float64(l.n)
 	if l.n < 3 {

@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// MoreOften is how likely at least k of n trials succeed where both k of n and j of m are of
-// one chance: Fisher's exact test, one-sided (Fisher, "Statistical Methods for Research
-// Workers", section 21.02). It is 1 where either has no trials.
+// MoreOften returns the probability that at least k of n trials succeed. It assumes that k of n and
+// j of m have the same chance. This is Fisher's exact test, one-sided (Fisher, "Statistical Methods
+// for Research Workers", section 21.02). It is 1 where either has no trials.
 func MoreOften(k, n, j, m int) (p float64) {
 	if n == 0 || m == 0 {
 		return 1

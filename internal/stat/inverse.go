@@ -25,11 +25,11 @@ const fewBursts = 1
 // does not report: at 3,000 and 10,000 requests estimates there lay 23 and 8 % too high.
 const missed, mostMissed, shiftedSE = 1.2, 1.2, 0.1
 
-// leastBursts is how many of them are too few to tell their spread.
+// leastBursts is the smallest number of bursts that shows their spread.
 const leastBursts = 5
 
-// LeastSlope is how steeply violations rise with the load at least, d logit P / d ln
-// load, where it is the load that causes them: 2.3 to 70 on all systems simulated.
+// LeastSlope is the least slope of violations over the load, d logit P / d ln load. It applies
+// where the load causes them. It was 2.3 to 70 on all systems simulated.
 const LeastSlope = 1.5
 
 // Inverse is the load at which a fitted share of violations reaches a limit.
@@ -107,7 +107,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	return v
 }
 
-// window is how many requests a load has, on average.
+// window returns the mean number of requests of a load.
 func (f *Logistic) window() float64 {
 	n := 0
 	for _, p := range f.points {
@@ -143,7 +143,7 @@ func (f *Logistic) profile(x, eps, t, phi float64) float64 {
 	return inside
 }
 
-// widestProfile is how far limits are sought, in ln of the load.
+// widestProfile is the distance up to which limits are sought, in ln of the load.
 const widestProfile = 5
 
 // logitAbove is the logit of p where P is eps.
@@ -193,8 +193,8 @@ func (f *Logistic) turn(x, logit float64) {
 	}
 }
 
-// turning is how the posterior changes where the line turns about its point at x: the
-// first derivative by the slope, and minus the second.
+// turning returns the change of the posterior where the line turns about its point at x. rise is
+// the first derivative by the slope, and bend is minus the second.
 func (f *Logistic) turning(x float64) (rise, bend float64) {
 	bend = f.Phi * f.slope.precision()
 	rise = bend * (f.slope.Mean - f.B)

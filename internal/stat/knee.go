@@ -1,6 +1,6 @@
 package stat
 
-// Curvature is how a rising curve bends.
+// Curvature is the way in which a rising curve bends.
 type Curvature int
 
 const (

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// levelBatches is how many batches a stretch is cut into, and perLevelBatch how many
-	// values each has at least; leastLevelBatches is the fewest that tell how it varies.
+	// levelBatches is the number of batches of a stretch, and perLevelBatch the smallest number of
+	// values of each. leastLevelBatches is the smallest number of batches that shows how it varies.
 	levelBatches, leastLevelBatches = 24, 10
 	perLevelBatch                   = 10
 	// mostLevelMemory is the highest correlation of neighbouring batches that is put down to a
@@ -15,7 +15,7 @@ const (
 	// raise it as far as their own, up to mostCompanionMemory: what they have not explained of a long
 	// queue remembers as long as the queue.
 	mostLevelMemory, mostCompanionMemory = .5, .95
-	// besideGroups is how many groups of alike companions there are at most.
+	// besideGroups is the largest number of groups of alike companions.
 	besideGroups = 20
 )
 
@@ -67,7 +67,7 @@ func LevelsDiffer(stretches, beside [][]float64) (p float64, ok bool) {
 	return FisherBeyond(sd*sd/(one*share), k-1, k*(b-1)*(1-r*r)/(1+r*r)), true
 }
 
-// withinStretches is how means of batches vary about their stretches' own.
+// withinStretches describes the variation of batch means about the means of their own stretches.
 type withinStretches struct {
 	means             []float64 // of the stretches
 	batches           int       // of each

@@ -2,16 +2,15 @@ package stat
 
 import "math"
 
-// Share is how many of n requests violated a limit at one load.
+// Share is the number of n requests that violated a limit at one load.
 type Share struct {
 	Load          float64
 	Violations, N int
-	// Less is how much less than its requests say it counts, from 0 for as much as they
-	// say to 1 for nothing.
+	// Less is the reduction of its weight: 0 for the full weight of its requests, 1 for none.
 	Less float64
-	// Within is how many times as much as independent ones the violations vary from block to block
-	// of the window; 0 where that is not known, which counts as not at all: what a fit makes of
-	// it was chosen and is measured so.
+	// Within is the variation of violations from block to block of the window, relative to
+	// independent ones. It is 0 where that is not known, which counts as none. The fit's use of it
+	// was chosen and is measured so.
 	Within float64
 }
 
@@ -41,8 +40,8 @@ func (c Covariance) inverse() Covariance {
 	return Covariance{c.BB / det, -c.AB / det, c.AA / det}
 }
 
-// Floor is what is known beforehand of the share of violations that no load goes below, as
-// where requests fail, or answers take longer than a limit by themselves.
+// Floor holds what is known beforehand of the share of violations that remains at any load. Such
+// violations come where requests fail, or where answers take longer than a limit by themselves.
 type Floor struct {
 	Most          float64 // that it may be; 0: there is none
 	Violations, N int     // of loads so light that they have hardly a part in it
@@ -167,7 +166,7 @@ func (f *Logistic) settle() (ok bool) {
 	return ok
 }
 
-// floorStep is how exactly a floor is sought, as a share of what it may be.
+// floorStep is the precision to which a floor is sought, as a share of its largest value.
 const floorStep = 0.01
 
 // atBestFloor asks for floors until the last is where the posterior turns from rising to falling.

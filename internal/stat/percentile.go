@@ -35,7 +35,7 @@ func Percentile[T cmp.Ordered](sorted []T, p float64) T {
 	return sorted[Rank(int64(len(sorted)), p)-1]
 }
 
-// Number is what moments can be taken of.
+// Number is a type whose values have moments.
 type Number interface {
 	~int | ~int32 | ~int64 | ~uint32 | ~uint64 | ~float32 | ~float64
 }

@@ -8,13 +8,13 @@ import (
 // mostValues is the most values a side that [ValuesNeeded] gives.
 const mostValues = 10_000
 
-// ValuesNeeded is how many values a side a two-sided t test at the given level needs
-// to find a difference with the given power, where the standard deviation sd is
-// itself estimated, with df degrees of freedom: the least k whose power, averaged over
-// what the true one may be, reaches it (Julious and Owen, "Sample size calculations for
-// clinical studies allowing for uncertainty about the variance", Pharmaceutical
-// Statistics 5, 2006). ok is false without a difference or a spread, and where more
-// than 10,000 would be needed.
+// ValuesNeeded returns the number of values a side that a two-sided t test needs to find a
+// difference. The test has the given level and power. The standard deviation sd is itself
+// estimated, with df degrees of freedom. The result is the least k whose power, averaged over the
+// possible true deviations, reaches the given one (Julious and Owen, "Sample size calculations for
+// clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics 5,
+// 2006). ok is false without a difference or a spread, and where more than 10,000 values would be
+// needed.
 func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	delta = math.Abs(delta)
 	if !(delta > 0) || !(sd > 0) || !(df > 0) {

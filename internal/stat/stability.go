@@ -12,26 +12,26 @@ const (
 )
 
 const (
-	// BacklogBlocks is how many blocks Backlog is tried with.
+	// BacklogBlocks is the number of blocks that Backlog is tried with.
 	BacklogBlocks = 12
 	// MaxDeficit is the share of arrivals that may go unserved in balance.
 	MaxDeficit = 0.02
-	// MinResidences is how many residence times a window must have for a verdict.
+	// MinResidences is the number of residence times that a window must have for a verdict.
 	MinResidences = 30
-	// chance is how many standard deviations of what chance piles up a rise
-	// must have, and drain how many a fall: a fall is no one's question, so that one
-	// is only reported where there is no doubt.
+	// chance is the size of a rise, in standard deviations of what chance piles up, from which it
+	// counts; drain is that of a fall. Nobody looks for a fall, so it is only reported where there
+	// is no doubt.
 	chance, drain = 1.2, 2
 )
 
-// Backlog is what the requests in flight say of a queue.
+// Backlog holds what the requests in flight show of a queue.
 type Backlog struct {
 	Verdict Stability
 	Deficit float64 // slope of the requests in flight ÷ arrival rate: the share of arrivals that are never served
 	Z       float64 // Mann-Kendall's z of the trend
-	// Longer is how many times as long a window would have to be for the rise
-	// to be more than chance; 0 if it is, or if there is none. With it the
-	// verdict is undecided.
+	// Longer is the ratio of the window's length that would make the rise more than chance to the
+	// present one. It is 0 if the rise is more already, or if there is none. With it the verdict is
+	// undecided.
 	Longer float64
 	// Drained says that requests in flight fell by more than chance: a queue
 	// that had formed before was served in the window, on top of what arrived.

@@ -68,7 +68,7 @@ func (t *Total) widen(power int) {
 	t.from, t.bins = from, bins
 }
 
-// N is how many numbers there were.
+// N returns the number of numbers.
 func (t *Total) N() int64 { return t.n }
 
 // Sum is the sum, rounded once.

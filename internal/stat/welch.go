@@ -2,7 +2,7 @@ package stat
 
 import "math"
 
-// Difference is how far one mean lies above another.
+// Difference is the distance of one mean above another.
 type Difference struct {
 	Estimate, SE, DF float64
 	P                float64 // two-sided, of no difference

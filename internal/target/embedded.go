@@ -30,7 +30,7 @@ import (
 // themselves are drawn.
 const streamEOS = 0x656f73
 
-// engine is what stands behind an embedded target.
+// engine is an engine that runs in this process as an embedded target.
 type engine struct {
 	make        func(seed uint64) twin.Engine
 	model       string
@@ -54,7 +54,7 @@ type engine struct {
 	outside func(seen deploy.Range) []deploy.Departure
 }
 
-// kv is what its KV cache is like.
+// kv returns the size of the engine's KV cache.
 func (e *engine) kv() (kv KVCache) {
 	kv.BlockSize, _ = strconv.Atoi(e.cache["block_size"])
 	kv.Blocks, _ = strconv.Atoi(e.cache["num_gpu_blocks"])
@@ -96,7 +96,8 @@ func cacheDType(d *deploy.Deployment) string {
 	return "auto"
 }
 
-// GPUs is how many an embedded target has; 0 for none, and of any other target.
+// GPUs returns the number of GPUs that an embedded target has. It is 0 if the target has none or is
+// not embedded.
 func GPUs(p Wanted) int {
 	if p.Kind() == plan.KindServer {
 		return 0
@@ -438,6 +439,5 @@ func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 	return serve.New(mc), nil
 }
 
-// ChatOverhead is what the embedded targets' chat template adds to a prompt, in
-// tokens.
+// ChatOverhead is the number of tokens that the embedded targets' chat template adds to a prompt.
 const ChatOverhead = 8

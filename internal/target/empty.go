@@ -17,8 +17,8 @@ const (
 	// on one that was known to be empty, plus jitter. Queues behind an overload take seconds.
 	slowest = 1.5
 	jitter  = 10 * time.Millisecond
-	// references is how many such requests are sent to an empty server, and confirmations how many
-	// in a row have to be as quick.
+	// references is the number of short requests sent to an empty server. confirmations is the
+	// number of consecutive requests that must be as quick.
 	references, confirmations = 3, 2
 	// emptyPause is between two questions.
 	emptyPause = 200 * time.Millisecond

@@ -13,9 +13,9 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// Found is what opening a target found out, for other processes that measure it at the same
-// time: one asks, and all send the same requests. There is no key in it, nor the value of a
-// header: each process reads its own.
+// Found holds the results of opening a target, for other processes that measure it at the same
+// time. One process probes the server, and all send the same requests. Found contains no key and no
+// header values, because each process reads its own.
 type Found struct {
 	Kind      string            `json:"kind"`
 	URL       string            `json:"url"` // of its requests

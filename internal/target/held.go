@@ -14,7 +14,7 @@ import (
 // text, which tokenizers write differently, the server tells its tokens (POST /tokenize, as vLLM,
 // SGLang, llama.cpp and TGI have it), or counts them as a prompt's.
 
-// Held is what came of comparing the tokenizer with the server.
+// Held holds the result of comparing the tokenizer with the server.
 type Held struct {
 	Ours, Theirs  int  // tokens of the text, by the tokenizer's file and by the server
 	Differ        int  // by which they differ

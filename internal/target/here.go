@@ -20,7 +20,7 @@ func Here(spec string) bool {
 	return err != nil || here(&e)
 }
 
-// lookupTime is how long a name may take.
+// lookupTime is the timeout of a host name lookup.
 const lookupTime = 2 * time.Second
 
 func here(e *wire.Endpoint) bool {

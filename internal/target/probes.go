@@ -111,7 +111,8 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 	return requests, input, output
 }
 
-// sharedPrefixes is how many requests ask for what is shared before a load.
+// sharedPrefixes returns the number of requests that send the shared parts of prompts before a
+// load.
 func sharedPrefixes(a *plan.Ask) int {
 	switch {
 	case a.Reused() > 0:

@@ -86,7 +86,7 @@ type Target struct {
 	close              func()
 }
 
-// KVCache is what is known of a server's KV cache.
+// KVCache describes the KV cache of a server, as far as it is known.
 type KVCache struct {
 	BlockSize, Blocks int  // 0 where it is not known
 	None              bool // there is none, or it keeps no prefix

@@ -16,7 +16,7 @@ import (
 	"pitot/internal/twin/engines"
 )
 
-// Told is what a server says of itself, without anything being generated.
+// Told holds the facts that a server reports about itself without generating anything.
 type Told struct {
 	Engine, Version, Model string // "" where it does not tell
 	Root                   string // path or repository that the model was loaded from, "" where it does not tell
@@ -70,8 +70,8 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 	return told, nil
 }
 
-// Settings is what the server tells of its engine's settings, as it writes them: JSON, or
-// labels of a metric; "" where it tells none, as one without a socket.
+// Settings returns the engine settings that the server reports, in the server's own form: JSON or
+// metric labels. It returns "" if the server reports none, as a target without a socket does.
 func (t *Target) Settings(ctx context.Context) string {
 	if t.Engine != nil {
 		return ""

@@ -27,7 +27,7 @@ const fewestWords = 512
 // out: so many texts are apart within the next word at the latest.
 const fewestFirst = 64
 
-// count is how many words are such.
+// count returns the number of words for which is returns true.
 func count(words iter.Seq[string], is func(w string) bool) (n int) {
 	for w := range words {
 		if is(w) {

@@ -138,8 +138,8 @@ var sources = []Source{
 	}},
 }
 
-// process is what the Python, Go and Rust clients tell of their process. It is taken
-// from the pages of engines alone: an exporter's own process is none of the server.
+// process lists the process metrics that the Python, Go and Rust clients export. It comes from the
+// pages of engines alone: an exporter's own process is no part of the server.
 var process = []Name{
 	{Signal: ProcessStart, Series: "process_start_time_seconds", NoZero: true},
 	{Signal: ProcessCPU, Series: "process_cpu_seconds_total"},
@@ -175,7 +175,7 @@ func prefixed(prefix string, names []Name) (all []Name) {
 	return all
 }
 
-// condition is what a label must be, if it is there.
+// condition holds the values that a label may have, if it is there.
 type condition struct {
 	label string
 	is    []string
@@ -188,7 +188,7 @@ type line struct {
 	from  []string
 }
 
-// Table is what engines and exporters call the signals: pages are read by it.
+// Table maps the names that engines and exporters use to signals. Pages are read with it.
 type Table struct {
 	sources []Source
 	byName  map[string][]*line // what a series is, by its name with _ for :

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Reading is what a page of metrics says, in the words of the vocabulary.
+// Reading holds the values of a page of metrics, by the signals of the vocabulary.
 type Reading struct {
 	Sources []string // whose page it is, an engine first: "vllm", "dcgm"
 	Engine  bool     // an engine's is among them
@@ -55,7 +55,7 @@ type onceKey struct {
 	value string
 }
 
-// gathered is what the series of a line of the table said.
+// gathered holds what the series of one line of the table add up to.
 type gathered struct {
 	n                    int
 	sum, lowest, highest float64
@@ -173,7 +173,7 @@ func (r *reader) take(l *line, of labels, x float64) {
 	g.add(x)
 }
 
-// reading is what all of them said.
+// reading returns the values of all of them.
 func (r *reader) reading(page []byte) (Reading, error) {
 	out := Reading{Values: map[Signal]float64{}, Series: r.count}
 	if r.count == 0 || bytes.HasPrefix(trimSpace(page), []byte("<")) {
@@ -216,7 +216,7 @@ func (s *Source) isEngine() bool {
 	return slices.ContainsFunc(s.Names, func(n Name) bool { return index[n.Signal].Of == Engine })
 }
 
-// told is how many signals of a source were found.
+// told returns the number of signals of a source that were found.
 func (r *reader) told(names []Name) int {
 	signals := map[Signal]bool{}
 	for i := range names {

@@ -109,7 +109,7 @@ const (
 // String is the word for it.
 func (k Kind) String() string { return [...]string{"gauge", "counter", "fact"}[k] }
 
-// Of is what a signal is of.
+// Of is the thing that a signal describes.
 type Of uint8
 
 const (
@@ -122,8 +122,8 @@ const (
 // String is the word for it.
 func (o Of) String() string { return [...]string{"engine", "process", "GPU", "host"}[o] }
 
-// Across is how one value comes of several: of replicas or GPUs on one page, and of the
-// pages of several replicas.
+// Across is the way in which several values become one. The values are those of replicas or GPUs on
+// one page, or of the pages of several replicas.
 type Across uint8
 
 const (
@@ -227,8 +227,8 @@ var index = func() map[Signal]*Definition {
 	return m
 }()
 
-// Define is what a signal is; false for one that is not in the vocabulary, as of a
-// later program's records.
+// Define returns the definition of a signal. It returns false for a signal outside the vocabulary,
+// such as one from a later program's records.
 func Define(s Signal) (Definition, bool) {
 	d, ok := index[s]
 	if !ok {

@@ -59,9 +59,8 @@ func (t *track) sort() []Sample {
 	return t.points
 }
 
-// Window is what was told of a stretch of time: of gauges how they were distributed, of
-// counters what they grew by, of facts what they were. What was not told is not there,
-// which is another thing than 0.
+// Window holds the signals over a stretch of time. It has the distributions of gauges, the growth
+// of counters and the values of facts. A signal without data is missing, which differs from 0.
 type Window struct {
 	T0, T1   int64 // nanoseconds since the load began
 	Gauges   map[Signal]Distribution
@@ -77,29 +76,29 @@ type Distribution struct {
 	Mean, Min, P50, P95, Max float64
 }
 
-// Seconds is how long the window is.
+// Seconds returns the length of the window in seconds.
 func (w *Window) Seconds() float64 { return float64(w.T1-w.T0) / 1e9 }
 
-// Gauge is how a gauge was distributed; false if no sample of it is of the window.
+// Gauge returns the distribution of a gauge, and false if the window has no sample of it.
 func (w *Window) Gauge(s Signal) (Distribution, bool) {
 	d, ok := w.Gauges[s]
 	return d, ok
 }
 
-// Growth is what a counter grew by; false where that is not known.
+// Growth returns the growth of a counter, and false where that is not known.
 func (w *Window) Growth(s Signal) (float64, bool) {
 	x, ok := w.Counters[s]
 	return x, ok
 }
 
-// Rate is what it grew by in a second.
+// Rate returns the growth of a counter per second.
 func (w *Window) Rate(s Signal) (float64, bool) {
 	x, ok := w.Counters[s]
 	return x / w.Seconds(), ok && w.T1 > w.T0
 }
 
-// Ratio is what one counter grew by for each that another grew by: of a sum and a
-// count the mean. It is not known where the other did not grow.
+// Ratio returns the growth of one counter for each unit that another grew. For a sum and a count
+// this is the mean. It is not known where the other did not grow.
 func (w *Window) Ratio(part, whole Signal) (float64, bool) {
 	a, ok := w.Counters[part]
 	b, known := w.Counters[whole]
@@ -112,10 +111,10 @@ func (w *Window) Fact(s Signal) (float64, bool) {
 	return x, ok
 }
 
-// Window is what the samples say of [t0, t1). Gauges are those of samples within it;
-// what a counter grew by is interpolated to its ends, between the samples around each.
-// A counter that has no sample within reach of both ends is not known: nothing is
-// extrapolated beyond the first sample and the last.
+// Window returns the samples of [t0, t1) as a window. Gauges use the samples within it. The growth
+// of a counter is interpolated to both ends, between the samples around each. A counter without a
+// sample within reach of both ends is not known. Nothing is extrapolated beyond the first sample
+// and the last.
 func (s *Samples) Window(t0, t1 int64) Window {
 	w := Window{T0: t0, T1: t1}
 	restarted := map[string]bool{}
@@ -206,7 +205,7 @@ func (s *Samples) Between(signal Signal, t0, t1 int64) []Sample {
 	return s.together(d, of, t0, t1)
 }
 
-// together is what several sources say as one series.
+// together returns the samples of several sources as one series.
 func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
 	most := s.series[series{of[0], d.Signal}]
 	for _, source := range of[1:] {
@@ -232,7 +231,7 @@ func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
 	return out
 }
 
-// latest is what was told last by a time.
+// latest returns the last value up to a time.
 func (t *track) latest(at int64) (float64, bool) {
 	all := t.sort()
 	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
@@ -260,7 +259,7 @@ func (a Across) combine(values []float64) float64 {
 	return sum
 }
 
-// gauge is how it was distributed.
+// gauge returns the distribution of a gauge.
 func (s *Samples) gauge(d Definition, of []string, t0, t1 int64) (out Distribution, ok bool) {
 	points := s.together(d, of, t0, t1)
 	if len(points) == 0 {
@@ -279,7 +278,7 @@ func (s *Samples) gauge(d Definition, of []string, t0, t1 int64) (out Distributi
 	return out, !math.IsInf(out.Mean, 0)
 }
 
-// counter is what it grew by, over all sources that know.
+// counter returns the growth of a counter, over all sources that know it.
 func (s *Samples) counter(d Definition, of []string, t0, t1 int64, restarted map[string]bool) (float64, bool) {
 	var grown []float64
 	for _, source := range of {
@@ -296,7 +295,7 @@ func (s *Samples) counter(d Definition, of []string, t0, t1 int64, restarted map
 	return x, !math.IsInf(x, 0)
 }
 
-// growth is what a counter grew by within [t0, t1).
+// growth returns the growth of a counter within [t0, t1).
 func (t *track) growth(t0, t1 int64) (float64, bool) {
 	all := t.sort()
 	for i := 1; i < len(all); i++ {
@@ -332,7 +331,7 @@ func (s *Samples) GrowthBounds(signal Signal, t0, t1 int64) (least, most float64
 	return least, most, n
 }
 
-// around is what a counter was at least, and at most, at a time.
+// around returns the least and the greatest value that a counter can have had at a time.
 func (t *track) around(at int64) (least, most float64) {
 	all := t.sort()
 	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
@@ -350,13 +349,12 @@ func (t *track) around(at int64) (least, most float64) {
 	return least, next + step
 }
 
-// slack is how far outside its samples a counter may be asked for: a load that begins
-// is sampled just before its time 0, and one that ends just behind its end, so that an
-// end of a window may lie a moment beyond.
+// slack is the largest distance outside a counter's samples at which it still has a value, in
+// nanoseconds. A load is sampled just before its time 0 and just after its end. So an end of a
+// window may lie a moment beyond the samples.
 const slack = int64(50e6)
 
-// interpolate is what a counter was at a time, on the line between the samples around
-// it.
+// interpolate returns the value of a counter at a time, on the line between the samples around it.
 func interpolate(all []Sample, at int64) (float64, bool) {
 	n := len(all)
 	i, exact := slices.BinarySearchFunc(all, at, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
@@ -377,8 +375,8 @@ func interpolate(all []Sample, at int64) (float64, bool) {
 	return a.Value + (b.Value-a.Value)*float64(at-a.T)/float64(b.T-a.T), true
 }
 
-// Total is what a counter grew by over a load that was over at a time: from before it to
-// after it, where nothing of it was under way.
+// Total returns the growth of a counter over a load that ended at a time. It counts from before the
+// load to after it, where nothing of it was in progress.
 func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	d, _ := Define(signal)
 	var of []string
@@ -410,8 +408,9 @@ func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	return x, !math.IsInf(x, 0)
 }
 
-// Inside is what a counter grew by from the first to the last of the times within [t0, t1) that
-// all its sources told it, and these times; false where there are no two.
+// Inside returns the growth of a counter between two times within [t0, t1), and these times. They
+// are the first and the last at which all its sources gave a value. It returns false where there
+// are no two.
 func (s *Samples) Inside(signal Signal, t0, t1 int64) (from, to int64, grown float64, known bool) {
 	d, _ := Define(signal)
 	var of []string

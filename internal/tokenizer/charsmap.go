@@ -79,9 +79,9 @@ func (m *charsmap) match(s []byte, longest bool) (text []byte, length int) {
 	return text, length
 }
 
-// graphemes is how Hugging Face's library goes over a text: a character as a
-// reader sees it, of less than 6 bytes, becomes what the first entry says that
-// it begins with; any other goes by code points, each in the same way.
+// graphemes returns the normalizer that goes over a text as Hugging Face's library does. A grapheme
+// cluster of less than 6 bytes becomes the text of the first entry that it begins with. Any other
+// goes by code points, each in the same way.
 func (m *charsmap) graphemes() normalizer {
 	return change(func(t *classes, dst, s []byte) []byte {
 		i := 0

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the expressions of tokenizers ask of a character: a set of bits.
+// class is the set of properties of a character that the expressions of tokenizers test: a set of
+// bits.
 type class uint16
 
 const (

@@ -28,7 +28,7 @@ type node interface {
 	match(m *matcher, i int, k then) int
 }
 
-// budget is how many steps the expressions may take on one text.
+// budget is the number of steps that the expressions may take on one text.
 type budget struct{ most, left int }
 
 // textBudget returns the budget of a text of a number of bytes.

@@ -269,7 +269,7 @@ func (k cased) word(t *classes, s []byte, i, prefixed int) int {
 	return i
 }
 
-// rest is what is left of [^\s\p{L}\p{N}]+[\r\n/]*.
+// rest matches the remainder of [^\s\p{L}\p{N}]+[\r\n/]*.
 func (k cased) rest(t *classes, s []byte, i int) int {
 	i = t.while(s, i, ^class(0), space|letter|number)
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || s[i] == '/') {
@@ -278,7 +278,7 @@ func (k cased) rest(t *classes, s []byte, i int) int {
 	return i
 }
 
-// severalSpaces is what SentencePiece's models replace by one.
+// severalSpaces matches the spaces that SentencePiece's models replace by one.
 func severalSpaces(_ *classes, s []byte, i int) int {
 	end := i
 	for end < len(s) && s[end] == ' ' {

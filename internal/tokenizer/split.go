@@ -63,7 +63,7 @@ func wordsAndSigns(t *classes, s []byte, i int) int {
 	return i
 }
 
-// behaviour is what becomes of a match that splits a text.
+// behaviour is the treatment of a match that splits a text.
 type behaviour int
 
 const (

@@ -96,12 +96,11 @@ func (t *Tokenizer) Sum() string { return t.sum }
 // Size is one more than the largest id.
 func (t *Tokenizer) Size() int { return t.size }
 
-// Around is how many tokens the model's own template puts around a text that
-// is encoded alone: <s>, [CLS], [SEP].
+// Around returns the number of tokens that the model's own template puts around a text encoded
+// alone: <s>, [CLS], [SEP].
 func (t *Tokenizer) Around() int { return len(t.before) + len(t.after) }
 
-// Text is what an id stands for: its bytes in a text, which may be a part of a
-// character.
+// Text returns the bytes of an id in a text, which may be a part of a character.
 func (t *Tokenizer) Text(id uint32) string {
 	if int(id) >= len(t.text) {
 		return ""
@@ -151,7 +150,7 @@ func (t *Tokenizer) changes(work *budget) (steps []func([]byte) ([]byte, bool)) 
 	return steps
 }
 
-// Count is how many tokens a text is.
+// Count returns the number of tokens of a text.
 func (e *Encoder) Count(text []byte) (int, error) {
 	var err error
 	e.ids, err = e.Append(e.ids[:0], text)

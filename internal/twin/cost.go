@@ -2,8 +2,8 @@ package twin
 
 import "time"
 
-// Batch is what one step of an engine computes: what its duration depends on,
-// whatever scheduler put it together.
+// Batch describes the work of one engine step. The step's duration depends on it, whatever
+// scheduler composed it.
 type Batch struct {
 	Requests int // rows of the batch
 	Tokens   int // that go through the model
@@ -15,7 +15,7 @@ type Batch struct {
 	DecodeContext int64
 	// Prefills are the stretches of prompts.
 	Prefills []Chunk
-	// PrefillContext is how many tokens before them they look back on.
+	// PrefillContext is the number of earlier tokens that the prefills attend to.
 	PrefillContext int64
 }
 

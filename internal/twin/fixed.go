@@ -16,10 +16,10 @@ type FixedConfig struct {
 	// JitterCV is the coefficient of variation of TTFT and of every gap, which
 	// are then lognormal with the means above; 0 makes them constant.
 	JitterCV float64
-	// Slots is how many jobs run at once, 0 is any number; the others wait in
-	// the order they came.
+	// Slots is the number of jobs that run at once; 0 is any number. The other jobs wait in the
+	// order of their arrival.
 	Slots int
-	// TokensPerChunk is how many tokens an emission has, 0 is 1.
+	// TokensPerChunk is the number of tokens in an emission; 0 is 1.
 	TokensPerChunk int
 	// RoleChunk gives each job a chunk that only names the role, as soon as it
 	// has its slot.

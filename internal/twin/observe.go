@@ -9,7 +9,7 @@ type Observable interface {
 
 // Queueing is an engine that has no steps to tell of, and seats.
 type Queueing interface {
-	// Queue is how many jobs have a seat, and how many wait for one.
+	// Queue returns the number of jobs that have a seat, and the number that wait for one.
 	Queue() (running, waiting int)
 }
 
@@ -78,8 +78,8 @@ type Stats struct {
 	Radix Radix
 }
 
-// Radix is what an engine tells whose KV cache is kept token by token in a radix tree;
-// nothing of another.
+// Radix holds the statistics of an engine that keeps its KV cache token by token in a radix tree.
+// Other engines report none.
 type Radix struct {
 	Tokens, Used, Evictable int // of the KV cache; of requests that run; of the tree alone
 	Context                 int // tokens of the requests that go on with their answers

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Settings are what schedulers have in common, whatever each calls it: the limits of a
-// batch, the KV cache, drafts, and the process in front of the engine.
+// Settings holds the settings that all schedulers have, whatever each calls them. These are the
+// limits of a batch, the KV cache, drafts, and the process in front of the engine.
 type Settings struct {
 	MaxNumSeqs          int // requests that run at once
 	MaxNumBatchedTokens int // token budget of a step
@@ -22,17 +22,15 @@ type Settings struct {
 	EnablePrefixCaching bool
 	// AsyncScheduling plans a step while the one before it runs.
 	AsyncScheduling bool
-	// NumSpeculativeTokens is how many tokens the Drafter makes for each token
-	// sampled. AcceptanceRate is the probability that one is accepted, given that
-	// those before it were.
+	// NumSpeculativeTokens is the number of tokens the Drafter makes for each token sampled.
+	// AcceptanceRate is the probability that one is accepted, given that those before it were.
 	NumSpeculativeTokens int
 	AcceptanceRate       float64
 	Drafter              Drafter
 	// SpeculativeSchedule drafts fewer where more requests are in a step
 	// (num_speculative_tokens_per_batch_size), ascending; nil: always as many.
 	SpeculativeSchedule []DraftRange
-	// StreamInterval is how many tokens go into one chunk of an answer, after
-	// the first.
+	// StreamInterval is the number of tokens in one chunk of an answer, after the first.
 	StreamInterval int
 
 	// Frontend is the process between the sockets and the engine.
@@ -53,8 +51,8 @@ type Settings struct {
 // KVTokens returns how many tokens the KV cache holds.
 func (s *Settings) KVTokens() int { return (s.NumGPUBlocks - 1) * s.BlockSize }
 
-// BlocksBeside is how many blocks a request of so many tokens holds besides those of
-// its tokens.
+// BlocksBeside returns the number of blocks that a request with the given tokens holds besides
+// those of its tokens.
 func (s *Settings) BlocksBeside(tokens int) int {
 	n := s.StateBlocks
 	if s.WindowShare > 0 {
@@ -63,7 +61,8 @@ func (s *Settings) BlocksBeside(tokens int) int {
 	return n
 }
 
-// Frontend is what the process between the sockets and the engine spends on its one thread.
+// Frontend holds the time that the process between the sockets and the engine spends on its one
+// thread.
 type Frontend struct {
 	Latency        time.Duration // of a request on its way through all queues and processes, besides the thread's work
 	PerRequest     time.Duration // to parse and to render the prompt
@@ -74,10 +73,9 @@ type Frontend struct {
 	// request takes of the thread and on its way: other requests' work,
 	// collections of garbage, a core that is busy.
 	Jitter float64
-	// Contention is how much of the time that a new request takes is missing
-	// to the engine, because both want the same cores, and how much longer the
-	// thread's work takes while the engine computes: 0 on a machine with cores to
-	// spare, 1 where the two share one.
+	// Contention is the share of a new request's time that the engine loses because both want the
+	// same cores. It is also the share by which the thread's work takes longer while the engine
+	// computes. It is 0 on a machine with cores to spare, and 1 where the two share one core.
 	Contention float64
 }
 
@@ -96,12 +94,12 @@ const (
 	NGram
 )
 
-// DraftRange is how many tokens are drafted in steps of From to To requests.
+// DraftRange is the number of tokens drafted in steps of From to To requests.
 type DraftRange struct{ From, To, Tokens int }
 
-// DraftsFor is how many tokens a step with so many requests has drafted for each of
-// them (build_dynamic_sd_schedule_lookup). Between two ranges, and beyond the last, it is
-// as in the range before.
+// DraftsFor returns the number of tokens drafted for each request in a step with the given number
+// of requests (build_dynamic_sd_schedule_lookup). Between two ranges, and beyond the last, the
+// range before applies.
 func (s *Settings) DraftsFor(requests int) int {
 	k := s.NumSpeculativeTokens
 	for _, r := range s.SpeculativeSchedule {

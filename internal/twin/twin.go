@@ -8,17 +8,16 @@ type Job struct {
 	ID     int64
 	Prompt int // tokens
 	Output int // tokens until the model ends the answer by itself
-	// Limit is how many tokens the answer may have (max_tokens); 0 is Output.
-	// An answer that reaches it ends with "length", one that ends before with
-	// "stop".
+	// Limit is the maximum number of tokens in the answer (max_tokens); 0 is Output. An answer that
+	// reaches it ends with "length". An answer that ends before it ends with "stop".
 	Limit int
-	// Content is what the prompt and the answer consist of, as far as
-	// requests may share it; nil if nothing is shared.
+	// Content identifies the content of the prompt and the answer, as far as requests may share it.
+	// It is nil if nothing is shared.
 	Content Content
 	// Priority is the request's priority; a smaller number is more urgent.
 	Priority int
-	// Received is how many tokens of the prompt another engine has computed, whose KV cache
-	// is there. The last token is computed again, for what comes after it.
+	// Received is the number of prompt tokens that another engine has computed, and whose KV cache
+	// is present. The last token is computed again, because the next token needs it.
 	Received int
 	// Session is the number of the conversation that it is part of, for a router that
 	// keeps these together; 0 is none.
@@ -47,7 +46,7 @@ func Chain(before, block uint64) uint64 {
 	return max(Mix(Mix(before)^block), 1)
 }
 
-// Emission is what one step gives one job.
+// Emission is the output of one step for one job.
 type Emission struct {
 	ID     int64
 	At     int64  // ns on the engine's clock
@@ -62,8 +61,8 @@ type Emission struct {
 // a trace.
 const Lost = "lost"
 
-// Trace is what an engine did with one job. Times are nanoseconds on the
-// engine's clock, -1 for what did not happen.
+// Trace holds the times at which an engine processed one job. Times are nanoseconds on the engine's
+// clock, -1 for events that did not happen.
 type Trace struct {
 	Arrived     int64 // at the front end
 	Queued      int64 // by the engine
@@ -76,13 +75,12 @@ type Trace struct {
 	LastStep    int64
 }
 
-// Step is what an engine does next.
+// Step describes the next step of an engine.
 type Step struct {
 	// End is when the step ends and Out may be handed on. Of an idle engine
 	// it is when something will happen by itself (math.MaxInt64 if never).
 	End int64
-	// Out is what the step gives; it belongs to the caller until the next
-	// call of Step.
+	// Out holds the output of the step. It belongs to the caller until the next call of Step.
 	Out []Emission
 	// Idle: nothing is running until End; the caller calls again at End or
 	// at the next Add, whichever comes first. When it is false the step

@@ -30,7 +30,7 @@ const (
 	MostLarge  = 256 << 20 // tokenizers, results of runs
 )
 
-// opensWithin is how long a pipe has to have a writer; a test shortens it.
+// opensWithin is the time within which a pipe must get a writer; a test shortens it.
 var opensWithin = 2 * time.Second
 
 // Open opens a file for reading: a regular one, or a pipe that something writes to, as of

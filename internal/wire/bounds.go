@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	// maxErrorBody is how much of an answer that is not a success is kept.
+	// maxErrorBody is the number of bytes kept of an answer that is not a success.
 	maxErrorBody = 16 << 10
 	// maxWhole bounds an answer that is not streamed: it is held until its end.
 	maxWhole = 64 << 20
@@ -71,8 +71,8 @@ func (b *bounds) believable(tokens, text int64) bool {
 	return tokens <= most+most/16+16
 }
 
-// Memory is what all answers of a run together may hold: whole bodies and
-// unfinished events. It is shared by the exchanges of a run.
+// Memory bounds what all answers of a run together may hold: whole bodies and unfinished events.
+// The exchanges of a run share it.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
@@ -81,7 +81,7 @@ type Memory struct {
 // NewMemory gives a budget of so many bytes.
 func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
 
-// Used is how many bytes are held now.
+// Used returns the number of bytes held now.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
 // reserve takes n bytes of the budget, or fails if it is used up. A nil Memory is

@@ -19,7 +19,7 @@ import (
 // event takes 200 to 400 bytes.
 const readSize = 8 << 10
 
-// grace is how long the end of the HTTP body may take after the answer's end mark.
+// grace is the time that the end of the HTTP body may take after the answer's end mark.
 const grace = time.Second
 
 // source reads a connection that has a goroutine of its own.
@@ -130,7 +130,7 @@ type Conn struct {
 	warmed    byte // keeps the compiler from leaving Warm out
 }
 
-// transport is what a connection needs of its socket besides reading and writing.
+// transport holds the methods that a connection needs of its socket besides reading and writing.
 type transport interface {
 	io.Closer
 	SetReadDeadline(time.Time) error

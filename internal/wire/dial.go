@@ -141,9 +141,8 @@ func (e *DialError) Error() string {
 // Unwrap gives the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Times are how long the parts of making a connection took, in nanoseconds;
-// Unset for a part that there was not. Connect is from the first attempt at
-// any address to the one that succeeded.
+// Times holds the durations of the parts of making a connection, in nanoseconds. A part that did
+// not occur is Unset. Connect is from the first attempt at any address to the one that succeeded.
 type Times struct{ DNS, Connect, TLS int64 }
 
 // Dialer makes connections to one endpoint.

@@ -21,10 +21,10 @@ import (
 	"pitot/internal/wire/stamp"
 )
 
-// maxDetail is how much is kept of what a server says of an error.
+// maxDetail is the number of bytes kept of a server's error text.
 const maxDetail = 300
 
-// maxReason is how much is kept of a finish reason.
+// maxReason is the number of bytes kept of a finish reason.
 const maxReason = 40
 
 // Exchange is one request and its answer: it takes the bytes of the answer
@@ -166,8 +166,8 @@ func (x *Exchange) releaseTo(bytes int64) {
 	}
 }
 
-// Text is what the answer says, without reasoning, refusals and calls: what a client
-// hands back with the next turn. It is valid until the exchange begins again.
+// Text returns the text of the answer, without reasoning, refusals and calls. A client returns this
+// text with the next turn. It is valid until the exchange begins again.
 func (x *Exchange) Text() []byte { return x.delta.Text }
 
 // Spelt gives what an exchange that spells kept in place of handing it to its
@@ -344,8 +344,8 @@ func (x *Exchange) takePlain(b []byte) error {
 // errAbandoned ends the decompression of a response that is no longer followed.
 var errAbandoned = errors.New("no longer followed")
 
-// unaccounted is what an exchange may hold without using the budget: most never hold
-// more.
+// unaccounted is the number of bytes that an exchange may hold without using the budget. Most never
+// hold more.
 const unaccounted = 8 << 10
 
 // accountMemory takes what the exchange holds out of the budget.
@@ -360,7 +360,7 @@ func (x *Exchange) accountMemory() error {
 	return nil
 }
 
-// bufferBytes is how many bytes its buffers take.
+// bufferBytes returns the number of bytes of its buffers.
 func (x *Exchange) bufferBytes() int64 {
 	return int64(cap(x.whole)+x.frames.Held()+x.repeated()+cap(x.fresh)*chunkBytes) + x.takenBytes()
 }
@@ -368,12 +368,12 @@ func (x *Exchange) bufferBytes() int64 {
 // chunkBytes is the size of a chunk.
 const chunkBytes = int(unsafe.Sizeof(record.Chunk{}))
 
-// takenBytes is how many of them whoever takes the answer has yet to take.
+// takenBytes returns the number of those bytes that the reader of the answer has yet to take.
 func (x *Exchange) takenBytes() int64 {
 	return int64(cap(x.kept)*chunkBytes + cap(x.delta.Spelt) + cap(x.delta.Text))
 }
 
-// repeated is how many bytes of text the decoder holds.
+// repeated returns the number of bytes of text that the decoder holds.
 func (x *Exchange) repeated() int {
 	if h, ok := x.dec.(api.Holder); ok {
 		return h.Held()
@@ -606,9 +606,9 @@ func (x *Exchange) Retry(waited int64) {
 	x.resetAnswer()
 }
 
-// RetryHints is what the server said of trying again: after how many nanoseconds
-// (Retry-After and Retry-After-Ms, 0 if it did not say), and by X-Should-Retry whether to at
-// all, nil if it did not say.
+// RetryHints returns the server's hints on trying again. after is the wait in nanoseconds
+// (Retry-After and Retry-After-Ms), 0 if the server gave none. hint says by X-Should-Retry whether
+// to retry at all, nil if the server did not say.
 func (x *Exchange) RetryHints() (after int64, hint *bool) {
 	h := &x.http
 	switch {
@@ -753,8 +753,8 @@ func (x *Exchange) path() string {
 	return ""
 }
 
-// mostTextless is how many tokens of a choice may have no text: one that ends it, and those
-// that open reasoning or a call in the formats of some models.
+// mostTextless is the number of tokens of a choice that may have no text. One ends the choice, and
+// others open reasoning or a call in the formats of some models.
 const mostTextless = 4
 
 // judgeTextless fails a response without text, unless it has other content, or the server
@@ -903,8 +903,8 @@ func (x *Exchange) Reusable() bool {
 
 var htmlTitle = regexp.MustCompile(`(?is)<title>\s*(.*?)\s*</title>`)
 
-// refusalText is what an error answer says: its message, the title of an HTML page,
-// or the body.
+// refusalText returns the text of an error answer: its message, the title of an HTML page, or the
+// body.
 func (x *Exchange) refusalText() string { return bodyText(x.api.Fault(x.whole), x.whole) }
 
 func bodyText(message string, body []byte) string {

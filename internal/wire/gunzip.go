@@ -91,8 +91,8 @@ func (g *gunzip) inflate(src *gunzipSource) error {
 	}
 }
 
-// gunzipSource is what the decompressor reads from. ReadByte keeps the
-// library from reading ahead through a buffer of its own.
+// gunzipSource is the reader of the decompressor. ReadByte keeps the library from reading ahead
+// through a buffer of its own.
 type gunzipSource struct {
 	g     *gunzip
 	yield func(struct{}) bool

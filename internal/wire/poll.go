@@ -20,8 +20,8 @@ type Poller struct {
 	used time.Time
 }
 
-// idle is how long a connection is kept between two questions: uvicorn closes those that
-// were idle for 5 s.
+// idle is the time that a connection is kept between two requests: uvicorn closes those that were
+// idle for 5 s.
 const idle = 3 * time.Second
 
 // Get asks for a path. A connection that turns out to be closed before anything came

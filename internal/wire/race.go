@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// attemptDelay is how long a connection attempt runs before the next address is tried
-// in parallel (RFC 8305 section 5 and 8: 250 ms recommended).
+// attemptDelay is the time that a connection attempt runs before the next address is tried in
+// parallel (RFC 8305 section 5 and 8: 250 ms recommended).
 const attemptDelay = 250 * time.Millisecond
 
 // race connects to the first of several addresses that answers, as RFC 8305

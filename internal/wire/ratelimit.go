@@ -83,7 +83,7 @@ func (a *allowance) since(date string) {
 	}
 }
 
-// Room is what a server lets through beside what it has been asked, by what an answer told.
+// Room holds what a server still lets through beyond the requests sent, as an answer stated it.
 type Room struct {
 	Requests int64 // that may still be sent
 	Limit    int64 // that may be when it is whole again, 0 where that is not known
@@ -91,7 +91,7 @@ type Room struct {
 	Whole    int64 // when it is whole again, likewise
 }
 
-// unsaidReset is how long a limit is waited for whose reset the server does not tell.
+// unsaidReset is the wait for a limit whose reset time the server does not give.
 const unsaidReset = int64(time.Second)
 
 // Room says how many more requests like this one the server lets through, nil where it does

@@ -17,7 +17,7 @@ const (
 	// A piece of a secret is removed from this many characters on, or from a third of the
 	// secret on, if that is less; shorter ones than longSecret stay.
 	longPiece = 16
-	// fewestLetters is how many letters and digits a piece has at least.
+	// fewestLetters is the smallest number of letters and digits of a piece.
 	fewestLetters = 6
 	// escapeLevels bounds how often one escape may be wrapped in another: JSON in JSON in a URL.
 	escapeLevels = 4

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Retransmits is how many segments the socket has sent again since this was
-// last asked, or since its first request (tcpi_total_retrans).
+// Retransmits returns the number of segments that the socket has sent again (tcpi_total_retrans).
+// It counts from the last call, or from the socket's first request.
 func (c *Conn) Retransmits() int32 {
 	before := c.retransmits
 	c.retransmits = c.sentAgain()
 	return int32(max(0, c.retransmits-before))
 }
 
-// sentAgain is how many the socket has sent again in all.
+// sentAgain returns the number of segments that the socket has sent again in all.
 func (c *Conn) sentAgain() (n int) {
 	count := func(fd uintptr) {
 		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {

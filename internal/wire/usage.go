@@ -16,7 +16,7 @@ import (
 // write tokens that are neither shown nor counted as reasoning.
 const freeTokens = 1024
 
-// kinds is how many kinds of text one event may have for a choice.
+// kinds is the number of kinds of text that one event may have for a choice.
 const kinds = 4
 
 // usage takes the server's counts as an event has them. Counts of a stream only grow: some

@@ -2,7 +2,8 @@ package workload
 
 import "pitot/internal/workload/seed"
 
-// BatchConfig is how many texts the requests of a model that generates nothing have.
+// BatchConfig holds the number and the lengths of the texts in a request to a model that generates
+// nothing.
 type BatchConfig struct {
 	Texts       int     // of a request, at least 1
 	Query       Lengths // tokens of what the texts are held against, zero for nothing
@@ -63,7 +64,7 @@ func (b *Batched) At(item int64) (Request, error) {
 // Inner is the source that the texts are of.
 func (b *Batched) Inner() Source { return b.Source }
 
-// BatchDescription is what the requests of a [Batched] have, in run.json.
+// BatchDescription holds what the requests of a [Batched] have, as run.json states it.
 type BatchDescription struct {
 	Texts int    `json:"inputs"`          // of a request
 	Query string `json:"query,omitempty"` // tokens of what they are held against, as ParseLengths reads them

@@ -75,7 +75,8 @@ func NewConversations(c ConversationConfig) (*Conversations, error) {
 	return v, nil
 }
 
-// most is how many requests a conversation may have, with those of sub-agents.
+// most returns the largest number of requests that a conversation may have, including those of
+// sub-agents.
 func (c *ConversationConfig) most() int64 {
 	turns := int64(min(c.Turns.Quantile(1), MostTurns))
 	if c.SubAgents.None() {
@@ -95,7 +96,7 @@ func (v *Conversations) begin(tokens int, k uint64) (p opening) {
 	return p
 }
 
-// turns is how many requests a conversation has, without those of sub-agents.
+// turns returns the number of requests of a conversation, without those of sub-agents.
 func (v *Conversations) turns(session int64) int32 {
 	return int32(min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns))
 }
@@ -224,7 +225,7 @@ func (v *Conversations) answer(item int64, tokens int) Segment {
 	return Segment{Seed: seed.At(v.config.Nonce, streamAnswer, uint64(item)), Words: max(tokens, 1), Served: !v.config.Planned, Item: item}
 }
 
-// output is how long the answer to a further turn is planned.
+// output returns the planned length of the answer to a further turn.
 func (v *Conversations) output(item int64) int {
 	return v.config.Output.Draw(seed.At(v.config.Seed, streamTurnOutput, uint64(item)))
 }
@@ -260,7 +261,8 @@ func (v *Conversations) Follow(item int64, answered bool) []Next {
 	return list
 }
 
-// MeanTurns is how many requests a conversation has on average, if all are answered.
+// MeanTurns returns the mean number of requests of a conversation if the server answers all of
+// them.
 func (v *Conversations) MeanTurns() float64 { return MeanTurns(v.config.Turns, v.config.SubAgents) }
 
 // MeanTurns is the mean number of requests of a conversation, those of sub-agents too, where
@@ -270,9 +272,9 @@ func MeanTurns(turns Lengths, of SubAgents) float64 {
 	return mean
 }
 
-// ClusterOf is how many requests the conversation has that a request is of, on average,
-// where turns are drawn from lengths: more than conversations have on average, since more
-// requests are of long ones.
+// ClusterOf returns the mean size, in requests, of the conversation of a random request. Its turns
+// are drawn from lengths. This is more than the mean size of a conversation, because more requests
+// belong to long ones.
 func ClusterOf(turns Lengths, of SubAgents) float64 {
 	_, cluster := turnsOf(turns, of)
 	return cluster
@@ -290,8 +292,8 @@ func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 	return sum / draws, squares / sum
 }
 
-// besides is how many words come nearest to so many tokens of a message that has an
-// overhead of its own: one at least.
+// besides returns the number of words that comes nearest to a message of the given tokens. The
+// message has an overhead of its own. The result is at least 1.
 func (c Calibration) besides(overhead float64, tokens int) int {
 	if !c.known() {
 		return max(tokens, 1)
@@ -299,7 +301,7 @@ func (c Calibration) besides(overhead float64, tokens int) int {
 	return max(int(math.Round((float64(tokens)-overhead)/c.PerWord)), 1)
 }
 
-// length is how many tokens so many words come to with an overhead.
+// length returns the number of tokens of the given number of words plus an overhead.
 func (c Calibration) length(overhead float64, words int) int {
 	if !c.known() {
 		return words

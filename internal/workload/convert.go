@@ -15,8 +15,8 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// requestsSchema is what the first line of Pitot's own format says. Its types are those of
-// this file; docs/workloads.md has what they mean.
+// requestsSchema is the schema name in the first line of Pitot's own format. This file has its
+// types; docs/workloads.md says what they mean.
 const requestsSchema = "pitot.requests/v1"
 
 // requestsHead is the first line.
@@ -58,7 +58,7 @@ type asking struct {
 // ConvertTo are the formats that [Convert] writes.
 func ConvertTo() []string { return []string{"pitot", "mooncake", "timed_trace", "aiperf", "openai"} }
 
-// Losses are what a conversion could not keep, a sentence each.
+// Losses lists what a conversion could not keep, one sentence each.
 type Losses []string
 
 // Convert writes the requests of a trace or of a file of prompts in another format, in the
@@ -223,7 +223,7 @@ func (c *converter) line(x any) error {
 	return line.Encode(x)
 }
 
-// text is what messages say.
+// text returns the text of messages.
 func (c *converter) text(messages []Message) (list []requestsMessage) {
 	for _, m := range messages {
 		c.words = m.Append(c.words[:0], c.vocabulary)

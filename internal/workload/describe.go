@@ -15,7 +15,8 @@ type Description struct {
 	Input       string  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
 	Output      string  `json:"output,omitempty"`
 	Correlation float64 `json:"correlation,omitempty"` // Spearman's, of the lengths of prompts and answers
-	// Conversations is what follows a request, nil where requests stand alone.
+	// Conversations describes the requests that follow a request. It is nil where each request
+	// stands alone.
 	Conversations *ConversationDescription `json:"conversations,omitempty"`
 	Prefix        *PrefixDescription       `json:"prefix,omitempty"`
 	Cache         string                   `json:"cache,omitempty"` // what --cache asked for
@@ -26,7 +27,7 @@ type Description struct {
 	Batch         *BatchDescription        `json:"batch,omitempty"` // of requests of which nothing is generated
 }
 
-// MixDescription is what classes of requests there are.
+// MixDescription describes the classes of requests of a mix.
 type MixDescription struct {
 	Name    string             `json:"name"` // path as given
 	SHA256  string             `json:"sha256"`
@@ -42,8 +43,8 @@ type ClassDescription struct {
 	Workload Description `json:"workload"`
 }
 
-// PrefixDescription is what prompts begin with. Each is so many tokens longer than
-// the workload's input says.
+// PrefixDescription describes the texts that prompts begin with. Each prefix makes a prompt longer
+// than the workload's input says, by its own length.
 type PrefixDescription struct {
 	Tokens int     `json:"tokens"`         // of a tree its mean
 	Share  float64 `json:"share"`          // of the requests, that begin with the same; the others have one of their own
@@ -84,7 +85,7 @@ func withPrefix(input string, prefix int) string {
 	return input + " + " + strconv.Itoa(prefix)
 }
 
-// VocabularyDescription is what generated text is made of.
+// VocabularyDescription describes the words of generated text.
 type VocabularyDescription struct {
 	Name       string `json:"name"`
 	Words      int    `json:"words"`

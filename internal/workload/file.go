@@ -144,8 +144,8 @@ func Open(path string, o FileOptions) (*File, error) {
 	return f, nil
 }
 
-// indexed is what was found of the file that was opened last: a plan opens one many times, and where
-// its content is the same its records need not be read again.
+// indexed holds what the last opened file contained. A plan opens one file many times. Where its
+// content is the same, its records need no second reading.
 var indexed struct {
 	sync.Mutex
 	of File // without the file
@@ -337,7 +337,7 @@ func (f *File) read(i int64) (record, error) {
 	return r, nil
 }
 
-// request is what the i-th asks.
+// request returns the i-th request.
 func (f *File) request(i int64, r record) Request {
 	if r.output == Unknown {
 		r.output = f.options.Output.Draw(seed.At(f.options.Seed, streamOutput, uint64(i)))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// FileError is what is wrong with the contents of a file of requests.
+// FileError is an error in the contents of a file of requests.
 type FileError struct {
 	Path  string
 	Line  int  // 0 where it is not known

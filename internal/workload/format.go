@@ -16,7 +16,7 @@ import (
 	"pitot/internal/workload/field"
 )
 
-// format is how one record of a file says what to ask.
+// format is a way in which one record of a file states a request.
 type format struct {
 	name      string
 	estimated bool          // output lengths are estimated
@@ -29,7 +29,7 @@ type format struct {
 // parser reads a record. skip says why a well-formed record cannot be asked.
 type parser func(raw []byte) (r record, skip string, err error)
 
-// record is what a request needs of its record.
+// record holds what a request needs of its record.
 type record struct {
 	messages []Message
 	output   int // Unknown if it does not say
@@ -264,8 +264,8 @@ func parsePayload(raw []byte) (record, string, error) {
 	return r, skip, nil
 }
 
-// last is what a request asks behind all that was said before it: its last message, and the
-// answer in front of that.
+// last returns the part of a request that is new after everything said before it. This is its last
+// message, and the answer before that.
 func (r *record) last() further {
 	n := len(r.messages)
 	t := further{text: r.messages[n-1].Segments[0].Text, output: r.output, after: Unknown}

@@ -14,7 +14,7 @@ import (
 	"pitot/internal/workload/plain"
 )
 
-// Kind is what a file is for a workload.
+// Kind is the kind of workload that a file holds.
 type Kind string
 
 // Kinds of files.
@@ -29,7 +29,7 @@ const (
 // headBytes are looked at to tell what a file is.
 const headBytes = 64 << 10
 
-// Head is how a file begins, as plain text: unpacked, in UTF-8, without a byte order mark.
+// Head holds the beginning of a file as plain text: unpacked, in UTF-8, without a byte order mark.
 type Head struct {
 	Text []byte   // not more than some 64 KiB
 	Keys []string // of the first JSON object: the file's only one, the first line's, or an array's first

@@ -13,7 +13,8 @@ import (
 // prompts are few and count for much.
 var percentsOf = []float64{0, 0.1, 0.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 92.5, 95, 97, 98, 99, 99.5, 99.9, 100}
 
-// columnOf is what quantiles(FILE,input) and quantiles(FILE,output) name.
+// columnOf returns the file and the column that quantiles(FILE,input) or quantiles(FILE,output)
+// names.
 func columnOf(s string) (name, which string, ok bool) {
 	_, inner, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(s), ")"), "(")
 	i := strings.LastIndexByte(inner, ',')

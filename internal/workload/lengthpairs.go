@@ -11,7 +11,7 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// pairColumns are what each of a pair is called.
+// pairColumns holds the names of the two columns of a pair.
 var pairColumns = [2]string{"input", "output"}
 
 // column is one length of all pairs, in order.

@@ -11,7 +11,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// lengthShape is what is worked out once of a distribution of lengths.
+// lengthShape holds values that are computed once for a distribution of lengths.
 type lengthShape struct {
 	written string // quantiles(…), as it is read back
 	// Of quantiles: shares from 0 to 1 and the lengths there, in tokens.
@@ -92,8 +92,8 @@ func (s *lengthShape) mean() float64 {
 	return sum
 }
 
-// zipfFew is how many terms of a harmonic number are summed; the others are
-// Euler and Maclaurin's.
+// zipfFew is the number of terms of a harmonic number that are summed directly. The formula of
+// Euler and Maclaurin gives the others.
 const zipfFew = 32
 
 func zipfShape(exponent float64) *lengthShape {

@@ -12,14 +12,14 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-// Finding is what is odd about a workload, and what to do about it.
+// Finding is something odd about a workload, with advice on what to do about it.
 type Finding struct {
 	Name string // one of [LintNames]
 	Text string
 	Hint string
 }
 
-// Conditions are what a workload is judged for. Zero is what is not known.
+// Conditions holds the conditions that a workload is judged for. Zero means not known.
 type Conditions struct {
 	Limit   int          // tokens of prompt and answer that the model takes at most
 	Law     *arrival.Law // that due times are said to follow
@@ -63,7 +63,7 @@ const (
 	leastCut = 10
 	// otherLaw is by how many times a dispersion may differ from its law's.
 	otherLaw = 1.5
-	// leastForLaw is how many times it takes to judge a law.
+	// leastForLaw is the smallest number of times that can judge a law.
 	leastForLaw = 200
 )
 
@@ -248,7 +248,7 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 	return list
 }
 
-// leastPauses is how many it takes to tell that all are alike.
+// leastPauses is the smallest number of pauses that shows that all are alike.
 const leastPauses = 10
 
 func (t *Trace) at(column []int32, i int) int {
@@ -258,7 +258,8 @@ func (t *Trace) at(column []int32, i int) int {
 	return int(column[i])
 }
 
-// repeated is how many prompts were there before: those that are known to be the same.
+// repeated returns the number of prompts that came before, counting only those that are known to be
+// the same.
 func (t *Trace) repeated() (k int) {
 	if t.Same > 0 {
 		return t.Same
@@ -360,9 +361,9 @@ func (t *Trace) BlockSize() (size, misfits int) {
 	return size, misfits
 }
 
-// Sharing is what the prompts of a trace share by the ids of their blocks: the share of
-// blocks, and of tokens, that a request finds where one before it left them, in a cache
-// that forgets nothing. ok is false where there are no ids.
+// Sharing returns how much the prompts of a trace share, by the ids of their blocks. It gives the
+// share of blocks and the share of tokens that a request finds from an earlier request. The cache
+// forgets nothing. ok is false where there are no ids.
 func (t *Trace) Sharing() (blocks, tokens float64, ok bool) {
 	size, _ := t.BlockSize()
 	if size == 0 {

@@ -108,7 +108,7 @@ func loggedOf(o object) (record, string, error) {
 	return r, skip, nil
 }
 
-// deepestRequest is how far within objects and strings a request is looked for.
+// deepestRequest is the depth within objects and strings to which the search for a request goes.
 const deepestRequest = 4
 
 // requestIn reads a request from what a log has of it: its body, an object around that, its messages,

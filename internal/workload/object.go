@@ -81,8 +81,8 @@ func (o object) tokens(keys ...string) (int, error) {
 	return Unknown, nil
 }
 
-// answer is how many tokens the answer is to have, by the surest of the keys that say so, else
-// Unknown.
+// answer returns the number of tokens that the answer is to have, else Unknown. The surest key that
+// gives it counts.
 func (o object) answer() (int, error) {
 	best, rank := "", math.MaxInt
 	for key := range o {
@@ -93,8 +93,8 @@ func (o object) answer() (int, error) {
 	return o.tokens(best)
 }
 
-// body is what remains of a recorded request for Request.Body: all but the
-// keys that are the run's own to set. Nil if nothing remains.
+// body returns what remains of a recorded request for Request.Body: everything but the keys that
+// the run sets itself. It returns nil if nothing remains.
 func (o object) body() ([]byte, error) {
 	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
 		delete(o, key)

@@ -19,14 +19,14 @@ type Preset struct {
 	// SLO is the objective that it is judged by where none is given, a preset's name as
 	// --slo takes it; "" for none.
 	SLO string
-	// Arrivals are what the times in the data are like; zero where they are not known.
+	// Arrivals describes the times in the data. It is zero where they are not known.
 	Arrivals DataArrivals
 	Stresses string // what of a server it is hardest on
 	Source   string // where the numbers come from
 	From     string // the same in a word or two
 }
 
-// DataArrivals is what the arrivals of public data are like. Nothing asks for it: a preset's
+// DataArrivals describes the arrivals of public data. Nothing uses it to send requests: a preset's
 // requests come as --arrival says.
 type DataArrivals struct {
 	Rate       float64    // requests/s

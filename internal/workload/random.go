@@ -24,10 +24,9 @@ const (
 	NoPrefix     = "no prefix"
 )
 
-// Calibration is what a server makes of generated words: its prompt_tokens =
-// Overhead + PerWord × words. The overhead is the chat template. The zero
-// value says that none is known; then a word is taken for a token and the
-// template comes on top.
+// Calibration maps generated words to a server's tokens: its prompt_tokens = Overhead + PerWord ×
+// words. The overhead is the chat template. The zero value means that no calibration is known. Then
+// one word counts as one token, and the template adds to that.
 type Calibration struct {
 	Overhead, PerWord float64 // tokens
 
@@ -38,7 +37,7 @@ type Calibration struct {
 
 func (c Calibration) known() bool { return c != Calibration{} }
 
-// words is how many words come nearest to so many prompt tokens.
+// words returns the number of words that comes nearest to the given number of prompt tokens.
 func (c Calibration) words(tokens int) int {
 	if !c.known() {
 		return tokens
@@ -46,7 +45,7 @@ func (c Calibration) words(tokens int) int {
 	return int(math.Round((float64(tokens) - c.Overhead) / c.PerWord))
 }
 
-// tokens is what so many words come to.
+// tokens returns the number of tokens of the given number of words.
 func (c Calibration) tokens(words int) int {
 	if !c.known() {
 		return words
@@ -186,7 +185,7 @@ func (r *Random) At(i int64) (Request, error) {
 	}, nil
 }
 
-// way is what request i comes by in the tree: its tokens, and the texts.
+// way returns the tokens and the texts that request i passes on its way through the tree.
 func (r *Random) way(i uint64) (tokens int, texts []Segment) {
 	way := r.config.Tree.path(r.config.Seed, r.config.Seed, i)
 	for _, n := range way {
@@ -204,10 +203,10 @@ func (r *Random) texts(way []node) (texts []Segment) {
 	return texts
 }
 
-// answerDraw is what the length of an answer is drawn by. With a correlation it follows the
-// prompt's by a Gaussian copula, whose rank correlation ρ has the parameter 2·sin(πρ/6)
-// (Kruskal, Ordinal measures of association, JASA 53, 1958): each length keeps its own
-// distribution. Without one it is a draw of its own.
+// answerDraw returns the draw for the length of an answer. With a correlation it follows the
+// prompt's draw by a Gaussian copula. The copula for rank correlation ρ has the parameter
+// 2·sin(πρ/6) (Kruskal, Ordinal measures of association, JASA 53, 1958). So each length keeps its
+// own distribution. Without a correlation it is a draw of its own.
 func (c *RandomConfig) answerDraw(at uint64) uint64 {
 	if c.Input.Pairs(c.Output) {
 		return seed.At(c.Seed, streamInput, at)

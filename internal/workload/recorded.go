@@ -37,7 +37,7 @@ func (f *File) Conversations(c RecordedConfig) (*RecordedConversations, error) {
 // Begin says which conversation item 0 begins.
 func (v *RecordedConversations) Begin(row int64) { v.file.Begin(row) }
 
-// most is how many turns of a conversation are asked at most.
+// most returns the largest number of turns of a conversation that are sent.
 func (v *RecordedConversations) most(session int64) int {
 	return min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns)
 }
@@ -103,8 +103,8 @@ func (v *RecordedConversations) Follow(item int64, answered bool) []Next {
 	return []Next{next}
 }
 
-// MeanTurns is how many requests a conversation has on average, if all its turns are
-// answered: of those of the file that come first.
+// MeanTurns returns the mean number of requests of a conversation if the server answers all its
+// turns. It is the mean over the first conversations of the file.
 func (v *RecordedConversations) MeanTurns() float64 {
 	n, sum := min(int64(len(v.file.entries)), 1000), 0
 	for i := range n {

@@ -53,11 +53,11 @@ func (r *Rows) Replay(c ReplayConfig) (*Replay, error) {
 // Begin says which row item 0 asks: where due times begin in the middle of a trace.
 func (r *Replay) Begin(row int64) { r.first = row }
 
-// Requests is how many there are before they begin again.
+// Requests returns the number of requests before they begin again.
 func (r *Replay) Requests() int { return int(r.rows.Len()) + len(r.rows.turns) }
 
-// MeanTurns is how many requests each has that comes at a time of its own, on average: itself and
-// those that follow it in its session.
+// MeanTurns returns the mean number of requests for each request that comes at a time of its own.
+// These are that request and those that follow it in its session.
 func (r *Replay) MeanTurns() float64 { return float64(r.Requests()) / float64(r.rows.Len()) }
 
 // Source gives the requests as a load asks them: a [Sessions] where rows follow others.

@@ -202,7 +202,7 @@ func (r *Rows) sort() {
 	}
 }
 
-// Len is how many requests there are.
+// Len returns the number of requests.
 func (r *Rows) Len() int64 { return r.places.Len() }
 
 // Timed says that rows have times.

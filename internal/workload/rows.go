@@ -23,8 +23,8 @@ type row struct {
 	client        string
 	blocks        []int64 // in RAGPulse's traces with their component in the top byte
 	chat, parent  int64   // Qwen-Bailian's: the request, and the one before it in its conversation; below 0 for none
-	// after is how long behind the answer before it in its session it is sent, in nanoseconds, where
-	// it has no time of its own: it follows.
+	// after is the time from the previous answer in its session to this request, in nanoseconds. It
+	// applies where the request has no time of its own, that is, where it follows.
 	after   int64
 	follows bool
 	unused  []string // fields that change what is sent, or when, and are not used
@@ -58,7 +58,7 @@ const (
 	ragPulseForm = "ragpulse"
 )
 
-// rowForm is how a line says what a request was.
+// rowForm is a way in which a line states what a request was.
 type rowForm struct {
 	name   string
 	unit   string // of times, "" where there are none
@@ -326,7 +326,8 @@ func timeUnit(h *Head) (unit int64, quoted, timed bool) {
 	return 1e9, quoted, timed
 }
 
-// sinceUnit is what a time since 1970 is counted in, by its size: 0 where it is none, of this century.
+// sinceUnit returns the unit of a time since 1970, judged by its size. It returns 0 where the value
+// is no such time of this century.
 func sinceUnit(x float64) int64 {
 	for _, unit := range []int64{1e9, 1e6, 1e3, 1} {
 		if seconds := x * float64(unit) / 1e9; seconds >= 1e9 && seconds < 4.1e9 {
@@ -599,7 +600,7 @@ func timeIn(text string, unit int64) (int64, bool) {
 	return int64(math.Round(x * float64(unit))), true
 }
 
-// dateForms are how times of day are written.
+// dateForms lists the layouts of times of day.
 var dateForms = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999 UTC", "2006-01-02 15:04:05.999999999-07"}
 
 // stampIn reads a time: a date, or a number in a unit of so many nanoseconds, that of its name before

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/say"
 )
 
-// sampled is how many requests of a workload without an end are looked at.
+// sampled is the number of requests that are read from a workload without an end.
 const sampled = 20_000
 
 // Look reads what there is to know of the requests of a preset, a trace or a file of

@@ -10,7 +10,7 @@ import (
 	"regexp"
 )
 
-// container is how the records of a file are held together.
+// container is the way in which a file holds its records together.
 type container uint8
 
 const (
@@ -104,9 +104,9 @@ func conversationLine(head []byte) bool {
 	return role && content && bytes.HasSuffix(bytes.TrimRight(line, " \t\r,"), []byte("]")) || role && content && bytes.IndexByte(head, '\n') < 0
 }
 
-// data is how a JSON object begins whose records are under a key: data, as genai-perf and
-// AIPerf write inputs.json, or conversations that are arrays themselves, as SGLang's
-// agentic traces have them.
+// data matches the beginning of a JSON object that has its records under a key. genai-perf and
+// AIPerf write inputs.json with data. SGLang's agentic traces have conversations that are arrays
+// themselves.
 var data = regexp.MustCompile(`^\{\s*("data"\s*:\s*\[|"conversations"\s*:\s*\[\s*\[)`)
 
 func scanLines(r io.Reader, kind container, t *table, start int64, visit visitor) error {

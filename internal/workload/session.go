@@ -21,8 +21,8 @@ type Next struct {
 	// After is the pause between the end of the item before and this one: the time that
 	// a user reads and types, or a tool runs.
 	After time.Duration
-	// Join is how many items of the session name this one before it comes; it is due
-	// when the last of their pauses has passed. 0 and 1 are one.
+	// Join is the number of items of the session that must name this one before it comes. It is due
+	// when the last of their pauses has passed. 0 and 1 both mean one.
 	Join int
 }
 

@@ -7,12 +7,12 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// templateTail is how many tokens of a chat's template come behind the prompt: what ends
-// the user's turn and begins the assistant's, 4 or 5 in the usual ones.
+// templateTail is the number of tokens of a chat template after the prompt. They end the user's
+// turn and begin the assistant's, and number 4 or 5 in the usual templates.
 const templateTail = 5
 
-// Head is how many tokens of a chat's template come before the first word, as far as that
-// is known: prompts have them in common.
+// Head returns the number of tokens of a chat template before the first word, as far as that is
+// known. All prompts share them.
 func (c Calibration) Head() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
 
 // Reuse is a share of the prompts' tokens that all requests begin with, within the lengths
@@ -25,7 +25,7 @@ type Reuse struct {
 
 const streamReuse = 0x7265_7573_6500_0000 // how a request's blocks are rounded
 
-// words is how many of a prompt's words are those that all share.
+// words returns the number of words of a prompt that all prompts share.
 func (u Reuse) words(c Calibration, words int, draw float64) int {
 	perWord := c.PerWord
 	if !c.known() {
@@ -84,7 +84,7 @@ func (u Reuse) reaching(c Calibration, input Lengths) Reuse {
 	return u
 }
 
-// MostShared is how many prefixes are asked for before a load, at most.
+// MostShared is the largest number of prefixes that are sent before a load.
 const MostShared = 4096
 
 // Shared gives requests that ask once for all that requests have in common, the least

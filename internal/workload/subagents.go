@@ -9,10 +9,10 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// SubAgents is how the steps of generated conversations start others, which run at the same
-// time: behind a share of the steps an agent starts some sub-agents, each of which asks some
-// requests, one after the other; its next step waits for the last of them and reads what each
-// answered in the end. The zero value is none. They can be compared with ==.
+// SubAgents describes how the steps of generated conversations start others, which run at the same
+// time. After a share of the steps an agent starts several sub-agents. Each sub-agent sends several
+// requests, one after the other. The agent's next step waits for the last of them and reads the
+// final answer of each. The zero value means none. Values can be compared with ==.
 type SubAgents struct {
 	Share  float64 // of the steps behind which some are started, but for a conversation's last
 	Agents Lengths // how many are started at once
@@ -95,7 +95,7 @@ func ParseSubAgents(text string) (s SubAgents, err error) {
 	return s, nil
 }
 
-// noSubAgents is how none are written.
+// noSubAgents is the text form of no sub-agents.
 const noSubAgents = "none"
 
 // String writes them so that ParseSubAgents reads them back.
@@ -129,9 +129,9 @@ func (s SubAgents) requests() (mean, square float64) {
 	return s.Share * agents * steps, s.Share * (agents*(steps2-steps*steps) + agents2*steps*steps)
 }
 
-// Expect is what one step starts on average: requests, and the tokens of their prompts and
-// of what the agent reads of them, where answers have so many tokens and further turns add
-// so many.
+// Expect returns what one step starts on average, for the given tokens of an answer and of a
+// further turn. It returns the requests, the tokens of their prompts, and the tokens that the agent
+// reads of them.
 func (s SubAgents) Expect(answer, further float64) (requests, prompts, read float64) {
 	if s.None() {
 		return 0, 0, 0

@@ -15,7 +15,7 @@ import (
 	"pitot/internal/workload/field"
 )
 
-// table is how a file of rows with a header is to be read: CSV, with any separator.
+// table describes how to read a file of rows with a header: CSV, with any separator.
 type table struct {
 	separator byte
 	begin     int64    // of the first row, in the text
@@ -26,7 +26,7 @@ type table struct {
 	text      bool // it holds prompts
 }
 
-// separators are what may stand between cells, the usual first.
+// separators lists the characters that may separate cells, the usual one first.
 var separators = []byte{',', ';', '\t', '|'}
 
 const (

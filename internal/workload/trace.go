@@ -20,8 +20,8 @@ import (
 	"pitot/internal/workload/plain"
 )
 
-// Trace is what a file tells of requests without their text: when they came, how long they
-// were and what they share. A column that the file has not is nil.
+// Trace holds the requests of a file without their text: when they came, how long they were and
+// what they share. A column that the file lacks is nil.
 type Trace struct {
 	Format   string
 	Unit     string         // what times are counted in, as the file has them
@@ -45,8 +45,8 @@ type Trace struct {
 	Thinking int  // prompts with the reasoning of earlier answers
 }
 
-// mostRejected is how many rows may be left out, as a share: a file of which more cannot
-// be read is another file than it is taken for.
+// mostRejected is the largest share of rows that may be left out. If more rows are unreadable, the
+// file is not of the kind that it seemed.
 const mostRejected = 0.5
 
 // ReadTrace reads times, lengths and shared blocks of a file: JSON lines or an array as
@@ -271,7 +271,7 @@ func (t *Trace) reject(line int, reason string) {
 	}
 }
 
-// Requests is how many rows there are.
+// Requests returns the number of rows.
 func (t *Trace) Requests() int {
 	n := t.Records
 	for _, k := range t.Rejected {

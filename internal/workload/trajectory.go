@@ -36,7 +36,7 @@ type Trajectories struct {
 	Left map[string]LeftOut
 }
 
-// LeftOut is what was left out for one reason.
+// LeftOut counts what was left out for one reason.
 type LeftOut struct {
 	N     int
 	First string
@@ -305,8 +305,8 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, LongestPause.Seconds()) * 1e9)
 }
 
-// StartShare is how far into a recorded session the load begins with it: a share of the
-// agent's own requests between two, drawn for each.
+// StartShare is the point of a recorded session at which the load begins with it. It is a share of
+// the agent's own requests between two bounds, drawn for each session.
 type StartShare struct{ Least, Most float64 }
 
 // TrajectoryConfig says how recorded sessions are asked.
@@ -413,8 +413,8 @@ func (a *Agents) At(item int64) (Request, error) {
 	return r, nil
 }
 
-// left is how many requests there are from a step of the agent's own on: sub-agents
-// stand behind the step that began them.
+// left returns the number of requests from one of the agent's own steps on. Sub-agents come after
+// the step that began them.
 func (one *trajectory) left(first int32) int { return len(one.steps) - int(first) }
 
 // Follow implements [Sessions].
@@ -440,7 +440,7 @@ func (a *Agents) Follow(item int64, answered bool) []Next {
 	return out
 }
 
-// Shape is what recorded sessions are like.
+// Shape holds summary figures of recorded sessions.
 type Shape struct {
 	Sessions int
 	Turns    float64       // requests of a session from where it begins, mean

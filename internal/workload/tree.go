@@ -11,11 +11,10 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// Tree is what the prompts of many requests begin with: texts that fork. A request goes
-// from the root down one level after the other, and its prompt begins with the texts it
-// came by, so requests share as much as their ways have in common. Several trees stand
-// side by side, each with its share of the requests. It is read by [ParseTree] and never
-// changes.
+// Tree holds texts that fork, with which the prompts of many requests begin. A request goes from
+// the root down, one level after the other. Its prompt begins with the texts on that path. So
+// requests share as much as their paths have in common. There may be several trees, each with its
+// share of the requests. [ParseTree] reads it, and it never changes.
 type Tree struct {
 	written  string
 	branches []branch
@@ -233,7 +232,7 @@ func (t *Tree) some() bool {
 	return false
 }
 
-// longest is what the longest way down comes to, but for one in a million texts.
+// longest returns the length of the longest path down, except for one in a million texts.
 func (t *Tree) longest() (most int) {
 	for _, b := range t.branches {
 		sum := 0
@@ -245,7 +244,7 @@ func (t *Tree) longest() (most int) {
 	return most
 }
 
-// Leaves is how many ways down there are in all; it is at most what an int holds.
+// Leaves returns the number of paths down in all. It is at most what an int holds.
 func (t *Tree) Leaves() int {
 	if t == nil {
 		return 0

@@ -27,8 +27,7 @@ const (
 // run.json and have its schema instead.
 const Version = 1
 
-// Point is what was planned of a point. Times are nanoseconds since its load
-// began.
+// Point holds the plan of a point. Times are nanoseconds since its load began.
 type Point struct {
 	Version int    `json:"version"`
 	Began   string `json:"began"` // when its load did, by the clock of the client's machine: RFC 3339; "" in simulated time
@@ -59,7 +58,7 @@ type Point struct {
 	Tokenizer *Tokenizer `json:"tokenizer"` // the user's, held against the server's; null where that is not known
 }
 
-// Tokenizer is what a text is to a tokenizer of the user's and to the server.
+// Tokenizer compares the tokens of a text by the user's tokenizer with those by the server.
 type Tokenizer struct {
 	Ours    int  `json:"ours"` // tokens
 	Theirs  int  `json:"theirs"`
@@ -70,7 +69,7 @@ type Tokenizer struct {
 	Prompts bool `json:"prompts,omitempty"` // the prompts are ids that the user's file makes
 }
 
-// Questions is what questions of a kind came to that were asked alone before the load.
+// Questions holds the results of questions of a kind that were sent alone before the load.
 type Questions struct {
 	Kind     string `json:"kind"`
 	Answered int    `json:"answered"`
@@ -78,7 +77,7 @@ type Questions struct {
 	Why      string `json:"why"` // they are not asked under load
 }
 
-// Price is what is paid for the target, as it was written.
+// Price holds the price of the target, as it was written.
 type Price struct {
 	GPU      string  `json:"gpu"`    // of one GPU and hour
 	Tokens   string  `json:"tokens"` // of a million input and output tokens
@@ -86,7 +85,7 @@ type Price struct {
 	Listed   bool    `json:"listed"` // it is the list price of a GPU that is simulated
 }
 
-// Load is how hard a point is loaded.
+// Load holds the load of a point.
 type Load struct {
 	Loop        string   `json:"loop"`
 	Rate        *float64 `json:"rate"`
@@ -104,7 +103,7 @@ type Load struct {
 	RespectLimits bool `json:"respect_limits"` // requests are held back that the server has said it will refuse
 }
 
-// Arrivals is what the arrival process of a load makes one expect.
+// Arrivals holds what the arrival process of a load makes one expect.
 type Arrivals struct {
 	CV         *float64           `json:"cv"`
 	Dispersion map[string]float64 `json:"dispersion"`
@@ -113,7 +112,7 @@ type Arrivals struct {
 	ChangesS   []float64          `json:"changes_s"`
 }
 
-// Window is how a point ended. Times are nanoseconds since its load began.
+// Window describes how a point ended. Times are nanoseconds since its load began.
 type Window struct {
 	Version int           `json:"version"`
 	T0      *int64        `json:"t0_ns"`    // where the window began, null: where it was planned to
@@ -144,8 +143,8 @@ type Worker struct {
 	Lost         *Lost  `json:"lost"` // null: it was there to the end
 }
 
-// Crew is who carries a point out together, by rank, and where each keeps its journal: there it
-// is found if the coordinator dies.
+// Crew lists the workers that carry a point out together, by rank, and where each keeps its
+// journal. If the coordinator dies, the journal is found there.
 type Crew struct {
 	Version int      `json:"version"`
 	Run     string   `json:"run"` // what the run is called on the bus
@@ -161,15 +160,15 @@ type Member struct {
 	AheadBound int64  `json:"ahead_bound_ns"`
 }
 
-// Lost is how a worker was.
+// Lost describes a worker that was lost.
 type Lost struct {
 	At    int64  `json:"at_ns"` // when it was last heard of
 	Why   string `json:"why"`
 	Early bool   `json:"early"` // the window did not end there, being too short
 }
 
-// PrefixCache is what the server's prefix cache was expected to have of the prompts of the
-// window, and had.
+// PrefixCache holds the expected hits of the server's prefix cache among the prompts of the window,
+// and the actual ones.
 type PrefixCache struct {
 	All       bool        `json:"all"` // not only the first requests were looked at
 	BlockSize int         `json:"block_size"`
@@ -194,13 +193,14 @@ type CachePart struct {
 	Told     int   `json:"told"` // requests of which the server said it
 }
 
-// Alone is what one request takes on an idle target, as a search began with it.
+// Alone holds the time that one request takes on an idle target, measured at the beginning of a
+// search.
 type Alone struct {
 	Version int   `json:"version"`
 	Took    int64 `json:"took_ns"`
 }
 
-// End is how the run ended.
+// End describes how the run ended.
 type End struct {
 	Version     int    `json:"version"`
 	Ended       string `json:"ended"` // RFC 3339

@@ -9,7 +9,7 @@ package metric
 
 import "strings"
 
-// Name is what users call a metric in --slo, --until and comparisons: "ttft".
+// Name is the user's name of a metric in --slo, --until and comparisons: "ttft".
 type Name string
 
 // Pooled says that a metric of the catalogue is of gaps: no request has one value
@@ -54,7 +54,7 @@ type Metric struct {
 	Compared  []string  // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
 }
 
-// Of is what has one value of a metric.
+// Of is the thing that has one value of a metric.
 type Of uint8
 
 const (
@@ -68,7 +68,7 @@ const (
 // String is the word for it.
 func (o Of) String() string { return [...]string{"request", "gap", "window", "search", "server"}[o] }
 
-// Unit is what a metric is counted in.
+// Unit is the unit that a metric is counted in.
 type Unit string
 
 const (
@@ -131,8 +131,8 @@ func (m *Metric) Further() bool {
 // Distribution says that the metric has percentiles, in a point's metrics.
 func (m *Metric) Distribution() bool { return m.Of == Request || m.Of == Gap }
 
-// Elsewhere is what other tools call a metric in their results that they define
-// alike; "" where they have none.
+// Elsewhere holds the names that other tools give a metric in their results, where they define it
+// alike. A name is "" where a tool has none.
 type Elsewhere struct{ VLLM, SGLang, AIPerf, GuideLLM string }
 
 // Names of the tools, as results say them.
@@ -143,7 +143,7 @@ const (
 	GuideLLM = "guidellm"
 )
 
-// NameIn is what a tool calls it.
+// NameIn returns the metric's name in a tool's results.
 func (e Elsewhere) NameIn(tool string) string {
 	switch tool {
 	case VLLM:

@@ -15,7 +15,7 @@ type Signal struct {
 	Scale     float64 // from the signal's unit to the metric's, 0 for 1
 }
 
-// Combine is how the samples of a point become one value.
+// Combine is the way in which the samples of a point become one value.
 type Combine uint8
 
 const (

@@ -116,7 +116,7 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 	return fmt.Errorf("encoding %s of %s is not known", encoding, kind)
 }
 
-// width is how many bytes a value takes, 0 where that is not fixed.
+// width returns the number of bytes of a value, 0 where that is not fixed.
 func (n *Node) width() int {
 	switch n.Kind() {
 	case format.Int32, format.Float:

@@ -87,10 +87,10 @@ func (f *File) Column(name string) (n *Node, at int) {
 	return nil, 0
 }
 
-// Groups is how many row groups there are.
+// Groups returns the number of row groups.
 func (f *File) Groups() int { return len(f.meta.RowGroups) }
 
-// Rows is how many rows a row group has.
+// Rows returns the number of rows of a row group.
 func (f *File) Rows(group int) int64 { return f.meta.RowGroups[group].NumRows }
 
 // Page is a part of a column of a row group. A slot is a value or a null, or a list without

@@ -19,8 +19,8 @@ func unmarshal(b []byte, v any) (int, error) {
 	return n, thrift.Unmarshal(&thrift.CompactProtocol{}, b[:n], v)
 }
 
-// structure is how many bytes one takes: a field each, until there is none.
-// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+// structure returns the number of bytes of a structure: one field after the other, until there is
+// none. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 func structure(b []byte, depth int) (int, error) {
 	for at := 0; at < len(b); {
 		head := b[at]
@@ -55,7 +55,7 @@ func short(k int) error {
 	return errStructure
 }
 
-// element is how many bytes a value of a kind takes.
+// element returns the number of bytes of a value of a kind.
 func element(b []byte, kind byte, depth int) (int, error) {
 	if depth > mostLevels {
 		return 0, errStructure

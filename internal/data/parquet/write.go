@@ -18,8 +18,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// largestDictionary is how many bytes of different words a column keeps; further ones are
-// written as they are.
+// largestDictionary is the number of bytes of different words that a column keeps. Further words
+// are written as they are.
 const largestDictionary = 1 << 20
 
 // Column is one of a file that is written.
@@ -41,7 +41,7 @@ type Writer struct {
 	indexes []chunkIndex // of all columns of all row groups so far
 }
 
-// chunkIndex is what the end of a file says of the pages of a column of a row group.
+// chunkIndex holds the entries at the end of a file on the pages of a column of a row group.
 type chunkIndex struct{ bounds, places []byte }
 
 // NewWriter begins a file. page is how many bytes of a column, a power of two, are encoded at once: it
@@ -189,7 +189,7 @@ type scratch struct {
 	levels, raw, packed []byte
 }
 
-// sealed is what is to be said of a page.
+// sealed holds the description of a page.
 type sealed struct {
 	at, size  int
 	row       int64

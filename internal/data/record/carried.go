@@ -9,8 +9,8 @@ import (
 // What is carried from one machine to another of a journal are whole frames, byte for
 // byte: each has its checksums, so nothing else has to vouch for them.
 
-// Written is how long the journal's file is: whole frames, that no longer change. It waits for no
-// disk.
+// Written returns the length of the journal's file: whole frames, which no longer change. It does
+// not wait for the disk.
 func (j *Journal) Written() int64 { return j.end.Load() }
 
 // Sealed reads whole frames of a journal's file that lie between two offsets: as many as

@@ -17,7 +17,7 @@ type decoder struct {
 	part  reading
 }
 
-// reading is what of a frame is read; the rest is left unread.
+// reading is the part of a frame that is read; the rest stays unread.
 type reading uint8
 
 const (

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// FinishKind is what a finish reason says about the response.
+// FinishKind is the kind of end that a finish reason gives the response.
 type FinishKind uint8
 
 const (

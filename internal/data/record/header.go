@@ -49,7 +49,7 @@ func (t tally) minus(o tally) tally {
 
 func (t tally) negative() bool { return min(t.chunks, t.rows, t.samples, t.marks) < 0 }
 
-// header is what stands before the payload of a frame.
+// header holds the fields before the payload of a frame.
 type header struct {
 	sound  bool // its checksum is right
 	length int64

@@ -72,7 +72,7 @@ const LostMark = "record_errors"
 // while it was written.
 var ErrInterference = errors.New("something else deleted, moved or shortened the journal while it was written")
 
-// file is what a journal needs of an [os.File].
+// file has the methods that a journal needs of an [os.File].
 type file interface {
 	io.WriteCloser
 	io.ReaderAt
@@ -334,7 +334,7 @@ func (j *Journal) writePlan() {
 	}
 }
 
-// own is what records of this process are of. The caller holds j.mu.
+// own returns the part that records of this process belong to. The caller holds j.mu.
 func (j *Journal) own(point int32) part { return part{point, j.worker} }
 
 // takes says that records are taken. The caller holds j.mu.
@@ -404,8 +404,8 @@ func (j *Journal) seal() {
 // wakeFlusher has what there is written.
 func (j *Journal) wakeFlusher() { wake(j.wake) }
 
-// checkEvery is how often the file is checked where nothing is written: something else may
-// have deleted it, or a disk that was full have room for a [LostMark].
+// checkEvery is the interval of checks of the file while nothing is written. Something else may
+// have deleted it, or a full disk may have room for a [LostMark].
 const checkEvery = time.Second
 
 // flusher writes what there is when it is woken, and looks at the file now and then.
@@ -423,7 +423,7 @@ func (j *Journal) flusher() {
 	}
 }
 
-// syncAge is how often at most what was written is brought to the disk.
+// syncAge is the shortest interval between two syncs of the written data to the disk.
 const syncAge = 250 * time.Millisecond
 
 // SyncAtEnd leaves it to the system when what is written comes to the disk, until the journal is

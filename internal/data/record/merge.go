@@ -8,7 +8,7 @@ import (
 	"pitot/internal/data/rundir"
 )
 
-// mergeRows is how many lines of one file go into a frame at most.
+// mergeRows is the largest number of lines of one file in a frame.
 const mergeRows = 1 << 14
 
 // parquetFrames yields the records of the Parquet files of dir, in the order

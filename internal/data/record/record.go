@@ -85,9 +85,9 @@ type Row struct {
 	ReasoningTokens  int32 // usage.completion_tokens_details.reasoning_tokens
 	HiddenTokens     int32 // reasoning tokens that were counted but never streamed
 	FirstTokens      int32 // tokens in the first token's event, Unset if only assumed to be 1
-	// Counted is how many tokens a tokenizer of the user's makes of the text that was
-	// streamed, Unset without one. Where the server reported no usage, CompletionTokens is
-	// that, and NoUsage says so.
+	// Counted is the number of tokens that the user's tokenizer finds in the streamed text. It is
+	// Unset without such a tokenizer. Where the server reported no usage, CompletionTokens is this
+	// number and NoUsage is set.
 	Counted int32
 	NoUsage bool
 
@@ -155,8 +155,8 @@ func (r *Row) NextAttempt(waited int64) {
 	*r = next
 }
 
-// Attempts is how often the request was sent, or the connection for it was refused: 0
-// where it never came to that.
+// Attempts returns the number of times that the request was sent, or that the connection for it was
+// refused. It is 0 where it never came to that.
 func (r *Row) Attempts() int32 {
 	if r.Outcome == Unsent || r.Outcome == Cut && r.Sent < 0 {
 		return r.Earlier
@@ -194,7 +194,7 @@ type Chunk struct {
 	Kind     Kind  // what the text was
 }
 
-// Kind is what a chunk's text was.
+// Kind is the kind of a chunk's text.
 type Kind uint8
 
 const (

@@ -9,8 +9,8 @@ import (
 	"pitot/internal/data/parquet"
 )
 
-// batchRows is how many rows pass through a table at once: a column of them
-// stays in the processor's cache.
+// batchRows is the number of rows that pass through a table at once: a column of them stays in the
+// processor's cache.
 const batchRows = 1024
 
 // A table writes rows of T to a Parquet file, column by column, in row

@@ -2,8 +2,8 @@ package result
 
 import "pitot/internal/stat"
 
-// Answers is what became of the questions that were due in the window. Those of a kind are
-// held against the same questions asked alone before the load.
+// Answers holds the results of the questions that were due in the window. Those of a kind are
+// compared with the same questions sent alone before the load.
 type Answers struct {
 	Asked      int            `json:"asked"`      // due in the window, in place of requests of the workload
 	Unanswered int            `json:"unanswered"` // of them, that failed, were cut or never sent
@@ -12,8 +12,9 @@ type Answers struct {
 	Differ     *Answered      `json:"differ"` // of greedy answers: the wrong ones differ from that of the same prompt alone; null: there are none
 	Finding    AnswersFinding `json:"finding"`
 
-	// CachedShare is how much of the prompts of known answers came from the server's prefix cache,
-	// where it tells: how it computes prompts these do not tell.
+	// CachedShare is the share of the prompts of known answers that came from the server's prefix
+	// cache. It is there where the server reports it. These prompts show nothing of how the server
+	// computes prompts.
 	CachedShare *float64 `json:"cached_share,omitempty"`
 }
 
@@ -47,7 +48,7 @@ func (x *Answered) ToldFrom() (share float64, ok bool) {
 	return stat.ToldFrom(x.Answered, x.AloneWrong, x.AloneAnswered, BeyondChance, 0.8)
 }
 
-// AnswersFinding is what they say of the server.
+// AnswersFinding is the conclusion that the answers allow on the server.
 type AnswersFinding string
 
 // The findings that there are.
@@ -59,6 +60,6 @@ const (
 	AnswersTellNothing AnswersFinding = "tells nothing" // wrong alone already, or too few
 )
 
-// BeyondChance is how seldom as many more answers are wrong under the load where it makes no
-// difference.
+// BeyondChance is the probability below which chance does not explain the additional wrong answers
+// under the load. The probability is that of as many more where the load makes no difference.
 const BeyondChance = 0.01

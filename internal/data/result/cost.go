@@ -1,7 +1,7 @@
 package result
 
-// Cost is what serving costs at a load, in USD and after the discount. Each figure carries
-// all that is paid: package cost has the formulas.
+// Cost holds the cost of serving at a load, in USD and after the discount. Each figure carries
+// everything that is paid: package cost has the formulas.
 type Cost struct {
 	USDPerGPUHour *float64 `json:"usd_per_gpu_hour"` // null where tokens are paid
 	USDPerHour    *float64 `json:"usd_per_hour,omitempty"`
@@ -22,7 +22,7 @@ type Cost struct {
 	CI95        map[string][2]float64 `json:"ci95,omitempty"`        // of usd_per_m_output and usd_per_request
 }
 
-// Basis is what is paid for.
+// Basis is the thing that is paid for.
 type Basis string
 
 const (
@@ -39,14 +39,14 @@ type Electricity struct {
 	Measured      bool    `json:"measured"` // not as its owner gave it
 }
 
-// Quoted is what the load costs that a search quotes.
+// Quoted holds the cost of the load that a search quotes.
 type Quoted struct {
 	AtCapacity   Cost    `json:"at_capacity"`
 	Headroom     float64 `json:"headroom"`      // share of the capacity that is kept idle
 	WithHeadroom Cost    `json:"with_headroom"` // the same deployment, loaded to the rest of it
 }
 
-// Energy is what the GPUs drew over the window.
+// Energy holds the energy that the GPUs drew over the window.
 type Energy struct {
 	From   EnergySource `json:"from"`
 	Joules float64      `json:"joules"`
@@ -64,7 +64,7 @@ type Energy struct {
 	Why Reason `json:"why,omitzero"` // why there is nothing by token
 }
 
-// EnergySource is what the energy follows from.
+// EnergySource is the measurement that the energy follows from.
 type EnergySource string
 
 const (
@@ -72,8 +72,8 @@ const (
 	PowerSamples  EnergySource = "power"   // samples of their power
 )
 
-// CapacityCost is what a million output tokens within the objective cost at the load of
-// a search that is to be quoted, USD; nil where that is not known.
+// CapacityCost returns the cost of a million output tokens within the objective, in USD. It is that
+// at the quoted load of a search, and nil where that is not known.
 func (r *Run) CapacityCost() *float64 {
 	if c := r.Capacity; c != nil && c.Load != nil && c.USDPerMGoodOutput != nil {
 		return c.USDPerMGoodOutput

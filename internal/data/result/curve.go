@@ -6,8 +6,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Curve is what the points of a sweep say together. Points are named by their
-// index in the run.
+// Curve holds the joint results of the points of a sweep. Points are named by their index in the
+// run.
 type Curve struct {
 	Over         string      `json:"over"`               // what Load is: "rate", "sessions" or "concurrency"
 	Points       []int       `json:"points"`             // by load
@@ -34,7 +34,7 @@ const (
 	StageLight = "light"
 )
 
-// Crossing is what the loads of a sweep say of the highest load at which the SLO holds.
+// Crossing holds the results of a sweep's loads on the highest load at which the SLO holds.
 type Crossing struct {
 	SLO      string   `json:"slo"`
 	AtLeast  *float64 `json:"at_least"`     // a load that was measured and is not above the capacity; null: none is known to be
@@ -56,7 +56,7 @@ const (
 // Closed says that loads are numbers of users.
 func Closed(over string) bool { return over == OverConcurrency || over == OverAgents }
 
-// LoadUnit is what loads are counted in, by what a curve or a capacity is over.
+// LoadUnit returns the unit of loads, by the quantity that a curve or a capacity is over.
 func LoadUnit(over string) string {
 	switch over {
 	case OverConcurrency:
@@ -69,7 +69,7 @@ func LoadUnit(over string) string {
 	return "req/s"
 }
 
-// Over is what the load is, of several loads like it.
+// Over returns the quantity that varies among several loads like it.
 func (l *Load) Over() string {
 	switch {
 	case l.Concurrency != nil:
@@ -137,7 +137,7 @@ type Capacity struct {
 	// it is a number of users or of agents and these are known.
 	PerGPU *float64 `json:"per_gpu,omitempty"`
 	PerMW  *float64 `json:"per_mw,omitempty"`
-	// USDPerMGoodOutput is what a million output tokens within the objective cost at Load.
+	// USDPerMGoodOutput is the cost of a million output tokens within the objective at Load.
 	USDPerMGoodOutput *float64  `json:"usd_per_m_good_output,omitempty"`
 	Cost              *Quoted   `json:"cost,omitempty"` // what Load costs, with headroom and without
 	Forecast          *Forecast `json:"forecast,omitempty"`
@@ -166,8 +166,8 @@ type Capacity struct {
 	Trail  []CapacityProbe `json:"trail"`
 }
 
-// Forecast is what a search said that it would come to, when the capacity was roughly
-// known and before the loads that are fitted were measured.
+// Forecast holds a search's forecast of its own result. The search made it when the capacity was
+// roughly known and before the fitted loads were measured.
 type Forecast struct {
 	Requests  int      `json:"requests"`   // that the budget was to pay
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
@@ -180,14 +180,14 @@ type BudgetFor struct {
 	Seconds   float64 `json:"seconds,omitempty"` // 0 where it is not known
 }
 
-// Carried is how many requests a second a server carries, with an interval over time blocks of a
-// window in which more came.
+// Carried is the number of requests a second that a server carries. It has an interval over time
+// blocks of a window in which more came.
 type Carried struct {
 	RequestsPerS float64    `json:"requests_per_s"`
 	CI95         [2]float64 `json:"ci95"`
 }
 
-// Bounds is how sure the two ends of a bracket are.
+// Bounds holds the certainty of the two ends of a bracket.
 type Bounds struct {
 	Level float64 `json:"level"` // with which both hold; each by itself is wrong half as often as that leaves
 	// Fitted says that the upper one is the end of the estimate's interval; else it is a
@@ -282,7 +282,7 @@ type CapacityProbe struct {
 	Seen       *Counts        `json:"seen,omitempty"`     // what a later search needs of it, where its violations were counted
 }
 
-// Counts is what a search needs to know of a window besides, to go on from it.
+// Counts holds what a search also needs to know of a window to continue from it.
 type Counts struct {
 	Blocks      [][]int `json:"blocks"` // violations of each limit in equal consecutive blocks
 	Errors      int     `json:"errors"`
@@ -290,7 +290,7 @@ type Counts struct {
 	Cluster     float64 `json:"cluster,omitempty"` // requests of the session that one of them is of, where they follow one another
 }
 
-// Continued is what a search went on with.
+// Continued describes the runs that a search continued.
 type Continued struct {
 	Run      string  `json:"run"`      // directory, as it was named
 	Launches int     `json:"launches"` // starts of the server that were measured, this one included

@@ -25,7 +25,7 @@ type PointFindings struct {
 	WhyNone   string      `json:"why_none,omitempty"`
 }
 
-// Diagnosis is what limits one statistic of a metric.
+// Diagnosis names the limiting factor of one statistic of a metric.
 type Diagnosis struct {
 	Metric  metric.Name `json:"metric"`
 	Of      string      `json:"of"` // "mean", "p50", "p90", "p95", "p99"

@@ -2,8 +2,9 @@ package result
 
 import "pitot/internal/data/metric"
 
-// RefusedByLimits is how many of the point's requests the server refused with 429 while it told
-// of rate limits. Without such headers a 429 may be a full queue: 0.
+// RefusedByLimits returns the number of the point's requests that the server refused with 429 while
+// it reported rate limits. It returns 0 without such headers, since a 429 may then mean a full
+// queue.
 func (p *Point) RefusedByLimits() int {
 	if p.RateLimits == nil {
 		return 0
@@ -11,7 +12,7 @@ func (p *Point) RefusedByLimits() int {
 	return p.RateLimits.Refused
 }
 
-// HeldByLimits is how many of the point's requests waited for the server's rate limits
+// HeldByLimits returns the number of the point's requests that waited for the server's rate limits
 // (--respect-limits).
 func (p *Point) HeldByLimits() int {
 	for i := range p.Checks {

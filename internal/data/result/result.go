@@ -44,7 +44,7 @@ type Run struct {
 	Unplanned   int               `json:"unplanned,omitempty"`   // requests in the records whose plan was in such a stretch: they are in no point
 }
 
-// Sent is what a run sent to the server.
+// Sent counts what a run sent to the server.
 type Sent struct {
 	Load   Traffic  `json:"load"`             // all points: warm-up, window and drain; and loads that were begun and left no point
 	Probes *Traffic `json:"probes,omitempty"` // besides: what was asked to find out what the target is and takes
@@ -89,7 +89,7 @@ type Environment struct {
 	Stamps      string `json:"stamps"` // "kernel", "user" or "virtual": source of the chunk times
 }
 
-// Target is what was measured.
+// Target describes the measured target.
 type Target struct {
 	Spec   string            `json:"spec"` // as given
 	Kind   string            `json:"kind"` // "http", "mock" or "sim"
@@ -115,15 +115,15 @@ type Point struct {
 	// "server.". One that is not known is not here.
 	Window map[string]float64 `json:"window,omitempty"`
 	Server map[string]float64 `json:"server,omitempty"`
-	// PrefixCache is what the server's prefix cache was expected to have of the prompts,
-	// beside what it had.
+	// PrefixCache compares the expected hits of the server's prefix cache among the prompts with
+	// the actual ones.
 	PrefixCache *PrefixCache `json:"prefix_cache,omitempty"`
 	// Answers is what became of the questions among the requests whose answers are checked;
 	// nil without --check-answers. They are in no other count of requests and in no latency.
 	Answers *Answers `json:"answers,omitempty"`
-	// Retries is what became of failed requests that were sent again; nil without --retry.
+	// Retries holds the results of failed requests that were sent again; nil without --retry.
 	Retries *Retries `json:"retries,omitempty"`
-	// RateLimits is what the server told of its rate limits; nil where it told nothing.
+	// RateLimits holds the server's own statements of its rate limits; nil where it made none.
 	RateLimits *RateLimits `json:"rate_limits,omitempty"`
 	// ServerMissing are pages of metrics that were given up under the load, each with why.
 	ServerMissing []string `json:"server_missing,omitempty"`
@@ -166,7 +166,7 @@ type Worker struct {
 	Verdict      Verdict `json:"verdict"`        // of its instrument
 }
 
-// Lost is how a worker was.
+// Lost describes a worker that was lost.
 type Lost struct {
 	At     float64 `json:"at_s"`   // when it was last heard of, since the load began
 	Why    string  `json:"why"`    //
@@ -174,9 +174,9 @@ type Lost struct {
 	Early  bool    `json:"early"`  // the window would have been too short up to there, and goes on behind it
 }
 
-// CacheEffect is what a warm prefix cache makes of TTFT, by pairs of requests of the same
-// lengths and due times: one of the point in which nothing is shared, one of that in which
-// every shared prefix had been asked for before.
+// CacheEffect is the effect of a warm prefix cache on TTFT. It compares pairs of requests of the
+// same lengths and due times. One is of the point in which nothing is shared. The other is of the
+// point in which every shared prefix had been sent before.
 type CacheEffect struct {
 	Cold         int         `json:"cold"` // index of the point
 	Warm         int         `json:"warm"`
@@ -187,9 +187,9 @@ type CacheEffect struct {
 	CI95         *[2]float64 `json:"ci95_ms"`       // of the difference, by the means of batches of pairs; null: too few of them
 }
 
-// PrefixCache is what a server's prefix cache was expected to have of the prompts of the
-// window, and what it had. Shares are of the prompts' tokens. The requests were put to
-// vLLM's cache at the times at which they were sent and answered.
+// PrefixCache compares the expected hits of a server's prefix cache among the prompts of the window
+// with the actual ones. Shares are of the prompts' tokens. A model of vLLM's cache received the
+// requests at the times at which they were sent and answered.
 type PrefixCache struct {
 	Expected  float64  `json:"expected_share"`      // where a prompt can be found from when its prefill begins
 	Late      float64  `json:"expected_late_share"` // where it can be found only behind its first token
@@ -206,7 +206,7 @@ type PrefixCache struct {
 	Mode      string   `json:"mode,omitempty"`      // what --cache asked for: "cold", "warm", "60%"
 }
 
-// RateLimits is what the headers of the answers to the window's requests said of rate limits.
+// RateLimits holds the rate limits in the headers of the answers to the window's requests.
 type RateLimits struct {
 	Requests *RateLimit `json:"requests"` // null where nothing was said
 	Tokens   *RateLimit `json:"tokens"`
@@ -221,15 +221,16 @@ type RateLimit struct {
 	Least *int64 `json:"least_remaining"` // likewise of what was left
 	// Whole is the longest time after which it was said to be whole again, missing if none was told.
 	Whole *float64 `json:"longest_reset_seconds,omitempty"`
-	// AllowsPerS is what it lets through a second in the long run: the limit in the longest
-	// time until it is whole. Missing unless it was used up and was seen to become whole again: of
-	// a limit of which a part is left, that time need not be its period.
+	// AllowsPerS is the number per second that the limit lets through in the long run. It is the
+	// limit divided by the longest time until it is whole. It is missing unless the limit was used
+	// up and was seen to become whole again. Where a part is left, that time need not be its
+	// period.
 	AllowsPerS *float64 `json:"allows_per_s,omitempty"`
 }
 
-// Retries is what became of the window's requests where failed ones are sent again. All
-// shares of it are of the requests due: first_ok + later_ok is ok of requests, and what
-// was sent again is in no other count.
+// Retries holds the results of the window's requests where failed ones are sent again. All its
+// shares are of the requests due: first_ok + later_ok is ok of requests. The repeats are in no
+// other count.
 type Retries struct {
 	Attempts      int            `json:"attempts"`      // sent, or refused a connection, for the requests due in the window
 	Amplification *float64       `json:"amplification"` // attempts for each request that was sent; null: none was
@@ -239,9 +240,9 @@ type Retries struct {
 	BackoffMS     *float64       `json:"backoff_ms"`    // mean wait between attempts of the requests that were sent again; null: none was
 }
 
-// Until is how a window came to its end that was to last until a value is known
-// well enough. It is a rule for stopping: the interval it looks at is narrow
-// more often by chance than a 95 % interval is.
+// Until describes the end of a window that was to last until a value is known well enough. It is a
+// rule for stopping. The interval that it looks at is narrow by chance more often than a 95 %
+// interval is.
 type Until struct {
 	Spec             string   `json:"spec"`               // "p99 ttft +-5%"
 	Reached          bool     `json:"reached"`            //
@@ -258,9 +259,10 @@ type Standstills struct {
 	N      int     `json:"n"`      // that were seen
 }
 
-// Sessions is what became of the conversations that began in the window, followed for as
-// long as the load went on, and of the window's requests by where they stood in theirs.
-// The turns of a conversation are alike, so intervals here are of whole conversations.
+// Sessions holds the results of the conversations that began in the window. They are followed for
+// as long as the load went on. It also has the window's requests by their position in their
+// conversations. The turns of a conversation are alike, so intervals here are of whole
+// conversations.
 type Sessions struct {
 	Begun      int `json:"begun"`       // = finished + ended early + going on
 	Finished   int `json:"finished"`    // all their requests were answered
@@ -300,15 +302,15 @@ type Placed struct {
 	HistoryTokens float64  `json:"history_tokens"` // mean
 }
 
-// OverTime is what became of a load over its window: equal blocks of time, by when
-// requests were due.
+// OverTime holds the results of a load over its window: equal blocks of time, by when requests were
+// due.
 type OverTime struct {
 	// Began is when the window did, by the clock of the client's machine: RFC 3339. It is
 	// missing in simulated time, and of loads that do not last for long.
 	Began  string  `json:"began,omitempty"`
 	BlockS float64 `json:"block_s"`
 	Blocks []Block `json:"blocks"`
-	// Metric is what the reactions are of: "ttft", or "e2e" where nothing streams.
+	// Metric is the metric of the reactions: "ttft", or "e2e" where nothing streams.
 	Metric    string     `json:"metric"`
 	Reactions []Reaction `json:"reactions,omitempty"`
 	// Every says that the blocks are of every so many requests alone; missing: of all.
@@ -341,9 +343,9 @@ type Block struct {
 	TPOT *float64 `json:"tpot_p50_ms,omitempty"` // where a load lasts for long
 }
 
-// Reaction is how the metric followed a jump of the rate: by the median of eleven requests
-// that were due one after the other. Its level is the median over the last third of the
-// time to the next jump, or to the end of the window.
+// Reaction describes how the metric followed a jump of the rate. It uses the median of eleven
+// consecutive requests by due time. Its level is the median over the last third of the time to the
+// next jump. After the last jump that time ends with the window.
 type Reaction struct {
 	AtS    float64  `json:"at_s"`      // of the window
 	Before *float64 `json:"before_ms"` // the level that it left
@@ -380,8 +382,7 @@ func ofGrowth() []string {
 	return []string{CheckStability, CheckAchieved, CheckLittle, CheckWarmup, CheckWindow, CheckResidences, CheckErrors, CheckConnects}
 }
 
-// Load is what was asked of the target. Rate is null in a closed loop,
-// concurrency in an open one.
+// Load is the load that the target got. Rate is null in a closed loop, concurrency in an open one.
 type Load struct {
 	Loop        string   `json:"loop"` // "open" or "closed"
 	Rate        *float64 `json:"rate"`
@@ -403,8 +404,8 @@ type Load struct {
 	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }
 
-// Arrivals is what an arrival process makes one expect of its due times. What it does not
-// tell is not there.
+// Arrivals holds what an arrival process makes one expect of its due times. Values that it does not
+// give are missing.
 type Arrivals struct {
 	CV         *float64           `json:"cv,omitempty"`         // of the gaps
 	Dispersion map[string]float64 `json:"dispersion,omitempty"` // of counts in so many seconds: variance over mean
@@ -445,7 +446,7 @@ func (l *Load) Value() float64 {
 	return 0
 }
 
-// Unit is what the load is counted in.
+// Unit returns the unit that the load is counted in.
 func (l *Load) Unit() string {
 	return LoadUnit(l.Over())
 }
@@ -567,8 +568,8 @@ type Throughput struct {
 	Late *Late `json:"late,omitempty"` // null where the tokens were not counted
 }
 
-// Late is what was served in the second half of the window: by then a load that
-// is more than the server carries has filled it.
+// Late holds what was served in the second half of the window. By then a load that is more than the
+// server carries has filled it.
 type Late struct {
 	OutputTokensPerS float64     `json:"output_tokens_per_s"`
 	CI95             *[2]float64 `json:"ci95,omitempty"` // over time blocks
@@ -694,7 +695,7 @@ type Limit struct {
 	Why        Reason      `json:"why,omitzero"`
 }
 
-// Goodput is what was served within the SLO.
+// Goodput holds what was served within the SLO.
 type Goodput struct {
 	RequestsPerS     float64  `json:"requests_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
@@ -707,7 +708,7 @@ type Class struct {
 	SLO      *ClassSLO `json:"slo,omitempty"` // of a class that has limits of its own
 }
 
-// ClassSLO is how the requests of a class did by the limits of their own; the limits
+// ClassSLO holds the results of a class's requests under the limits of their own. The limits
 // themselves are among those of the point.
 type ClassSLO struct {
 	Spec     string   `json:"spec"`

@@ -20,7 +20,7 @@ const (
 	Undecided Met = "undecided" // too few samples for the claim, or none that are certain
 )
 
-// Outcome is how the server did: not the instrument.
+// Outcome is the verdict on the server, not on the instrument.
 type Outcome string
 
 const (
@@ -30,7 +30,7 @@ const (
 	Failing  Outcome = "failing"  // half of the requests or more were not answered
 )
 
-// Status is how a check came out.
+// Status is the result of a check.
 type Status string
 
 const (

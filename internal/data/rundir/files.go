@@ -78,7 +78,7 @@ func Temp(dir, name string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, 0o644)
 }
 
-// tempEnd is how the names of such files end.
+// tempEnd is the end of the names of such files.
 const tempEnd = ".tmp"
 
 // plain refuses what is not the name of a file in a directory.

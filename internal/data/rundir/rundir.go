@@ -93,7 +93,7 @@ func copyNew(path, from string) error {
 	return err
 }
 
-// State is how far a run in a directory came.
+// State is the stage that a run in a directory reached.
 type State int
 
 const (

@@ -32,7 +32,7 @@ type bagPiece[T uint32 | int64] struct {
 	fence []T   // there: every fenced-th value and the last
 }
 
-// fenced is how many values of a piece in the file are read to look for one.
+// fenced is the number of values of a piece in the file that are read to look for one.
 const fenced = 2048
 
 // NewBag gives an empty bag.
@@ -118,7 +118,7 @@ func (b *Bag[T]) sort() {
 	}
 }
 
-// Len is how many numbers there are.
+// Len returns the number of numbers.
 func (b *Bag[T]) Len() int64 { return b.n }
 
 // Max is the largest, 0 if none is above.

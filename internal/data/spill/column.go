@@ -60,7 +60,7 @@ func (c *Column[T]) seal() {
 	c.open = make([]T, 0, len(c.open))
 }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (c *Column[T]) Len() int64 {
 	return int64(len(c.full))*int64(c.store.piece(c.size())) + int64(len(c.open))
 }

@@ -24,8 +24,8 @@ type Numbers struct {
 	known  map[int64]float64 // by rank
 }
 
-// few is how many numbers are sorted whole, and scratch how many are at most, and
-// how many bins they are counted in.
+// few returns the number of numbers that are sorted whole. scratchLimit returns the largest such
+// number, and the number of bins that they are counted in.
 func (s *Store) few() int64     { return int64(s.bytes() / 16) }
 func (s *Store) scratch() int64 { return int64(s.bytes() * 4) }
 
@@ -46,10 +46,10 @@ func (x *Numbers) Add(v float64) {
 	}
 }
 
-// Len is how many there are.
+// Len returns the number of numbers.
 func (x *Numbers) Len() int64 { return x.values.Len() }
 
-// Finite is how many of them are finite.
+// Finite returns the number of finite numbers.
 func (x *Numbers) Finite() int64 { return x.values.Len() - x.infinite }
 
 // Total has the moments of the finite ones.

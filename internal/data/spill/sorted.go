@@ -55,7 +55,7 @@ func (k sortKey) compare(l sortKey) int {
 	return int(k.at - l.at)
 }
 
-// partPieces is how many pieces' worth of memory a part takes.
+// partPieces is the number of pieces whose memory a part takes.
 const partPieces = 32
 
 // NewSorted gives an empty sequence.
@@ -68,12 +68,12 @@ func (s *Sorted[T]) size() int {
 	return int(unsafe.Sizeof(x))
 }
 
-// part is how many records make a part: with their order they take its memory.
+// part returns the number of records in a part: with their order they take its memory.
 func (s *Sorted[T]) part() int {
 	return max(1, s.store.bytes()*partPieces/(s.size()+int(unsafe.Sizeof(sortKey{}))))
 }
 
-// Len is how many records there are.
+// Len returns the number of records.
 func (s *Sorted[T]) Len() int64 { return s.n }
 
 // Add takes in a record.
@@ -167,7 +167,7 @@ type cursor[T any] struct {
 	left     []byte // of the buffer
 }
 
-// readAhead is how much of a part is read from the file at once.
+// readAhead is the number of bytes of a part that are read from the file at once.
 const readAhead = 32 << 10
 
 // next goes to the next record and says whether there is one.

@@ -82,7 +82,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// piece is how many values of a size go into a piece.
+// piece returns the number of values of a size in a piece.
 func (s *Store) piece(size int) int { return s.bytes() / size }
 
 // bytes is the size of a piece.
@@ -178,5 +178,5 @@ func (s *Store) forget(at int64) {
 	s.mu.Unlock()
 }
 
-// temporary is what the file is called until its name is taken away.
+// temporary is the file's name until it is removed.
 const temporary = ".pitot-*.tmp"

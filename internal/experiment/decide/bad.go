@@ -25,7 +25,7 @@ type Bad struct {
 }
 
 const (
-	// badLeast is how much less a launch carries at least that is called bad, as ln.
+	// badLeast is the least shortfall of a launch that is called bad, as ln of the load it carries.
 	badLeast = 0.105 // a tenth
 	// badScale is a third of how much less bad launches are thought to carry on average, as
 	// ln; see badDensity.
@@ -33,19 +33,19 @@ const (
 	// badBefore and goodBefore are what is thought of the share of bad launches before any
 	// is seen: as after so many of each.
 	badBefore, goodBefore = 0.5, 9.5
-	// spreadBefore is what is thought of the spread of good launches, besides what few
-	// requests add to it, as after so many launches as spreadWeight has.
+	// spreadBefore is the prior spread of good launches, besides the part that few requests add to
+	// it. spreadWeight is the number of launches that the prior counts for.
 	spreadBefore, spreadWeight = 0.03, 4
-	// badSpreads is how many spreads below what is expected a bad launch is at least.
+	// badSpreads is the least number of spreads by which a bad launch is below the expected load.
 	badSpreads = 3
-	// badGain is how much likelier bad launches make what was measured than good ones that
-	// differ by more would, in ln for each launch. Else the low ones of launches that differ
-	// much are taken for bad, and those left for surer than they are.
+	// badGain is the least gain in likelihood from bad launches over good ones that differ by more.
+	// It is in ln for each launch. Without it the low ones of launches that differ much are taken
+	// for bad. Those left are then taken for surer than they are.
 	badGain = 0.4
 	// badEnough is so much of all launches together that there need not be more.
 	badEnough = 10
-	// blocksBefore is how far blocks are thought to differ: that most launches of a block
-	// are bad is not to look like a machine that is slow for an hour.
+	// blocksBefore is the prior spread of blocks. A block in which most launches are bad must not
+	// look like a machine that is slow for an hour.
 	blocksBefore = 0.05
 )
 
@@ -217,7 +217,8 @@ func badDensity(r float64) float64 {
 	return never
 }
 
-// badBeyond is how likely a bad launch carries less by so much or more, as ln.
+// badBeyond returns the probability that a bad launch carries less by the given amount or more, as
+// ln.
 func badBeyond(less float64) float64 {
 	x := max(less, 0) / badScale
 	return math.Exp(-x) * (1 + x + x*x/2)
@@ -285,9 +286,9 @@ func (m *mixture) explains(logs [][]float64) bool {
 	return (n-taken)*math.Log(all.SD/sd)-(n-good) > min(badGain*n, badEnough)
 }
 
-// allBad is how likely all counted launches of a configuration are bad ones, where bad of
-// all launches were seen to be: the mean of the share's power over what may be thought of
-// it. A configuration of which that is so looks worse than it is, and nothing in its
+// allBad returns the probability that all counted launches of a configuration are bad. bad is the
+// number seen to be bad among all launches. The result is the mean of the share's power over the
+// distribution of the share. Such a configuration looks worse than it is, and nothing in its
 // launches tells.
 func allBad(counted, bad, all int) float64 {
 	if counted == 0 {
@@ -301,8 +302,7 @@ func allBad(counted, bad, all int) float64 {
 	return p
 }
 
-// trend is how much slower or faster the machine gets from block to block; nil where that
-// is not known.
+// trend returns the change of the machine's speed from block to block; nil where that is not known.
 func trend(fit stat.Blocked, confidence float64) *stat.Difference {
 	if d, ok := fit.Trend(confidence); ok {
 		return &d

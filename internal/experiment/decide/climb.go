@@ -10,10 +10,11 @@ import (
 // the limits and one not. The ladder is the same for all configurations and launches, so
 // that they are compared at the same loads.
 
-// Step is what the load of a rung is multiplied by for the next.
+// Step is the factor from the load of a rung to the load of the next.
 const Step = 1.15
 
-// mostRungs is how far a climb goes, up or down: to about ten times the load, or a tenth.
+// mostRungs is the maximum number of rungs in a climb, up or down: to about ten times the load, or
+// a tenth.
 const mostRungs = 16
 
 // Rung is a load that was measured.
@@ -22,7 +23,7 @@ type Rung struct {
 	Claims []Violated // the share of requests that violates each claim of the limits
 }
 
-// Violated is how many requests violate a claim, and how many may.
+// Violated holds the share of requests that violate a claim, and the allowed share.
 type Violated struct {
 	Share, Allowed float64
 	N              int // requests

@@ -18,7 +18,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// Problem is what was measured so far, and what is asked. Configuration 0 is the baseline.
+// Problem holds the measurements so far, and the question. Configuration 0 is the baseline.
 type Problem struct {
 	Carries    [][]float64 // by configuration and block: the load at which the limits are reached; NaN where that was not measured
 	Beyond     []Beyond    // by configuration: whether the loads that were measured ended before its limits; nil where none did
@@ -48,8 +48,8 @@ func (p *Problem) beyond(i int) Beyond {
 	return p.Beyond[i]
 }
 
-// difference is what configuration b carries more than a for the same money, as ln. ok is
-// false where the loads that were measured do not tell that it is no more, or no less.
+// difference returns the difference between the loads of configurations b and a for the same money,
+// as ln. ok is false where the loads that were measured do not tell that it is no more, or no less.
 func (p *Problem) difference(fit stat.Blocked, a, b int) (d stat.Difference, ok bool) {
 	d, ok = fit.Difference(a, b, p.Confidence)
 	more := math.Log(p.weight(b) / p.weight(a))
@@ -72,8 +72,8 @@ func (p *Problem) weight(i int) float64 {
 	return p.Weights[i]
 }
 
-// nearNothing is how little a launch carries at least, as a share of what is wanted: none
-// that carries nothing at all is infinitely far from the others.
+// nearNothing is the least load that a launch is taken to carry, as a share of the wanted load.
+// Without it a launch that carries nothing at all would be infinitely far from the others.
 const nearNothing = 1e-3
 
 // What is known of a configuration and the contract.
@@ -105,12 +105,12 @@ type Standing struct {
 	Adjusted float64 // p of no change, corrected for the configurations and the looks; 1 where there is none
 	Left     int     // the block after which it was given up, 0 if it was not
 	Why      string  // it was given up
-	// Decides is how many launches of each would decide about the contract, if all goes on
-	// as it did; 0 where that is not known or it is decided.
+	// Decides is the number of launches of each that would decide about the contract, if all goes
+	// on as before. It is 0 where that is not known or it is decided.
 	Decides int
 }
 
-// Decision is what follows.
+// Decision is the result of the decision.
 type Decision struct {
 	Of       []Standing
 	Accepted int              // configuration, -1 for none
@@ -137,8 +137,8 @@ const (
 // early is the share of all errors that looks before the last may make together.
 const early = 0.2
 
-// capacityPart is what the question of who carries more may make of all false differences;
-// the effects on other metrics may make the rest.
+// capacityPart is the share of all false differences that the question of who carries more may
+// make. The effects on other metrics may make the rest.
 const capacityPart = 0.5
 
 // Share is the part of the errors allowed that a look after a block may make: those before
@@ -181,7 +181,7 @@ func (p *Problem) share(block int) float64 {
 	return part
 }
 
-// Errors is how many times the errors allowed all looks that were made may make.
+// Errors returns the multiple of the errors allowed that all looks that were made may make.
 func (p *Problem) Errors() float64 {
 	times, part := 1.0, 0.5
 	for _, n := range p.Before {
@@ -221,11 +221,11 @@ func (d Decision) GoOn(p Problem) Decision {
 	return d
 }
 
-// resolution is how far a launch's load can be told, as a standard deviation of its
-// logarithm: launches that all came to the same load differ by that at most.
+// resolution is the precision of a launch's load, as a standard deviation of its logarithm.
+// Launches that all came to the same load differ by that at most.
 const resolution = 0.02
 
-// look is what is known after a block.
+// look updates the decision with the results of a block.
 func (d *Decision) look(p *Problem, block int, final bool) {
 	logs := make([][]float64, len(p.Carries))
 	for i, row := range p.Carries {
@@ -357,8 +357,8 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 	}
 }
 
-// drifts is how unlikely it is that a machine whose speed stays the same looks as if it got
-// slower, where it is said to.
+// drifts is the level of the test for a slowing machine. It is the probability that a machine of
+// constant speed is said to get slower.
 const drifts = 0.01
 
 // ahead takes the mean of what a configuration carries to the last block, where it is
@@ -391,8 +391,8 @@ func (d *Decision) launches() (n int) {
 	return n
 }
 
-// mistaken is how likely a difference to the baseline is one of launches that are all bad
-// on the side that has less, and are counted because they are all alike.
+// mistaken returns the probability that a difference to the baseline comes from bad launches. These
+// are all the launches on the side that has less, and they count because they are all alike.
 func (d *Decision) mistaken(i int, difference float64) float64 {
 	if difference > 0 {
 		i = 0
@@ -400,7 +400,7 @@ func (d *Decision) mistaken(i int, difference float64) float64 {
 	return d.allBad(i) * badBeyond(math.Abs(difference))
 }
 
-// allBad is how likely the launches of a configuration that count are all bad.
+// allBad returns the probability that the launches of a configuration that count are all bad.
 func (d *Decision) allBad(i int) float64 {
 	if d.Of[i].Uneven {
 		return 1

@@ -12,7 +12,7 @@ type Line struct {
 	Share  bool        // of requests: changes are differences, and not ratios
 }
 
-// Effect is what a configuration does to a line, against the baseline.
+// Effect is the effect of a configuration on a line, against the baseline.
 type Effect struct {
 	Line, Configuration int
 	Baseline, Value     float64 // means over the launches that both have; geometric unless of shares

@@ -52,7 +52,7 @@ type Process struct {
 	err   error         // how, once it is closed
 }
 
-// Left is what is written down of a process before it runs, so that it is found again.
+// Left is the record of a process, written down before it runs, so that it is found again.
 type Left struct {
 	PID           int    `json:"pid"` // of the process, its group and its session
 	Began         string `json:"process_began"`
@@ -72,7 +72,7 @@ type Failed struct {
 
 func (f *Failed) Error() string { return f.Msg }
 
-// lastLines is how many of a log are shown.
+// lastLines is the number of lines of a log that are shown.
 const lastLines = 8
 
 // Fail makes an error of what a server came to, with the end of its log.
@@ -180,10 +180,10 @@ func (p *Process) WhileAlive(ctx context.Context) (context.Context, context.Canc
 	return within, cancel
 }
 
-// commandNotFound is how a POSIX shell ends that does not find a command.
+// commandNotFound is the exit status of a POSIX shell that does not find a command.
 const commandNotFound = "exit status 127"
 
-// askEvery is how often a server is asked whether it is ready.
+// askEvery is the interval between two checks whether a server is ready.
 const askEvery = 200 * time.Millisecond
 
 // Ready waits until the server is, by its command or by asking. Errors are [Failed], or

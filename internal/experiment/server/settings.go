@@ -85,7 +85,7 @@ func Flags(engine string, settings []Setting) string {
 	return say.ShellLine(words)
 }
 
-// placeholder is what stands for the flags in a command.
+// placeholder is the text in a command that stands for the flags.
 const placeholder = "{flags}"
 
 // TakesFlags says that a command can have a configuration's settings: by its placeholder
@@ -97,7 +97,7 @@ func TakesFlags(command string) bool {
 // variables begin the names of all variables that commands get.
 const variables = "PITOT_SERVER_"
 
-// environment is what commands get of a configuration.
+// environment returns the environment variables that commands get of a configuration.
 func environment(a *Asked) []string {
 	env := []string{
 		variables + "CONFIGURATION=" + a.Configuration,

@@ -71,7 +71,7 @@ func Read(text string) map[string]string {
 // pairs are 'name': value of Python's dictionaries, name=value and name: value.
 var pairs = regexp.MustCompile(`(?:^|[\s{(,'"])([A-Za-z][A-Za-z0-9_]*)['"]?\s*(?:[:=])\s*('[^']*'|"[^"]*"|[^\s,'"{}()\[\]]+)`)
 
-// deepest is how far objects within objects are looked into.
+// deepest is the maximum depth of nested objects that are looked into.
 const deepest = 6
 
 // flatten adds what is in objects within objects, the deepest first.

@@ -15,11 +15,12 @@ import (
 const LocalScheme = "local"
 
 const (
-	// helloTime is how long a client and a hub have to accept each other.
+	// helloTime is the time that a client and a hub have to accept each other.
 	helloTime = 5 * time.Second
-	// flushTime is how long a connection that closes may take to send what is queued.
+	// flushTime is the time that a connection that closes may take to send its queue.
 	flushTime = time.Second
-	// mostQueued is how many bytes wait for a process that reads nothing, until the connection ends.
+	// mostQueued is the maximum number of bytes queued for a process that reads nothing. Beyond it
+	// the connection ends.
 	mostQueued = 32 << 20
 )
 

@@ -199,8 +199,8 @@ func (c *NATS) Keep(ctx context.Context, stream string, subjects ...string) erro
 	return nil
 }
 
-// MostInMemory is how many bytes a stream in this process's memory keeps until they are read. It
-// refuses more, and the sender tries again.
+// MostInMemory is the maximum number of unread bytes that a stream in this process's memory keeps.
+// It refuses more, and the sender tries again.
 const MostInMemory = 256 << 20
 
 // Put puts a message into the stream that keeps its subject, and returns when it is kept. One
@@ -281,12 +281,13 @@ func (c *NATS) Read(ctx context.Context, stream string, take func(subject, id st
 // purgeSubject begins the subjects on which a server is asked to purge.
 const purgeSubject = "$JS.API.STREAM.PURGE."
 
-// purgeTries is how often no answer to a purge is no chance: a server that forbids it gives
-// none within purgeTime.
+// purgeTries is the number of unanswered purges that are not put down to chance: a server that
+// forbids it gives no answer within purgeTime.
 const (
 	purgeTries = 3
 	purgeTime  = 2 * time.Second
 )
 
-// purgeEvery is how often what was taken is deleted, and how long it stays at least.
+// purgeEvery is the interval between deletions of taken messages, and the minimum time that they
+// stay.
 const purgeEvery = time.Second

@@ -20,7 +20,7 @@ import (
 	"pitot/internal/fleet/bus"
 )
 
-// largest is how many bytes a message may have: a piece of a journal is at most a quarter of
+// largest is the maximum number of bytes in a message. A piece of a journal is at most a quarter of
 // that. Larger ones cost the server memory for each connection.
 const largest = 1 << 20
 

@@ -9,7 +9,7 @@ import (
 	"pitot/internal/data/result"
 )
 
-// remedy is what to do about a check that did not pass.
+// remedy holds what to do about a check that did not pass.
 type remedy struct {
 	code result.ReasonCode
 	or   map[string]result.ReasonCode // in a case
@@ -94,7 +94,7 @@ func Advise(run *result.Run) {
 	}
 }
 
-// advice is what to do about one check: there may be nothing.
+// advice returns what to do about one check. There may be nothing.
 func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 	of := remedies[c.Name]
 	r := result.Reason{Code: cmp.Or(of.or[c.Case], of.code)}
@@ -158,8 +158,8 @@ func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 	return []result.Reason{r}
 }
 
-// outputs is what to do about responses of another length than requested, by whether the server
-// was to ignore the end of sequence.
+// outputs returns what to do about responses of another length than requested. It depends on
+// whether the server had to ignore the end of sequence.
 func outputs(run *result.Run) result.ReasonCode {
 	var w struct {
 		Sampling struct {
@@ -181,7 +181,7 @@ func ofSearch(p *result.Point) bool {
 	return !slices.Contains([]string{"", result.StageCurve, result.StageCold, result.StageWarm}, p.Stage)
 }
 
-// refused is what to do about n requests that were refused with 429.
+// refused returns what to do about n requests that were refused with 429.
 func refused(p *result.Point, n int) []result.Reason {
 	r := allowed(p, result.AdviseRefusedByLimits)
 	r.N = float64(n)

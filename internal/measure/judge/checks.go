@@ -16,8 +16,8 @@ import (
 // flagged.
 const MergedLimit = .001
 
-// Verdict is what the checks amount to. Only a failure of the instrument
-// itself makes a measurement invalid.
+// Verdict returns the verdict that follows from the checks. Only a failure of the instrument itself
+// makes a measurement invalid.
 func Verdict(checks []result.Check) result.Verdict {
 	v := result.Valid
 	for _, c := range checks {
@@ -57,7 +57,7 @@ type Evidence struct {
 	ByTokenizer      bool
 }
 
-// Lag is how far the instrument's own delay moves the headline, in nanoseconds.
+// Lag holds the amount by which the instrument's own delay moves the headline, in nanoseconds.
 type Lag struct {
 	Known     bool
 	P99, Most float64 // of the lag itself
@@ -71,8 +71,8 @@ type Shift struct {
 	Open          bool // one of them is only known to be larger
 }
 
-// Served is how many requests a server counted over a load, and what it was sent of
-// it meanwhile. Engines count each choice of an answer.
+// Served holds the number of requests that a server counted over a load, and what it was sent of it
+// meanwhile. Engines count each choice of an answer.
 type Served struct {
 	Counted, Answered, Sent float64
 }
@@ -218,8 +218,7 @@ func Lost(r result.Requests) (n, of int) {
 	return of - r.OK, of
 }
 
-// status is what a value is worth against a limit for flags and one for
-// failures.
+// status returns the status of a value against a limit for flags and one for failures.
 func status(x, flagAbove, failAbove float64) result.Status {
 	switch {
 	case x > failAbove:
@@ -450,7 +449,7 @@ func checkSupport(headline metric.Name, n int64) result.Check {
 	return out
 }
 
-// mixedFactor is how far the medians of classes may be apart.
+// mixedFactor is the factor by which the medians of classes may be apart.
 const mixedFactor = 3
 
 // checkMix flags a headline over classes that behave differently: its p99 is

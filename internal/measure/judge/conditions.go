@@ -15,8 +15,8 @@ import (
 // Checks of the conditions under which a point was measured: whether the load
 // was the one that was asked for, and whether it was in a steady state.
 
-// judgeable is how many residence times a window must have for its numbers to
-// be about the load and not about single requests.
+// judgeable is the least length of a window, in residence times, at which its numbers are about the
+// load and not about single requests.
 const judgeable = 15
 
 // checkConditions are the checks that apply.
@@ -152,8 +152,8 @@ func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
 	return c, true
 }
 
-// mostLate is how many requests were late at once, of those that were sent late:
-// when each of these was sent is in order.
+// mostLate returns the most requests that were late at once, of those that were sent late. sent has
+// the times at which these were sent, in order.
 func (e *Evidence) mostLate(sent *spill.Sorted[int64]) (most int64) {
 	next, stop := iter.Pull(sent.All())
 	defer stop()
@@ -174,7 +174,7 @@ func (e *Evidence) mostLate(sent *spill.Sorted[int64]) (most int64) {
 	return most
 }
 
-// stampCodec is how stamps are sorted.
+// stampCodec returns the codec that sorts stamps.
 func stampCodec() spill.Codec[int64] {
 	return spill.Codec[int64]{
 		Key:    func(t *int64) (int64, int64) { return *t, 0 },
@@ -300,8 +300,8 @@ func (e *Evidence) checkConnects() (c result.Check, applies bool) {
 const (
 	// atOnce is within how long connections break that one event has broken.
 	atOnce = int64(100 * time.Millisecond)
-	// leastBroken is how many break together by one event; fewer may do so by
-	// coincidence.
+	// leastBroken is the number from which on requests break together by one event. Fewer may do so
+	// by coincidence.
 	leastBroken = 3
 )
 

@@ -7,8 +7,7 @@ import (
 	"pitot/internal/data/result"
 )
 
-// host is what the client's machine was busy with in the window, as the means of
-// its samples.
+// host holds the load on the client's machine in the window, as the means of its samples.
 type host struct {
 	sums map[string]float64
 	n    map[string]int

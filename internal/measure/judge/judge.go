@@ -15,8 +15,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// Conditions are what a point was asked for, and what its records cannot tell by
-// themselves. Stamps are nanoseconds since the point's origin.
+// Conditions holds the plan of a point, and what its records cannot say by themselves. Stamps are
+// nanoseconds since the point's origin.
 type Conditions struct {
 	T0, T1    int64 // the window [T0, T1)
 	Load      result.Load
@@ -35,8 +35,8 @@ type Conditions struct {
 	Tokenizer *Tokenizer // the user's, held against the server's; nil where that is not known
 }
 
-// Tokenizer is what a text is to a tokenizer of the user's and to the server, which was asked
-// before the load.
+// Tokenizer compares the tokens of a text by the user's tokenizer with those by the server. The
+// server counted them before the load.
 type Tokenizer struct {
 	Ours, Theirs  int  // tokens of it
 	Differ        int  // by which they differ
@@ -48,10 +48,10 @@ type Tokenizer struct {
 const (
 	// Level is the confidence of every interval.
 	Level = .95
-	// Batches is how many an interval rests on.
+	// Batches is the number of batches that an interval rests on.
 	Batches = 10
-	// Blocks is how many time blocks of the window rates are counted in: two for
-	// each batch.
+	// Blocks is the number of time blocks of the window that rates are counted in: two for each
+	// batch.
 	Blocks = 2 * Batches
 
 	// Shortest is the least window, in seconds, that rates are given for: no timer
@@ -70,7 +70,7 @@ func (c *Conditions) Ended() bool { return c.T1 > c.T0 && c.T1 < math.MaxInt64 }
 // Seconds is the length of the window.
 func (c *Conditions) Seconds() float64 { return float64(c.T1-c.T0) / 1e9 }
 
-// leastCycles is how many bursts a window must have for its numbers to be about the load:
+// leastCycles is the number of bursts that a window must have for its numbers to be about the load:
 // two for each batch.
 const leastCycles = 2 * Batches
 

@@ -9,7 +9,7 @@ import (
 	"pitot/internal/data/spill"
 )
 
-// sampled is how long a time a sample of the client is about: that before it.
+// sampled is the length of the time that a sample of the client is about: that before it.
 const sampled = int64(time.Second)
 
 // Probe gathers what the checks need to know of the instrument, its machine and

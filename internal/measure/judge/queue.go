@@ -125,8 +125,8 @@ func (f *inFlight) means(until int64) []float64 {
 	return means
 }
 
-// Queue is what the requests of any time say of the target's queue. A request is
-// taken in when it has ended, or when no one waits for it any longer.
+// Queue holds what the requests of any time say of the target's queue. It takes a request in when
+// the request has ended, or when no one waits for it any longer.
 type Queue struct {
 	conditions          *Conditions
 	all, served         *inFlight          // served: without those that hung
@@ -213,14 +213,14 @@ func (q *Queue) member(v *visit, r *record.Row) {
 	}
 }
 
-// Answered is how many requests ended well, by block of the window.
+// Answered returns the number of requests that ended well, by block of the window.
 func (q *Queue) Answered() [Blocks]int64 { return q.answered }
 
 // Memory returns how long what is in flight remembers, as a share of the window; until is
 // the end of the records.
 func (q *Queue) Memory(until int64) float64 { return stat.Memory(q.fine.means(until)) }
 
-// firstVisits is how many requests tell what one takes before a queue forms.
+// firstVisits is the number of requests that show what one takes before a queue forms.
 const firstVisits = 20
 
 // keep puts a visit that ended well among the first, if it is one.

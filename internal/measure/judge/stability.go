@@ -8,8 +8,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Answers are how long the answers of the cohort took, in seconds; 0 where
-// nothing was answered.
+// Answers holds how long the answers of the cohort took, in seconds. Values are 0 where nothing was
+// answered.
 type Answers struct {
 	Mean float64 // from when they were due
 	// Longest is from its first token on: whatever a queue does, what is in flight
@@ -18,10 +18,10 @@ type Answers struct {
 	Slowest float64 // from when it was due
 }
 
-// Residence is how long a request takes without the queue in question, in
-// seconds; 0 where nothing was answered. It is the shorter of what the first
-// answers took and what the cohort did, unless it is known: an unstable queue
-// stretches the cohort's, a cold server the first answers'.
+// Residence returns how long a request takes without the queue in question, in seconds. It returns
+// 0 where nothing was answered. It is the shorter of what the first answers took and what the
+// cohort did, unless it is known. An unstable queue stretches the cohort's time, a cold server the
+// first answers'.
 func (q *Queue) Residence(took Answers) float64 {
 	light := float64(q.conditions.Residence) / 1e9
 	if light <= 0 {
@@ -89,15 +89,15 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 	}
 }
 
-// leastLongest is how many times as long as its longest answer a window must
-// be for a rise to be a queue's.
+// leastLongest is the least length of a window, in times of its longest answer, for a rise to be a
+// queue's.
 const leastLongest = 2
 
 // giveUpDeficit is the share of the arrivals that must be left over for a load
 // to be hopeless: far more than chance gives.
 const giveUpDeficit = .1
 
-// giveUpResidences is how many residence times it takes to be sure.
+// giveUpResidences is the number of residence times that it takes to be sure.
 const giveUpResidences = 60
 
 // Hopeless says that a load is beyond what the target serves: by the trend of

@@ -25,20 +25,19 @@ const (
 	quietShift = 21
 	// mostBins bounds what is kept of a window: 39 hours.
 	mostBins = 1 << 26
-	// leastQuiet is how many empty bins are a standstill, 17 ms, and manyQuiet
-	// how many times as long as the usual silence behind a chunk it must be.
+	// leastQuiet is the number of empty bins that make a standstill, 17 ms. manyQuiet is the factor
+	// by which it must be longer than the usual silence after a chunk.
 	leastQuiet, manyQuiet = 8, 4
-	// leastStands is how many standstills show a period; onTheBeat is how near to
-	// a multiple of the period the time between two of them must lie, as a share
-	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
+	// leastStands is the number of standstills that show a period. onTheBeat is the distance from a
+	// multiple of the period within which the time between two of them must lie, as a share of the
+	// period. mostOnTheBeat is the share of them that must. By chance 6 % do.
 	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
-	// fewTimes is how many of the times between many standstills are asked first: of
-	// those that most are multiples of at least half are, and of others 6 %.
+	// fewTimes is the number of the times between many standstills that are tried first. At least
+	// half of them are multiples of a period that most are multiples of. Of others 6 % are.
 	fewTimes = 64
-	// justBefore is how long before a standstill, in ns, the request was sent whose
-	// prompt may be the cause, and inStepLength the resultant length from which requests
-	// are sent or answered by the clock themselves: 1 if all are at one phase, 0 if
-	// at any.
+	// justBefore is the time before a standstill, in ns, within which the request was sent whose
+	// prompt may be the cause. inStepLength is the resultant length from which on requests are sent
+	// or answered by the clock themselves. The length is 1 if all are at one phase, 0 if at any.
 	justBefore, inStepLength = 50e6, .35
 )
 
@@ -282,8 +281,8 @@ func during(from, to int64) []int64 {
 	return []int64{from + 1, to - bin, to}
 }
 
-// during is how many answers were under way in a silence, and how many prompts
-// were waited for.
+// during returns the number of answers that were under way in a silence, and the number of prompts
+// that were waited for.
 func (u *underWay) during(from, to int64) (answers, prompts int64) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.

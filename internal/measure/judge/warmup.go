@@ -14,16 +14,16 @@ import (
 // reported metric comes out steady: that picks the runs that came out well.
 
 const (
-	// courseBlocks is how many time blocks a load is cut into.
+	// courseBlocks is the number of time blocks that a load is cut into.
 	courseBlocks = 120
-	// settledBlocks is how many successive ones must look like the end.
+	// settledBlocks is the number of successive blocks that must look like the end.
 	settledBlocks = 4
-	// margin is how many residence times are left out after the load has
-	// settled, and strictMargin how many where violations of an objective are
-	// counted: they come from the longest queues, which form last.
+	// margin is the number of residence times that are left out after the load has settled.
+	// strictMargin is the number where violations of an objective are counted. They come from the
+	// longest queues, which form last.
 	margin, strictMargin = 5, 10
-	// keptBlocks is how many blocks of two residence times it takes to compare
-	// the halves of what is kept.
+	// keptBlocks is the number of blocks of two residence times that it takes to compare the halves
+	// of what is kept.
 	keptBlocks = 8
 )
 
@@ -35,8 +35,8 @@ type Settling struct {
 	Planned int64  // where the window was to begin
 	Begin   int64  // where it does
 	Why     string // why there is no steady state, "" if there is
-	// Drift is what was in flight in the first half of what is kept and in the
-	// second, where that is why.
+	// Drift is the load in flight in the first half of what is kept and in the second, where that
+	// is the reason.
 	Drift [2]float64
 }
 
@@ -131,7 +131,7 @@ func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, 
 	return settled, cut, halves, why
 }
 
-// Course is how a load went from its origin to a time, by blocks.
+// Course holds how a load went from its origin to a time, by blocks.
 type Course struct {
 	end       int64
 	any       bool
@@ -182,7 +182,7 @@ func (c *Course) Add(r *record.Row, ttft, tpot float64) {
 // width is that of a block, in seconds.
 func (c *Course) width() float64 { return float64(c.end) / courseBlocks / 1e9 }
 
-// series are what was gathered.
+// series returns the gathered series.
 func (c *Course) series() courseSeries {
 	means := func(of *[courseBlocks]average) []float64 {
 		list := make([]float64, courseBlocks)

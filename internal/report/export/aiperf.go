@@ -30,7 +30,7 @@ func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
 	return errNothing
 }
 
-// aiperfRun is what AIPerf counts.
+// aiperfRun holds what AIPerf counts.
 type aiperfRun struct {
 	begin, end                                        int64
 	ok, failed                                        int

@@ -5,8 +5,8 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// toolAlias is what another tool calls the API that a run spoke: its own name where
-// the tool has none for it.
+// toolAlias returns another tool's name for the API that a run spoke. It returns the API's own name
+// if the tool has none for it.
 func toolAlias(run *result.Run, tool string) string {
 	if a, ok := api.Named(run.Target.API); ok && a.Alias(tool) != "" {
 		return a.Alias(tool)

@@ -13,9 +13,8 @@ import (
 	"pitot/internal/measure"
 )
 
-// cohort is what other tools know of a point: the requests due in its window,
-// each with the gaps between its events. Times are nanoseconds since the
-// point's origin.
+// cohort holds what other tools know of a point: the requests due in its window, each with the gaps
+// between its events. Times are nanoseconds since the point's origin.
 type cohort struct {
 	index    int
 	point    *result.Point
@@ -42,7 +41,7 @@ func (c *cohort) inOrderSent(yield func(*request) bool) {
 	}
 }
 
-// request is what is kept of one.
+// request holds what is kept of one request.
 type request struct {
 	measured                          measure.Request // by Pitot's definitions
 	id                                int64
@@ -151,7 +150,7 @@ type gathering struct {
 	streams    record.Join[flight]
 }
 
-// flight is what is kept of a request until its row comes.
+// flight holds what is kept of a request until its row comes.
 type flight struct {
 	last   int64
 	gaps   []int64
@@ -252,7 +251,7 @@ func (g *gathering) takeRow(r *record.Row, fl *flight) {
 	}
 }
 
-// errorText is what went wrong with a request, "" if nothing did.
+// errorText returns what went wrong with a request. It returns "" if nothing did.
 func (q *request) errorText() string {
 	switch {
 	case q.answered():

@@ -199,7 +199,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 // errNoRecords says that a run's records are not there any more.
 var errNoRecords = say.Errorf("the run's directory has no records, or not all of them").WithHint("requests.parquet and chunks.parquet belong to it; " + withoutRecords)
 
-// withoutRecords is what can be had of a run all the same.
+// withoutRecords says what can be had of a run without its records.
 const withoutRecords = "csv and --format json are written from run.json alone"
 
 // partly is the error of what was written as far as the records of a damaged run go.

@@ -12,14 +12,13 @@ import (
 // is not the order of the records; other tools' files have those of the window. So
 // they are sorted, within a budget of memory.
 
-// sortMemory is how many bytes of requests are kept in memory; the rest goes to a
-// file.
+// sortMemory is the number of bytes of requests that stay in memory. The rest goes to a file.
 const sortMemory = 64 << 20
 
 // longestWord bounds what is put aside of a string. Those of records are shorter.
 const longestWord = 1 << 13
 
-// requestCodec is how a request is put aside.
+// requestCodec returns the codec that stores requests in a file.
 func requestCodec() spill.Codec[request] {
 	measured := measure.RequestCodec()
 	return spill.Codec[request]{

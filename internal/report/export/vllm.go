@@ -81,7 +81,7 @@ func vllmOf(run *result.Run, p *result.Point) VLLM {
 	return v
 }
 
-// Benchmark is what vLLM says of one benchmark.
+// Benchmark holds what vLLM says of one benchmark.
 type Benchmark struct {
 	VLLM
 	c *cohort
@@ -175,7 +175,7 @@ func vllmLatency(q *request) float64 {
 	return float64(q.endTime()-q.sent) / 1e9
 }
 
-// queue is how long it waited in the client.
+// queue returns the time that a request waited in the client.
 func (b *Benchmark) queue(q *request) float64 {
 	switch {
 	case q.sent < 0:
@@ -254,7 +254,7 @@ type vllmMetric struct {
 	spread
 }
 
-// percentileWord is how vLLM names a percentile: 99, 99.9.
+// percentileWord returns vLLM's name for a percentile: 99, 99.9.
 func percentileWord(p float64) string { return say.Exact(p) }
 
 // number is a number in JSON, and the word where JSON has none for it.

@@ -105,7 +105,7 @@ func (v *pageView) answer(d *document) {
 	d.put("\n</section>\n")
 }
 
-// limits is what limits the target, and the way to decide what to do about it.
+// limits writes what limits the target, and the way to decide what to do about it.
 func (v *pageView) limits(d *document) {
 	d.put(`<section id="limits" aria-labelledby="limits-h"><h2 id="limits-h">What limits it</h2><ul class="limits">`)
 	d.each("", `<li>%s</li>`, "", v.Limited)
@@ -134,7 +134,7 @@ func (v *pageView) limits(d *document) {
 	d.put("</section>\n")
 }
 
-// runChecks is how the checks of all loads came out.
+// runChecks writes the outcome of the checks of all loads.
 func (d *document) runChecks(o *report.Overview) {
 	d.put(`<section id="run-checks" aria-labelledby="run-checks-h"><h2 id="run-checks-h">Checks of the run</h2>`)
 	if len(o.Failed) > 0 {

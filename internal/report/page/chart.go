@@ -191,7 +191,7 @@ func loadsOf(run *result.Run) (order []int, at numbers) {
 	return order, at
 }
 
-// curveCharts are what is shown over load.
+// curveCharts returns the charts over load.
 func curveCharts(run *result.Run) []*chart {
 	order, at := loadsOf(run)
 	over := axis{Name: "Load", Unit: "req/s"}
@@ -310,8 +310,8 @@ func faintLines(run *result.Run, list ...*chart) []*chart {
 	return list
 }
 
-// violationsChart is what a search rests on: how many requests violate each limit
-// at each load, and how many may.
+// violationsChart returns the chart that a search rests on. It shows the number of requests that
+// violate each limit at each load, and the number that may.
 func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	k := run.Capacity
 	if k == nil || len(k.Trail) == 0 {
@@ -407,8 +407,8 @@ func aroundLimit(c *chart) numbers {
 	return numbers{max(0, from-room), to + room}
 }
 
-// failedOf is how many requests of a search's window failed, and whether what failed there
-// was mostly refused for the server's rate limits.
+// failedOf returns the number of requests of a search's window that failed. It also reports whether
+// the server's rate limits refused most of them.
 func failedOf(run *result.Run, probe *result.CapacityProbe) (n int, refused bool) {
 	if probe.Seen != nil {
 		n = probe.Seen.Errors
@@ -726,7 +726,7 @@ type traced struct {
 	Ended string   `json:"ended"`
 }
 
-// tracesUnit is what chunks are drawn to, in nanoseconds.
+// tracesUnit is the resolution at which chunks are drawn, in nanoseconds.
 const tracesUnit = 100_000
 
 func tracesOf(t Traces) *traces {

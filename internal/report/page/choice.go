@@ -9,7 +9,7 @@ import (
 	"pitot/internal/study/choose"
 )
 
-// choiceView is what the page of a choice says.
+// choiceView holds what the page of a choice says.
 type choiceView struct {
 	report.ChoiceModel
 	shell
@@ -34,7 +34,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	return v.write(w, "choice of a deployment", v.Choice.Model+" · "+v.Choice.SLO, v.body)
 }
 
-// mostDrawn is how many options have a line of their own in a chart.
+// mostDrawn is the number of options that have a line of their own in a chart.
 const mostDrawn = 6
 
 // frontChart draws what a GPU gives against what each user gets: up and to the right is
@@ -64,7 +64,8 @@ func frontChart(m report.ChoiceModel) *chart {
 	return c
 }
 
-// costChart is what each option costs, with its interval; nil where no prices are known.
+// costChart returns the chart of the cost of each option, with its interval. It returns nil if no
+// prices are known.
 func costChart(m report.ChoiceModel) *chart {
 	c := &chart{ID: "cost", Title: "Cost of a million output tokens", Kind: "rows", Wide: true, X: axis{Name: "Cost", Unit: "$ per million output tokens", Scale: "log"},
 		Note: "Bars: by the errors to expect of the twin, four of five."}

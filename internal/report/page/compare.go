@@ -17,7 +17,7 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// comparisonView is what the page of a comparison says.
+// comparisonView holds what the page of a comparison says.
 type comparisonView struct {
 	report.ComparisonModel
 	shell
@@ -38,7 +38,7 @@ type pairView struct {
 	Summary string // in a line
 }
 
-// mostOpen is how many tables stand open on a page.
+// mostOpen is the number of tables that are open on a page at most.
 const mostOpen = 4
 
 // WriteComparison writes the page of a comparison. command is what did it.
@@ -120,7 +120,7 @@ func toneAndDash(side int) (tone, dash int) {
 	return tones[side%len(tones)], side % 4
 }
 
-// onCurve is what is drawn over load: of the first metric that is known.
+// onCurve is a chart over load. It draws the first of its metrics that is known.
 type onCurve struct {
 	id, title, unit string
 	metrics         []string
@@ -557,7 +557,7 @@ func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	return text
 }
 
-// changeGroup is what one chart of changes holds.
+// changeGroup holds the content of one chart of changes.
 type changeGroup struct {
 	title, rowsAre string
 	in             string // "ratio" or "share", as of a row

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/say"
 )
 
-// decisionView is what the page of a decision says.
+// decisionView holds what the page of a decision says.
 type decisionView struct {
 	report.DecisionModel
 	shell

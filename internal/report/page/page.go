@@ -26,7 +26,7 @@ import (
 //go:embed *.css *.js
 var pageFiles embed.FS
 
-// Extra is what the page of a run shows besides its model.
+// Extra holds what the page of a run shows besides its model.
 type Extra struct {
 	Series  []*Series // of each point, as far as there are any
 	Missing []string  // what of the run's files could not be read
@@ -72,7 +72,7 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	return view.write(w, view.Date, view.Title, view.body)
 }
 
-// shell is what is around every page, whatever it shows.
+// shell holds the parts around every page, whatever it shows.
 type shell struct {
 	Tab      string // what the browser's tab says
 	Policy   string
@@ -133,7 +133,7 @@ func hashOf(text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pageView is what the page of a run says.
+// pageView holds what the page of a run says.
 type pageView struct {
 	report.Model
 	shell
@@ -313,8 +313,8 @@ func byCount(of map[string]int) []string {
 	return keys
 }
 
-// unbreakable is what a line is not broken behind: the percentile of a limit, and
-// a number before its unit.
+// unbreakable matches the text after which a line must not break: the percentile of a limit, and a
+// number before its unit.
 var unbreakable = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)`)
 
 // withoutBreaks keeps such words on one line.
@@ -322,11 +322,11 @@ func withoutBreaks(text string) string {
 	return unbreakable.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
 }
 
-// mostInRow is how many figures have room beside each other.
+// mostInRow is the number of figures that fit next to each other.
 const mostInRow = 6
 
-// columnsOf is how many of n figures stand in a row, so that the rows are as few as
-// they can be and about as long as each other.
+// columnsOf returns the number of figures in a row, for n figures. The rows are as few as they can
+// be and about as long as each other.
 func columnsOf(n int) int {
 	rows := max(1, (n+mostInRow-1)/mostInRow)
 	return (n + rows - 1) / rows

@@ -18,10 +18,9 @@ import (
 	"pitot/internal/telemetry"
 )
 
-// Series is what happened at a point in a form that can be drawn. Its size is
-// bounded however many requests there were: what is too much is binned, thinned
-// at exact ranks or sampled, and says so. Times are seconds since the point's
-// origin, latencies milliseconds.
+// Series holds what happened at a point, in a form that can be drawn. Its size is bounded for any
+// number of requests. What is too much is binned, thinned at exact ranks or sampled, and says so.
+// Times are seconds since the point's origin, latencies milliseconds.
 type Series struct {
 	From, To, End float64 // the window and the last stamp
 	Bin           float64 // width of a bin of time
@@ -158,8 +157,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	return list, errors.Join(broken, store.Err())
 }
 
-// seriesMemory is how many bytes of latencies are kept in memory; the rest goes to a
-// file.
+// seriesMemory is the number of bytes of latencies that stay in memory. The rest goes to a file.
 const seriesMemory = 64 << 20
 
 // gather takes in the records of one point.
@@ -253,7 +251,7 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	return g
 }
 
-// request is what a row and its events are, by times as they were stamped.
+// request returns the request that a row and its events describe, by times as they were stamped.
 func (g *gather) request(r *record.Row, chunks []measure.Stamp) measure.Request {
 	g.stream.Reset()
 	var c record.Chunk
@@ -404,7 +402,7 @@ func (g *gather) addCohort(r *record.Row, q *measure.Request) {
 	}
 }
 
-// lengthCounts are how many requests had so many tokens.
+// lengthCounts holds the number of requests for each length in tokens.
 type lengthCounts map[int32]int64
 
 // countLength takes in a length, if it is known.
@@ -428,7 +426,7 @@ func mixBits(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// series is what was gathered.
+// series returns the gathered series.
 func (g *gather) series() *Series {
 	s := &Series{
 		From: float64(g.t0) / 1e9, To: float64(g.t1) / 1e9, End: float64(g.end) / 1e9, Bin: float64(g.bin) / 1e9,
@@ -466,7 +464,7 @@ func (g *gather) series() *Series {
 	return s
 }
 
-// toldSeries is what the server told.
+// toldSeries adds the series that the server reported.
 func (g *gather) toldSeries(s *Series) {
 	most := 4 * g.size.bins
 	gauge := func(signal telemetry.Signal, digits int) Dots {
@@ -782,7 +780,7 @@ func (t *top) traces(stamps int) Traces {
 	return out
 }
 
-// duration is how long a request was followed from when it was due.
+// duration returns the time from when a request was due for as long as it was followed.
 func (t *Trace) duration() int64 {
 	if t.Done >= 0 {
 		return t.Done - t.Due

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/say"
 )
 
-// workloadView is what the page of a workload says.
+// workloadView holds what the page of a workload says.
 type workloadView struct {
 	report.Drawing
 	shell

@@ -24,7 +24,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Reference is what the server is asked to do.
+// Reference holds the settings of the reference server.
 type Reference struct {
 	TTFT, ITL time.Duration
 	Tokens    int // per answer

@@ -1,8 +1,7 @@
 package audit
 
-// Claim is what another client reports that it measured, as far as the reference
-// server knows the truth of it. Times are milliseconds; nil is what it does not
-// report.
+// Claim holds what another client reports that it measured, as far as the reference server knows
+// the truth of it. Times are milliseconds; nil means that it does not report the value.
 type Claim struct {
 	Tool      string
 	Requests  *float64

@@ -17,7 +17,7 @@ import (
 	"pitot/internal/twin/serve"
 )
 
-// Client is what was true while another client ran, and what it reported.
+// Client holds the truth while another client ran, and what it reported.
 type Client struct {
 	True        Numbers       `json:"true"`
 	Requests    int           `json:"requests"` // answered to their end

@@ -23,7 +23,7 @@ type Numbers struct {
 	Gap  *result.Summary `json:"gap_ms"`
 }
 
-// Accuracy is what was found of an instrument at one number of streams.
+// Accuracy holds the findings on an instrument at one number of streams.
 type Accuracy struct {
 	EndToEnd    bool    `json:"end_to_end"` // nothing is streamed: what stands for the TTFT is the time to the end
 	Reported    Numbers `json:"said"`
@@ -36,7 +36,7 @@ type Accuracy struct {
 	Lag        *result.Summary `json:"lag_ms"`
 }
 
-// Level is what was found at one number of streams, of all workers together where there are
+// Level holds the findings at one number of streams, of all workers together where there are
 // several.
 type Level struct {
 	API         string        `json:"api"`
@@ -153,9 +153,8 @@ func (l *Level) WorstWorker() (worst *Worker, of *Figure) {
 	return worst, of
 }
 
-// Tolerance is how far outside the printed bounds a true gap may lie: the
-// kernel stamps a segment when it hands it over, not when it is written, and
-// how long that takes differs from chunk to chunk.
+// Tolerance is the largest distance of a true gap outside the printed bounds. The kernel stamps a
+// segment when it hands it over, not when it is written. That delay differs from chunk to chunk.
 const Tolerance = 100 * time.Microsecond
 
 // Range is where the true value may lie: the printed bounds, give or take
@@ -258,7 +257,8 @@ func (c *comparison) add(q *clientRequest, t *serve.Truth, origin int64) {
 	}
 }
 
-// accuracy is what that comes to, with what the client reports of its gaps and its lag.
+// accuracy returns the result of the comparison, with the client's own report of its gaps and its
+// lag.
 func (c *comparison) accuracy(gap, lag *result.Summary) Accuracy {
 	c.Reported, c.True = Numbers{TTFT: measure.Summarize(c.recordedTTFT), Gap: gap}, c.truth.numbers()
 	c.TTFTError, c.ChunkError, c.Lag = measure.Summarize(c.ttftErrors), measure.Summarize(c.chunkErrs), lag
@@ -346,7 +346,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	return nil
 }
 
-// gapsAlone is what one worker's records are read with.
+// gapsAlone returns the settings with which one worker's records are read.
 func gapsAlone(t0, t1 int64) measure.Setup {
 	return measure.Setup{T0: t0, T1: t1, Signals: []metric.Signal{}, Metrics: slices.DeleteFunc(measure.Definitions(), func(d measure.Definition) bool {
 		return d.Name != metric.TTFT && d.Name != metric.E2E && d.Name != metric.ICL && d.Name != metric.Lag

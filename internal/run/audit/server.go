@@ -27,8 +27,8 @@ type Server struct {
 	read     chan struct{} // closed when all its output has been read
 }
 
-// patience is how long a server that was asked to end may take: it gives its
-// running answers five seconds, then cuts them and writes its log.
+// patience is the time that a server may take to end. It gives its running answers five seconds,
+// then cuts them and writes its log.
 const patience = 15 * time.Second
 
 // Serve starts `pitot mock` on a free port and waits until it serves. command

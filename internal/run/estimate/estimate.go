@@ -10,8 +10,7 @@ import (
 	"pitot/internal/run/search"
 )
 
-// Estimate is what a plan is expected to send and take. Zero is what is not known
-// beforehand.
+// Estimate holds what a plan is expected to send and take. Zero means not known beforehand.
 type Estimate struct {
 	Requests      float64
 	Input, Output float64       // tokens
@@ -24,13 +23,13 @@ type Estimate struct {
 	NoPrice       string // why it is not known, "" if it is
 }
 
-// Probes are what is sent besides the load, to find out what a target takes.
+// Probes holds what is sent besides the load, to find out what a target takes.
 type Probes struct {
 	Requests      int
 	Input, Output float64 // tokens, those of a chat's template apart
 }
 
-// Parts are what an estimate is made of.
+// Parts holds the parts of an estimate.
 type Parts struct {
 	Ask  *plan.Ask
 	Load *plan.Load
@@ -39,7 +38,7 @@ type Parts struct {
 
 	Probes Probes
 
-	// Residence is how long a request takes alone, 0 where that is not known yet.
+	// Residence is the time that a request takes alone, 0 where that is not known yet.
 	Residence time.Duration
 }
 

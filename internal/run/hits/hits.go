@@ -13,7 +13,7 @@ import (
 	"pitot/internal/twin/vllm"
 )
 
-// Cache is what is known of a server's cache.
+// Cache holds what is known of a server's cache.
 type Cache struct {
 	BlockSize int // tokens; 0 where it is not known
 	Blocks    int // 0 where it is not known: a cache that forgets nothing
@@ -26,7 +26,7 @@ const UsualBlock = 16
 // million tokens in blocks of 16.
 const unlimited = 2 << 20
 
-// most is how many blocks of prompts are put to a cache, in a few seconds of a processor.
+// most is the largest number of blocks of prompts that are simulated: a few seconds of a processor.
 const most = 16 << 20
 
 // Request is one that was sent. Times are nanoseconds on one clock, in the order sent,
@@ -40,7 +40,7 @@ type Request struct {
 	Content           func() twin.Content // what it consists of
 }
 
-// Part is what the requests of a part of the load found, in tokens of their prompts.
+// Part holds what the requests of a part of the load found, in tokens of their prompts.
 type Part struct {
 	Requests int
 	Prompt   int64

@@ -14,30 +14,32 @@ import (
 // measured: that more load does not make fewer requests violate a limit.
 
 const (
-	// band is how far below a load, in ln, windows tell of it too: where so many
-	// violate below, as many do there.
+	// band is the distance below a load, in ln, down to which windows count for that load too.
+	// Where a share violates below, at least that share does so there.
 	band = 0.1
-	// bursty is how far below a load windows tell how much violations cluster.
+	// bursty is the distance below a load, in ln, down to which windows show how much violations
+	// cluster.
 	bursty = 0.3
-	// lowPhi is how many times more dispersed than independent ones violations are
-	// taken to be at a load so low that none is seen; lowStep is how far below the
-	// first sign of violations that is, in ln.
+	// lowPhi is the assumed dispersion of violations, relative to independent ones, at a load so
+	// low that none is seen. lowStep is the distance of that load below the first sign of
+	// violations, in ln.
 	lowPhi  = 2
 	lowStep = 0.7
-	// lowerStep is how far it is where a budget of time paid for a bracket of short windows and
-	// for no staircase: with lowStep bounds of 30 minutes at a request a second were too high in
-	// 2 % of the searches of the systems that constants are chosen on, which is 16 % of the bounds.
+	// lowerStep is that distance where a budget of time paid for a bracket of short windows and for
+	// no staircase. With lowStep, bounds of 30 minutes at a request a second were too high in 2 %
+	// of the searches. Those are searches of the systems that constants are chosen on; the 2 % are
+	// 16 % of the bounds.
 	lowerStep = 1.1
-	// mostLow is how many times the least such a look takes at the most, and mostLowFloor where light
-	// loads show violations: of requests of which half as many as may violate a limit do so at any
-	// load, that many tell that they are few enough.
+	// mostLow is the largest size of such a look, in multiples of the least. mostLowFloor is that
+	// size where light loads show violations. There half as many requests as may violate a limit
+	// may do so at any load. That many requests then show that they are few enough.
 	mostLow, mostLowFloor = 3, 12
-	// leastLowLook is how many requests a look there takes whatever the limit allows.
+	// leastLowLook is the smallest number of requests of a look there, whatever the limit allows.
 	leastLowLook = 300
 )
 
-// blocksPhi is how many times larger the variance of blocks of violations is
-// than of independent ones, 1 where that is not known or less.
+// blocksPhi returns the variance of blocks of violations relative to that of independent ones. It
+// returns 1 where that is not known or is less.
 func blocksPhi(blocks []int, n int) float64 { return max(1, variation(blocks, n)) }
 
 // variation is the variance of blocks of violations over that of independent ones, 0 where that is not known.
@@ -191,7 +193,8 @@ func (f *search) metUpTo(claim int) (load float64) {
 	return load
 }
 
-// metPools are how many times the requests that a look takes at least are taken together.
+// metPools lists the numbers of requests that are pooled, in multiples of the least that a look
+// takes.
 var metPools = []float64{1, 4, 16, math.Inf(1)}
 
 // metIn says that a claim holds at the first of some loads, by as many of the windows from
@@ -226,9 +229,9 @@ func (f *search) inPools(steps []Step, claim int, tells func(bad, n, windows int
 	return false
 }
 
-// phiAbove is how much more a claim's violations vary from block to block than independent
-// ones, by the windows from the first of some loads to not far above it: of those that have
-// more of them it counts more. None is left out for having many: a window that met a long
+// phiAbove returns the variation of a claim's violations from block to block, relative to
+// independent ones. It uses the windows from the first of some loads to not far above it. A window
+// with more violations counts more. No window is left out for having many: one that met a long
 // burst has, and it alone shows how long bursts are.
 func (f *search) phiAbove(steps []Step, claim int) float64 {
 	sum, weight := 0., 0.
@@ -275,8 +278,8 @@ func (f *search) outgrown() float64 {
 	return loads[1]
 }
 
-// leastLow is how many requests a look at a load far below the limit takes: so many that none
-// violating says enough.
+// leastLow returns the number of requests of a look at a load far below the limit. It is large
+// enough that no violation at all says enough.
 func (f *search) leastLow(load float64) int {
 	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
@@ -303,9 +306,10 @@ func (f *search) low() float64 {
 	return tidyBelow(first * math.Exp(-step))
 }
 
-// wellSeen is how many requests of a window could violate a limit that holds, for the window to show
-// whether it does. Over the systems of `go run ./bench/stat -only timed` a capacity without an estimate
-// lies between [Capacity.Likely] in 78 to 90 % of the searches of 10 minutes; with 1 in about half.
+// wellSeen is the number of requests of a window that could violate a limit that holds. A window
+// with that many shows whether the limit holds. `go run ./bench/stat -only timed` gives searches of
+// 10 minutes over its systems. A capacity without an estimate lies between [Capacity.Likely] in 78
+// to 90 % of them. With 1 it does in about half.
 const wellSeen = 4
 
 // likely returns the highest load below the first that violates a limit by more than it may, of
@@ -504,9 +508,9 @@ func (f *search) longBursts(claim int) float64 {
 	return fit.Phi
 }
 
-// raises are how far below the first sign of violations a counted search looks behind a look
-// that passed at lowStep, in ln, and raisedPhi by how much violations are taken to cluster there
-// at least: the nearer the limit, the longer bursts are.
+// raises lists distances below the first sign of violations, in ln. A counted search looks at these
+// loads after a look that passed at lowStep. raisedPhi is the least dispersion of violations
+// assumed there: the nearer the limit, the longer bursts are.
 var raises = []float64{0.35, 0.18}
 
 const raisedPhi = 4
@@ -540,9 +544,9 @@ func (f *search) raise(p *Probe) {
 	}
 }
 
-// mostAbove is how many requests a load has that is looked at for a bound above, and stepsAbove
-// how many such loads are looked at: they rise by [search.stride], and what no limit is violated
-// at by then is bounded by something else than the load.
+// mostAbove is the number of requests at a load that is measured for a bound above. stepsAbove is
+// the number of such loads: they rise by [search.stride]. If no limit is violated by then,
+// something other than the load bounds it.
 const mostAbove, stepsAbove = 100, 6
 
 // boundAbove spends what is left of a budget of time on a load that is surely too high, where
@@ -583,8 +587,8 @@ type FloorOf struct {
 }
 
 const (
-	// light is how far below the first load beyond a limit, as a share of it, the
-	// load has hardly a part in violations.
+	// light is the share of the first load beyond a limit below which the load hardly contributes
+	// to violations.
 	light = 0.25
 	// A floor is looked for where more than such a share of what may violate does at
 	// light loads, and on while it looks like one.
@@ -705,9 +709,9 @@ func (f *search) heavierMeets(floor *FloorOf) bool {
 // which they are pooled.
 const contradicted = 0.01
 
-// unmet is what the lightest loads show where nothing is known to meet the SLO and more
-// requests violated it than may even there: perhaps no load meets it, but they are too few to
-// be as sure as a floor has to be.
+// unmet returns the result of the lightest loads. It applies where nothing is known to meet the
+// SLO. Even there more requests violated it than may. Perhaps no load meets it, but the requests
+// are too few for the certainty that a floor needs.
 func (f *search) unmet() FloorOf {
 	c := &f.cap
 	if c.AtLeast > 0 || c.Estimate > 0 || c.Floor.Lower > 0 || f.died {

@@ -27,8 +27,8 @@ const (
 	bisections   = 3 // that narrow the bracket from a factor of 2 to 9 %
 	maxDoublings = 30
 	maxHalvings  = 4
-	// saturated is how many times as long as a request alone requests may
-	// take, without violating a limit, before the load counts as too high.
+	// saturated is a multiple of the time of a request alone. If requests take longer, the load
+	// counts as too high although they violate no limit.
 	saturated = 20
 )
 
@@ -233,12 +233,13 @@ func (f *search) tryAgain(stage string, load float64, n int) (s Seen, ok bool) {
 
 const furtherWindows = 2
 
-// oneCluster is how many requests in a row may violate a limit together for another cause than the
-// load: twice the mean of the longest clusters of a floor that are simulated.
+// oneCluster is the number of consecutive requests that may violate a limit together for another
+// cause than load. It is twice the mean of the longest clusters of a floor that are simulated.
 const oneCluster = 60
 
-// slower is how many times as long as alone requests take where it is the load that makes them
-// violate a limit: those of a single server do so at the very first load, and not in each short window of it.
+// slower is a multiple of the time of a request alone. Where the load makes requests violate a
+// limit, they take at least that. Those of a single server do so at the very first load, and not in
+// each short window of it.
 const slower = 1.5
 
 // throughout says that a window is far beyond a limit without its worst oneCluster requests in a

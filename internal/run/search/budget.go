@@ -8,8 +8,8 @@ import (
 	"pitot/internal/say"
 )
 
-// Budget is what a search may spend: requests in windows, seconds in all, work, or
-// whichever ends first. 0 does not bound.
+// Budget holds the limits of a search: requests in windows, seconds in all, work, or the one that
+// ends first. 0 does not bound.
 type Budget struct {
 	Requests int
 	Seconds  float64
@@ -19,11 +19,11 @@ type Budget struct {
 	Work float64
 }
 
-// WorkOf is what simulating so many requests takes, in events: an event of an answer
-// counts as one, the rest of a request as much as requestWork of them, and a prompt as
-// one for every promptWork tokens. On one core of 2023 a million takes a little less than a second,
-// from the engine's steps to the page of the run: `go run ./bench/stat -only catalogue`.
-// Where requests are counted and not recorded it is CountedWork of that.
+// WorkOf returns the work of simulating the given requests, in events. An event of an answer counts
+// as one. The rest of a request counts as requestWork events, and a prompt as one for every
+// promptWork tokens. On one core of 2023 a million takes a little less than a second. That is from
+// the engine's steps to the page of the run: `go run ./bench/stat -only catalogue`. Where requests
+// are counted and not recorded, the work is CountedWork times that.
 func WorkOf(requests, events, prompt int64, counted bool) float64 {
 	work := float64(events) + requestWork*float64(requests) + float64(prompt)/promptWork
 	if counted {
@@ -34,18 +34,18 @@ func WorkOf(requests, events, prompt int64, counted bool) float64 {
 
 const requestWork, promptWork = 8, 64
 
-// CountedWork is what counting a request takes of what recording it does, by a profile of
-// a search of chats on an H100: 0.22 µs an event and 1.33.
+// CountedWork is the work of counting a request relative to recording it. It comes from a profile
+// of a search of chats on an H100: 0.22 µs an event and 1.33.
 const CountedWork = 0.17
 
 const (
-	// ClaimRequests is how many requests mostly give an estimate where no share of them
-	// violates at every load (`go run ./bench/stat -only bounds`); with fewer there are
-	// bounds, and not always one.
+	// ClaimRequests is the number of requests that mostly gives an estimate. It holds where no
+	// share of them violates at every load (`go run ./bench/stat -only bounds`). With fewer there
+	// are bounds, and not always one.
 	ClaimRequests = 3_000
 	// EnoughRequests is a budget that gives an interval of about ±5 %.
 	EnoughRequests = 145_000
-	// EnoughWork is what a search on a simulated target may take of a processor.
+	// EnoughWork is the work of a processor that a search on a simulated target may take.
 	EnoughWork = 6.5e6
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
@@ -75,13 +75,13 @@ func (f *search) beside(warmup, load float64) float64 {
 	return (warmup + Drain) * f.memoryAt(load)
 }
 
-// affordableAt is how many requests the budget pays at each of the loads, with a share of the
-// whole budget left over.
+// affordableAt returns the number of requests that the budget pays at each of the loads. A share of
+// the whole budget is left over.
 func (f *search) affordableAt(loads []float64, spare float64) int {
 	return f.affordable(f.work(), loads, spare)
 }
 
-// affordableIn is how many it pays of a probe.
+// affordableIn returns the number of requests of a probe that the budget pays.
 func (f *search) affordableIn(p *Probe, spare float64) int {
 	each := f.work()
 	if p.Counted {
@@ -111,7 +111,7 @@ func (f *search) hasTime(p Probe) bool {
 	return f.cfg.Budget.Seconds == 0 || p.WindowBy > p.Residences*p.Residence
 }
 
-// overtime is how much longer than its budget of time a search may take, as a share of it.
+// overtime is the share of its budget of time by which a search may exceed it.
 const overtime = 0.05
 
 // looking is a long look at a load, of all requests that the budget pays: counted where
@@ -149,15 +149,16 @@ func (f *search) show(look *Probe) {
 	}
 }
 
-// overLimit is how far above the estimate a load is recorded that is beyond the limit, and
-// overRequests how many requests of it.
+// overLimit is the ratio to the estimate of a recorded load beyond the limit. overRequests is its
+// number of requests.
 const overLimit, overRequests = 1.1, 100
 
-// lowerStill is how much lower a look far below the limit is expected to be, of what it would
-// be by the violations seen before the loads that are fitted.
+// lowerStill is the expected ratio of a look far below the limit to the load that earlier
+// violations give. Those are the violations seen before the loads that are fitted.
 const lowerStill = 0.75
 
-// affordableMain is how many it pays at each of the loads that are fitted.
+// affordableMain returns the number of requests that the budget pays at each of the loads that are
+// fitted.
 func (f *search) affordableMain(loads []float64) int {
 	if f.cfg.Count {
 		return f.affordable(f.counting(), loads, spareCounted)
@@ -208,7 +209,8 @@ func (f *search) costly(load float64, requests int, residences float64) bool {
 // take to be recorded.
 const recordedShare = 0.02
 
-// affordable is how many requests of so much work each the budget pays at each of the loads.
+// affordable returns the number of requests of the given work each that the budget pays at each of
+// the loads.
 func (f *search) affordable(each float64, loads []float64, spare float64) int {
 	return f.affordableAfter(Warmup, each, loads, spare)
 }
@@ -237,10 +239,10 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 	return int(max(0, min(n, math.MaxInt32)))
 }
 
-// work is what simulating and recording a request takes, 0 while that is not known.
+// work returns the work of simulating and recording a request, 0 while that is not known.
 func (f *search) work() float64 { return f.worked / float64(max(f.sent, 1)) }
 
-// counting is what simulating a request takes that is fitted: it is counted where it may be.
+// counting returns the work of simulating a request that is fitted: it is counted where it may be.
 func (f *search) counting() float64 {
 	if f.cfg.Count {
 		return f.work() * CountedWork
@@ -253,10 +255,10 @@ func (f *search) around(load float64) float64 {
 	return f.beside(Warmup, load) * f.rate(load)
 }
 
-// InRequests is how many requests a budget of work pays, where recording one takes each
-// and around is how many come before and after a window; worth is as how many recorded
-// ones they are to the interval, where those of the loads that are fitted are counted
-// alone. Both are bounded by Budget.Requests.
+// InRequests returns the number of requests that a budget of work pays. each is the work of
+// recording one, and around is the number of requests before and after a window. worth is the
+// number of recorded requests that give as good an interval. It differs where those of the fitted
+// loads alone are counted. Budget.Requests bounds both.
 func (b Budget) InRequests(each, around float64, counted bool) (paid, worth int) {
 	n := b.Work/each - probes*around
 	worths := n
@@ -293,7 +295,7 @@ func (f *search) total(load float64) float64 {
 	return n
 }
 
-// Outlook is what a budget can give, as far as it is known beforehand.
+// Outlook holds what a budget can give, as far as it is known beforehand.
 type Outlook struct {
 	Precisions []Precision // those that are in reach
 	Budget     Budget
@@ -301,15 +303,15 @@ type Outlook struct {
 	HalfWidth  float64 // of the interval, relative; 0: bounds only, or not known
 }
 
-// Precision is what it takes to know the capacity to ± HalfWidth.
+// Precision holds the cost of knowing the capacity to ± HalfWidth.
 type Precision struct {
 	HalfWidth float64 // of the 95 % interval, relative
 	Requests  int
 	Seconds   float64 // 0 if not known
 }
 
-// Traffic is what is known beforehand of how much violations of a limit cluster, and how
-// few they are. The zero one is the usual.
+// Traffic holds what is known beforehand of how much violations of a limit cluster, and how few
+// they are. The zero value is the usual traffic.
 type Traffic struct {
 	Allowed float64 // least share of the requests that may violate a limit
 	Lengths float64 // squared coefficient of variation of what requests ask for
@@ -374,8 +376,8 @@ func (t Traffic) halfWidth(requests float64) float64 {
 	return math.Hypot(ownError, half)
 }
 
-// requestsForWidth is how many requests such an interval takes, and false where it is out of reach:
-// no number of them makes it narrower than the model's own error, and close to that it takes
+// requestsForWidth returns the number of requests of such an interval, and false where it is out of
+// reach. No number of them makes it narrower than the model's own error. Close to that it takes
 // more than anybody sends.
 func (t Traffic) requestsForWidth(halfWidth float64) (n float64, ok bool) {
 	lo, hi := float64(ClaimRequests), float64(mostForecast)
@@ -400,8 +402,8 @@ const (
 	// the limit: the bracket and the look at a lower load have theirs. With it and halfKnown
 	// four of five forecasts are kept on the systems that constants are chosen on (`-only timed`).
 	timeTelling = 0.45
-	// fewestInTime is how many such requests an interval takes mostly: the shorter windows are,
-	// the fewer of them are fitted.
+	// fewestInTime is the number of such requests that an interval mostly takes: the shorter
+	// windows are, the fewer of them are fitted.
 	fewestInTime = 7_500
 	// mostForecast is of how many requests an interval is forecast at most.
 	mostForecast = 3_000_000

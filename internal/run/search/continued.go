@@ -51,7 +51,7 @@ func EarlierOf(run *result.Run) (list []Step, launches int) {
 	return list, launches
 }
 
-// CountsOf is what a later search needs of a window.
+// CountsOf returns what a later search needs of a window.
 func CountsOf(s *Seen) *result.Counts {
 	return &result.Counts{Blocks: s.Blocks, Errors: s.Errors, ResidenceMS: s.Residence * 1e3, Cluster: s.Cluster}
 }
@@ -157,7 +157,7 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	return v, len(values)
 }
 
-// covers is what an interval of so many launches covers.
+// covers returns what an interval over that number of launches covers.
 func covers(launches int) string {
 	if launches == 1 {
 		return ThisLaunch

@@ -18,8 +18,8 @@ const (
 	cyclesMain = 2
 	// estimateCycles is of about how many all windows are together that give an estimate.
 	estimateCycles = cyclesLook + cyclesMain*(fewestMain+stairs)
-	// leastTime is how many times the cycles that a bound rests on a budget has at least, so that
-	// there is time for the bracket too.
+	// leastTime is the smallest budget of time in multiples of the cycles that a bound rests on. It
+	// leaves time for the bracket too.
 	leastTime = 1.75
 	// nearlyWhole is the share of the requests of so many cycles that stands for all: a
 	// window that lasts a time has fewer now and then, and those of a leg have the requests
@@ -27,7 +27,8 @@ const (
 	nearlyWhole = 0.5
 )
 
-// inCycles is how many requests come in so many cycles of the arrivals, 0 where they have none.
+// inCycles returns the number of requests in the given cycles of the arrivals, 0 where they have
+// none.
 func (f *search) inCycles(cycles, load float64) int {
 	if f.cfg.Closed || f.cfg.Traffic.Cycle == 0 || !(load > 0) {
 		return 0

@@ -56,13 +56,13 @@ type Probe struct {
 	// What ends so is no evidence. nil: never.
 	Decided func(violations []int, left int) bool
 
-	// SoFar is what the search would say by now, an estimate of 0 while it could not. It is for
-	// whoever watches, and while the probe goes on: no load follows from it, and it takes a fit.
-	// nil: nothing yet.
+	// SoFar returns the search's current estimate and interval. The estimate is 0 while there is
+	// none. It is for displays while the probe goes on: no load follows from it, and it takes a
+	// fit. nil means nothing yet.
 	SoFar func() (estimate float64, interval stat.Interval)
 }
 
-// Seen is what a probe showed.
+// Seen holds the observations of a probe.
 type Seen struct {
 	Load       float64 // as Probe.Load
 	N          int     // requests due in the window
@@ -111,7 +111,7 @@ func (s *Seen) violations(claim int) int {
 	return s.Violations[claim]
 }
 
-// due is how many requests a claim is about.
+// due returns the number of requests that a claim is about.
 func (s *Seen) due(claim int) int {
 	if claim == Joint || claim >= len(s.Due) {
 		return s.N
@@ -119,8 +119,8 @@ func (s *Seen) due(claim int) int {
 	return s.Due[claim]
 }
 
-// errorsOf is how many of a claim's violations are requests that did not end well, 0 where it is
-// about some of the requests: how many of a class failed is not known.
+// errorsOf returns the number of a claim's violations that are requests that did not end well. It
+// returns 0 where the claim is about some of the requests: how many of a class failed is not known.
 func (s *Seen) errorsOf(claim int) int {
 	if s.due(claim) != s.N {
 		return 0
@@ -172,9 +172,9 @@ type FindConfig struct {
 	Traffic   Traffic  // what is known beforehand of how violations cluster
 	Budget    Budget
 	Seed      uint64 // of the random orders
-	// Earlier is what earlier searches for the same measured, in order. The budget does not
-	// count it. Launch is which start of the server this search measures, of those from 0
-	// that Earlier is of, or the next one; Held is what was verified on this launch.
+	// Earlier holds the measurements of earlier searches for the same capacity, in order. The
+	// budget does not count them. Launch is the start of the server that this search measures: one
+	// of those from 0 that Earlier is of, or the next. Held is the verification on this launch.
 	Earlier []Step
 	Launch  int
 	Held    Verification
@@ -207,7 +207,7 @@ func (c *FindConfig) eps(claim int) float64 {
 	return c.Eps[claim]
 }
 
-// dueFor is how many requests are due until so many are that a claim is about.
+// dueFor returns the number of requests due until the given number comes that a claim is about.
 func (c *FindConfig) dueFor(n float64, claim int) float64 {
 	if claim == Joint || claim >= len(c.Of) {
 		return n
@@ -382,7 +382,7 @@ type search struct {
 	worked    float64
 }
 
-// again is how often a load is measured again whose window was INVALID.
+// again is the number of times that a load is measured again whose window was INVALID.
 const again = 2
 
 // look measures a load. A window that was INVALID says nothing of the target, so that
@@ -439,7 +439,8 @@ func (f *search) atHalf(judge func()) {
 	f.cfg.Level = level
 }
 
-// soFar is what the loads around the limit tell by now of the claim that will probably bind.
+// soFar returns the current result of the loads around the limit for the claim that will probably
+// bind.
 func (f *search) soFar() (estimate float64, interval stat.Interval) {
 	if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
 		return v.Load, v.Interval
@@ -498,7 +499,7 @@ func (f *search) stop(err error) bool {
 // odds is the share whose odds are so many times those of eps.
 func odds(eps, times float64) float64 { return times * eps / (1 - eps + times*eps) }
 
-// beyond is how many times the odds that may violate a limit are far beyond it.
+// beyond is the ratio to the allowed odds from which violations are far beyond a limit.
 const beyond = 5
 
 // hot says that a probe is far beyond a limit: not by a single request, which few requests
@@ -512,8 +513,8 @@ func (f *search) hot(s *Seen) bool {
 	return f.outgrew(s)
 }
 
-// queued is how many times as long as alone requests take where a server does not keep up. A short
-// window serves less than came by chance too, but then nobody waits.
+// queued is a multiple of the time of a request alone. Where a server does not keep up, requests
+// take longer. A short window serves less than came by chance too, but then nobody waits.
 const queued = 3
 
 // outgrew reports whether more came than the server carries.

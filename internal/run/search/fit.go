@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// mainLoads is how many loads are fitted, fewestMain where the budget pays no
-	// more, and mainWidth how far the outer ones lie from their middle at least, in
-	// ln. With ±8 % the crossing lay outside the loads in 20 to 35 % of searches of
-	// 80,000 requests, with ±10 % in 9 %, at the same error; and the fitted 0.3 to 10 %
-	// of violations, being narrow where the staircases happen to look steep, lost 37 %.
+	// mainLoads is the number of loads that are fitted, and fewestMain that number where the budget
+	// pays no more. mainWidth is the least distance of the outer loads from their middle, in ln.
+	// With ±8 % the crossing lay outside the loads in 20 to 35 % of searches of 80,000 requests.
+	// With ±10 % it did in 9 %, at the same error. Fitting 0.3 to 10 % of violations instead lost
+	// 37 %: that range is narrow where the staircases happen to look steep.
 	mainLoads  = 16
 	fewestMain = 8
 	mainWidth  = 0.10
@@ -23,8 +23,9 @@ const (
 	mainOdds  = 3
 	mostWidth = 0.5
 	legs      = 2
-	// leastMain is how many requests a load has at least. Of the systems that constants are
-	// chosen on intervals of 3,000 requests hold in 98 %, with 80 in 94 (`-only bounds`).
+	// leastMain is the smallest number of requests of a load. On the systems that constants are
+	// chosen on, intervals of 3,000 requests hold in 98 %. With 80 they hold in 94 % (`-only
+	// bounds`).
 	leastMain = 120
 	// Windows of fewer than brief requests show little of how long bursts are: intervals
 	// are then those that by their own account are wrong briefly times as often.
@@ -244,16 +245,18 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 	return v
 }
 
-// mostDown is how many times as far down as up, in ln, an interval reaches at the most. Where
-// a few windows leave the slope open, the profile likelihood reaches down to where the least
-// slope would put the limit, three to six times as far as estimates lie too high. Chosen on the
-// halves of `go run ./bench/stat -only bounds` and `-only width` that are chosen on: with 10,000 requests
-// intervals hold as often on each of 20 systems as without it (96.1 and 98.1 % of all), and are a
-// fifth narrower in the median; with 2 they hold less often on three.
-// Where lengths and arrivals vary little bursts are short, and windows that are not show them: of six servers of the design
-// half of `-only width-mild` intervals of 10,000 requests lie above the truth with mildDown in 1.4 % of 357, with 1.25 in 2.8.
-// Those of 3,000, whose windows are short, are left as they are: without briefly, and with mostDown, they are a fifth
-// narrower, and two of eight servers that nothing was chosen on had 22 of 25 and 33 of 38 that held.
+// mostDown is the largest ratio of an interval's reach down to its reach up, in ln. A few windows
+// may leave the slope open. Then the profile likelihood reaches down to where the least slope would
+// put the limit. That is three to six times as far as estimates lie too high. It was chosen on the
+// design halves of `go run ./bench/stat -only bounds` and `-only width`. With 10,000 requests,
+// intervals hold as often on each of 20 systems as without it (96.1 and 98.1 % of all). They are a
+// fifth narrower in the median. With 2 they hold less often on three. Where lengths and arrivals
+// vary little bursts are short, and windows that are not show them. mildDown applies there. It was
+// tried on six servers of the design half of `-only width-mild` with intervals of 10,000 requests.
+// With mildDown 1.4 % of 357 intervals lie above the truth, with 1.25 2.8 %. Intervals of 3,000
+// requests, whose windows are short, are left as they are. Without briefly, and with mostDown, they
+// are a fifth narrower. Two of eight servers that nothing was chosen on then had 22 of 25 and 33 of
+// 38 that held.
 const mostDown, mildDown = 2.5, 1.5
 
 // reachingDown is an inverse whose interval reaches no further down than that, nor does its
@@ -312,7 +315,7 @@ func (f *search) aboveLight(shares []stat.Share) []stat.Share {
 	return slices.DeleteFunc(slices.Clone(shares), func(s stat.Share) bool { return s.Load <= top })
 }
 
-// weighings is how often shares are weighed by the fit before.
+// weighings is the number of times that shares are weighed by the previous fit.
 const weighings = 3
 
 // locally fits shares with the weights that they have, and again with those by the fit.
@@ -332,7 +335,7 @@ func (f *search) locally(claim int, shares []stat.Share, floor stat.Floor, local
 }
 
 const (
-	// mostFloor is how much of what may violate a limit a floor below it is at the most.
+	// mostFloor is the largest floor below a limit, as a share of what may violate it.
 	mostFloor = 0.95
 	// A floor is fitted where light loads show violations, and do not rule out at noFloor that
 	// those are suspectFloor of what may violate. Above it loads count a quarter whose
@@ -340,13 +343,14 @@ const (
 	// With 40,000 requests intervals of servers with a floor of a third held in 64 % without any of
 	// it; with a floor alone in as many, with these weights alone in 78 to 88, and with both in 95.
 	noFloor, localOddsFloor = 0.8, 1
-	// clusterier is how many times more than above it violations cluster below the limit where a floor makes
-	// them. Chosen on curves of `-only clusters-chosen` and 160 more like them.
+	// clusterier is the ratio of the clustering of violations below the limit to that above it. It
+	// shows that a floor makes them. It was chosen on curves of `-only clusters-chosen` and 160
+	// more like them.
 	clusterier = 3
 )
 
-// floorUnder is what light loads showed of a claim's floor. seen says that there may be one that
-// matters; where none does it is the zero one.
+// floorUnder returns the floor of a claim from light loads. seen means that there may be a floor
+// that matters. Where no light load shows one, floor is the zero value.
 func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 	top, eps := f.lightUpTo(), f.cfg.eps(claim)
 	floor.Phi = 1
@@ -430,18 +434,18 @@ func (f *search) probable() int {
 	return best
 }
 
-// localOdds is how far, in ln, the expected share is from what may violate at a load
-// that counts a quarter. Of the systems that constants are chosen on intervals hold in
-// 92 % without it and in 70 % of the worst; with 2 in 98 and 92 %, with 3 in 96 and 82 %,
-// and a twentieth narrower (`go run ./bench/stat -only bounds`). Holding the slope to
-// that of all loads makes them narrower still, and hold too seldom. Where loads are counted
-// there are many more requests, and what is left of the curve weighs more than chance: of
-// the two systems of 80 searches that it bends most, intervals hold in 88 and 79 % with 2.5
-// and in 93 % with 1.5.
+// localOdds is a distance, in ln, of the expected share from what may violate. A load at that
+// distance counts a quarter. The figures are for the systems that constants are chosen on. Without
+// it intervals hold in 92 %, and in 70 % of the worst. With 2 they hold in 98 and 92 %. With 3 they
+// hold in 96 and 82 %, and are a twentieth narrower (`go run ./bench/stat -only bounds`). Holding
+// the slope to that of all loads makes them narrower still, and they hold too seldom.
+// localOddsCounted applies where loads are counted. There are many more requests, and what is left
+// of the curve weighs more than chance. On the two systems (80 searches) that it bends most,
+// intervals hold in 88 and 79 % with 2.5. They hold in 93 % with 1.5.
 const localOdds, localOddsCounted = 2.5, 1.5
 
-// metCounted is how far a claim is known to hold by windows that are counted, wherever its
-// own crossing is; 0 where they are not.
+// metCounted returns the load up to which a claim is known to hold by counted windows. This is
+// wherever its own crossing is. It returns 0 where windows are not counted.
 func (f *search) metCounted(claim int) float64 {
 	if !f.cfg.Count {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Carried is how many requests a second a server carries, with the 95 % interval of the rate.
-// The zero value is not known.
+// Carried is the number of requests a second that a server carries, with the 95 % interval of the
+// rate. The zero value is not known.
 type Carried struct {
 	Rate     float64
 	Interval stat.Interval

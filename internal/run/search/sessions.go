@@ -2,15 +2,15 @@ package search
 
 import "math"
 
-// Sessions is what a load brings where requests follow one another: in an open loop each
-// arrival begins a session, in a closed one each user holds one after the other. The zero
-// value says that requests stand alone.
+// Sessions describes a load where requests follow one another. In an open loop each arrival begins
+// a session; in a closed one each user holds one after the other. The zero value means that
+// requests stand alone.
 //
-// The requests of a session are alike, and how many sessions are under way changes only as
-// slowly as they end. So the fit, which rests on how much whole windows differ, has warm-ups
-// of sessions' lengths; and bounds, which rest on the blocks of a window, have blocks of
-// whole sessions, in windows that last several of them, and take all requests of a session
-// for one where too few violate to show how alike they are.
+// The requests of a session are alike, and the number of open sessions changes only as slowly as
+// they end. The fit rests on how much whole windows differ, so it has warm-ups of sessions'
+// lengths. Bounds rest on the blocks of a window. So they have blocks of whole sessions, in windows
+// that last several of them. Where too few requests violate to show how alike they are, bounds
+// count all requests of a session as one.
 type Sessions struct {
 	Turns   float64 // requests of one, on average
 	Cluster float64 // requests of the session that a request is of, on average: E[turns²]/E[turns]
@@ -19,18 +19,18 @@ type Sessions struct {
 }
 
 const (
-	// sessionWarmup is how many times a session's length a whole warm-up is: of sessions
-	// that all begin at once few are in step any more.
+	// sessionWarmup is the length of a whole warm-up in session lengths. Few sessions that all
+	// begin at once are in step any more after it.
 	sessionWarmup = 5
-	// sessionLook is how many times that length a window is that bounds rest on.
+	// sessionLook is the length, in session lengths, of a window that bounds rest on.
 	sessionLook = 5
-	// sessionMain is how many times that length a window is at least that is fitted.
+	// sessionMain is the least length, in session lengths, of a window that is fitted.
 	sessionMain = 2
-	// telling is how many violations show by themselves how they cluster.
+	// telling is the number of violations that show by themselves how they cluster.
 	telling = 20
 )
 
-// turns is how many requests come of what a load counts.
+// turns returns the number of requests that come of what a load counts.
 func (c *FindConfig) turns() float64 { return max(1, c.Sessions.Turns) }
 
 // Memory is for how long what a load does hangs on what was there before, in units of which
@@ -43,7 +43,7 @@ func (c *FindConfig) Memory(residence float64) float64 {
 	return c.lasts(residence) * sessionWarmup / Warmup
 }
 
-// lasts is how long a session does whose requests take so long, in seconds.
+// lasts returns the length of a session whose requests have the given residence time, in seconds.
 func (c *FindConfig) lasts(residence float64) float64 {
 	return c.turns()*residence + c.Sessions.Pause
 }
@@ -78,7 +78,7 @@ func (c *FindConfig) Rate(load, residence float64) float64 {
 // memoryAt is [FindConfig.Memory] at a load.
 func (f *search) memoryAt(load float64) float64 { return f.cfg.Memory(f.residenceAt(load)) }
 
-// wholeSessions is how many requests come in the time that a window must have which bounds
+// wholeSessions returns the number of requests that come in the least time of a window that bounds
 // rest on.
 func (f *search) wholeSessions(load float64) int {
 	if f.cfg.Sessions.Turns == 0 || !(load > 0) {
@@ -87,13 +87,13 @@ func (f *search) wholeSessions(load float64) int {
 	return int(math.Ceil(sessionLook * f.cfg.lasts(f.residenceAt(load)) * f.rate(load)))
 }
 
-// leastMain is how many requests each of the loads has at least that are fitted.
+// leastMain returns the smallest number of requests of each of the loads that are fitted.
 func (f *search) leastMain() int {
 	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook, f.inCycles(cyclesMain, f.centred))
 }
 
-// unseen is how much violations are taken to cluster at least: as all requests of a session
-// do, where too few violate to show it.
+// unseen returns the least assumed clustering of violations. Where too few violate to show it, it
+// is that of all requests of a session.
 func (s *Seen) unseen(claim int) float64 {
 	if s.violations(claim) >= telling {
 		return 1

@@ -18,15 +18,15 @@ const (
 	// 70 % of searches of 80,000 requests ended with a quote, with 60 % nearly
 	// all, and quotes were too high as rarely.
 	firstLook = 0.6
-	// mostVerify is how many times the least a look takes at the most where nobody set a
+	// mostVerify is the largest size of a look, in multiples of the least, where nobody set a
 	// budget: it passes or not.
 	mostVerify = 8
-	// stepDown is what a failed look lowers the load by at least.
+	// stepDown is the factor by which a failed look lowers the load at least.
 	stepDown = 0.98
 )
 
-// leastVerify is how many requests a look at a load takes: where a limit allows very few
-// violations, none at all must say enough.
+// leastVerify returns the smallest number of requests of a look at a load. Where a limit allows
+// very few violations, none at all must say enough.
 func (f *search) leastVerify(load float64) int {
 	least := max(leastVerify, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
@@ -35,8 +35,9 @@ func (f *search) leastVerify(load float64) int {
 	return least
 }
 
-// leastConfirm is how many requests confirm a load that the fit says is below the limit, where
-// they cost what a budget is of: so many that one of them may violate it.
+// leastConfirm returns the number of requests that confirm a load that the fit puts below the
+// limit. It applies where they cost what a budget is of. It is large enough that one of them may
+// violate the limit.
 func (f *search) leastConfirm(load float64) int {
 	if f.cfg.Count {
 		return f.leastVerify(load)
@@ -48,7 +49,7 @@ func (f *search) leastConfirm(load float64) int {
 	return least
 }
 
-// confirming is how many requests that takes, times the share that may violate.
+// confirming is that number of requests times the share that may violate.
 const confirming = 7
 
 // Verification is a long look at one load.
@@ -175,20 +176,24 @@ func blocksUpper(blocks []int, n int, level float64) float64 {
 // over-dispersion is taken too.
 var flanks = []float64{1.05, 1.10}
 
-// unflanked is how much more dispersed violations are taken to be than was seen
-// where no load above may be measured. With it a load exactly at the capacity
-// of M/G/32 passes in 5 % of cases with 30,000 requests, without it in 18 %.
+// unflanked is the assumed dispersion of violations relative to that seen, where no load above may
+// be measured. With it a load exactly at the capacity of M/G/32 passes in 5 % of cases. Without it,
+// it passes in 18 %. These are cases with 30,000 requests.
 const unflanked = 4
 
-// sparsePhi is how much more than independent ones violations are taken to vary at least where fewer than fewestStruck
-// blocks of the windows have any: they do not show how long bursts are then. Without it a load exactly at the capacity of
-// M/G/32 passes in 60, 40, 10 and 1 % of cases with 1,500, 3,000, 10,000 and 30,000 requests, with it in 3 % at the
-// most; with 5 blocks instead of 8 in 8, and with 32 up to 14 % with 15,000 of a server whose bursts are longer (`go run ./bench/stat -only verify` and `verify-capacity`).
+// sparsePhi is the least assumed variation of violations, relative to independent ones, where few
+// blocks have any. Few means that fewer than fewestStruck blocks of the windows have them. Such
+// windows do not show how long bursts are. The test is a load exactly at the capacity of M/G/32,
+// with 1,500, 3,000, 10,000 and 30,000 requests. Without it the load passes in 60, 40, 10 and 1 %
+// of cases. With it, it passes in at most 3 %. With 5 blocks instead of 8 it passes in 8 %. With 32
+// up to 14 % pass with 15,000 requests of a server whose bursts are longer (`go run ./bench/stat
+// -only verify` and `verify-capacity`).
 const sparsePhi, fewestStruck = 48, 8
 
-// alonePhi is how much more they vary at least where more blocks have violations: some may fail singly, and those that
-// come in bursts not have come yet. Without it, and by ten blocks as they are, loads at the capacity of servers of which 0.5 % of the
-// requests fail passed in 32 % of cases with 7,500 requests.
+// alonePhi is the least assumed variation where more blocks have violations. Some requests may fail
+// singly, and those that come in bursts may not have come yet. Without it, and by ten blocks as
+// they are, loads passed in 32 % of cases with 7,500 requests. They were loads at the capacity of
+// servers where 0.5 % of the requests fail.
 const alonePhi = 8
 
 // farAbove is from how far above a load on a look without violations says that it is far below the limit, as a
@@ -220,9 +225,9 @@ func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.
 }
 
 const (
-	// leastLook is how many requests show how long one takes, or that a load is hopeless.
+	// leastLook is the number of requests that show how long one takes, or that a load is hopeless.
 	leastLook = 200
-	// shortLooks is how many times as many a budget has beyond the least where those come first.
+	// shortLooks is the size of a budget, in multiples of the least, from which those come first.
 	shortLooks = 4
 )
 
@@ -306,7 +311,7 @@ func (f *search) verifyAlone(load float64) {
 	f.judge(load, &s, phi)
 }
 
-// struckBlocks is how many blocks have violations.
+// struckBlocks returns the number of blocks with violations.
 func struckBlocks(blocks []int) (n int) {
 	for _, violations := range blocks {
 		if violations > 0 {
@@ -368,8 +373,8 @@ func (f *search) mayRefute(load float64) bool {
 	return f.inCycles(1, load) == 0 && slices.Max(f.cfg.Eps) <= 1-f.cfg.Level+1e-9
 }
 
-// leastAlone is how many requests it takes to verify a load: two thirds of them are of the load
-// itself.
+// leastAlone returns the number of requests that it takes to verify a load: two thirds of them are
+// of the load itself.
 func (f *search) leastAlone(load float64) int {
 	return max(f.leastVerify(load), f.inCycles(1.5*cyclesLook, load))
 }
@@ -448,8 +453,8 @@ func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 	return r
 }
 
-// mostTelling is how many times as many requests as there were are named at the most: a share so near
-// to what may violate takes more than anybody pays.
+// mostTelling is the largest number of requests named, in multiples of those that there were. A
+// share that near to what may violate takes more than anybody pays.
 const mostTelling = 100
 
 // telling is about how many requests tell whether the claim that binds holds where as large a share violates it

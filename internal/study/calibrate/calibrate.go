@@ -23,7 +23,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Calibration is what is to be calibrated, and with how much.
+// Calibration holds what to calibrate, and with how much.
 type Calibration struct {
 	Plan       *plan.Plan         // how the target is reached, and where the runs go
 	Deployment *deploy.Deployment // what is known of it
@@ -36,7 +36,7 @@ type Calibration struct {
 	Measure    Measure // carries out the loads; nil for runs on the target
 }
 
-// Result is what came of it.
+// Result holds the outcome of a calibration.
 type Result struct {
 	Fit     *predict.Fit // nil where it came to none
 	Dir     string       // holds the runs, and is the place for the profile
@@ -48,11 +48,11 @@ const (
 	// warmUp is the load before a window: the fit goes through it too, so it need
 	// not have settled.
 	warmUp = 2 * time.Second
-	// around is what opening the target and the last answers take besides.
+	// around is the time that opening the target and the last answers take besides.
 	around = 2 * time.Second
-	// leastLoads is how many loads a calibration is made of at least.
+	// leastLoads is the least number of loads in a calibration.
 	leastLoads = 4
-	// bothWays is how many loads there is to be time for if each is measured twice.
+	// bothWays is the number of loads that the time must allow if each is measured twice.
 	bothWays = 8
 )
 
@@ -124,7 +124,7 @@ func (c *Calibration) slots() (int, error) {
 		WithHint(fmt.Sprintf("give --budget %v at least, or a shorter --duration of each load", needed))
 }
 
-// Outline is what a calibration will measure.
+// Outline holds what a calibration will measure.
 type Outline struct {
 	Loads int // about, as long as they take no longer than is thought
 	Ways  int // how often each is measured
@@ -150,7 +150,7 @@ func waysOf(slots int) int {
 	return 2
 }
 
-// nominal is how long a load is thought to take.
+// nominal returns the time that a load is thought to take.
 func (c *Calibration) nominal() time.Duration { return c.Each + warmUp + around }
 
 // fit measures the loads, of which so many are thought to fit into the time, and

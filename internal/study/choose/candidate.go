@@ -57,12 +57,12 @@ func (c *Candidate) slower() float64 {
 	return c.took
 }
 
-// hardware is what candidates that differ in their settings alone have in common.
+// hardware returns what candidates have in common that differ in their settings alone.
 func (c *Candidate) hardware() string {
 	return fmt.Sprintf("%s %d %s %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType, c.Engine.Name)
 }
 
-// PerHour is what an engine costs in an hour, USD.
+// PerHour returns the cost of an engine in an hour, in USD.
 func (c *Candidate) PerHour() float64 { return float64(c.TensorParallel) * c.Offer.USDPerHour }
 
 // Refused is why deployments cannot exist, and how many.
@@ -243,7 +243,7 @@ func (w *Wanted) specBehind(router Router, offer Offer, kind *engine.Kind, tp, e
 	return spec
 }
 
-// Router is who shares requests out to several engines.
+// Router describes the router that shares requests out to several engines.
 type Router struct {
 	Policy string `json:"policy"` // "": vLLM itself
 	// BalanceAbsThreshold is, of a cache-aware one, by how many requests engines may differ
@@ -260,9 +260,9 @@ const (
 	Session    = "session"
 )
 
-// router is who shares the requests out: in one machine vLLM itself, for which nothing needs
-// to be said, otherwise the routers of vLLM and SGLang. Those alone know who has the
-// beginning of a conversation in its cache.
+// router returns the router for the requests. In one machine it is vLLM itself, for which nothing
+// needs to be said. Otherwise it is the routers of vLLM and SGLang: those alone know which engine
+// has the beginning of a conversation in its cache.
 func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router {
 	switch {
 	case w.Ask.Conversing():
@@ -273,9 +273,9 @@ func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router 
 	return Router{Policy: PowerOfTwo}
 }
 
-// otherRouter is what is tried where engines behind the usual router miss the limits: of
-// conversations, for what many of them begin with keeps them all at few engines. vLLM's router
-// can go by the name of a conversation; SGLang's goes by prompts, and may balance sooner.
+// otherRouter returns the router to try where engines miss the limits with the usual one. It is for
+// conversations: where many begin alike, the usual router keeps them all at few engines. vLLM's
+// router can go by the name of a conversation. SGLang's goes by prompts, and may balance sooner.
 func (w *Wanted) otherRouter(kind *engine.Kind) (other Router, ok bool) {
 	const soon = 8 // requests
 	switch {

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/slo"
 )
 
-// curve is what a candidate makes of loads, in ascending order.
+// curve holds the results of a candidate at its loads, in ascending order.
 type curve []*served
 
 func (c curve) with(x *served) curve {
@@ -112,7 +112,7 @@ func (c curve) noise(claims []slo.Claim) float64 {
 	return math.Sqrt(sum * (blocks - 1) / blocks)
 }
 
-// mostLoads is how many loads a search tries.
+// mostLoads is the number of loads that a search tries at most.
 const mostLoads = 20
 
 // climb finds where the limits of a candidate are reached: it tries loads around a guess
@@ -207,7 +207,7 @@ func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rat
 	return y, err
 }
 
-// warmUp is how many requests come before those that are judged.
+// warmUp returns the number of requests that come before those that are judged.
 func (s *schedule) warmUp(x *Candidate, rate float64) int {
 	return max(int(1.5*rate*s.full(x)), 20)
 }
@@ -219,14 +219,14 @@ var flanks = []float64{0.85, 0.5}
 // lightest is the lightest load that is tried, in requests under way on average.
 const lightest = 0.02
 
-// alone is how long a request, or a conversation, takes that has the engine for itself, in
-// seconds, and full in an engine that is full.
+// alone returns how long a request or a conversation takes that has the engine for itself, in
+// seconds. full returns the same for an engine that is full.
 func (s *schedule) alone(x *Candidate) float64 {
 	return s.lasts(x.Deployment.Residence(s.computed(), int(s.output), 1).Seconds())
 }
 
-// computed is how many tokens of a prompt the engine computes: all, but of conversations
-// those that are new.
+// computed returns the number of tokens of a prompt that the engine computes. It is all of them,
+// but for conversations only the new ones.
 func (s *schedule) computed() int {
 	if s.talks != nil && s.own > 0 {
 		return int(s.own)

@@ -27,7 +27,7 @@ import (
 // Schema is the schema of a choice as JSON.
 const Schema = "pitot.choice/v1"
 
-// Wanted is what is to be deployed, for what, and on what it can be.
+// Wanted describes what to deploy, for what, and on what it can be.
 type Wanted struct {
 	Model    string
 	Offers   []Offer
@@ -39,8 +39,8 @@ type Wanted struct {
 	Arrival  string
 	SLO      slo.Spec
 	Rate     float64 // requests/s that are to be carried, 0: as many as an engine carries
-	// Sure is how likely the number of engines is to be enough, by the errors to expect; 0:
-	// as many as the estimate asks for.
+	// Sure is the probability that the number of engines must be enough with, by the errors to
+	// expect. 0 means as many as the estimate needs.
 	Sure float64
 	// Told is told how far the choice has come; nil: nobody asks.
 	Told func(Progress)
@@ -49,13 +49,13 @@ type Wanted struct {
 	context int // tokens of the longest request, and some more
 }
 
-// Progress is how far a choice has come.
+// Progress holds how far a choice has come.
 type Progress struct {
 	Stage    string
 	Done, Of int // deployments of the stage
 }
 
-// Choice is what there is to choose from, the cheapest first.
+// Choice holds the options to choose from, the cheapest first.
 type Choice struct {
 	Schema  string   `json:"schema"`
 	Model   string   `json:"model"`
@@ -66,8 +66,8 @@ type Choice struct {
 	Input   float64  `json:"mean_input_tokens"`
 	Output  float64  `json:"mean_output_tokens"`
 	Claims  []string `json:"limits"`
-	// Turns is how many requests a conversation has on average, 0 where requests stand alone:
-	// rates are then of conversations that begin.
+	// Turns is the number of requests of a conversation on average, 0 where requests stand alone.
+	// Rates are then of conversations that begin.
 	Turns float64  `json:"requests_per_conversation,omitempty"`
 	Asked []string `json:"asked,omitempty"` // the flags of the workload, for the command that verifies
 
@@ -154,7 +154,7 @@ func (o *Option) pooled() float64 {
 	return 1
 }
 
-// each is what one of its engines carries among all, in four of five of such deployments.
+// each returns what one of its engines carries among all, in four of five of such deployments.
 func (o *Option) each() [2]float64 {
 	if o.Whole != nil && o.Whole.Interval != nil {
 		n := float64(o.Engines)
@@ -172,10 +172,10 @@ func (o *Option) fewer() float64 {
 	return min(o.pooled(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
 }
 
-// without is what its engines carry together once so many of them are lost. An engine that is
-// left alone shares no queue with another; of more than one a router makes the more the more
-// they are, between one of them and all in a straight line. So many or more of them that
-// were seen to miss the limits at the wanted rate carry less than that.
+// without returns what its engines carry together once a number of them are lost. An engine that is
+// left alone shares no queue with another. With more than one, a router makes the more the more
+// they are, between one of them and all in a straight line. If that number of engines or more were
+// seen to miss the limits at the wanted rate, they carry less than that.
 func (o *Option) without(lost int) float64 {
 	left := o.Engines - lost
 	if left <= 0 {
@@ -323,10 +323,10 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 	return claims, nil
 }
 
-// drawn is how many requests are drawn of the workload.
+// drawn is the number of requests drawn from the workload.
 const drawn = 10_000
 
-// lookedClosely is how many of them are asked of what may be chosen.
+// lookedClosely is the number of drawn requests that simulate an option that may be chosen.
 const lookedClosely = 2500
 
 // race is a choice under way.
@@ -664,7 +664,7 @@ func firstOf(ctx context.Context, errs []error) error {
 	return nil
 }
 
-// carried is what the twin says that an engine carries.
+// carried returns what an engine carries, by the twin.
 func (r *race) carried(c *Candidate) (rate float64, claim int) {
 	rate, claim, _ = c.curve.capacity(len(r.claims), r.slow(Expected{}), worstOf)
 	return rate, claim
@@ -701,10 +701,10 @@ func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
 	return [2]float64{low, rate * math.Exp(math.Hypot(math.Log(max(high, rate)/rate), noise))}
 }
 
-// off is what an engine carries that is slower than the twin by so many standard deviations
-// of the error to expect, of which the error of four in five is 1.28; faster where z is
-// below 0. A faster one than any load that was tried tells is taken as far up as a slower
-// one is down.
+// off returns what an engine carries that is slower than the twin by z standard deviations of the
+// error to expect. The error of four in five is 1.28 standard deviations. With z below 0 the engine
+// is faster. A faster one than any load that was tried tells is taken as far up as a slower one is
+// down.
 func (r *race) off(c *Candidate, e Expected, z float64) float64 {
 	slow := r.slow(e)
 	for i := range slow {
@@ -719,7 +719,7 @@ func (r *race) off(c *Candidate, e Expected, z float64) float64 {
 	return rate
 }
 
-// rate is what the twin says that an engine carries.
+// rate returns the rate that an engine carries, by the twin.
 func (r *race) rate(c *Candidate) float64 {
 	rate, _ := r.carried(c)
 	return rate
@@ -756,9 +756,9 @@ func errorOf(c *Candidate) Expected {
 	return x
 }
 
-// inLockstep is how far off the twin was of engines that share experts. None of vLLM's was measured
-// apart; of TensorRT-LLM's, which let prompts wait until all have one and exchange tokens otherwise, it has
-// TPOT at +109 % where prompts are long, and TTFT at −85 %, under a sixth
+// inLockstep is the error of the twin for engines that share experts. None of vLLM's was measured
+// apart. TensorRT-LLM's let prompts wait until all have one and exchange tokens otherwise. Where
+// prompts are long, the twin has their TPOT at +109 %. It has their TTFT at −85 %, under a sixth
 // (`go run ./bench/silicon -lockstep compare DIR`).
 var inLockstep = Expected{TPOTPct: 109, TTFTPct: 567, Lockstep: true}
 
@@ -768,8 +768,8 @@ func (o *Option) lockstep() bool {
 	return o.Engines > 1 && o.InOneMachine() && d.ExpertParallel && d.Model.Experts > 0
 }
 
-// price is what carries the wanted rate costs in an hour, of engines that carry so much
-// each; where no rate is wanted, what a request of each second does.
+// price returns the cost in an hour of engines that carry the wanted rate, where each carries a
+// given rate. Where no rate is wanted, it returns the cost of a request of each second.
 func (r *race) price(c *Candidate, each float64) float64 {
 	if each <= 0 {
 		return math.Inf(1)
@@ -780,7 +780,8 @@ func (r *race) price(c *Candidate, each float64) float64 {
 	return float64(r.engines(each)) * r.hourly(c)
 }
 
-// hourly is what an engine costs, or where no prices are known its GPUs.
+// hourly returns the cost of an engine in an hour. Where no prices are known it counts the engine's
+// GPUs.
 func (r *race) hourly(c *Candidate) float64 {
 	if p := c.PerHour(); p > 0 {
 		return p
@@ -788,7 +789,8 @@ func (r *race) hourly(c *Candidate) float64 {
 	return float64(c.TensorParallel)
 }
 
-// engines is how many carry the wanted rate, 0 where none does however many there are.
+// engines returns the number of engines that carry the wanted rate. It returns 0 where no number of
+// them does.
 func (r *race) engines(each float64) int {
 	switch {
 	case r.wanted.Rate == 0:
@@ -804,7 +806,7 @@ func (r *race) estimate(c *Candidate) float64 {
 	return r.price(c, rate)
 }
 
-// option is what a candidate comes to.
+// option returns the option that a candidate leads to.
 func (r *race) option(c *Candidate, g *group) Option {
 	rate, claim := r.carried(c)
 	o := Option{
@@ -830,7 +832,8 @@ func (r *race) option(c *Candidate, g *group) Option {
 	return o
 }
 
-// sureOf is how many engines are as likely to be enough as is wanted, 0 where nothing is.
+// sureOf returns the number of engines that are enough with the wanted probability. It returns 0
+// where none is wanted.
 func (r *race) sureOf(o *Option) int {
 	if r.wanted.Sure == 0 || r.wanted.Rate == 0 {
 		return 0

@@ -143,7 +143,7 @@ func (o *Option) routed() *engine.Kind {
 	return usualEngine
 }
 
-// WorkerURLs are how a router is told of engines, one host each.
+// WorkerURLs returns the flags that name the engines to a router, one host each.
 func (o *Option) WorkerURLs() (flags []string) {
 	flags = []string{"--worker-urls"}
 	for i := range min(o.Engines, mostListed) {
@@ -293,7 +293,7 @@ func nodeSelector(a *catalogue.Accelerator) string {
 	return "# nodeSelector: {nvidia.com/gpu.product: NVIDIA-" + strings.ReplaceAll(device, " ", "-") + "} # or as yours are called: kubectl get nodes -L nvidia.com/gpu.product"
 }
 
-// resourceOf is what Kubernetes calls an accelerator of a maker.
+// resourceOf returns the name that Kubernetes has for an accelerator of a maker.
 func resourceOf(vendor string) string {
 	switch strings.ToLower(vendor) {
 	case "amd":

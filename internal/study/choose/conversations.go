@@ -15,9 +15,9 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-// conversations are what is asked where requests come in them: a rate is one of those that
-// begin. What a later turn asks stands behind all that was said, and when it comes depends
-// on the answer before it; so the workload itself is asked, and no sample of requests.
+// conversations holds the workload where requests come in conversations. A rate is then one of
+// conversations that begin. A later turn follows all that was said, and when it comes depends on
+// the answer before it. So the workload itself is simulated, and no sample of requests.
 type conversations struct {
 	src    workload.Sessions
 	turns  float64 // requests of one, on average
@@ -108,7 +108,8 @@ func (s *schedule) known(requests, talks float64) *schedule {
 	return s
 }
 
-// perArrival is how many requests come of each that comes by itself, on average.
+// perArrival returns the number of requests that follow from each that comes by itself, itself
+// included, on average.
 func (s *schedule) perArrival() float64 {
 	if s.talks == nil {
 		return 1
@@ -116,8 +117,8 @@ func (s *schedule) perArrival() float64 {
 	return s.talks.turns
 }
 
-// lasts is how long what comes by itself is under way with all that follows it, in seconds,
-// where a request takes so long.
+// lasts returns how long what comes by itself is under way with all that follows it, in seconds.
+// request is the time that one request takes.
 func (s *schedule) lasts(request float64) float64 {
 	if s.talks == nil {
 		return request
@@ -189,7 +190,7 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 	return x, nil
 }
 
-// judged is what claims say of a request.
+// judged holds what claims say of a request.
 type judged struct {
 	due, id int64
 	times   []float64

@@ -20,8 +20,8 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-// schedule is what all candidates are asked: the same requests with the same random
-// numbers behind their times, so that what tells two of them apart is not what was drawn.
+// schedule holds the requests that all candidates serve. They are the same requests, with the same
+// random numbers for their times. So the difference between two candidates is not what was drawn.
 type schedule struct {
 	talks  *conversations // nil: requests stand alone
 	asked  []drawnRequest // whose times are not used, by their prompts' length; of conversations Input is what no cache has
@@ -72,7 +72,8 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 	return s, nil
 }
 
-// longest is what a context must hold: the longest request, and a quarter more.
+// longest returns the number of tokens that a context must hold: the longest request, and a quarter
+// more.
 func (s *schedule) longest() int {
 	const whole = 1024
 	return (s.most*5/4 + whole - 1) / whole * whole
@@ -91,9 +92,9 @@ func (s *schedule) sample(n int, stream uint64) []drawnRequest {
 	return list
 }
 
-// effort is how much is simulated of a candidate: requests of a load, those before them
-// that settle it, and the factor between a load within the limits and one beyond them at
-// which the search ends.
+// effort holds how much is simulated of a candidate. It has the requests of a load and those before
+// them that settle it. It also has the factor at which the search ends, between a load within the
+// limits and one beyond them.
 type effort struct {
 	count            int            // requests of a load
 	spans            float64        // of conversations: the window is so many times as long as one lasts, at least
@@ -147,7 +148,7 @@ func (s *schedule) closely(n int, within float64) effort {
 	return e
 }
 
-// light is how much is asked of an engine that has one request at a time.
+// light returns the effort for an engine that has one request at a time.
 func (s *schedule) light(e *effort) *effort {
 	switch {
 	case e.count <= fewLight:
@@ -166,7 +167,7 @@ const (
 	fewLight    = 100 // requests of a load so light that none waits for another
 )
 
-// served is what a deployment made of a load.
+// served holds what a deployment made of a load.
 type served struct {
 	Rate float64 `json:"rate"` // requests/s
 	// Worst is, of each claim, by how many times what it allows the request took whose
@@ -242,7 +243,7 @@ func briefly(d *deploy.Deployment, seed uint64) twin.Model {
 	return e
 }
 
-// outcome is what was made of a load, by its tally.
+// outcome returns what was made of a load, by its tally.
 func (s *schedule) outcome(t *tally, rate float64) *served {
 	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate * s.perArrival()), within: true}
 	for c := range t.claims {

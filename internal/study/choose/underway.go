@@ -75,10 +75,10 @@ func (s *schedule) underWay(arrivals arrival.Process, rate, request float64, cro
 	return u, nil
 }
 
-// crowd is how many conversations are about to go on where more are than usual: by two standard
-// deviations of their number, which is that of what begins in the time that one lasts (of Poisson
-// arrivals the number under way is Poisson's, M/G/∞). So many come together once in some twenty
-// times as long as one lasts.
+// crowd returns the number of conversations that are about to go on where more are than usual. It
+// adds two standard deviations of their number, which is that of what begins in the time that one
+// lasts. With Poisson arrivals the number under way is Poisson's (M/G/∞). That many come together
+// once in some twenty times as long as one lasts.
 func (s *schedule) crowd(rate, request float64) int {
 	const deviations = 2
 	lasts := s.lasts(request)
@@ -106,7 +106,7 @@ func (u *underWay) atOnce() {
 	}
 }
 
-// goesOn is what a conversation of an age asks next, if anything.
+// goesOn returns what a conversation of an age requests next, if anything.
 func (s *schedule) goesOn(item, age, request int64) (begun, bool) {
 	list := []begun{{item: item}}
 	named, latest := map[int64]int{}, map[int64]int64{}

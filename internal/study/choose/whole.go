@@ -19,7 +19,8 @@ type Whole struct {
 	// it is about; empty where the queue grows.
 	Times []float64 `json:"times_the_limit,omitempty"`
 	Met   bool      `json:"met"`
-	// Capacity is what all carry together, requests/s; 0 where it was not looked for.
+	// Capacity is the rate that all engines carry together, in requests/s. It is 0 where it was not
+	// looked for.
 	Capacity float64 `json:"capacity,omitempty"`
 	// Interval holds the capacity of four of five of such deployments: by what all engines make
 	// of loads together, which may come to a limit more slowly than one of them does.
@@ -36,8 +37,8 @@ const (
 	leastAsked = 4000 // requests in all
 	mostAsked  = 32_000
 	mostBefore = 100_000 // requests of conversations
-	// joinedSpans is how many times as long as a conversation lasts all engines are judged: a router
-	// that keeps conversations where they are evens nothing out sooner.
+	// joinedSpans is the time for which all engines are judged, in lengths of a conversation. A
+	// router that keeps conversations where they are evens nothing out sooner.
 	joinedSpans = 3.0
 
 	nearlyCheapest = 1.25 // times the first, and compared with it so
@@ -111,7 +112,7 @@ func (r *race) rival(o, first *Option) bool {
 	return o.failed > 0 && o.failed < o.Engines && float64(o.failed)*r.hourly(o.candidate) < r.total(first)
 }
 
-// total is what an option costs in an hour.
+// total returns the cost of an option in an hour.
 func (r *race) total(o *Option) float64 { return float64(o.Engines) * r.hourly(o.candidate) }
 
 // least finds the least number of an option's engines that carries the wanted rate together. Where
@@ -283,7 +284,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	return w, nil
 }
 
-// joined is how much is asked of n engines.
+// joined returns the effort for n engines.
 func (r *race) joined(n int) *effort {
 	e := r.schedule.closely(min(max(leastAsked, eachJoined*n), mostAsked), r.close.within)
 	e.spans = joinedSpans

@@ -17,8 +17,8 @@ const baselineName = "pitot.baseline/"
 // BaselineSchema is the schema of a baseline, baseline.schema.json.
 const BaselineSchema = baselineName + "v1"
 
-// Baseline is what later runs are compared with: runs without what a comparison
-// does not look at, small enough to be committed.
+// Baseline holds the runs that later runs are compared with. They lack what a comparison does not
+// look at, so that they are small enough to be committed.
 type Baseline struct {
 	Schema string       `json:"schema"`
 	Runs   []result.Run `json:"runs"`

@@ -9,8 +9,7 @@ import (
 	"pitot/internal/say"
 )
 
-// CapacityPair is what the searches of two sides found, under one objective and of one
-// workload.
+// CapacityPair holds what the searches of two sides found, under one objective and of one workload.
 type CapacityPair struct {
 	Over string `json:"over"` // what loads count: "rate" (req/s) or "concurrency" (users)
 	SLO  string `json:"slo"`
@@ -21,7 +20,7 @@ type CapacityPair struct {
 	ChangeAtMost  *float64 `json:"change_at_most"`  // B's upper bound over A's lower one
 }
 
-// Found is what the searches of a side came to.
+// Found holds the result of the searches of a side.
 type Found struct {
 	Launches      int         `json:"launches"`                   // that were searched
 	Estimate      *float64    `json:"estimate"`                   // geometric mean over the launches, null where one of them has none
@@ -50,7 +49,7 @@ type foundCapacity struct {
 	workload string
 }
 
-// objective is what searches have in common that are compared.
+// objective holds what searches must have in common to be compared.
 type objective struct{ over, slo, workload string }
 
 func (f *foundCapacity) objective() objective { return objective{f.Over, f.SLO, f.workload} }
@@ -143,8 +142,8 @@ func (p *CapacityPair) bound() {
 	}
 }
 
-// found is what a side's searches came to; its estimates are in s unless why says why
-// there is none.
+// found returns the result of a side's searches. Its estimates are in s, unless why says why there
+// is none.
 func (m *measured) found(k objective, s sample, why string) Found {
 	launches := m.under(k)
 	f := Found{Launches: len(launches), Why: why, NoLoad: true}

@@ -21,7 +21,7 @@ import (
 // Schema names this version of a comparison's JSON, comparison.schema.json.
 const Schema = "pitot.comparison/v1"
 
-// Options are what is asked of a comparison.
+// Options holds the settings of a comparison.
 type Options struct {
 	Within     float64  // ratios up to 1+Within are equivalent
 	Clauses    []Clause // of --fail-if
@@ -47,7 +47,7 @@ type Comparison struct {
 	asked int // conditions, each at all loads that have its metric
 }
 
-// SideInfo is what a side consists of.
+// SideInfo describes the content of a side.
 type SideInfo struct {
 	Name       string       `json:"name"`
 	Instrument string       `json:"instrument"`      // "pitot", or the tool that measured it, with its version
@@ -90,8 +90,8 @@ type Pair struct {
 	searchMore string // what to do where a search gave no capacity
 }
 
-// Scope is what a verdict holds for, where it is less than both systems: one launch a side
-// was measured, and other starts of the same server may differ by more.
+// Scope says for what a verdict holds, where it is less than both systems. One launch a side was
+// measured, and other starts of the same server may differ by more.
 type Scope string
 
 const (
@@ -190,7 +190,7 @@ type Verdict struct {
 	Lost            []string `json:"lost"` // what only the first side could be measured at, and why
 }
 
-// Outcome is how a clause of --fail-if came out.
+// Outcome holds the outcome of a clause of --fail-if.
 type Outcome struct {
 	Spec  string `json:"spec"`
 	State string `json:"state"` // "fired", "ruled out", "undecided" or "not judged"

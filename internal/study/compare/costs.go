@@ -7,8 +7,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// Cost is what something costs on both sides of a pair, nil where it is not known. It is
-// worked out of prices and rates and is not tested: the rates are.
+// Cost holds the cost of something on both sides of a pair, nil where it is not known. It follows
+// from prices and rates and is not tested: the rates are.
 type Cost struct {
 	Metric string   `json:"metric"`
 	Label  string   `json:"label"` // "million output tokens"

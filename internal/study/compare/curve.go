@@ -10,9 +10,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Curve is what the sides show over loads of one kind: of one workload, with
-// one arrival process. It holds every load that a side was measured at, whether
-// the other sides have it or not.
+// Curve holds what the sides show over loads of one kind: of one workload, with one arrival
+// process. It holds every load that a side was measured at, whether the other sides have it or not.
 type Curve struct {
 	What   string       `json:"what"`             // "open loop, poisson"
 	Over   string       `json:"over"`             // what loads count: "rate" (req/s) or "concurrency" (users)

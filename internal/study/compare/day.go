@@ -24,8 +24,8 @@ type DayTime struct {
 	B    DayLevel `json:"b"`
 }
 
-// DayLevel is what a side's requests took that were due then: the median of its blocks' medians, in
-// milliseconds, null where they have none.
+// DayLevel holds the times of a side's requests that were due then. They are the median of its
+// blocks' medians, in milliseconds, null where they have none.
 type DayLevel struct {
 	P50  *float64 `json:"p50_ms"`
 	TPOT *float64 `json:"tpot_p50_ms"`

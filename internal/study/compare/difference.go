@@ -16,13 +16,13 @@ const (
 	// here on, near the limit of a simulated system too (bench/stat, compare); two
 	// launches say next to nothing of their own spread.
 	Enough = 3
-	// shareMargin is what shares of the requests may differ by and be
-	// equivalent: a share of 99 % is no share of 95 %.
+	// shareMargin is the difference at which shares of the requests are still equivalent. It is an
+	// absolute difference: a share of 99 % is no share of 95 %.
 	shareMargin = 0.01
 )
 
-// scale is what a metric is tested on: logarithms, since times and rates differ
-// by factors, or shares as they are.
+// scale is the scale that a metric is tested on. It is the logarithm, since times and rates differ
+// by factors, or the plain value for shares.
 type scale struct {
 	in     string // what a change is in: "ratio" or "share"
 	to     func(float64) float64
@@ -75,7 +75,7 @@ func (s scale) interval(v stat.Interval) *[2]float64 {
 	return &[2]float64{lo, hi}
 }
 
-// test is what launches say of a difference.
+// test holds what launches say of a difference.
 type test struct {
 	d      stat.Difference // on the scale
 	flat   bool            // no spread: the same in every launch

@@ -131,7 +131,7 @@ func facts(run *result.Run, workloads bool) []fact {
 	)
 }
 
-// otherFacts are what another tool's file tells.
+// otherFacts returns the facts from another tool's file.
 func otherFacts(r *tools.Result) []fact {
 	out := []fact{{"instrument", strings.TrimSpace(instrument(r) + " " + r.Version)}}
 	if r.Model != "" {
@@ -222,8 +222,8 @@ func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*too
 	return mean / n, n
 }
 
-// workloadOf is what a run asked, as far as it makes another question: not how
-// it was rendered for the server's tokenizer.
+// workloadOf returns the workload of a run, as far as it makes another question. It leaves out how
+// the run was rendered for the server's tokenizer.
 func workloadOf(run *result.Run) map[string]string {
 	var w map[string]any
 	if json.Unmarshal(run.Workload, &w) != nil {

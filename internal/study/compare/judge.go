@@ -130,7 +130,7 @@ func (r *Row) word() string {
 	return Faster
 }
 
-// change is what a clause asks about, with its sign.
+// change returns the change that a clause names, with its sign.
 func (c *Clause) change() float64 {
 	if c.better == c.metric.more { // it rises
 		return c.by

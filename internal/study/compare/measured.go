@@ -30,7 +30,7 @@ type measured struct {
 	others     []*otherLoad
 }
 
-// at is what one side measured of one workload at one load.
+// loadOfSide holds what one side measured of one workload at one load.
 type loadOfSide struct {
 	source   Source
 	load     result.Load
@@ -39,7 +39,7 @@ type loadOfSide struct {
 	invalid  []string // what was left out for the instrument's sake
 }
 
-// launch is what one start of the server showed at one load: its repeats.
+// launch holds what one start of the server showed at one load: its repeats.
 type launch struct {
 	id     string
 	points []*result.Point
@@ -203,7 +203,8 @@ type sample struct {
 	few     bool
 }
 
-// requests is how many each launch's share is of, at least; 0 where it is not known.
+// requests returns the least number of requests that a launch's share is of. It returns 0 where
+// that is not known.
 func (s *sample) requests() float64 {
 	least := math.Inf(1)
 	for _, v := range slices.Concat(s.repeats...) {

@@ -21,7 +21,7 @@ import (
 // Pitot names the instrument that measured a side's own runs.
 const Pitot = "pitot"
 
-// otherLoad is what files of another tool say of one load.
+// otherLoad holds what files of another tool say of one load.
 type otherLoad struct {
 	offered offered
 	files   []file
@@ -80,8 +80,8 @@ func versioned(results []*tools.Result) string {
 	return strings.TrimSpace(name + " " + version)
 }
 
-// foremost is what must be known before anything else: which sides another
-// instrument measured.
+// foremost returns what must be known before anything else: the sides that another instrument
+// measured.
 func foremost(sides []Side) []string {
 	var others, own []string
 	for _, s := range sides {
@@ -152,7 +152,7 @@ func offeredOf(x *loadOfSide, title string) offered {
 
 func floats(n int) *float64 { x := float64(n); return &x }
 
-// total is how many requests a point had, nil if the file does not tell.
+// total returns the number of requests of a point. It returns nil if the file does not contain it.
 func total(p *tools.Point) *float64 {
 	if p.OK == nil || p.Failed == nil {
 		return nil
@@ -328,7 +328,7 @@ func (a offered) flags() string {
 	return ""
 }
 
-// limit is how many requests were at most in flight, as far as it is known.
+// limit returns the most requests in flight as text, as far as it is known.
 func (a offered) limit() string {
 	if a.most == nil {
 		return "no limit in flight"
@@ -450,7 +450,7 @@ func alikes() []alike {
 	}
 }
 
-// ownName is what Pitot calls it, "" if it has none.
+// ownName returns Pitot's name for the distribution. It returns "" if Pitot has none.
 func (d alike) ownName() string {
 	if d.own == nil {
 		return ""
@@ -548,8 +548,8 @@ func (p *Pair) distributions(x, y place, o Options, tokens string) {
 	}
 }
 
-// leftName is what a distribution is called that is not compared: by the name
-// of the side that has it, else by the one that all tools know.
+// leftName returns the name of a distribution that is not compared. It is the name of the side that
+// has it, else the one that all tools know.
 func leftName(d alike, a, b string) string {
 	if a != "" && b != "" {
 		return d.name

@@ -18,7 +18,7 @@ type Overload struct {
 	Failing bool   `json:"failing"` // half of its requests or more fail; else its queue grows
 }
 
-// overloadOf is what the launches of one side show of an overload.
+// overloadOf holds what the launches of one side show of an overload.
 type overloadOf struct {
 	growing, failing int     // launches whose queue grew, and others of which half the requests or more failed
 	deficit          float64 // mean over launches: the share of arrivals that are never served

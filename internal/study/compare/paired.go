@@ -16,8 +16,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Paired is what the same requests, sent at the same times to both sides, show one by one.
-// What arrivals and lengths do to both sides cancels in the differences.
+// Paired holds what the same requests show one by one, sent at the same times to both sides. What
+// arrivals and lengths do to both sides cancels in the differences.
 type Paired struct {
 	Requests int         `json:"requests"` // that were due on both sides
 	Rows     []PairedRow `json:"rows"`

@@ -264,8 +264,7 @@ func (s *Side) hasStarts() bool {
 // sameProcess says that two sides measured one and the same process of a server.
 func sameProcess(a, b *Side) bool { return a.oneProcess() != "" && a.oneProcess() == b.oneProcess() }
 
-// started is what vLLM and many others call the start of their process in
-// /metrics.
+// started is the name in /metrics that vLLM and many others give the start of their process.
 const started = "process_start_time_seconds"
 
 // launchOf names the start of the server that a run measured: as the user did

@@ -7,8 +7,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Spread is what the launches of one side show at one load, or found as a
-// capacity: a value for the system, and how far its launches lie apart.
+// Spread holds what the launches of one side show at one load, or found as a capacity. It has a
+// value for the system, and the distance between its launches.
 type Spread struct {
 	What     string        `json:"what"` // "open loop, poisson, 8/s"
 	Launches int           `json:"launches"`

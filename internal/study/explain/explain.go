@@ -16,7 +16,7 @@ import (
 	"pitot/internal/data/metric"
 )
 
-// Cause is what can limit: something that could be more, or cost nothing.
+// Cause names a thing that can limit: something that could be more, or cost nothing.
 type Cause string
 
 // The causes. Unknown is none of them.
@@ -47,11 +47,11 @@ type Symptom struct {
 	Of     string      `json:"of"` // "mean", "p50", "p90", "p99"
 }
 
-// String is how it is written in an SLO: "p99 ttft".
+// String returns the symptom as an SLO writes it: "p99 ttft".
 func (s Symptom) String() string { return s.Of + " " + string(s.Metric) }
 
-// Confidence is how sure a finding is. How often each is right on servers whose
-// truth is known `go run ./bench/why` says.
+// Confidence says how sure a finding is. `go run ./bench/why` says how often each is right on
+// servers whose truth is known.
 type Confidence string
 
 // The three.
@@ -170,8 +170,8 @@ func (t *Trial) Relieves(c Cause) bool {
 	return t.Knob != "quantization" || slices.Contains([]Cause{Bandwidth, Compute, KVCache, Throttling}, c)
 }
 
-// Twin is what twins of the server, each as good a guess as the others, do with the
-// requests that were measured.
+// Twin holds what twins of the server do with the requests that were measured. Each twin is as good
+// a guess as the others.
 type Twin struct {
 	Name    string            // "llama-3.1-8b@h100"
 	Value   float64           // ms, of the symptom: the median of them; 0 where they were asked for another tail
@@ -182,7 +182,7 @@ type Twin struct {
 	Trials  map[Cause][]Trial // the best first
 }
 
-// Relief is what it brings to take a cause away.
+// Relief holds the effect of taking a cause away.
 type Relief struct {
 	Gain  float64 // share of the symptom that goes, the median of the twins
 	Among float64 // share of the twins in which it is among the causes: at least half of the most that any brings, and at least [Least]
@@ -198,7 +198,7 @@ const Least = 0.05
 // reckoned, where no twin was asked.
 const wellSeen = 0.2
 
-// Case is what is diagnosed.
+// Case holds what to diagnose.
 type Case struct {
 	Symptom Symptom
 	Value   float64 // ms, as measured
@@ -214,8 +214,7 @@ type Case struct {
 	Names  Names // of the server's engine
 }
 
-// Diagnosis is what limits one symptom: the finding to act on, and others that matter
-// as well.
+// Diagnosis holds what limits one symptom: the finding to act on, and others that matter as well.
 type Diagnosis struct {
 	Symptom Symptom   `json:"symptom"`
 	Value   float64   `json:"value_ms,omitempty"`          // 0 where the run's report withholds it

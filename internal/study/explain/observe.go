@@ -223,7 +223,7 @@ func observeFlight(list []Request, set setter) {
 // span is a stretch of time.
 type span struct{ from, to float64 }
 
-// overlap is how much of a span lies in others, which are in order and apart.
+// overlap returns the part of a span that lies in others. The others are in order and apart.
 func (s span) overlap(of []span) (sum float64) {
 	for _, x := range of {
 		sum += max(min(s.to, x.to)-max(s.from, x.from), 0)

@@ -15,7 +15,7 @@ import (
 // server, then the server from the outside in.
 var causes = []Cause{Client, Hold, Network, Proxy, Foreign, Throttling, Freezes, Frontend, KVCache, Seats, Budget, PrefixCache, Host, Links, Compute, Bandwidth, Steps}
 
-// kind is what a rule says of the share of the symptom that its cause makes.
+// kind says what a rule claims about the share of the symptom that its cause makes.
 type kind uint8
 
 const (
@@ -352,12 +352,13 @@ var rules = []rule{
 	{PrefixCache, atMost, every, []Signal{PlannedHits}, func(f Facts, _ figure) float64 { return 2 * lost(f) }, "as above"},
 }
 
-// cohorts is how many standard errors means of answers must be apart: the client's is of the
-// requests that began in the window, the server's of those that ended in it.
+// cohorts is the number of standard errors that means of answers must be apart. The client's mean
+// is of the requests that began in the window, the server's of those that ended in it.
 const cohorts = 3
 
-// sampled is how many standard errors the requests in the engine must be fewer than those in
-// flight: their mean is of samples, in each of which they vary as a Poisson count does.
+// sampled is the number of standard errors by which the engine must have fewer requests than are in
+// flight. The mean of the requests in the engine is of samples. In each sample they vary as a
+// Poisson count does.
 const sampled = 3
 
 // buffered says that something between holds tokens back and lets them go by the clock:
@@ -379,8 +380,8 @@ const agree = 0.7
 // a tenth to four tenths in each constant, and less in their sum.
 const heldDown = 1.4
 
-// muchSlower is how much slower steps have to be than those of a server like it for others
-// to be sure to hold them up.
+// muchSlower is the factor by which steps must be slower than those of a similar server. Only then
+// is it sure that others hold them up.
 const muchSlower = 1.5
 
 // doubt says why none of the candidates is claimed, "" where the first is.

@@ -6,8 +6,8 @@ import (
 	"pitot/internal/data/metric"
 )
 
-// words are how a cause is said of a symptom, and what is done about it where no twin was
-// asked.
+// words holds the phrases for a cause of a symptom, and what to do about it where no twin was
+// simulated.
 type words struct {
 	claim   string
 	confirm string // what would confirm or refute it
@@ -15,8 +15,8 @@ type words struct {
 	to      string
 }
 
-// Names is what an engine calls what is said here by vLLM's names: settings, their values,
-// and all of these and its metrics in a text. nil is vLLM.
+// Names translates vLLM's names to those of an engine: settings, their values, and all of these and
+// its metrics in a text. nil is vLLM.
 type Names interface {
 	Knob(name string) string
 	KnobValue(name, value string) string

@@ -52,8 +52,8 @@ func longer(measured *result.Run, point int) string {
 // longEnough are the seconds of a load over which a server's metrics are read often enough.
 const longEnough = 60
 
-// less are what the run has not measured of half a point's load and of one request at a
-// time, each with its command.
+// less returns what the run has not measured of half a point's load and of one request at a time.
+// Each comes with its command.
 func less(measured *result.Run, point int) (list []string) {
 	at := &measured.Points[point]
 	flag, load := loadOf(at)

@@ -30,7 +30,7 @@ import (
 // Schema is that of an explanation as JSON.
 const Schema = "pitot.explain/v1"
 
-// Explanation is what limits a run, point by point.
+// Explanation holds what limits a run, point by point.
 type Explanation struct {
 	Schema     string   `json:"schema"`
 	Run        string   `json:"run"`
@@ -77,8 +77,9 @@ const (
 	mostAsked, askedTokens      = 300, 120_000
 	askedQuickly, tokensQuickly = 100, 12_000
 	loadsQuickly                = 2
-	// mostQuickly is how many tokens of all its loads each twin may have to serve, warm-ups
-	// included, for a report that nobody asked to explain: that takes about three seconds.
+	// mostQuickly is the number of tokens that each twin may have to serve for a report without an
+	// explicit explanation. It counts all its loads, warm-ups included. That takes about three
+	// seconds.
 	mostQuickly = 150_000
 )
 
@@ -194,8 +195,8 @@ func telling(measured *result.Run) (list []int) {
 	return violating(measured, loads)
 }
 
-// beyondLimit is how many times the most that the capacity may be a load is that still tells
-// what limits it.
+// beyondLimit is the factor between a load and the upper end of the capacity up to which the load
+// shows what limits it.
 const beyondLimit = 1.3
 
 // mayBe is the least and the most that a capacity may be, 0 where that is not known.
@@ -248,7 +249,7 @@ func violating(measured *result.Run, loads []int) (list []int) {
 	return list
 }
 
-// samplesOf are what a run's records have of its server and its GPUs, by points. What
+// samplesOf returns the samples of its server and its GPUs in a run's records, by points. What
 // cannot be read is not known.
 func samplesOf(dir string) map[int32]*telemetry.Samples {
 	of := map[int32]*telemetry.Samples{}
@@ -267,7 +268,8 @@ func samplesOf(dir string) map[int32]*telemetry.Samples {
 	return of
 }
 
-// deployment is what served, nil where that is not known, with the reason.
+// deployment returns the deployment that served. It returns nil where that is not known, with the
+// reason.
 func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, error) {
 	if spec == "" {
 		if measured.Target.Kind == "http" {
@@ -408,7 +410,8 @@ func behind(p *result.Point) bool {
 // not keep up.
 func missed(p *result.Point) bool { return p.SLO != nil && p.SLO.Met == result.No || behind(p) }
 
-// engineOf is what served a run, as far as it is known to call settings otherwise than vLLM.
+// engineOf returns the engine that served a run, as far as it is known to name settings otherwise
+// than vLLM.
 func engineOf(run *result.Run) string {
 	_, settings, _ := strings.Cut(run.Target.Spec, "?")
 	for _, k := range engines.Deployed() {
@@ -427,7 +430,7 @@ func unusual(k *engine.Kind) string {
 	return k.Name
 }
 
-// namesOf is what an engine calls settings and metrics.
+// namesOf returns the names that an engine has for settings and metrics.
 func namesOf(name string) explain.Names {
 	if k, ok := engines.ByName(name); ok {
 		return k
@@ -435,11 +438,11 @@ func namesOf(name string) explain.Names {
 	return nil
 }
 
-// Name is what a cause is called of the point's server.
+// Name returns the name that the point's server has for a cause.
 func (p *Point) Name(c explain.Cause) string { return explain.InWords(namesOf(p.Engine), string(c)) }
 
-// through is how many tokens of answers there are up to so many measured requests, those
-// of the warm-up included: what each twin has to serve.
+// through returns the number of tokens of answers up to a number of measured requests. It includes
+// those of the warm-up. Each twin has to serve them.
 func through(seen []explain.Request, measured int) (tokens int) {
 	for i := range seen {
 		if seen[i].Measured {
@@ -452,7 +455,8 @@ func through(seen []explain.Request, measured int) (tokens int) {
 	return tokens
 }
 
-// few is how many measured requests have at most so many tokens of answers, at most n.
+// few returns the number of measured requests that have at most a number of tokens of answers. It
+// returns at most n.
 func few(seen []explain.Request, n, tokens int) (count int) {
 	for i := range seen {
 		if !seen[i].Measured {
@@ -466,7 +470,7 @@ func few(seen []explain.Request, n, tokens int) (count int) {
 	return max(count, 1)
 }
 
-// measuredOf is how many requests are of the window.
+// measuredOf returns the number of requests in the window.
 func measuredOf(seen []explain.Request) (n int) {
 	for i := range seen {
 		if seen[i].Measured {
@@ -624,7 +628,8 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 // and is as fast as it is.
 func limits(p *Point) bool { return p.Met == "" || p.Met == result.No }
 
-// known is what limits one load: as the run has it with it, else as it is worked out.
+// known returns what limits one load. It takes that from the run where the run has it, else it
+// works it out.
 func known(dir string, run *result.Run, at int) Point {
 	if x := Stored(dir, run); x != nil {
 		for i := range x.Points {

@@ -243,7 +243,8 @@ func ServedWithin(p *result.Point) string {
 	return served + "; what the server does with " + say.Quantity(p.Load.Value()) + " " + p.Load.Unit() + " is not known"
 }
 
-// Apart is what breaks the objective where that is nothing of the server's speed: "" elsewhere.
+// Apart returns what breaks the objective where that is nothing of the server's speed. It returns
+// "" elsewhere.
 func (p *Point) Apart() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""

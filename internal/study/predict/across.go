@@ -8,8 +8,8 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// LeftOut is how well a load is predicted by a fit on the others alone: what the
-// end of a run that was fitted cannot tell.
+// LeftOut holds how well a fit on the other loads alone predicts a load. The end of a run that was
+// fitted cannot show that.
 type LeftOut struct {
 	Runs     []string `json:"runs"` // of this load
 	Requests int      `json:"requests"`
@@ -20,7 +20,7 @@ type LeftOut struct {
 	AbsErrorPct *Metrics `json:"abs_error_pct"`
 }
 
-// mostFolds is how many fits [fitter.across] makes at most.
+// mostFolds is the number of fits that [fitter.across] makes at most.
 const mostFolds = 4
 
 // across predicts each load by a fit on others: on all others where there are few,
@@ -135,11 +135,11 @@ func (x *LeftOut) predict(runs []*Recording, of []int, f *fitter) {
 	x.ErrorPct, x.AbsErrorPct = &mean, &size
 }
 
-// leastLeftOut is how many loads an error to expect is taken from at least.
+// leastLeftOut is the least number of loads for an error to expect.
 const leastLeftOut = 4
 
-// expectedError is what four of five of the means and medians of loads that were left out
-// were off by at most; nil of too few loads.
+// expectedError returns the error that four of five means and medians stay within, of loads that
+// were left out. It returns nil for too few loads.
 func expectedError(list []LeftOut) *deploy.ExpectedError {
 	var ttft, tpot, e2e []float64
 	loads := 0
@@ -167,7 +167,7 @@ func fourOfFive(v []float64) float64 {
 	return v[min(int(math.Ceil(0.8*float64(len(v)+1))), len(v))-1]
 }
 
-// load is what the run asked, as a key: not how it was rendered for the
+// load returns the load of the run as a key. It leaves out how the load was rendered for the
 // server's tokenizer.
 func (r *Recording) load() string {
 	if r.run == nil {

@@ -14,8 +14,8 @@ import (
 	"pitot/internal/workload"
 )
 
-// Expected is what the twin does while so many users ask, each of whom waits
-// for the answer before asking again.
+// Expected holds what the twin does under a number of users. Each user waits for the answer before
+// the next request.
 type Expected struct {
 	Users int `json:"concurrency"`
 
@@ -34,7 +34,7 @@ type Expected struct {
 	Limit          deploy.Limit `json:"limit"`
 	MeanStep       float64      `json:"mean_step_ms"`
 	MeanStepTokens float64      `json:"mean_step_tokens"`
-	// Error is what to expect of it, of a fitted deployment.
+	// Error is the error to expect of it, of a fitted deployment.
 	Error *deploy.ExpectedError `json:"error_to_expect,omitempty"`
 }
 
@@ -203,11 +203,10 @@ func (s *simulation) expected() Expected {
 	return x
 }
 
-// context is how many tokens a request looks back on in the middle of its
-// answer.
+// context returns the number of tokens that a request looks back on in the middle of its answer.
 func (s *simulation) context() float64 { return float64(s.input) + float64(s.output)/2 }
 
-// bound is what no engine could do better with as many requests at once.
+// bound sets the values that no engine could improve on with as many requests at once.
 func (s *simulation) bound(x *Expected) {
 	engines := float64(min(s.d.DataParallel, s.users)) // that have something to do at best
 	each := int(math.Round(max(x.Running/engines, 1)))

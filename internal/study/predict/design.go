@@ -66,9 +66,9 @@ func (l DesignLoad) In(seconds, warmup float64) *Load {
 // mostInRun is more requests than any load of a calibration has.
 const mostInRun = 20_000
 
-// simulate is what a client would record of a load on the twin within so many
-// seconds behind the warm-up, or of its first requests if these are many; it gives what
-// part of the time that was.
+// simulate returns what a client would record of a load on the twin within a number of seconds
+// after the warm-up. It stops at the first requests if these are many. It also returns what part of
+// the time that was.
 func (l DesignLoad) simulate(d *deploy.Deployment, seconds, warmup float64, seed uint64) (*Recording, float64) {
 	all := l.In(warmup+seconds, warmup)
 	all.Requests = mostSimulated + l.Users
@@ -84,12 +84,12 @@ func (l DesignLoad) simulate(d *deploy.Deployment, seconds, warmup float64, seed
 	return r, min(max((r.Requests[n-1].Arrival-from)/seconds, 0.01), 1)
 }
 
-// mostSimulated is how many requests of a load are thought through, besides one for
-// each user: what more of them tell is in proportion.
+// mostSimulated is the number of requests of a load that are simulated at most, besides one for
+// each user. What more of them tell is in proportion.
 const mostSimulated = 60
 
-// informed is what a load would tell of the parameters and of what the twin lacks in its
-// TTFT and TPOT, in this order, and how its mean TTFT and TPOT depend on the parameters.
+// informed holds what a load would tell of the parameters and of what the twin lacks in its TTFT
+// and TPOT, in this order. It also holds how its mean TTFT and TPOT depend on the parameters.
 type informed struct {
 	load  DesignLoad
 	info  [][]float64  // JᵀJ
@@ -133,8 +133,8 @@ func (f *fitter) informs(l DesignLoad, seconds, warmup float64) informed {
 	return x
 }
 
-// design is what is known of the parameters, and of what the twin lacks in TTFT and
-// TPOT of each load that could be measured.
+// design holds what is known of the parameters. It also holds what is known of what the twin lacks
+// in TTFT and TPOT of each load that could be measured.
 type design struct {
 	loads      []informed
 	parameters int
@@ -168,12 +168,12 @@ func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision
 	return g
 }
 
-// lacks is how far off the twin is in a load for what it has no parameter of, as a
-// standard deviation of the logarithm; it is alike in loads that differ by less than a
-// factor of e to the power of alikeWithin.
+// lacks is the error of the twin in a load for what it has no parameter of, as a standard deviation
+// of the logarithm. The error is alike in loads that differ by less than a factor of e to the power
+// of alikeWithin.
 const lacks, alikeWithin = 0.1, 2.0
 
-// unlike is how far a load is from another, by the logarithms of what they ask.
+// unlike returns the distance of a load from another, by the logarithms of their users and lengths.
 func (l DesignLoad) unlike(users, input, output float64) float64 {
 	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
 	return off(l.Users, users) + off(l.Input, input) + off(l.Output, output)

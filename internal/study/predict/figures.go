@@ -11,8 +11,8 @@ import (
 // The figures by which runs, recordings and replays are held against each other.
 // What a latency is measure says, and what a percentile is stat.
 
-// timing is what is measured of one request, in seconds: when it was sent, and
-// its latencies from then on. One that it does not have is negative.
+// timing holds what is measured of one request, in seconds: when it was sent, and its latencies
+// from then on. One that it does not have is negative.
 type timing struct{ sent, ttft, e2e, tpot, stall float64 }
 
 // timingOf measures a request; sent is in nanoseconds.

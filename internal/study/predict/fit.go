@@ -23,8 +23,9 @@ type parameter struct {
 	name   string // the setting of a deployment
 	lo, hi float64
 	usual  float64 // where the catalogue's value is below lo
-	// spread is how far servers are from the catalogue, as the standard deviation
-	// of the logarithm: where the accelerator's kernels were measured, and where not.
+	// spread is the distance of servers from the catalogue, as the standard deviation of the
+	// logarithm. The first is where the accelerator's kernels were measured, and the second where
+	// not.
 	spread [2]float64
 	unit   string // "s", "" for a plain number
 	get    func(*deploy.Deployment) *float64
@@ -121,15 +122,15 @@ func priors(d *deploy.Deployment) (list []prior, centre deploy.Deployment) {
 	return list, centre
 }
 
-// precision is what the prior counts in the loss for each square of the
-// logarithm that the parameter is from its centre.
+// precision returns the weight of the prior in the loss. It counts for each square of the logarithm
+// that the parameter is from its centre.
 func (p *prior) precision() float64 { return strength / (p.sd * p.sd) }
 
-// strength is how much the priors count beside the moments of the runs, whose
-// standard errors are rather too large.
+// strength is the weight of the priors next to the moments of the runs. The standard errors of the
+// moments are rather too large.
 const strength = 0.3
 
-// Fitted is what a fit found of one parameter.
+// Fitted holds what a fit found of one parameter.
 type Fitted struct {
 	Name  string  `json:"name" yaml:"name"`
 	Value float64 `json:"value" yaml:"value"`
@@ -159,8 +160,8 @@ type Fit struct {
 	Parameters []Fitted   `json:"parameters"`
 	Runs       []Residual `json:"runs"`
 	LeftOut    []LeftOut  `json:"left_out,omitempty"` // with at least two loads
-	// Error is what to expect of a load that is among those that were fitted and
-	// is none of them, nil where too few were left out to tell.
+	// Error is the error to expect of a load that lies among those that were fitted and is none of
+	// them. It is nil where too few were left out to tell.
 	Error *deploy.ExpectedError `json:"error_to_expect,omitempty"`
 	Next  NextLoad              `json:"next_load"` // that would add most to what is known
 	// Open are the ways in which the parameters may be off together, as factors, one
@@ -176,8 +177,7 @@ type Fit struct {
 	Fitted *deploy.Deployment `json:"-"`
 }
 
-// Residual is how far the fitted twin is from a run, on requests that the fit
-// did not see.
+// Residual holds the distance of the fitted twin from a run, on requests that the fit did not see.
 type Residual struct {
 	Run      string  `json:"run"`
 	Fitted   int     `json:"fitted_requests"`
@@ -235,8 +235,8 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	return fit, nil
 }
 
-// notesOf is what stands in the way of a fit of the deployment to the runs: each once,
-// with the first run that it is of and how many more.
+// notesOf returns what stands in the way of a fit of the deployment to the runs. Each note comes
+// once, with its first run and the number of further runs.
 func notesOf(d *deploy.Deployment, runs []*Recording) (notes []string) {
 	const name = "\x00" // of the run, in a note that may be of several
 	var kinds []string
@@ -289,8 +289,8 @@ func disturbed(p *result.Point) string {
 	return strings.Join(why, ", ")
 }
 
-// calmSlopes is how often a fit without slow phases works slopes out at most where there
-// may be some: it need only be near enough to tell what else lasts.
+// calmSlopes is the number of times that a fit without slow phases works slopes out at most, where
+// there may be some. It need only be near enough to tell what else lasts.
 const calmSlopes = 3
 
 // calibrate moves the parameters as far as the runs say, from where another fit has
@@ -391,15 +391,15 @@ func (s *slowness) applyTo(d *deploy.Deployment) {
 	}
 }
 
-// manyStreams is how many streams at once make the front end's part of a gap
-// between chunks as large as the step's: the two are then not separated.
+// manyStreams is the number of streams at once that make the front end's part of a gap between
+// chunks as large as the step's. The two are then not separated.
 const manyStreams = 64
 
-// enough is how many requests of a run the search uses.
+// enough is the number of requests of a run that the search uses.
 const enough = 1500
 
-// shown is what a fit sees of a run: the requests of the first four fifths, and
-// behind them only the load that they met.
+// shown returns the part of a run that a fit sees: the requests of the first four fifths, and after
+// them only the load that they met.
 func (r *Recording) shown() *Recording {
 	n := 0
 	for _, q := range r.Requests {
@@ -410,8 +410,8 @@ func (r *Recording) shown() *Recording {
 	return r.First(min(n-n/5, enough))
 }
 
-// replayedTokens is how many tokens of answers a fit replays of all runs together:
-// what many short runs have beyond that tells little and takes long.
+// replayedTokens is the number of tokens of answers that a fit replays of all runs together. What
+// many short runs have beyond that tells little and takes long.
 const replayedTokens = 250_000
 
 // thinned is a run until so many tokens were answered, and each of its users has had
@@ -452,7 +452,7 @@ func (r *Recording) First(n int) *Recording {
 	return &c
 }
 
-// shownOf is what a fit sees of each run.
+// shownOf returns the part of each run that a fit sees.
 func shownOf(runs []*Recording) []*Recording {
 	shown := make([]*Recording, len(runs))
 	for i, r := range runs {
@@ -461,7 +461,7 @@ func shownOf(runs []*Recording) []*Recording {
 	return shown
 }
 
-// Range is what loads the recording is of.
+// Range returns the range of loads of the recording.
 func (r *Recording) Range() deploy.Range {
 	g := emptyRange
 	widen(&g, r)
@@ -485,12 +485,11 @@ func widen(g *deploy.Range, r *Recording) {
 	}
 }
 
-// futures is how many replays a prediction is the mean of, and calmFutures where
-// there are no slow phases: with them, one may fall where a run is looked at.
+// futures is the number of replays that a prediction is the mean of, and calmFutures the number
+// where there are no slow phases. With slow phases, one may fall where a run is looked at.
 const futures, calmFutures = 16, 4
 
-// residual is how far the deployment is from the requests that the fit was not
-// shown.
+// residual returns the distance of the deployment from the requests that the fit did not see.
 func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
 	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
 	obs := r.series(r.timings(), held)
@@ -513,7 +512,7 @@ func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metr
 	return meanMetrics(list)
 }
 
-// Profile is what the fit is kept as: the fitted parameters, and the settings
+// Profile returns the fit in the form in which it is kept: the fitted parameters, and the settings
 // of the engine they were fitted with.
 func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins, Error: f.Error, Open: f.Open}
@@ -628,7 +627,7 @@ func scaleOf(residuals []float64) float64 {
 	return max(1, normal*sizes[len(sizes)/2])
 }
 
-// weights are what Cauchy's function counts each residual by.
+// weights returns the weight of each residual by Cauchy's function.
 func (f *fitter) weights(residuals []float64) []float64 {
 	w := make([]float64, len(residuals))
 	for i, r := range residuals {
@@ -638,7 +637,8 @@ func (f *fitter) weights(residuals []float64) []float64 {
 	return w
 }
 
-// mostSlopes is how often a fit works slopes out at most, each time where the last ones led.
+// mostSlopes is the number of times that a fit works slopes out at most, each time where the last
+// ones led.
 const mostSlopes = 12
 
 // polish goes along the valley: steps of Levenberg and Marquardt on the

@@ -8,7 +8,7 @@ import (
 // KnownSchema is the schema of what is known, as JSON.
 const KnownSchema = "pitot.catalogue/v1"
 
-// Known is what a deployment can be put together from by name.
+// Known holds the names that a deployment can be put together from.
 type Known struct {
 	Schema       string             `json:"schema"`
 	Models       []KnownModel       `json:"models"`

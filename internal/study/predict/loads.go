@@ -6,8 +6,8 @@ import (
 	"pitot/internal/twin"
 )
 
-// Load is what may be asked of an engine in virtual time: by users in a closed
-// loop, or by requests at a rate.
+// Load describes a load on an engine in virtual time: by users in a closed loop, or by requests at
+// a rate.
 type Load struct {
 	Name          string  // of its recordings; those of one name are of one load
 	Users         int     // that each wait for their answer; 0: requests come at Rate

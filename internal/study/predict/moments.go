@@ -30,8 +30,8 @@ type comparison struct {
 	rows    [2]float64 // edges between few, some and many requests that answer
 	prompts [2]float64 // edges between little, some and much of prompts in a gap
 	seen    []float64  // TTFT of each request
-	// pace is how much faster or slower the server was in the whole run by chance, as a
-	// standard deviation of the logarithm: all times of the run share it.
+	// pace is the chance factor by which the server was faster or slower in the whole run. It is a
+	// standard deviation of the logarithm, and all times of the run share it.
 	pace float64
 }
 
@@ -39,14 +39,14 @@ type comparison struct {
 // the means.
 var quantilesFitted = [...]float64{.1, .25, .5, .75, .9, .99}
 
-// leastGroup is how many requests or gaps a group must have; few are enough for a mean
-// and a median: of long prompts ten seconds have no more.
+// leastGroup is the least number of requests or gaps in a group. few are enough for a mean and a
+// median: of long prompts ten seconds have no more.
 const leastGroup, few = 20, 5
 
 // grain is the standard error that none is below: a replay is not exact.
 const grain = 0.01
 
-// served is what a client sees of a run or of a replay.
+// served holds what a client sees of a run or of a replay.
 type served struct {
 	timings []timing
 	times   [][]float64 // of the chunks of each request that is looked at
@@ -318,13 +318,11 @@ func (c *comparison) spread(s *served) []float64 {
 	return out
 }
 
-// residuals are how far a replay is from the run, each moment in its standard
-// errors, of run and replay together. A moment that the replay lacks counts as
-// far off.
-//
-// What the run's pace moves all times by together counts as an error of each: to weigh it
-// as what it is, one that all share, would leave the level to chance and the fit to
-// what the twin lacks in shape (R. W. Peelle's puzzle, Oak Ridge 1987).
+// residuals returns the distance of a replay from the run, each moment in its standard errors, of
+// run and replay together. A moment that the replay lacks counts as far off. What the run's pace
+// moves all times by together counts as an error of each. All moments share that error. To weigh it
+// as a shared one would leave the level to chance and the fit to what the twin lacks in shape (R.
+// W. Peelle's puzzle, Oak Ridge 1987).
 func (c *comparison) residuals(got []moment) []float64 {
 	out := make([]float64, 0, len(got))
 	for i, m := range c.moments {

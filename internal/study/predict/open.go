@@ -14,7 +14,7 @@ import (
 // predictions; and it grows with the distance, for what the model lacks need not be
 // seen where the runs were.
 
-// mostDirections is how many directions are kept: further ones hardly add to the spread.
+// mostDirections is the number of directions that are kept. Further ones hardly add to the spread.
 const mostDirections = 6
 
 // directions are the ways in which the parameters may be off together, the most open

@@ -17,7 +17,7 @@ const (
 	ReplaySchema = "pitot.replay/v1"
 )
 
-// Prediction is what to expect of a deployment.
+// Prediction holds what to expect of a deployment.
 type Prediction struct {
 	Schema     string             `json:"schema"`
 	Deployment *deploy.Deployment `json:"-"`
@@ -34,8 +34,8 @@ type Prediction struct {
 	Notes      []string           `json:"notes,omitempty"`
 }
 
-// ErrorToExpect is how far from public measurements of such systems predictions
-// of the unfitted twin were: four of five lie within so many percent.
+// ErrorToExpect holds the distance of predictions of the unfitted twin from public measurements of
+// such systems. Four of five lie within these percentages.
 type ErrorToExpect struct {
 	TPOTPct      float64 `json:"tpot_pct"`
 	TTFTPct      float64 `json:"ttft_pct"`
@@ -66,8 +66,7 @@ func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
 // Wider says that systems of all kinds were asked, as there are too few of the deployment's.
 func (e *ErrorToExpect) Wider() bool { return e.Systems < catalogue.EnoughSystems }
 
-// tail is what a draw of a length must lie beyond to be one in twenty at either
-// end.
+// tail is the bound that a draw of a length must lie beyond to be one in twenty at either end.
 const tail = math.MaxUint64 / 20
 
 // Predict works out the bounds and the twin's curve over concurrency; the
@@ -122,7 +121,7 @@ type Replayed struct {
 	Deployment *deploy.Deployment `json:"-"`
 }
 
-// Unfitted is what the twin expected without having seen the recording.
+// Unfitted holds what the twin expected without having seen the recording.
 type Unfitted struct {
 	Predicted Metrics `json:"predicted"`
 	ErrorPct  Metrics `json:"error_pct"`

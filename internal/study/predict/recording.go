@@ -35,9 +35,9 @@ type Recording struct {
 	run    *result.Run // that it is of, nil if it is of none
 	point  int32       // of the run
 	until  float64     // the fit looks at requests that arrive before; 0 for all
-	// users is how many took turns in a closed loop: behind the first of each, a
-	// request comes when an earlier one is answered, a pause later. A replay does
-	// it likewise. 0: requests come at times of their own.
+	// users is the number of users that took turns in a closed loop. After the first of each, a
+	// request comes when an earlier one is answered, a pause later. A replay does it likewise. 0:
+	// requests come at times of their own.
 	users int
 	most  int     // requests in flight, 0 for no limit: others are held by the client
 	lasts float64 // of a closed loop: after so many seconds no request is sent; 0 for no such time
@@ -48,7 +48,7 @@ type Meta struct {
 	Model     string `json:"model"`
 	Engine    fields `json:"engine_kwargs"`
 	Scheduler fields `json:"scheduler_config"`
-	// Resolved is what the engine made of it, where it was recorded.
+	// Resolved holds the settings that the engine made of it, where they were recorded.
 	Resolved struct {
 		Model       fields          `json:"model_config"`
 		Scheduler   fields          `json:"scheduler_config"`
@@ -90,7 +90,7 @@ type Recorded struct {
 	connect  float64      // s, of a TCP connect for it, 0 where a connection was there
 }
 
-// hashBlock is how many tokens a hash id is of.
+// hashBlock is the number of tokens that a hash id stands for.
 const hashBlock = 16
 
 // maxRecorded bounds a line and a file, so that a corrupt one cannot take all

@@ -116,7 +116,7 @@ func measuredLoads(p *plan.Plan, measured *result.Run) (loads []plan.Load) {
 	return loads
 }
 
-// loadName is what a load is called in a table.
+// loadName returns the name of a load in a table.
 func loadName(l *result.Load) string {
 	if l.Rate != nil {
 		return fmt.Sprintf("%.3g requests/s", *l.Rate)

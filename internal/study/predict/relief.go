@@ -12,7 +12,7 @@ import (
 
 // What taking a cause away makes of a deployment, and what turning a knob does.
 
-// speedup is how much speedup a relieved resource is: what it did takes a quarter less.
+// speedup is the factor by which a relieved resource is faster: what it did takes a quarter less.
 const speedup = 4.0 / 3
 
 // Relieve gives the deployment with one cause relieved: a rate that is a third higher, a

@@ -179,7 +179,7 @@ func (s source) At(item int64) (workload.Request, error) {
 	return workload.Request{ID: item, Input: q.Input, Output: q.Output, Exact: true, Session: workload.Unknown}, nil
 }
 
-// contentOf is what a request consists of.
+// contentOf returns the content of a request.
 func (r *Recording) contentOf(item int64, _ *workload.Request, _ int) twin.Content {
 	q := &r.Requests[item]
 	if q.content == nil {

@@ -175,7 +175,7 @@ func itemOf(r *record.Row) int64 {
 	return r.ID
 }
 
-// asked is what the run asked, nil if its plan cannot be read any more.
+// asked returns the requests of the run. It returns nil if the run's plan cannot be read any more.
 func asked(dir string, index int32) (workload.Source, func()) {
 	none := func() {}
 	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))

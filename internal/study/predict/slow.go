@@ -20,7 +20,7 @@ import (
 // twin as a fit without phases has it, leaves the same over. Only what the run's
 // autocovariance has beyond the replay's is of phases.
 
-// slowness is what the residuals say of slow phases.
+// slowness holds what the residuals say of slow phases.
 type slowness struct {
 	cv, time float64  // the engine's SlowCV; SlowTime in s
 	fast     float64  // standard deviation of the logarithm of what is no phase
@@ -85,7 +85,7 @@ func winsorise(list []stepResidual) {
 	}
 }
 
-// blocks is how many stretches of a run the jackknife leaves out in turn.
+// blocks is the number of stretches of a run that the jackknife leaves out in turn.
 const blocks = 20
 
 // covariances are the sums of products of residuals by their lag, each
@@ -246,11 +246,11 @@ func (v *covariances) fitTo(c []float64) (variance, time float64) {
 	return variance, time
 }
 
-// grains is how many values a correlation time has in a course of phases.
+// grains is the number of values that a correlation time has in a course of phases.
 const grains = 16
 
-// course is how slow phases went through a run: factors on the duration of
-// steps, one for each grain of time from start on, in seconds.
+// course holds how slow phases went through a run. Its factors are on the duration of steps, one
+// for each grain of time from start on, in seconds.
 type course struct {
 	start, grain float64
 	factors      []float64
@@ -315,7 +315,7 @@ func (s *slowness) draw(list []stepResidual) course {
 // goes on in the next steps too.
 const least = 0.05
 
-// stretchSteps is how many steps a stretch of [regression.within] has, about.
+// stretchSteps is the number of steps that a stretch of [regression.within] has, about.
 const stretchSteps = 60
 
 // within gives the coefficients as what changes within short stretches of a run
@@ -452,8 +452,7 @@ func (v *covariances) slowness() slowness {
 	return s
 }
 
-// lasting is how many correlation times the runs must last for the phases to be
-// known.
+// lasting is the number of correlation times that the runs must last for the phases to be known.
 const lasting = 20
 
 // parameters are the two settings as a fit tells them.

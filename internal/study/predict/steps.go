@@ -61,7 +61,7 @@ func after(list []event, t float64) int {
 	return i
 }
 
-// before is how many times lie before one.
+// before returns the number of times that lie before one.
 func before(list []float64, t float64) int {
 	i, _ := slices.BinarySearch(list, t)
 	return i
@@ -316,7 +316,7 @@ func middle(list []waited) (input, s float64) {
 	return input, times[len(times)/2]
 }
 
-// running is how many requests ran at once in the mean.
+// running returns the mean number of requests that ran at once.
 func (r *Recording) running() float64 {
 	busy, last := 0.0, 0.0
 	for _, q := range r.Requests {

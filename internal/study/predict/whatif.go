@@ -36,8 +36,8 @@ type member struct {
 	relieved map[explain.Cause]Series
 }
 
-// Effort is how many twins are drawn, how many around the best of them, and how many are
-// asked.
+// Effort holds the number of twins that are drawn, the number around the best of them, and the
+// number that are simulated.
 type Effort struct{ drawn, near, kept int }
 
 // Thorough takes some seconds of a processor, Brief a tenth of that. How often a
@@ -368,7 +368,7 @@ func supported(s explain.Symptom, n int) explain.Symptom {
 	return s
 }
 
-// Of is what the twins say of a symptom, nil if nothing.
+// Of returns what the twins say of a symptom. It returns nil if they say nothing.
 func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 	asked := s
 	if len(w.members) > 0 {
@@ -461,7 +461,7 @@ func drawn(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
 	return list
 }
 
-// trials are what the nearest twins expect of the knobs against a cause, the best first.
+// trials returns what the nearest twins expect of the knobs against a cause, the best first.
 func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial {
 	list := turns(w.members[0].d, cause)
 	const asked = 2 // twins
@@ -485,7 +485,7 @@ func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial 
 	return list
 }
 
-// worth is what a trial gains: half of it where answers have to be judged again, for a
+// worth returns the gain of a trial. It counts half where answers have to be judged again. A
 // setting that leaves the model as it is costs a restart and no more.
 func worth(t *explain.Trial) float64 {
 	if t.ChangesAnswers {

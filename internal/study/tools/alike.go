@@ -14,8 +14,8 @@ func (r *Result) Alike(name string) string {
 	return string(own)
 }
 
-// called is what a tool calls a metric of Pitot's, "" if it has none that is defined
-// alike.
+// called returns a tool's name for a metric of Pitot's. It returns "" if the tool has none that is
+// defined alike.
 func called(name metric.Name, tool string) string {
 	if m := metric.All().Find(name); m != nil {
 		return m.Elsewhere.NameIn(tool)

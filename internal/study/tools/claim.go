@@ -5,8 +5,8 @@ import (
 	"pitot/internal/run/audit"
 )
 
-// Claim is what a result says of its first point, to be held against the truth. Where a tool keeps no gaps,
-// there is no claim about them.
+// Claim returns what a result says of its first point, for comparison with the truth. Where a tool
+// keeps no gaps, there is no claim about them.
 func (r *Result) Claim() audit.Claim {
 	c := audit.Claim{Tool: r.Tool}
 	if len(r.Points) == 0 {

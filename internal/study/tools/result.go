@@ -20,9 +20,8 @@ import (
 	"pitot/internal/userfile"
 )
 
-// Result is what a file of another tool says. What it does not say is nil:
-// nothing is worked out from its other figures, and percentiles stay as that
-// tool took them.
+// Result holds what a file of another tool says. What it does not say is nil. Nothing is worked out
+// from its other figures, and percentiles stay as that tool took them.
 type Result struct {
 	Tool    string   `json:"tool"` // "vllm bench serve"
 	Version string   `json:"version,omitempty"`

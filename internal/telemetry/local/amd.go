@@ -15,9 +15,9 @@ import (
 	"pitot/internal/telemetry/scrape"
 )
 
-// AMD is what the kernel tells of AMD's GPUs, in files that the driver amdgpu has for each
-// (docs.kernel.org/gpu/amdgpu/thermal.html): no tool runs for it. amd-smi and rocm-smi
-// start a Python for each answer.
+// AMD reads AMD's GPUs from the kernel, in files that the driver amdgpu has for each
+// (docs.kernel.org/gpu/amdgpu/thermal.html). No tool runs for it: amd-smi and rocm-smi start a
+// Python for each answer.
 type AMD struct {
 	files fs.FS // /sys
 	cards []string

@@ -42,11 +42,11 @@ func Here(address string) bool {
 	})
 }
 
-// gpu is what one GPU tells.
+// gpu holds the values of one GPU.
 type gpu map[telemetry.Signal]float64
 
-// together is what several GPUs tell as one reading. What one of them does not tell is not
-// told at all: a sum over some would pass for that of all.
+// together returns the values of several GPUs as one reading. A value that one of them lacks is
+// left out entirely: a sum over some would pass for that of all.
 func together(source string, all []gpu) telemetry.Reading {
 	r := telemetry.Reading{Sources: []string{source}, Values: map[telemetry.Signal]float64{telemetry.GPUs: float64(len(all))}}
 	for _, d := range telemetry.Vocabulary() {

@@ -136,8 +136,8 @@ func (c *cycle) add(r row, at int64) (reading telemetry.Reading, ok bool) {
 	return reading, true
 }
 
-// NVIDIA is what nvidia-smi tells: one process that answers again and again, for as long
-// as it is asked.
+// NVIDIA reads GPUs through nvidia-smi: one process that answers again and again, for as long as it
+// is read.
 type NVIDIA struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when there is something new
@@ -206,7 +206,7 @@ func gpusOf(ctx context.Context, path string, processes []int) (uuids []string) 
 const (
 	// thrift is the share of a core that nvidia-smi may take.
 	thrift = 0.005
-	// tried is how many answers tell what one takes.
+	// tried is the number of answers that show how long one takes.
 	tried = 5
 	// seldom is the longest time between two answers.
 	seldom = 30 * time.Second

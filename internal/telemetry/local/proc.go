@@ -46,8 +46,8 @@ type process struct {
 	listens bool
 }
 
-// childrenEvery is how often new children are looked for: all processes of the machine
-// are read for it.
+// childrenEvery is the interval at which new children are looked for: that reads all processes of
+// the machine.
 const childrenEvery = 10 * time.Second
 
 // Tunnels are programs that listen for a server that is elsewhere.
@@ -202,7 +202,7 @@ func (p *Processes) holds(pid int, inodes []string) bool {
 	return false
 }
 
-// stat is what /proc/PID/stat says.
+// stat holds the fields of /proc/PID/stat.
 type stat struct {
 	name    string
 	parent  int

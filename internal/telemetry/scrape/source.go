@@ -25,12 +25,12 @@ const (
 	largest = 8 << 20
 	// mostFailed questions in a row end the asking.
 	mostFailed = 3
-	// thrift is how many times as long as it takes to read a page nothing is asked:
-	// reading takes less than a 200th of a core.
+	// thrift is the pause after a page, in multiples of the time to read it: reading takes less
+	// than a 200th of a core.
 	thrift = 200
 )
 
-// names are what engines and exporters call what they tell.
+// names is the table of the metric names of engines and exporters.
 var names = telemetry.NewTable(engines.Metrics())
 
 // Paths are where engines have their metrics: vLLM, SGLang, TGI and llama.cpp at the
@@ -113,7 +113,7 @@ func (s *Source) URL() string {
 	return ""
 }
 
-// Reading is what was told last.
+// Reading returns the last reading.
 func (s *Source) Reading() telemetry.Reading { return s.reading }
 
 // Ask asks once. A page is found at one of its paths the first time; none of them is

@@ -210,7 +210,7 @@ func (w *Watch) record(i int, a *Asked) {
 	w.mu.Unlock()
 }
 
-// Latest is what was told last of a signal, over all sources; false where none did.
+// Latest returns the last value of a signal, over all sources; false where no source has one.
 func (w *Watch) Latest(signal telemetry.Signal) (x float64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Kind is how a layer looks back on what was before.
+// Kind is the kind of attention that a layer has to earlier tokens.
 type Kind string
 
 // Kinds of layers.
@@ -17,8 +17,8 @@ const (
 	Linear  Kind = "linear"  // by a state that does not grow (gated delta rule)
 )
 
-// Attention is how so many of a model's layers look back. Which layers they
-// are makes no difference: a step goes through all.
+// Attention describes the attention of a number of a model's layers. Their order makes no
+// difference: a step goes through all layers.
 type Attention struct {
 	Kind   Kind `yaml:"kind"`
 	Layers int  `yaml:"layers"`
@@ -51,7 +51,7 @@ type Attention struct {
 // Grows says whether what such layers keep of a sequence grows with each token.
 func (a *Attention) Grows() bool { return a.Kind == Full || a.Kind == Latent }
 
-// Kept is how many values a layer keeps of one token.
+// Kept returns the number of values that a layer keeps of one token.
 func (a *Attention) Kept() int64 {
 	switch a.Kind {
 	case Latent:
@@ -62,8 +62,8 @@ func (a *Attention) Kept() int64 {
 	return 2 * int64(a.KVHeads) * int64(a.HeadDim)
 }
 
-// Shared is how many parts what a layer keeps can be divided into among
-// accelerators; with more of them each has what another has as well.
+// Shared returns the number of parts into which accelerators can divide the values that a layer
+// keeps. With more accelerators than parts, several hold the same part.
 func (a *Attention) Shared() int {
 	switch a.Kind {
 	case Latent:
@@ -74,9 +74,9 @@ func (a *Attention) Shared() int {
 	return a.KVHeads
 }
 
-// State is how many values a layer keeps of a sequence besides, however long it
-// is: of Linear a matrix of each head, in 32 bits, and the tokens that the convolution
-// looks back on.
+// State returns the number of values that a layer keeps of a sequence besides, whatever its length.
+// For Linear these are a matrix of each head, in 32 bits, and the tokens the convolution looks back
+// on.
 func (a *Attention) State() (matrix, conv int64) {
 	if a.Kind != Linear {
 		return 0, 0

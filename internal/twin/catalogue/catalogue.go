@@ -50,7 +50,7 @@ type Model struct {
 	// Quantised says how it is known that the layers' weights have fewer bits
 	// than 16, "" where they have not: a name's ending, or a quantization_config.
 	Quantised string `yaml:"-"`
-	// Caveats are what of the model the twin does not have, for people.
+	// Caveats lists the properties of the model that the twin does not have, for people.
 	Caveats []string `yaml:"-"`
 
 	Parameters int64             `yaml:"parameters"` // as published
@@ -67,7 +67,7 @@ const (
 	InFeedForward Part = "feed_forward" // dense layers and shared experts
 )
 
-// Accelerator is what a datasheet says of a GPU, or of a CPU.
+// Accelerator holds the datasheet of a GPU, or of a CPU.
 type Accelerator struct {
 	Name    string   `yaml:"name"`
 	Aliases []string `yaml:"aliases"`
@@ -81,11 +81,11 @@ type Accelerator struct {
 	PowerW       float64            `yaml:"power_w"`
 	// Host is the class of the machines that it is in, "" for the usual one.
 	Host string `yaml:"host"`
-	// Attention is what vLLM takes by default to compute it where that costs the host
-	// more than others do: "flashinfer", "" for the others.
+	// Attention is vLLM's default attention backend where that costs the host more than others do:
+	// "flashinfer", "" for the others.
 	Attention string `yaml:"attention"`
-	// Reached is what kernels were measured or are expected to reach of the
-	// above, as shares; 0 where nothing is known.
+	// Reached holds the shares of the above that kernels were measured or are expected to reach; 0
+	// where nothing is known.
 	Reached    Reached `yaml:"reached"`
 	USDPerHour float64 `yaml:"usd_per_hour"`
 
@@ -103,7 +103,7 @@ type Reached struct {
 	Link      float64 `yaml:"link"`
 }
 
-// Link is how accelerators of one machine reach each other.
+// Link is a connection between the accelerators of one machine.
 type Link struct {
 	Kind       string  `yaml:"kind"`
 	GBs        float64 `yaml:"gb_per_s"`          // 10⁹ bytes/s in each direction
@@ -116,14 +116,14 @@ type Link struct {
 // PCIe reports whether the accelerators are cards that reach each other over PCIe alone.
 func (l Link) PCIe() bool { return strings.HasPrefix(l.Kind, "pcie") }
 
-// Machine is how many accelerators the servers have that datasheets' links are of.
+// Machine is the number of accelerators in the servers to which the links in datasheets refer.
 const Machine = 8
 
-// Reach is how many accelerators are linked so, all of them together.
+// Reach returns the number of accelerators that such links connect, all of them together.
 func (l Link) Reach() int { return cmp.Or(l.Reaches, Machine) }
 
-// Among is what each of n accelerators has to the others together, 10⁹ bytes/s
-// in each direction.
+// Among returns the bandwidth from each of n accelerators to the others together, 10⁹ bytes/s in
+// each direction.
 func (l Link) Among(n int) float64 {
 	if l.PeerGBs > 0 {
 		return min(l.GBs, l.PeerGBs*float64(max(n-1, 1)))
@@ -255,7 +255,7 @@ func family(repository string) (name string, k kept) {
 	return name, k
 }
 
-// kept is what a name says that weights are kept in.
+// kept is the data type of the weights that an ending of a name states.
 type kept struct{ dtype, ending string }
 
 // tuned are endings of names of the same shape.

@@ -19,17 +19,18 @@ type Regime struct {
 	TTFT    float64 `yaml:"ttft_pct"`
 	Systems int     `yaml:"systems"` // model, data type, accelerator, tensor parallelism
 	Rows    int     `yaml:"rows"`    // measurements of them
-	// Kept is how many others there are, of systems that were kept out of every choice of
-	// a constant and of the errors, the other two on how many percent of those they hold.
+	// Kept is the number of further systems. They were kept out of every choice of a constant and
+	// of the errors. TPOTHolds and TTFTHolds are the percentages of those systems for which the
+	// errors hold.
 	Kept      int     `yaml:"kept_out"`
 	TPOTHolds float64 `yaml:"tpot_holds_pct"`
 	TTFTHolds float64 `yaml:"ttft_holds_pct"`
 }
 
-// EnoughSystems is how many systems tell by themselves what a further one stays within four
-// times of five: of fewer that is beyond the furthest of them, the order statistic of place
-// ⌈0.8·(n+1)⌉ of n. The errors of a regime with fewer are those of systems of all kinds, or its own
-// where these are more.
+// EnoughSystems is the number of systems that suffice to bound the error of a further one in four
+// cases of five. Of fewer systems the bound is beyond the furthest, the order statistic of place
+// ⌈0.8·(n+1)⌉ of n. A regime with fewer has the errors of systems of all kinds, or its own where
+// these are more.
 const EnoughSystems = 4
 
 //go:embed errors.yaml

@@ -14,8 +14,8 @@ import (
 	"pitot/internal/userfile"
 )
 
-// hfConfig is what a config.json says of a decoder-only model's shape.
-// Families name the same thing differently.
+// hfConfig holds the fields of a config.json that describe a decoder-only model's shape. Families
+// name the same thing differently.
 type hfConfig struct {
 	Architectures    []string  `json:"architectures"`
 	ModelType        string    `json:"model_type"`
@@ -191,8 +191,8 @@ func parseConfig(b []byte) (Model, error) {
 	return m, nil
 }
 
-// dtype is what vLLM takes for a checkpoint's own type with dtype=auto: one of
-// 32 bits is cast to 16 (ModelConfig, _resolve_auto_dtype).
+// dtype returns the data type that vLLM uses for a checkpoint's own type with dtype=auto. It casts
+// a type of 32 bits to 16 (ModelConfig, _resolve_auto_dtype).
 func dtype(torch string) string {
 	switch strings.TrimPrefix(torch, "torch.") {
 	case "float16", "bfloat16", "float32", "float", "half", "":

@@ -88,9 +88,9 @@ func (c *hfConfig) unlike(b []byte, kind string) error {
 	return nil
 }
 
-// denseLayers is how many layers of a mixture of experts have none: the first
-// ones of DeepSeek's, of Qwen's those that mlp_only_layers names or that
-// decoder_sparse_step passes over.
+// denseLayers returns the number of layers of a mixture of experts that have no experts. Of
+// DeepSeek's these are the first layers. Of Qwen's they are those that mlp_only_layers names or
+// that decoder_sparse_step passes over.
 func (c *hfConfig) denseLayers() int {
 	if max(c.NumExperts, c.NumLocalExperts, c.NRoutedExperts) == 0 {
 		return 0
@@ -137,7 +137,7 @@ type hfQuant struct {
 	} `json:"config_groups"` // of compressed-tensors
 }
 
-// dtype is what most of the weights are kept in, "" where that is not known.
+// dtype returns the data type of most of the weights, or "" where it is not known.
 func (q *hfQuant) dtype() string {
 	switch q.Method {
 	case "fp8":
@@ -215,7 +215,7 @@ func wideParts(dtype string, modules []string) map[string][]Part {
 	return map[string][]Part{dtype: list}
 }
 
-// says is how the file calls it.
+// says returns the file's own name of the quantization.
 func (q *hfQuant) says() string {
 	s := q.Method
 	if q.Algo != "" {
@@ -230,9 +230,9 @@ func (q *hfQuant) says() string {
 	return s
 }
 
-// Kept is what weights are kept in by a method of vLLM's quantization, "" for
-// one that does not say so alone. Weights alone have fewer bits in w8a16 and
-// int4; computing is in 16.
+// Kept returns the data type of the weights under a method of vLLM's quantization. It returns ""
+// for a method that does not determine it alone. In w8a16 and int4 only the weights have fewer
+// bits; computing is in 16.
 func Kept(method string) string {
 	switch strings.ToLower(method) {
 	case "fp8", "fbgemm_fp8", "ptpc_fp8", "fp8_per_tensor", "fp8_per_block", "fp8_per_channel", "mxfp8", "modelopt_mxfp8":

@@ -18,7 +18,7 @@ type Host struct {
 	Source   string   `yaml:"source"`
 }
 
-// Overhead is what is added to a step and to each row of it, in microseconds.
+// Overhead holds the time added to a step and to each row of it, in microseconds.
 type Overhead struct {
 	Step float64 `yaml:"step_us"`
 	Row  float64 `yaml:"row_us"`

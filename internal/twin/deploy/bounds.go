@@ -2,10 +2,9 @@ package deploy
 
 import "pitot/internal/twin"
 
-// Bounds are what no engine can beat on the deployment's hardware, from the
-// datasheet's numbers alone: efficiencies and overheads are left out. Bytes,
-// operations and seconds are those of one accelerator of the group, which
-// all work at the same time.
+// Bounds holds limits that no engine can beat on the deployment's hardware. They follow from the
+// datasheet's numbers alone: efficiencies and overheads are left out. Bytes, operations and seconds
+// are those of one accelerator of the group; all accelerators work at the same time.
 type Bounds struct {
 	WeightBytes  float64 `json:"weight_bytes"`        // read in each step, of a dense model or with all experts touched
 	ActiveBytes  float64 `json:"active_weight_bytes"` // read in a step with one token
@@ -64,8 +63,8 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
 }
 
-// Sequences is how many sequences of a length fit into the KV cache, and how
-// many the engine runs at once: the smaller of that and max_num_seqs.
+// Sequences returns the number of sequences of a length that fit into the KV cache. It also returns
+// the number that the engine runs at once: the smaller of fit and max_num_seqs.
 func (d *Deployment) Sequences(tokens int) (fit, run int) {
 	s := &d.Settings
 	fit = (s.NumGPUBlocks - 1) / max((tokens+s.BlockSize-1)/s.BlockSize+s.BlocksBeside(tokens), 1)

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/twin/catalogue"
 )
 
-// Path is how the accelerators of a group reach each other.
+// Path is the kind of connection between the accelerators of a group.
 type Path string
 
 // The paths. A deployment's setting link names one.
@@ -151,9 +151,10 @@ func ofGroup(measured map[int]catalogue.Reduce, n int) (r catalogue.Reduce, ok b
 	return r, false
 }
 
-// passing is how long accelerators take to pass on what tokens are to them: how many times in
-// a step, seconds each, seconds of 16 MiB, a token's share of that, by which power they grow
-// up to there, and seconds of each further 16 MiB.
+// passing is the time model of the messages between accelerators. n is the number of messages in a
+// step, and floor the seconds of each. message is the seconds of 16 MiB, and share a token's part
+// of 16 MiB. growth is the power by which the time grows up to 16 MiB. large is the seconds of each
+// further 16 MiB.
 type passing struct{ n, floor, message, share, growth, large float64 }
 
 // pass is that of n messages in a step by their constants, of which a deployment may set two.
@@ -166,7 +167,7 @@ func pass(n float64, latency time.Duration, gbs, hidden float64, r *catalogue.Re
 	return p
 }
 
-// time is how long those of a step with so many tokens take.
+// time returns the seconds that the messages of a step with the given number of tokens take.
 func (p *passing) time(tokens float64) float64 {
 	if p.n == 0 {
 		return 0

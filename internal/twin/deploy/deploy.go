@@ -80,9 +80,8 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 // shape differ (SOURCES.md).
 const defaultStepJitter = 0.02
 
-// DefaultFrontend is what vLLM's API server takes on a core of a server's CPU.
-// It is an assumption, of the order of what fits of live servers find:
-// SOURCES.md.
+// DefaultFrontend is the time that vLLM's API server takes on a core of a server's CPU. It is an
+// assumption, of the same order as the values that fits of live servers find: SOURCES.md.
 var DefaultFrontend = twin.Frontend{
 	Latency: 3 * time.Millisecond, PerRequest: time.Millisecond, PerPromptToken: time.Microsecond,
 	PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond,
@@ -342,5 +341,5 @@ func (d *Deployment) Launch(launch uint64) *Deployment {
 	return &one
 }
 
-// Cost is how long its steps take.
+// Cost returns the step-time model of the deployment.
 func (d *Deployment) Cost() twin.Cost { return d.hardware() }

@@ -36,10 +36,10 @@ func (d *Deployment) Named() string {
 	return d.Spec + "?" + strings.Join(given, "&")
 }
 
-// KVTokens is how many tokens the KV cache of an engine holds.
+// KVTokens returns the number of tokens that the KV cache of an engine holds.
 func (d *Deployment) KVTokens() int { return d.Settings.KVTokens() }
 
-// Facts are what such a server would tell of itself, for the record of a run.
+// Facts returns the facts that such a server would report about itself, for the record of a run.
 func (d *Deployment) Facts() map[string]string {
 	s := &d.Settings
 	facts := map[string]string{

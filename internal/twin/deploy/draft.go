@@ -12,11 +12,10 @@ import (
 
 // Speculative decoding: what it gains and what it costs.
 
-// TokensPerStep is how many tokens a step gives a running request in the mean, where as
-// many are drafted as ever are.
-// With k drafts of which each is accepted with the probability a if those
-// before it were, it is 1 + a + a² + … + a^k (Leviathan, Kalman and Matias,
-// ICML 2023, equation 1); without drafts it is 1.
+// TokensPerStep returns the mean number of tokens that a step gives a running request, with the
+// maximum number of drafts. With k drafts, each accepted with probability a if those before it
+// were, it is 1 + a + a² + … + a^k. (Leviathan, Kalman and Matias, ICML 2023, equation 1.) Without
+// drafts it is 1.
 func (d *Deployment) TokensPerStep() float64 { return d.tokensOf(d.Settings.NumSpeculativeTokens) }
 
 // tokensOf is the same of so many drafts.

@@ -206,8 +206,8 @@ func titles(is func(*engine.Kind) bool) string {
 	return strings.Join(names, " and ")
 }
 
-// Limits are how much the engine takes at once, under its own names: requests, tokens of a
-// step, and of a request.
+// Limits returns the engine's limits under its own names: requests, tokens of a step, and tokens of
+// a request.
 func (d *Deployment) Limits() [3]string {
 	s, called := &d.Settings, d.Kind.Called
 	return [3]string{

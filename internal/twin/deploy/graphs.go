@@ -15,7 +15,7 @@ type graphs struct {
 	size           int     // tokens of the largest, 0 for what vLLM takes
 }
 
-// capture is what of a step is in a graph.
+// capture is the part of a step that runs in a CUDA graph.
 type capture int
 
 const (
@@ -58,7 +58,7 @@ func (d *Deployment) GraphSize() int {
 // the sequences that run at once.
 func (d *Deployment) SetGraphSize(tokens int) { d.CaptureSize = tokens }
 
-// captured is what of a step is in a graph.
+// captured returns the part of a step that runs in a CUDA graph.
 func (g *graphs) captured(b *twin.Batch) capture {
 	switch {
 	case b.Tokens > g.size:
@@ -69,7 +69,7 @@ func (g *graphs) captured(b *twin.Batch) capture {
 	return g.answers
 }
 
-// launching is how long the host takes to launch a step's kernels, in seconds.
+// launching returns the seconds that the host takes to launch a step's kernels.
 func (h *hardware) launching(b *twin.Batch) float64 {
 	switch h.graphs.captured(b) {
 	case eager:

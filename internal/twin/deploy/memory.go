@@ -14,10 +14,10 @@ import (
 // gib is 2³⁰ bytes.
 const gib = 1 << 30
 
-// bytesOf is how many bytes a weight or a value takes in a data type. The
-// four-bit formats keep a scale for each group of weights besides (AWQ and
-// GPTQ: 16 bits for 128; MXFP4: 8 for 32). In w8a16 and int4 the weights alone
-// are quantised, as by GPTQ and AWQ: they are unpacked and computed in 16 bits.
+// bytesOf holds the number of bytes that a weight or a value takes in a data type. The four-bit
+// formats also keep a scale for each group of weights (AWQ and GPTQ: 16 bits for 128; MXFP4: 8 for
+// 32). In w8a16 and int4 the weights alone are quantised, as by GPTQ and AWQ: they are unpacked and
+// computed in 16 bits.
 var bytesOf = map[string]float64{
 	"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "fp8_block": 1 + 4.0/(128*128), "int8": 1, "w8a16": 1 + 2.0/128, "int4": 0.5 + 2.0/128, "fp4": 0.5 + 1.0/32, "mxfp4": 0.5 + 1.0/32,
 }
@@ -60,9 +60,8 @@ func (d *Deployment) denseBytes() float64 {
 	return n + float64(m.Fed())*bytesOf[d.partType(catalogue.InFeedForward)]/tp
 }
 
-// Memory is what a server's memory is spent on, in bytes of one accelerator
-// of the group, as vLLM works it out when it starts
-// (Worker.determine_available_memory).
+// Memory is the memory budget of a server, in bytes of one accelerator of the group. It follows
+// vLLM's computation at start (Worker.determine_available_memory).
 type Memory struct {
 	Total       float64 `json:"total"`     // as the driver reports it
 	Requested   float64 `json:"requested"` // gpu_memory_utilization of it
@@ -173,7 +172,7 @@ func (d *Deployment) besideBlocks() {
 	s.StateBlocks = int(math.Ceil(state / d.kvBytes()))
 }
 
-// longest is how many tokens one request can have in the whole KV cache.
+// longest returns the number of tokens that one request can have in the whole KV cache.
 func (d *Deployment) longest() int {
 	s := &d.Settings
 	blocks := s.NumGPUBlocks - 1

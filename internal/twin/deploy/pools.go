@@ -8,8 +8,8 @@ import (
 	"pitot/internal/twin/engine"
 )
 
-// pools is how many engines compute prompts and how many go on with the answers, where
-// these are not the same (prefill-decode disaggregation).
+// pools holds the number of engines that compute prompts and the number that generate the answers.
+// These differ with prefill-decode disaggregation.
 type pools struct {
 	prefill, decode int
 	gbs             float64 // of each accelerator's link between them, 10⁹ bytes/s
@@ -65,8 +65,9 @@ func (d *Deployment) checkPools() error {
 	return nil
 }
 
-// transfer is how long the KV cache of a prompt of so many tokens takes, in nanoseconds: its
-// bytes on an accelerator over that one's link, all of the group at once.
+// transfer returns the time that transferring the KV cache of a prompt takes, in nanoseconds. It is
+// the bytes on one accelerator over that accelerator's link; all accelerators of the group transfer
+// at once.
 func (d *Deployment) transfer(prompt int) int64 {
 	return int64(math.Round(float64(prompt) * d.kvPerToken() / d.pools.gbs))
 }

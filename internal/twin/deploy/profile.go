@@ -16,8 +16,8 @@ import (
 // ProfileSchema is the schema of a profile.
 const ProfileSchema = "pitot.profile/v1"
 
-// Profile is what a fit found: settings of a deployment under their names,
-// how sure each is, and what loads it was found from.
+// Profile is the result of a fit. It holds settings of a deployment under their names, the
+// uncertainty of each, and the loads that were fitted.
 type Profile struct {
 	Schema     string             `yaml:"schema"`
 	Deployment string             `yaml:"deployment"` // MODEL@GPU
@@ -144,8 +144,8 @@ func (d *Deployment) Outside(seen Range) (list []Departure) {
 	return list
 }
 
-// Beyond is how far loads are outside of what the profile was fitted on: the sum over
-// their quantities of the logarithm of the factor, 0 within.
+// Beyond returns the distance of loads from the range that the profile was fitted on. It is the sum
+// over their quantities of the logarithm of the factor, 0 within the range.
 func (d *Deployment) Beyond(seen Range) (far float64) {
 	if d.Fitted == nil {
 		return 0

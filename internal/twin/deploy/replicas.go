@@ -12,8 +12,7 @@ import (
 	"pitot/internal/twin/fleet"
 )
 
-// GPUs is how many accelerators there are in all: tensor parallelism times data
-// parallelism.
+// GPUs returns the total number of accelerators: tensor parallelism times data parallelism.
 func (d *Deployment) GPUs() int { return d.TensorParallel * max(d.DataParallel, 1) }
 
 // Replicated says whether there are several engines.
@@ -68,7 +67,7 @@ func (d *Deployment) Lockstep() bool {
 	return d.Replicated() && d.ExpertParallel && d.Model.Experts > 0
 }
 
-// sharing is how many accelerators share the experts.
+// sharing returns the number of accelerators that share the experts.
 func (d *Deployment) sharing() float64 {
 	if d.Lockstep() {
 		return float64(d.GPUs())
@@ -76,8 +75,8 @@ func (d *Deployment) sharing() float64 {
 	return float64(d.TensorParallel)
 }
 
-// joint is how long a step takes in which every engine computes its batch, and the experts
-// the tokens of all: as long as the slowest takes.
+// joint returns the duration of a step in which every engine computes its batch. The experts
+// compute the tokens of all engines. The duration is that of the slowest engine.
 func (h *hardware) joint(batches []*twin.Batch) time.Duration {
 	tokens := 0
 	for _, b := range batches {
@@ -90,7 +89,7 @@ func (h *hardware) joint(batches []*twin.Batch) time.Duration {
 	return lasting(most)
 }
 
-// mostEngines is how many engines a deployment may have.
+// mostEngines is the maximum number of engines in a deployment.
 const mostEngines = 1024
 
 // divide divides the accelerators that the spec counts among the engines: of 8 in 4
@@ -225,7 +224,7 @@ func (d *Deployment) engines() string {
 	return fmt.Sprintf("%d engines behind the router %s, each ", d.DataParallel, d.Routing.Router)
 }
 
-// routingFacts are what the record of a run says of several engines.
+// routingFacts adds the facts about several engines to the record of a run.
 func (d *Deployment) routingFacts(to map[string]string) {
 	if d.Replicated() {
 		to["data_parallel_size"], to["tensor_parallel_size"], to["router"] = strconv.Itoa(d.DataParallel), strconv.Itoa(d.TensorParallel), d.Routing.Router

@@ -9,8 +9,8 @@ import (
 	"pitot/internal/twin/catalogue"
 )
 
-// Efficiency is what of its datasheet an accelerator gives, and what a step
-// costs besides. Zero is what the catalogue has for the deployment's data types
+// Efficiency holds the shares of its datasheet's numbers that an accelerator reaches, and the
+// further costs of a step. Zero stands for the catalogue's value for the deployment's data types
 // until [Deployment.Complete] has filled it in.
 type Efficiency struct {
 	Bandwidth       float64 // share of the memory's bandwidth that reading weights reaches
@@ -237,7 +237,8 @@ type look struct {
 	matrix  float64 // s for each token of all, in its place
 }
 
-// back is how many tokens n rows look back on in all, of so many before them.
+// back returns the total number of tokens that n rows attend to, given the number of tokens before
+// them.
 func (l *look) back(context, n float64) float64 {
 	if l.window == 0 {
 		return context
@@ -281,7 +282,7 @@ type product struct {
 	quantise float64 // s, for each row, where a kernel of its own does so
 }
 
-// time is what all of them take for so many rows.
+// time returns the seconds that all the products take for the given number of rows.
 func (p *product) time(rows float64) float64 {
 	if p.n == 0 {
 		return 0
@@ -300,9 +301,9 @@ type experts struct {
 	compute, move   float64 // s for each token
 }
 
-// touched is how many of a layer's experts a step with so many tokens reads.
-// Of E experts of which each token takes k, T tokens touch
-// E·(1 − (1 − k/E)^T) if they choose independently.
+// touched returns the number of a layer's experts that a step with the given number of tokens
+// reads. With E experts and k experts for each token, T tokens touch E·(1 − (1 − k/E)^T) if they
+// choose independently.
 func (x *experts) touched(tokens float64) float64 {
 	if x.count == 0 {
 		return 0
@@ -363,7 +364,7 @@ func (d *Deployment) hardware() *hardware {
 	if m.Experts > 0 {
 		dense = float64(m.DenseLayers)
 	}
-	// part is what a part of the layers is multiplied by.
+	// part returns the kind of matrix product for the data type of a part of the layers.
 	part := func(p catalogue.Part) func(n, rows, columns float64) product {
 		if d.partType(p) != d.DType {
 			return broad
@@ -485,7 +486,7 @@ func (h *hardware) Step(b *twin.Batch) time.Duration {
 	return lasting(h.parts(b).Total())
 }
 
-// longestStep is what no step of a deployment that was checked reaches.
+// longestStep is longer than any step of a deployment that was checked.
 const longestStep = 24 * time.Hour
 
 // lasting is a duration of so many seconds, and of [longestStep] at most: more

@@ -29,7 +29,7 @@ type Kind struct {
 	Settings []Setting
 	// Lacks are settings of the vocabulary that the engine has nothing like.
 	Lacks []string
-	// Unmodelled is what the engine calls settings that it has and the twin of it lacks.
+	// Unmodelled holds the engine's names of settings that the engine has and its twin lacks.
 	Unmodelled map[string]string
 	// Values is, of settings, what the engine calls values.
 	Values map[string]map[string]string
@@ -43,8 +43,8 @@ type Kind struct {
 	Wording
 }
 
-// Scheduler is how the twin of an engine starts and decides. Settings without New are of
-// no twin on hardware.
+// Scheduler holds the functions by which the twin of an engine starts and decides. Settings without
+// New belong to no twin on hardware.
 type Scheduler struct {
 	// Complete works out what was left open as the engine does when it starts: memory,
 	// limits of the batch. Its errors are the user's.
@@ -78,14 +78,14 @@ type Knob struct {
 	To       []string // values to try where the setting is not given
 }
 
-// Server is what an engine's API server is like.
+// Server describes the API server of an engine.
 type Server struct {
 	// Metrics are its names of signals.
 	Metrics telemetry.Source
 	// VersionPath is the route that tells its version, SettingsPath the one that tells its
 	// settings; SettingsSeries is the metric whose labels tell some. "" where there is none.
 	VersionPath, SettingsPath, SettingsSeries string
-	// Face is how it speaks; without Open as vLLM does.
+	// Face is the API of the server; without Open it is vLLM's.
 	Face Face
 }
 
@@ -99,7 +99,7 @@ type Face struct {
 	APIs []string
 }
 
-// Launch is how a server is started.
+// Launch holds the commands that start a server.
 type Launch struct {
 	// Command starts a server of a model.
 	Command func(model string) []string
@@ -127,8 +127,8 @@ type Launch struct {
 	RouterSessions bool
 }
 
-// Wording is what the engine calls what explanations speak of by vLLM's names: pairs of
-// these and its own.
+// Wording holds the engine's own words for the vLLM names that explanations use: pairs of a vLLM
+// name and its own.
 type Wording []string
 
 // Setting is a setting that an engine alone has, or calls otherwise.
@@ -144,7 +144,7 @@ type Setting struct {
 	After string
 }
 
-// Config is what an engine is started with.
+// Config holds the settings that an engine is started with.
 type Config struct {
 	Settings twin.Settings
 	Own      any // settings that the engine alone has, a value of its own type

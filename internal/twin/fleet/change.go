@@ -13,7 +13,7 @@ import (
 	"pitot/internal/twin"
 )
 
-// Change is what happens to an engine of a fleet at a time.
+// Change is an event that affects an engine of a fleet at a given time.
 type Change struct {
 	At     int64 // ns on the engine's clock
 	What   What

@@ -38,8 +38,8 @@ type node struct {
 // owner is an engine that was sent a stretch, and how often it is remembered for that.
 type owner struct{ engine, times int32 }
 
-// memory is what was sent to one engine: its stretches, the latest last. A stretch that
-// was sent again stands at several places, of which the last counts.
+// memory records the stretches sent to one engine, the latest last. A stretch that was sent again
+// has several places, and the last counts.
 type memory struct {
 	sent     []int32
 	old      int   // of sent, forgotten
@@ -49,7 +49,7 @@ type memory struct {
 
 const (
 	stretch = 64 // tokens that the tree takes together
-	// most is how many stretches are kept for one engine: 2²⁶ characters, at four a token.
+	// most is the maximum number of stretches kept for one engine: 2²⁶ characters, at four a token.
 	most = 1 << 26 / 4 / stretch
 )
 

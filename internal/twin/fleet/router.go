@@ -10,8 +10,7 @@ import (
 type Config struct {
 	Router string // a name of [Routers]
 	Seed   uint64 // of what is drawn
-	// Frontends is how many API servers balance each for itself (vLLM's
-	// api_server_count).
+	// Frontends is the number of API servers that balance independently (vLLM's api_server_count).
 	Frontends int
 	// Of cache_aware: the share of a prompt that must be found for it to go where that
 	// is; and by how much the most and the least loaded must differ, in requests and by
@@ -19,8 +18,8 @@ type Config struct {
 	CacheThreshold      float64
 	BalanceAbsThreshold int
 	BalanceRelThreshold float64
-	// Changes is who comes and goes, in the order of their times; Again makes an engine in
-	// the place of one that died.
+	// Changes lists the engines that join and leave, in the order of their times. Again makes an
+	// engine in the place of one that died.
 	Changes []Change
 	Again   func(engine int) twin.Model
 	// Steps counts steps that all engines take together; nil: each has its own.

@@ -2,10 +2,9 @@ package fleet
 
 import "pitot/internal/twin"
 
-// score is how vLLM spreads requests over the engines of data parallelism
-// (DPLBAsyncMPClient.get_core_engine_for_request of vLLM 0.32): each API server for
-// itself, by its own requests in flight and by what the coordinator tells of all engines
-// every 100 ms.
+// score implements vLLM's routing of requests to the engines of data parallelism
+// (DPLBAsyncMPClient.get_core_engine_for_request of vLLM 0.32). Each API server routes for itself.
+// It uses its own requests in flight and the coordinator's report on all engines every 100 ms.
 type score struct {
 	f       *Fleet
 	seed    uint64
@@ -13,7 +12,7 @@ type score struct {
 	told    int64 // when the coordinator tells next
 }
 
-// client is what an API server knows.
+// client holds the state of one API server.
 type client struct {
 	from     int // where it begins to look
 	inFlight []int
@@ -26,7 +25,8 @@ type counts struct {
 	kv               float64 // share of the cache in use
 }
 
-// every is how often the coordinator tells (DPCoordinatorProc, stats_update_interval_ms).
+// every is the interval of the coordinator's reports, in nanoseconds (DPCoordinatorProc,
+// stats_update_interval_ms).
 const every = 100e6
 
 func newScore(f *Fleet, c Config) *score {

@@ -26,8 +26,8 @@ type Config struct {
 	// Engine decides when which tokens come. The server becomes its only
 	// caller. nil is a [twin.Fixed] of 50 ms TTFT and 10 ms ITL.
 	Engine twin.Engine
-	// Dialect is how the server speaks: a name of [engines.FaceNames]. Any
-	// other is the first of them.
+	// Dialect is the name of the server's API dialect, one of [engines.FaceNames]. Any other name
+	// selects the first of them.
 	Dialect string
 	// Model is the one model that is served, "mock" if empty. A request that
 	// names none gets it too.
@@ -39,11 +39,9 @@ type Config struct {
 	// does as well.
 	APIKey  string
 	APIKeys []string
-	// Startup is how long the server loads its model first: until then it
-	// answers 503.
+	// Startup is the time that the server takes to load its model first. Until then it answers 503.
 	Startup time.Duration
-	// Speed is how many times as fast as the real clock the engine's runs;
-	// 0 is 1.
+	// Speed is the speed of the engine's clock as a multiple of the real clock; 0 is 1.
 	Speed float64
 	// RateLimit bounds how many requests are answered in a time.
 	RateLimit RateLimit
@@ -60,7 +58,7 @@ type Config struct {
 	// Count counts the tokens of a text. It is for want of Tokenize: prompts
 	// of text then share nothing.
 	Count func(text []byte) int
-	// PromptOverhead is how many tokens the chat template adds to a chat.
+	// PromptOverhead is the number of tokens that the chat template adds to a chat.
 	PromptOverhead int
 	// Ends tells after how many tokens the model ends the answer to request n
 	// by itself, if the client does not ignore it (ignore_eos). n is the
@@ -83,7 +81,8 @@ type Config struct {
 	Cache map[string]string
 	// Settings are the engine's, under its own names, for dialects that tell them.
 	Settings map[string]string
-	// Faults is what goes wrong, and how often; Seed decides for whom.
+	// Faults lists the faults to inject, with their frequencies; Seed decides which requests they
+	// hit.
 	Faults Faults
 	Seed   uint64
 	// Truth, if set, gets one JSON line per request: see [Truth].
@@ -129,7 +128,7 @@ func (c Config) complete() Config {
 	return c
 }
 
-// served is what the dialect speaks of; cached says that the engine may have a
+// served returns the server's description for the dialect; cached says that the engine may have a
 // prefix cache.
 func (c *Config) served(cached bool, began time.Time, stats func() Stats) dialect.Served {
 	s := dialect.Served{

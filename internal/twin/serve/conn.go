@@ -221,7 +221,7 @@ func (s *Server) mostBody() int64 {
 	return min(maxBody, besides+ofToken*int64(s.cfg.MaxModelLen))
 }
 
-// keptBody is how large a body's buffer is kept for the next request.
+// keptBody is the maximum size of a body buffer that is kept for the next request.
 const keptBody = 1 << 20
 
 // turnAway refuses a request without a key. It reads past the body without

@@ -5,8 +5,7 @@ import (
 	"compress/gzip"
 )
 
-// distortion is how a fault changes the bytes of a stream without changing what
-// they say.
+// distortion is a fault's change to the bytes of a stream that keeps the meaning of the stream.
 type distortion struct {
 	crlf     bool
 	comment  string // before every event

@@ -30,9 +30,9 @@ func (f *Fault) active(age time.Duration) bool {
 	return age >= f.From && (f.Until == 0 || age < f.Until)
 }
 
-// Faults is what goes wrong. Each fault is drawn on its own, so a request can
-// have several; but of those that end an answer or stand in its place it has
-// one at most, so that each of these has the share that was asked for.
+// Faults lists the faults of a server. Each fault is drawn independently, so a request can have
+// several. A request has at most one of the faults that end or replace an answer. So each of these
+// has its configured share.
 type Faults []Fault
 
 // draw gives the faults of request n, which came so long after the server's
@@ -89,7 +89,7 @@ func (fs Faults) Thaw(age int64) int64 {
 	return age
 }
 
-// acceptDelay is how long connection n is not looked at after it was made.
+// acceptDelay returns the time for which the server ignores connection n after the client made it.
 func (fs Faults) acceptDelay(seed uint64, n int64, age time.Duration) (d time.Duration) {
 	var rng *rand.Rand
 	for _, f := range fs {

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/twin/serve/dialect"
 )
 
-// message is what connections tell the engine's goroutine.
+// message is a message from a connection to the engine's goroutine.
 type message struct {
 	kind kind
 	st   *stream

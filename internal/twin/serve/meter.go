@@ -35,7 +35,7 @@ func observables(e twin.Engine) []twin.Observable {
 	return []twin.Observable{look}
 }
 
-// mostEnds is how many steps there are at most whose tokens have not come.
+// mostEnds is the maximum number of steps whose tokens have not come.
 const mostEnds = 1 << 10
 
 // newMeter watches engines, as far as they let themselves be watched.

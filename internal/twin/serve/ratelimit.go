@@ -9,9 +9,10 @@ import (
 	"pitot/internal/clock"
 )
 
-// RateLimit is how many requests a server answers in each stretch of time, counted from its
-// begin. The zero value is any number. Every answer tells what is left, as OpenAI's do, on
-// Anthropic's route as Anthropic's do; what is too many is refused with 429 and Retry-After.
+// RateLimit is the number of requests that a server answers in each period, counted from the
+// period's start. The zero value sets no limit. Every answer reports the remaining requests, as
+// OpenAI's do; on Anthropic's route as Anthropic's do. Requests over the limit get 429 and
+// Retry-After.
 type RateLimit struct {
 	Requests int64
 	Every    time.Duration

@@ -13,7 +13,8 @@ type Started struct {
 	About string `json:"about"`
 }
 
-// Stats is what a server has done so far. It is the last line for the program that started it.
+// Stats holds the counts of a server since its start. It is the last line for the program that
+// started it.
 type Stats struct {
 	Requests int64 `json:"requests"` // to the generation routes
 	Refused  int64 `json:"refused"`  // of them, answered with an error at once
@@ -25,8 +26,9 @@ type Stats struct {
 	Late     Late  `json:"late"`
 }
 
-// Late is how much later than the engine wanted token events were written: what a server adds to
-// the latencies that were set. Values are upper limits, at most 1/16 too high.
+// Late holds the delays with which token events were written, compared with the engine's times.
+// They are the latency that a server adds to the latencies that were set. Values are upper limits,
+// at most 1/16 too high.
 type Late struct {
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
@@ -64,7 +66,7 @@ type stats struct {
 	late                                          histogram
 }
 
-// active is how many answers are under way.
+// active returns the number of answers in progress.
 func (c *stats) active() int64 {
 	ended := c.ended.Load() // before begun, so that it is never negative
 	return c.begun.Load() - ended

@@ -11,9 +11,8 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// stream is what one request is answered with, streamed or not. The
-// connection's goroutine makes and begins it; from then on the engine's
-// goroutine owns it.
+// stream is the state of the answer to one request, streamed or not. The connection's goroutine
+// makes and begins it; from then on the engine's goroutine owns it.
 type stream struct {
 	s       *Server
 	conn    *conn

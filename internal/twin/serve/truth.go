@@ -15,9 +15,9 @@ import (
 	"pitot/internal/clock"
 )
 
-// Truth is what the server did with one request to a generation route. Times
-// are nanoseconds of [clock.Now], each taken just before the write that it is
-// about, so that a client on the same machine can be held against them.
+// Truth records the server's work on one request to a generation route. Times are nanoseconds of
+// [clock.Now], each taken just before the write that it is about. So they compare with the times of
+// a client on the same machine.
 type Truth struct {
 	ID        string `json:"id"`                   // the answer's, "" if it was refused
 	RequestID string `json:"request_id,omitempty"` // the X-Request-Id header
@@ -46,7 +46,7 @@ type Truth struct {
 	Drawn string `json:"drawn,omitempty"`
 	// Aborted: the client left first, or the server was stopped.
 	Aborted bool `json:"aborted,omitempty"`
-	// Engine is what the engine did, choice by choice, if it tells.
+	// Engine holds the engine's trace of each choice, if the engine reports one.
 	Engine []EngineTruth `json:"engine,omitempty"`
 }
 
@@ -63,8 +63,8 @@ type TruthHeader struct {
 	EpochUnixNS int64 `json:"epoch_unix_ns"`
 }
 
-// EngineTruth is what the engine did with one choice: a [twin.Trace] on the
-// clock of the log, -1 for what did not happen.
+// EngineTruth records the engine's work on one choice. It is a [twin.Trace] on the clock of the
+// log, -1 for events that did not happen.
 type EngineTruth struct {
 	Choice      int   `json:"choice"`
 	ArrivedNS   int64 `json:"arrived_ns"`

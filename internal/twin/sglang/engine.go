@@ -80,7 +80,7 @@ type request struct {
 // fill is the tokens that must be computed before the next is sampled.
 func (r *request) fill() int { return r.job.Prompt + r.output }
 
-// left is how many tokens the answer may still get, beside those of steps in flight.
+// left returns the number of tokens that the answer may still get, beside those of steps in flight.
 func (r *request) left() int { return r.limit - r.output - r.planned }
 
 // plan is one step (ScheduleBatch).
@@ -136,7 +136,7 @@ func (e *Engine) Stats() twin.Stats {
 	return s
 }
 
-// runs is how many requests are computed.
+// runs returns the number of requests being computed.
 func (e *Engine) runs() int {
 	n := len(e.running)
 	if e.last != nil && e.last.extend && !e.last.merged {
@@ -157,12 +157,13 @@ func (e *Engine) usage() float64 {
 	return float64(e.inUse()) / float64(e.set.MaxTotalTokens)
 }
 
-// inUse is how many tokens cannot be evicted, as far as there is memory: see [adder.goOn].
+// inUse returns the number of tokens that cannot be evicted, as far as there is memory: see
+// [adder.goOn].
 func (e *Engine) inUse() int {
 	return min(e.used+e.tree.held, e.set.MaxTotalTokens)
 }
 
-// available is how many tokens have room, without evicting.
+// available returns the number of tokens that have room, without evicting.
 func (e *Engine) available() int { return e.set.MaxTotalTokens - e.used - e.tree.tokens }
 
 // take gives a request room for so many tokens, which there is or can be made.
@@ -305,7 +306,7 @@ func (e *Engine) launch() {
 	}
 }
 
-// turn is what the loop decides in one turn: the next step, nil where there is none.
+// turn returns the loop's decision in one turn: the next step, nil where there is none.
 func (e *Engine) turn() *plan {
 	e.last = e.next()
 	if e.last == nil && len(e.flight) == 0 && len(e.running) == 0 && len(e.waiting) == 0 && e.chunked == nil {

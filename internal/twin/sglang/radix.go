@@ -37,7 +37,7 @@ func newTree() *tree {
 	return &tree{root: &node{children: make(map[uint64]*node)}}
 }
 
-// evictable is how many tokens nobody holds.
+// evictable returns the number of tokens that no request holds.
 func (t *tree) evictable() int { return t.tokens - t.held }
 
 // match finds the longest beginning of a request's n tokens; the node ends with it.

@@ -53,7 +53,7 @@ func (e *Engine) next() *plan {
 	return e.decode()
 }
 
-// adder is what a step may still take (PrefillAdder).
+// adder tracks the capacity that a step has left (PrefillAdder).
 type adder struct {
 	e            *Engine
 	input, chunk int     // tokens of prompts
@@ -65,7 +65,7 @@ type adder struct {
 	found, fresh int      // tokens of prompts of the step that are in the tree and that are not, of requests that come for the first time
 }
 
-// stay is how many tokens a request may still get, and how many it has.
+// stay holds the number of tokens that a request may still get, and the number it has.
 type stay struct{ left, has float64 }
 
 func (a *adder) room() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
@@ -161,8 +161,8 @@ func (a *adder) goOn(r *request) bool {
 	return r.end == r.fill()
 }
 
-// leave is how much of a step a prompt that is computed in parts may have, so that shorter ones
-// find room beside it; 0 is all of it (shortest_prefill_chunk_limit).
+// leave returns the part of a step that a prompt computed in parts may have. So shorter prompts
+// find room beside it. 0 is the whole step (shortest_prefill_chunk_limit).
 func (a *adder) leave(r *request) int {
 	if a.e.policy() != "shortest-prefill-first" || a.chunk < 2 {
 		return 0

@@ -22,7 +22,7 @@ type Settings struct {
 	DisableRadixCache        bool
 	StreamInterval           int
 
-	// Frontend is what the tokenizer and detokenizer spend on their one thread.
+	// Frontend holds the time that the tokenizer and detokenizer spend on their one thread.
 	Frontend twin.Frontend // without its jitter and its contention
 	// StepJitter is the coefficient of variation of a lognormal factor on every step's
 	// duration, Seed decides it.

@@ -66,7 +66,7 @@ func newPool(blocks int, caching bool) *pool {
 // size is the number of blocks that can be used.
 func (p *pool) size() int { return p.blocks - 1 }
 
-// used is how many blocks ever held something.
+// used returns the number of blocks that ever held something.
 func (p *pool) used() int { return p.size() - p.fresh }
 
 // usage is the share of the blocks in use; cached blocks that no request refers
@@ -117,8 +117,8 @@ func (p *pool) find(hashes []uint64, list []part) []part {
 	return list
 }
 
-// common is how many contents two lists that begin alike have at the front. Each is
-// of all before it too, so the last is found by halving.
+// common returns the number of contents that two lists with the same start have in common at the
+// front. Each content covers all before it too, so the last common one is found by halving.
 func common(a, b []uint64) int {
 	n := min(len(a), len(b))
 	if a[n-1] == b[n-1] {
@@ -127,7 +127,7 @@ func common(a, b []uint64) int {
 	return sort.Search(n, func(i int) bool { return a[i] != b[i] })
 }
 
-// idle is how many of the blocks that were found no request holds: they count as free.
+// idle returns the number of found blocks that no request holds. They count as free.
 func (p *pool) idle(found []part) (n int) {
 	for _, x := range found {
 		if p.runs[x.run].ref == 0 {

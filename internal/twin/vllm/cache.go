@@ -24,7 +24,7 @@ func (e *Engine) Warm(j twin.Job) {
 // Held is a request that has blocks.
 type Held struct{ r *request }
 
-// Find is how many tokens at the front of a job's prompt are cached; nothing changes.
+// Find returns the number of cached tokens at the front of a job's prompt; nothing changes.
 func (c *Cache) Find(j twin.Job) int {
 	return count(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
 }
@@ -62,6 +62,6 @@ func (c *Cache) End(h *Held) {
 	c.e.freeBlocks(h.r)
 }
 
-// Used is how many blocks ever held something: of a cache that has more of them none was
-// ever forgotten.
+// Used returns the number of blocks that ever held something. A cache that has more blocks than
+// that never forgot any.
 func (c *Cache) Used() int { return c.e.pool.used() }

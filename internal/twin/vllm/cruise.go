@@ -23,7 +23,7 @@ type cruise struct {
 	chunks  chunks       // of the last step that ended
 }
 
-// chunks are what a step gave those that cruise, on the way through the front end.
+// chunks holds the front end's work on the output that a step gave to cruising requests.
 type chunks struct {
 	begun int64 // when the front end begins with them
 	each  int64 // what one takes
@@ -47,7 +47,7 @@ type cruising struct {
 // in says whether a step is one of its.
 func (c *cruising) in(step int64) bool { return c.first <= step && step <= c.last }
 
-// steps is how many of its there are up to a step.
+// steps returns the number of the cruising's steps up to a given step.
 func (c *cruising) steps(to int64) int { return int(max(min(to, c.last)-c.first+1, 0)) }
 
 // mayCruise says whether requests of the engine can be counted: their steps are of one token, and

@@ -93,7 +93,7 @@ func (f *front) request(now int64, r *request, factor float64) time.Duration {
 	return d
 }
 
-// frontFactor is how much longer than usual a request takes in front.
+// frontFactor returns the factor by which a request takes longer than usual in the front end.
 func (e *Engine) frontFactor(r *request) float64 {
 	cv := e.set.Frontend.Jitter
 	if cv == 0 {

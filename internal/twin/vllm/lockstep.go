@@ -30,7 +30,8 @@ func Together(engines []*Engine, cost func(batches []*twin.Batch) time.Duration)
 	return l
 }
 
-// Steps is how many have begun: each lets all engines be due at another time.
+// Steps returns the number of steps that have begun. Each step changes the times at which all
+// engines are due.
 func (l *Lockstep) Steps() int64 { return l.steps }
 
 // planned hears that an engine has planned what it does next: at the end of a step, or

@@ -16,8 +16,8 @@ type phases struct {
 	x     float64
 }
 
-// perSlowTime is how many grains a correlation time has. Within the grain the
-// correlation is off by less than 1 %.
+// perSlowTime is the number of grains in a correlation time. Within the grain the correlation is
+// off by less than 1 %.
 const perSlowTime = 32
 
 // slowFactor is the factor on steps that start at a time, which never goes

@@ -52,8 +52,8 @@ type request struct {
 // tokens is num_tokens: prompt and answer so far.
 func (r *request) tokens() int { return r.job.Prompt + r.output }
 
-// received is how many tokens an engine before has computed, but for the last; what was
-// preempted is computed again here.
+// received returns the number of tokens that an earlier engine has computed, except the last. A
+// preempted request is computed again here.
 func (r *request) received() int {
 	if r.trace.Preemptions > 0 {
 		return 0

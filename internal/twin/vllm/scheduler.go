@@ -108,7 +108,7 @@ func (r *request) lastTokenPlanned() bool {
 	return r.placeholders > 0 && r.computed+2-r.placeholders >= r.job.Prompt+r.limit()
 }
 
-// plannedDrafts is how many of n tokens are drafts to verify.
+// plannedDrafts returns the number of drafts to verify among n tokens.
 func (r *request) plannedDrafts(n int) int {
 	if r.drafts == 0 {
 		return 0
@@ -131,10 +131,9 @@ func (p *plan) removeRequest(r *request, slots int) int {
 	return 0
 }
 
-// victim is who is preempted when blocks are short: the last that was
-// admitted, or the least urgent, of those that came last. Of several that tie in
-// both it is the first that was admitted: unlike the queue, vLLM does not look at
-// their ids here.
+// victim returns the request to preempt when blocks are short. It is the last that was admitted, or
+// the least urgent of those that came last. Of several that tie in both it is the first that was
+// admitted: unlike the queue, vLLM does not look at their ids here.
 func (e *Engine) victim() *request {
 	if !e.set.Priority {
 		return e.running[len(e.running)-1]
@@ -214,10 +213,10 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	}
 }
 
-// padding is how many drafts that are none a request has which starts with its last
-// token alone, all before it being cached: so the step's rows stay equally long, as the
-// CUDA graphs of steps with drafts need them. 0 where the number of drafts varies, or
-// where context or budget have no room for them.
+// padding returns the number of dummy drafts of a request that starts with its last token alone,
+// all before being cached. They keep the step's rows equally long, as the CUDA graphs of steps with
+// drafts need them. It is 0 where the number of drafts varies, or where context or budget have no
+// room.
 func (e *Engine) padding(cached int) int {
 	k := e.set.NumSpeculativeTokens
 	if e.set.SpeculativeSchedule != nil || cached+k+2 > e.set.MaxModelLen || 1+k > e.set.MaxNumBatchedTokens-e.set.draftSlots() {
@@ -247,7 +246,7 @@ func (e *Engine) findLongestCacheHit(r *request) []part {
 	return e.hits
 }
 
-// count is how many blocks there are.
+// count returns the number of blocks.
 func count(parts []part) (n int) {
 	for _, x := range parts {
 		n += x.n
@@ -428,7 +427,7 @@ func (e *Engine) updateFromOutput(p *plan) {
 	}
 }
 
-// accepted is how many drafts the model agrees with: each with the same
+// accepted returns the number of drafts that the model accepts. It accepts each with the same
 // probability, up to the first that it rejects.
 func (e *Engine) accepted(r *request, drafts int) (n int) {
 	for n < drafts && e.uniform(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {

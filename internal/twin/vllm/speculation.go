@@ -6,8 +6,8 @@ import (
 	"pitot/internal/twin"
 )
 
-// lookahead is how many KV slots a request has beyond the tokens that the model
-// computes, for its drafter to write to (VllmConfig.num_lookahead_tokens).
+// lookahead returns the number of KV slots a request has beyond the tokens that the model computes.
+// Its drafter writes to them (VllmConfig.num_lookahead_tokens).
 func (s *Settings) lookahead() int {
 	if s.Drafter == twin.NGram {
 		return 0
@@ -15,8 +15,8 @@ func (s *Settings) lookahead() int {
 	return s.NumSpeculativeTokens
 }
 
-// draftSlots is how much of a step's budget each of its requests takes besides its
-// tokens (SpeculativeConfig.max_num_new_slots_for_drafting).
+// draftSlots returns the part of a step's budget that each of its requests takes besides its tokens
+// (SpeculativeConfig.max_num_new_slots_for_drafting).
 func (s *Settings) draftSlots() int {
 	if s.Drafter == twin.Parallel {
 		return max(s.NumSpeculativeTokens-1, 0)

@@ -57,8 +57,8 @@ func (Anthropic) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(strings.ToLower(refusal), o)
 }
 
-// messagesLimit is what is asked for where the length is left to the server: the API
-// wants a limit.
+// messagesLimit is the token limit sent where the length is left to the server: the API wants a
+// limit.
 const messagesLimit = 4096
 
 // Asked implements [API].

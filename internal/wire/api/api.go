@@ -28,8 +28,8 @@ type API interface {
 	Models() string
 	// List reads what is found there, nothing where it is in no known form.
 	List(body []byte) []Model
-	// Sign is how its servers give themselves away, the zero value for those that do
-	// not.
+	// Sign returns the sign by which its servers are recognised, the zero value for those that have
+	// none.
 	Sign() Sign
 	// Prepare sets what requests of this API need, and what the engine is known to
 	// take beyond it. It is called when the API is chosen, with no engine, and again
@@ -42,8 +42,8 @@ type API interface {
 	// KeyVariable is the environment variable in which its users keep their key:
 	// "OPENAI_API_KEY".
 	KeyVariable() string
-	// Alias is what another tool calls it in its files ("vllm", "aiperf",
-	// "sglang"), "" where that tool has no word for it.
+	// Alias returns the name of the API in the files of another tool ("vllm", "aiperf", "sglang").
+	// It returns "" where that tool has no word for it.
 	Alias(tool string) string
 	// Headers are those that its requests need; key is "" where there is none.
 	Headers(key string) []Header
@@ -55,7 +55,7 @@ type API interface {
 	Asked(r *workload.Request, o Options) Asked
 	// Decoder gives a reader of one answer after another.
 	Decoder() Decoder
-	// Fault is what the body of a refusal says, "" if it is in no known form.
+	// Fault returns the message in the body of a refusal, "" if it is in no known form.
 	Fault(body []byte) string
 	// Concede changes what a server has refused, as far as it is something that
 	// can be left out or named otherwise, and returns what it changed: no kind if
@@ -63,7 +63,7 @@ type API interface {
 	Concede(refusal string, o *Options) result.Adaptation
 }
 
-// Model is what a server lists.
+// Model is an entry of a server's list of models.
 type Model struct {
 	Name    string
 	Engine  string // that serves it, as it calls itself; "" if it does not tell
@@ -71,7 +71,7 @@ type Model struct {
 	Root    string // path or repository that it was loaded from, "" if it does not tell
 }
 
-// Sign is how a server that has an API is known.
+// Sign holds the features by which a server of an API is recognised.
 type Sign struct {
 	Host  string // it is this one: "api.example.com"
 	Path  string // or it answers here, behind the base of its address, with
@@ -96,8 +96,7 @@ func (s Sign) IsIn(status int, body []byte) bool {
 // Header is one line of a request's head.
 type Header struct{ Name, Value string }
 
-// Asked is how much of an answer a request asks for. Zero stands for what it does
-// not limit.
+// Asked holds the limits that a request sets on its answer. Zero stands for no limit.
 type Asked struct {
 	Tokens     int64 // of each choice at most
 	Choices    int64 // n
@@ -136,7 +135,7 @@ type Holder interface {
 // by its HTTP body alone.
 type Unmarked interface{ Unmarked() }
 
-// Options are what is the same for every request of a run.
+// Options holds the settings that are the same for every request of a run.
 type Options struct {
 	Model         string
 	Route         string // that is asked, as the API lists it
@@ -158,7 +157,7 @@ type Options struct {
 // Encode appends the token ids that a text is to ids. It is safe for concurrent use.
 type Encode func(ids []uint32, text []byte) ([]uint32, error)
 
-// Delta is what one event, or one whole answer, says.
+// Delta holds the content of one event, or of one whole answer.
 type Delta struct {
 	Parts  []Part // non-empty text, per choice and kind
 	Empty  bool   // it had a choice, but no text
@@ -232,7 +231,7 @@ type Fault struct {
 const (
 	// MaxEvent bounds one event; logprobs and whole tool calls are large.
 	MaxEvent = 16 << 20
-	// MaxKept is how much of a buffer is kept for the next answer.
+	// MaxKept is the size of a buffer that is kept for the next answer.
 	MaxKept = 64 << 10
 )
 
@@ -284,7 +283,7 @@ func ByHost(host string) (API, bool) {
 	return nil, false
 }
 
-// FaultOf is what the body of a refusal says, in the form of whichever API.
+// FaultOf returns the message in the body of a refusal, in the form of any API.
 func FaultOf(body []byte) string {
 	for _, a := range All() {
 		if message := a.Fault(body); message != "" {

@@ -2,7 +2,7 @@ package api
 
 import "bytes"
 
-// Framing is how a stream is cut into events.
+// Framing is the way in which a stream divides into events.
 type Framing uint8
 
 const (
@@ -122,7 +122,7 @@ func (p *Frames) Feed(b []byte, ahead func(data []byte) (n int, err error), even
 	return nil
 }
 
-// lineEnd is how long an end of a line is that b begins with, 0 where it begins with none.
+// lineEnd returns the length of the line end that b begins with, 0 where it begins with none.
 func lineEnd(b []byte) int {
 	switch {
 	case len(b) == 0 || b[0] != '\n' && b[0] != '\r':
@@ -133,8 +133,8 @@ func lineEnd(b []byte) int {
 	return 1
 }
 
-// blankLine is how long the end of a line of data and an empty line behind it are that b begins
-// with, in LF or in CRLF; 0 where they are not there.
+// blankLine returns the length of a line's end and the empty line after it, at the beginning of b.
+// Ends are LF or CRLF. The result is 0 where they are not there.
 func blankLine(b []byte) int {
 	for _, ends := range [2]string{"\n\n", "\r\n\r\n"} {
 		if len(b) >= len(ends) && string(b[:len(ends)]) == ends {
@@ -158,7 +158,7 @@ func (p *Frames) rememberHead(field []byte, crlf bool) {
 	p.head = append(p.head, field...)
 }
 
-// eventField is what a line with an event's name begins with.
+// eventField is the beginning of a line with an event's name.
 var eventField = []byte("event:")
 
 // takeLine handles one line.
@@ -244,7 +244,7 @@ func dataField(line []byte) ([]byte, bool) {
 	return bytes.TrimPrefix(v, []byte{' '}), true
 }
 
-// Held is how many bytes the buffers take.
+// Held returns the number of bytes of the buffers.
 func (p *Frames) Held() int {
 	return cap(p.line) + cap(p.data) + cap(p.name) + cap(p.head) + cap(p.stray)
 }
@@ -279,5 +279,5 @@ func (p *Frames) End(event func(name, data []byte) error) error {
 	return nil
 }
 
-// Partial is how many bytes of an unfinished event have come.
+// Partial returns the number of bytes received of an unfinished event.
 func (p *Frames) Partial() int { return len(p.line) + len(p.data) }

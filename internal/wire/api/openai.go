@@ -20,7 +20,7 @@ type Chat struct{ openai }
 // Completions is OpenAI's completions: a bare prompt, no chat template.
 type Completions struct{ openai }
 
-// openai is what both have in common.
+// openai has the methods that both share.
 type openai struct{}
 
 func (Chat) Name() string          { return "openai-chat" }

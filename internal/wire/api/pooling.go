@@ -22,7 +22,7 @@ func Generates(a API) bool {
 	return !pooling
 }
 
-// pooling is what these APIs have in common.
+// pooling has the methods that these APIs share.
 type pooling struct{ openai }
 
 // Messages implements [API]: no template is laid over a text.

@@ -7,7 +7,7 @@ import (
 	"pitot/internal/data/record"
 )
 
-// reading is what the decoders of all APIs have in common: a scanner over the event,
+// reading holds the common part of the decoders of all APIs. It has a scanner over the event,
 // whether the stream may end, and where the event differs from others.
 type reading struct {
 	s            scanner
@@ -396,7 +396,7 @@ func ModelIn(data []byte) string {
 	return model
 }
 
-// faultOf is what the body of a refusal says to a decoder.
+// faultOf returns a decoder's reading of the body of a refusal.
 func faultOf(dec Decoder, body []byte) string {
 	var d Delta
 	d.Clear()

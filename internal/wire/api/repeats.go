@@ -18,7 +18,7 @@ type repeats struct {
 // Reset prepares for the next stream.
 func (t *repeats) Reset() { *t = repeats{template: t.template, last: t.last[:0]} }
 
-// known is what the next text may begin with.
+// known returns the text that the next text may begin with.
 func (t *repeats) known() []byte {
 	if t.separate {
 		return nil

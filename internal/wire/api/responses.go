@@ -50,7 +50,7 @@ func (Responses) Prepare(engine string, o *Options) error {
 // Fault implements [API].
 func (Responses) Fault(body []byte) string { return faultOf(new(responsesDecoder), body) }
 
-// leastResponse is how many tokens OpenAI wants to be asked for at least.
+// leastResponse is the smallest token limit that OpenAI accepts.
 const leastResponse = 16
 
 // Concede implements [API].
@@ -205,7 +205,7 @@ func (x *responsesDecoder) complaint(d *Delta) bool {
 	return ok
 }
 
-// deltaKind is what the text of an event of a type is; false for one without text.
+// deltaKind returns the kind of text in an event of a type, and false for one without text.
 func deltaKind(kind string) (record.Kind, bool) {
 	switch kind {
 	case "response.output_text.delta":

@@ -19,7 +19,7 @@ func Path(route, model string) string {
 	return strings.Replace(route, modelInRoute, url.PathEscape(model), 1)
 }
 
-// Match is what the path of a URL says.
+// Match holds what the path of a URL says.
 type Match struct {
 	API   API
 	Route string // of the API's routes
@@ -72,7 +72,7 @@ func cutRoute(path, route string) (base, model string, ok bool) {
 	return path[:at], model, err == nil && model != ""
 }
 
-// RouteEnds are how the URLs of their routes end, wherever a server has them.
+// RouteEnds returns the ends of the URLs of their routes, wherever a server has them.
 func RouteEnds() (ends []string) {
 	for _, a := range All() {
 		for _, route := range a.Routes() {

@@ -70,8 +70,8 @@ func (s *scanner) rawString() (raw []byte, ok bool) {
 	return b[start : start+n], true
 }
 
-// stringLength is how long a string is that b begins with, without its opening quote, -1
-// where there is none. Its first bytes are known to be part of one.
+// stringLength returns the length of the string that b begins with, without its opening quote. It
+// returns -1 where there is none. The first known bytes are known to be part of one.
 func stringLength(b []byte, known int) int {
 	for i := known; ; {
 		if i += plainLength(b[i:]); i == len(b) {
@@ -92,12 +92,12 @@ func stringLength(b []byte, known int) int {
 	}
 }
 
-// plainLength is how many bytes b begins with that stand for themselves in a string: at least a
-// space, and neither a quote nor a backslash. Eight are looked at in one. (A byte of w is below n
-// where subtracting n borrows and its high bit is not set: S. E. Anderson, Bit Twiddling Hacks,
-// "Determine if a word has a byte less than n"; with their second bit turned over, controls and
-// the quote are those below 0x21. A borrow can make bytes behind it look as if they were below,
-// none before it: the first is.)
+// plainLength returns the number of bytes at the beginning of b that stand for themselves in a
+// string. These are at least a space, and neither a quote nor a backslash. It tests eight at once.
+// (A byte of w is below n where subtracting n borrows and its high bit is not set: S. E. Anderson,
+// Bit Twiddling Hacks, "Determine if a word has a byte less than n". With their second bit flipped,
+// controls and the quote are those below 0x21. A borrow can make later bytes look as if they were
+// below, but none before it: the first one is right.)
 func plainLength(b []byte) (n int) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; n+8 <= len(b); n += 8 {

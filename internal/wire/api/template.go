@@ -22,7 +22,7 @@ type hole struct {
 	of       counted
 }
 
-// counted is what stands in a hole.
+// counted is the kind of content in a hole.
 type counted uint8
 
 const (
@@ -52,7 +52,7 @@ type template struct {
 	items int32  // it has
 }
 
-// filling is what an event has in the holes of its template.
+// filling holds what an event has in the holes of its template.
 type filling struct {
 	text  []byte // as it stands between its quotes
 	known int    // bytes of it that are the text that it may begin with, all of that or none
@@ -166,7 +166,7 @@ func (t *template) begins(in *filling, data, known []byte) int {
 	return i + len(last)
 }
 
-// fractionLength is how long a number is that b begins with, -1 where there is none.
+// fractionLength returns the length of the number that b begins with, -1 where there is none.
 func fractionLength(b []byte) int {
 	if _, n := plainNumber(b); n > 0 && n < len(b) && (b[n] == ',' || b[n] == '}') {
 		return n
@@ -181,9 +181,9 @@ func fractionLength(b []byte) int {
 	return s.i
 }
 
-// listLength is how long a list of plain numbers is that b begins with, without its
-// bracket, -1 where it is none. A list that goes on where the last one ended is read from
-// there.
+// listLength returns the length of the list of plain numbers that b begins with, without its
+// bracket. It returns -1 where it is none. If a list continues the last one, it is read from where
+// that ended.
 func (t *template) listLength(b []byte) int {
 	i, items := 0, int32(0)
 	if k := len(t.list); k > 0 && bytes.HasPrefix(b, t.list) && k < len(b) && (b[k] == ',' || b[k] == ']') {
@@ -202,8 +202,8 @@ func (t *template) listLength(b []byte) int {
 	return i + n
 }
 
-// plainList is how long a list of one plain number or more is that b begins with, without its
-// bracket, and how many they are; n is -1 where it is none.
+// plainList returns the length of the list of plain numbers that b begins with, without its
+// bracket, and their number. The list has at least one; n is -1 where it is none.
 func plainList(b []byte) (n int, items int32) {
 	for {
 		_, digits := plainNumber(b[n:])
@@ -221,7 +221,7 @@ func plainList(b []byte) (n int, items int32) {
 	}
 }
 
-// held is how many bytes it takes beyond those of an event.
+// held returns the number of bytes that it takes beyond those of an event.
 func (t *template) held() int { return cap(t.list) }
 
 // trim gives a large list back.

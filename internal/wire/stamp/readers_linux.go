@@ -21,16 +21,15 @@ import (
 // event takes 200 to 400 bytes.
 const readSize = 8 << 10
 
-// batch is how many sockets are served between two looks at the poller: what
-// else waits for the processor (the next request to send) waits no longer
-// than that.
+// batch is the number of sockets served between two polls. Other work that waits for the processor,
+// such as the next request to send, waits no longer than that.
 const batch = 64
 
 // refresh is after how many sockets the clocks are read again and the scout
 // looks: within a tenth of a millisecond.
 const refresh = 16
 
-// maxReads is how often one socket is read before the others have their turn.
+// maxReads is the number of reads of one socket before the others have their turn.
 const maxReads = 16
 
 // Readers read many sockets with a few goroutines, each of which asks an

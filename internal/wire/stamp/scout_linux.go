@@ -23,8 +23,8 @@ type scout struct {
 	ready [64]unix.EpollEvent
 }
 
-// lookEvery is how often a scout looks: often against the gaps between
-// tokens, seldom against the microseconds a read takes.
+// lookEvery is the interval of a scout's looks. It is short against the gaps between tokens, and
+// long against the microseconds that a read takes.
 const lookEvery = int64(200 * time.Microsecond)
 
 // maxMarks bounds what is kept about a socket that is not read.

@@ -12,14 +12,14 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// Cascade is how requests of a log came, told by sums: when every so many of them had come,
-// and how the time between two such knots is divided. The gaps between two knots are halved
-// by number again and again; which part of the time the first half takes is drawn from what
-// it was in the log, by how many gaps they are and how short they are in the mean. Such a
-// multiplicative cascade has the log's gaps and the log's variance at every scale, and none of
-// its times (Riedi, Crouse, Ribeiro and Baraniuk, A multifractal wavelet model with
-// application to network traffic, IEEE Transactions on Information Theory 45, 1999, halve
-// time; here it is the number, so that single gaps are what the halving ends with).
+// Cascade describes by sums how the requests of a log came. It has the times of knots, each Every
+// requests apart, and how the time between two knots divides. The gaps between two knots are halved
+// by number again and again. The share of the time that the first half takes is drawn from the
+// shares in the log. The draw depends on the number of gaps and on their mean length. Such a
+// multiplicative cascade has the log's gaps and the log's variance at every scale, and none of its
+// times. Riedi, Crouse, Ribeiro and Baraniuk halve time (A multifractal wavelet model with
+// application to network traffic, IEEE Transactions on Information Theory 45, 1999). Here the
+// number is halved, so that the halving ends with single gaps.
 type Cascade struct {
 	Requests int       // of the log
 	Every    int       // gaps between two knots; the last two have the rest between them
@@ -39,7 +39,7 @@ type Correction struct {
 	From, To []float64
 }
 
-// Split is how times of gaps are divided, of so many gaps and so short.
+// Split describes how the times of gaps divide, for one number of gaps and one mean gap.
 type Split struct {
 	Level int // 2^(Level+1) gaps are halved
 	Gap   int // octave of the mean gap: 2^Gap seconds to twice that
@@ -51,7 +51,7 @@ type Split struct {
 const (
 	// mostKnots bounds a cascade; longer logs have more requests between two knots.
 	mostKnots = 4096
-	// mostSteps is how many steps the quantiles of a split have.
+	// mostSteps is the largest number of steps in the quantiles of a split.
 	mostSteps = 64
 	// furthestLogit stands for a half that takes no time.
 	furthestLogit = 20
@@ -136,7 +136,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 	return c, c.Check() == ""
 }
 
-// half is how many of so many gaps are in the first half.
+// half returns the number of gaps in the first half.
 func half(gaps int) int { return (gaps + 1) / 2 }
 
 func levelOf(gaps int) int { return bits.Len(uint(gaps-1)) - 1 }
@@ -192,11 +192,12 @@ func slopesOf(seen []observed) []float64 {
 }
 
 const (
-	// mostPeaks is how many quantiles a correction has at most.
+	// mostPeaks is the largest number of quantiles of a correction.
 	mostPeaks = 256
-	// corrections is how often it is made better: correcting one gap of a group moves others.
+	// corrections is the number of times that the correction is improved: correcting one gap of a
+	// group moves others.
 	corrections = 8
-	// mostCorrected is how many gaps are made to find it.
+	// mostCorrected is the largest number of gaps that are drawn to find the correction.
 	mostCorrected = 1 << 18
 	// noGap is a gap that is none, in seconds.
 	noGap = 1e-9
@@ -373,7 +374,7 @@ func (c *Cascade) length() (sum float64) {
 // rate is that of the log, per second.
 func (c *Cascade) rate() float64 { return float64(c.Requests) / c.length() }
 
-// gaps are how many there are between a knot and the next.
+// gaps returns the number of gaps between a knot and the next.
 func (c *Cascade) gaps(group int) int {
 	if group == len(c.Spans)-1 {
 		return c.Requests - group*c.Every
@@ -381,8 +382,8 @@ func (c *Cascade) gaps(group int) int {
 	return c.Every
 }
 
-// splitOf is how so many gaps of such a mean are divided: as the longest that are no longer,
-// or the shortest; nil where none is known.
+// splitOf returns how gaps of that number and mean divide. Where the mean has no split, it takes
+// the longest that is no longer, or the shortest. It returns nil where none is known.
 func (c *Cascade) splitOf(level int, gap int) *Split {
 	i := sort.Search(len(c.Splits), func(i int) bool {
 		s := &c.Splits[i]
@@ -481,7 +482,7 @@ type cascading struct {
 	due   []int64 // of the group, those that are left
 }
 
-// Peek is what Next will give.
+// Peek returns what Next will give.
 func (p *cascading) Peek() int64 {
 	if len(p.due) == 0 {
 		p.fill()

@@ -48,8 +48,8 @@ func cvOf(l law, rate float64) float64 {
 	return math.Sqrt(max(0, 2*rate*sum-1))
 }
 
-// Observed is what due times look like that are there: nanoseconds, in order. What too few
-// of them cannot tell is NaN.
+// Observed returns the statistics of given due times: nanoseconds, in order. A statistic is NaN
+// where there are too few times for it.
 func Observed(due []int64) Expected {
 	e := Expected{Rate: math.NaN(), CV: math.NaN(), Dispersion: [3]float64{math.NaN(), math.NaN(), math.NaN()}}
 	n := len(due)

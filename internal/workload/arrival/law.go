@@ -22,8 +22,8 @@ type law interface {
 	// stationary says that it is looked at from any time on: one part of a sum, and parts
 	// do not all begin when the load does.
 	process(rate float64, seed uint64, from int64, stationary bool) (Process, error)
-	// shape is what the law makes one expect at any rate: of the fields of Expected those
-	// that no rate has a part in.
+	// shape returns what the law makes one expect at any rate: those fields of Expected that do not
+	// depend on the rate.
 	shape() Expected
 	// cv is the coefficient of variation of the gaps.
 	cv(rate float64) float64
@@ -33,7 +33,8 @@ type law interface {
 	variance(rate, x float64) float64
 }
 
-// Expected is what a law makes one expect of its due times. NaN is what it does not tell.
+// Expected holds what a law makes one expect of its due times. NaN marks what the law does not
+// give.
 type Expected struct {
 	Rate float64 // requests per second, in the long run
 	CV   float64 // coefficient of variation of the gaps
@@ -80,7 +81,7 @@ func (l *Law) Rounding() float64 {
 	return 0
 }
 
-// Expect is what due times of that rate look like.
+// Expect returns the expected statistics of due times at that rate.
 func (l *Law) Expect(rate float64) Expected { return expected(l.law, rate) }
 
 // Dispersion is the one of [Expected] alone, which takes less to work out.

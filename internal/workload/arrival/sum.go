@@ -65,7 +65,7 @@ func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, e
 	return m, nil
 }
 
-// coming is what is due next of a part.
+// coming holds the next due time of a part.
 type coming struct {
 	due int64
 	i   int

@@ -20,7 +20,7 @@ type Stamps interface {
 // StampList is stamps in memory.
 type StampList []int64
 
-// Len is how many there are.
+// Len returns the number of stamps.
 func (l StampList) Len() int64 { return int64(len(l)) }
 
 // Times implements [Stamps].
@@ -254,7 +254,7 @@ func (p *replayed) again() {
 // Row is which of the stamps, in order, is given next.
 func (p *replayed) Row() int64 { return p.row }
 
-// Peek is what Next will give.
+// Peek returns what Next will give.
 func (p *replayed) Peek() int64 {
 	p.fill()
 	if p.due[0] > math.MaxInt64-max(p.origin, 0) {

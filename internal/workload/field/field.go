@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Field is what a field of a request says.
+// Field is the meaning of a field of a request.
 type Field uint8
 
 // What fields say.
@@ -79,7 +79,7 @@ var names = [fields][]string{
 		"requestlen", "requestlength", "inputsize", "outputsize", "contextlen", "contextlength"},
 }
 
-// Is is what a name stands for.
+// Is is the meaning of a name.
 type Is struct {
 	Field Field
 	Rank  int   // of the names of this field: 0 is the surest
@@ -140,7 +140,7 @@ func of(name string) Is {
 // Normal is a name in lower case, without what separates its words.
 func Normal(name string) string { return strings.Join(split(name), "") }
 
-// units are what times are counted in, in nanoseconds.
+// units maps the units of times to nanoseconds.
 var units = map[string]int64{
 	"s": 1e9, "sec": 1e9, "secs": 1e9, "second": 1e9, "seconds": 1e9,
 	"ms": 1e6, "msec": 1e6, "msecs": 1e6, "millis": 1e6, "millisecond": 1e6, "milliseconds": 1e6,

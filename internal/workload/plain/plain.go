@@ -31,7 +31,7 @@ type File struct {
 	held   bool     // it stays open for others
 }
 
-// nested is how many packings may lie in each other: a Parquet or UTF-16 file in a
+// nested is the number of packings that may lie in each other: a Parquet or UTF-16 file in a
 // compressed one.
 const nested = 3
 
@@ -206,7 +206,7 @@ func (f *File) Text() io.Reader {
 	return io.NewSectionReader(f.File, f.start, max(size-f.start, 0))
 }
 
-// Head is how the text of a file begins: so many bytes at most.
+// Head returns the first bytes of the text of a file, at most most of them.
 func Head(path string, most int) ([]byte, error) {
 	f, err := open(path)
 	if err != nil {

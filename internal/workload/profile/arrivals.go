@@ -242,7 +242,7 @@ func fitModulated(off func(string) float64, due []int64, e arrival.Expected) str
 	return text(at)
 }
 
-// mostCompared is how many gaps of a law are made to compare it.
+// mostCompared is the largest number of gaps that are drawn from a law to compare it.
 const mostCompared = 1 << 17
 
 // distance is Kolmogorov and Smirnov's of a law's gaps from those that were.

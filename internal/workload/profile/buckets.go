@@ -9,8 +9,7 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// perOctave is how many buckets lengths have from one power of two to the next: each is 19 %
-// wide.
+// perOctave is the number of length buckets from one power of two to the next. Each is 19 % wide.
 const perOctave = 4
 
 // bucketOf is the bucket of a length: 0 for none, else one more than its quarter octave.
@@ -36,7 +35,7 @@ func edge(bucket int) int {
 	return int(math.Ceil(math.Exp2(float64(bucket-1)/perOctave) - 1e-9))
 }
 
-// cell is what a bucket of two lengths holds.
+// cell holds what a bucket of two lengths contains.
 type cell struct {
 	n       int
 	clients []uint64 // the first few that are different
@@ -200,10 +199,10 @@ func (g *grid) lengths(e enough) *Lengths {
 type spikes struct{ cells map[int]*cell }
 
 const (
-	// mostLengths is how many different lengths are counted one by one.
+	// mostLengths is the largest number of different lengths that are counted one by one.
 	mostLengths = 1 << 15
-	// spikeShare is what share of the requests a length has to have, and spikeOver of its
-	// quarter octave, to be told.
+	// spikeShare is the smallest share of the requests that a length needs to be listed. spikeOver
+	// is the smallest share of its quarter octave.
 	spikeShare = 0.0005
 	spikeOver  = 0.01
 )

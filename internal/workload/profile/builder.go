@@ -25,7 +25,7 @@ type Request struct {
 	Finish        string // as the log calls it
 	Failed        bool
 	TTFT          int64 // nanoseconds, Unknown
-	// Prompt is what prompts share beginnings by: text, or Blocks, ids of blocks of
+	// Prompt holds the text by which prompts share beginnings, or Blocks holds ids of blocks of
 	// BlockTokens tokens.
 	Prompt      []byte
 	Blocks      []int64
@@ -44,7 +44,7 @@ const (
 // MostClients bounds how many clients can be asked for.
 const MostClients = 64
 
-// Options are what a profile is made with.
+// Options holds the settings with which a profile is made.
 type Options struct {
 	Requests, Clients int // that have to say a thing for it to be written
 }
@@ -85,7 +85,7 @@ type classCount struct {
 	e2e     latencies
 }
 
-// conversation is what is known of one while it goes on.
+// conversation holds what is known of a conversation while it goes on.
 type conversation struct {
 	turns         int32
 	input, output int32
@@ -223,7 +223,7 @@ func finishOf(q *Request) string {
 	return "other"
 }
 
-// textBlock is how many bytes of text are one block: about 16 tokens of English.
+// textBlock is the number of bytes of text in one block: about 16 tokens of English.
 const textBlock = 64
 
 // mostBlocks bounds the blocks of a prompt that are looked at.
@@ -302,8 +302,8 @@ func (b *Builder) converse(q *Request, session, client uint64, chain []uint64, s
 	}
 }
 
-// mostPauses is how many are kept, as a sample of all (Vitter, Random sampling with a
-// reservoir, ACM TOMS 11, 1985).
+// mostPauses is the largest number of pauses that are kept, as a sample of all (Vitter, Random
+// sampling with a reservoir, ACM TOMS 11, 1985).
 const mostPauses = 1 << 18
 
 func (b *Builder) pause(seconds float64) {
@@ -519,8 +519,8 @@ func (l *latencies) times(e enough) *Times {
 	return &Times{l.n, at(.5), at(.9), at(.99)}
 }
 
-// allCarried is what share of the turns has to be longer than history and answer, where
-// nothing but lengths is known, to be taken for turns that carry them.
+// allCarried is the share of turns that must exceed history and answer to count as turns that carry
+// them. It applies where only lengths are known.
 const allCarried = 0.9
 
 func (b *Builder) takeSessions(p *Profile, e enough) error {

@@ -25,7 +25,7 @@ type record []map[string]json.RawMessage
 // within are the keys of objects that say more of the same request.
 var within = []string{"request", "response", "body", "usage", "metadata", "standard_logging_object", "kwargs", "model_parameters", "hidden_params", "attributes", "obj", "out", "meta_info", "response_obj", "sampling_params", "timings", "timing", "user_api_key_metadata", "extra", "fields", "data", "log"}
 
-// deepest is how far within objects are looked into.
+// deepest is the depth of objects within objects that are read.
 const deepest = 5
 
 func recordOf(raw []byte) (record, bool) {
@@ -274,7 +274,7 @@ func (r record) failed() bool {
 	return len(v) > 0 && string(v) != `""` && string(v) != "{}" && string(v) != "false"
 }
 
-// duration is how long the request took, in ns; -1 where it does not say.
+// duration returns the time that the request took, in ns, or -1 where the record lacks it.
 func (r record) duration() int64 {
 	for _, k := range []struct {
 		keys []string

@@ -17,7 +17,7 @@ import (
 	"pitot/internal/workload/plain"
 )
 
-// Log is what was read of a log.
+// Log holds what was read of a log.
 type Log struct {
 	Format   string
 	Requests int
@@ -63,7 +63,7 @@ func (l *Log) Reasons() string {
 	return b.String()
 }
 
-// LeftOut is how many lines were left out.
+// LeftOut returns the number of lines that were left out.
 func (l *Log) LeftOut() (n int) {
 	for _, k := range l.Rejected {
 		n += k

@@ -42,10 +42,11 @@ type Profile struct {
 	Sessions  *Sessions `yaml:"sessions,omitempty"`
 }
 
-// Anonymity is how many have to say a thing for it to be written.
+// Anonymity holds the smallest numbers of requests and clients that must share a fact before a
+// profile states it.
 type Anonymity struct {
 	Requests int `yaml:"requests"`
-	// Clients is how many clients they have to be of, 0 where the log names none.
+	// Clients is the smallest number of different clients among them, 0 where the log names none.
 	Clients int `yaml:"clients"`
 }
 
@@ -116,7 +117,7 @@ type Spike struct {
 	Share  float64 `yaml:"share"`
 }
 
-// Prefixes are what prompts had in common.
+// Prefixes describes what prompts had in common.
 type Prefixes struct {
 	// Nodes are the stretches that enough prompts began with, as a tree: the number of the
 	// one before (0 for none; the first is number 1) and how many tokens it is long.
@@ -124,8 +125,9 @@ type Prefixes struct {
 	// Uses say of prompts by their length, as its octave: so many ended their common part
 	// with a node: octave, node, requests.
 	Uses [][3]int `yaml:"uses,flow,omitempty"`
-	// Again is what else prompts began with that one before had begun with: octave of the
-	// prompt, tokens from, below, requests back from, below, and how many requests did.
+	// Again counts prompts that began like an earlier prompt beyond those nodes. Each entry holds
+	// the octave of the prompt, tokens from, below, requests back from, below, and the number of
+	// requests.
 	Again [][6]int `yaml:"again,flow,omitempty"`
 	// Requests are those whose beginnings are known, Prompts how many of them are of which
 	// octave.
@@ -133,7 +135,7 @@ type Prefixes struct {
 	Prompts  [][2]int `yaml:"prompts,flow"`
 }
 
-// Sessions are how conversations went.
+// Sessions describes the course of conversations.
 type Sessions struct {
 	Sessions int `yaml:"sessions"`
 	// Turns are turns from, below, and how many sessions had so many.

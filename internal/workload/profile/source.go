@@ -49,7 +49,7 @@ type Source struct {
 	turns   *sessions
 }
 
-// stem is what prompts begin with, from the root to a node.
+// stem holds what prompts begin with, from the root to a node.
 type stem struct {
 	segments []workload.Segment
 	tokens   int
@@ -61,7 +61,7 @@ type uses struct {
 	sums  []int
 }
 
-// again is how prompts of an octave begin as one before them did.
+// again describes how prompts of an octave begin like an earlier prompt.
 type again struct {
 	share   float64 // of them
 	buckets *drawn  // tokens, requests back
@@ -176,12 +176,12 @@ func (s *Source) words(tokens int) int {
 	return tokens
 }
 
-// prompt is how many words a prompt of so many tokens has, the template's left out.
+// prompt returns the number of words of a prompt of the given tokens, without the template.
 func (s *Source) prompt(tokens int) int {
 	return max(s.words(tokens-int(math.Round(s.config.Calibration.Overhead))), 1)
 }
 
-// shape is what is drawn of a request before its words.
+// shape holds what is drawn for a request before its words.
 type shape struct {
 	class         int
 	input, output int // tokens
@@ -377,7 +377,7 @@ func (s *Source) carries(item int64) bool {
 	return seed.Float(seed.At(s.config.Seed, streamCarried, uint64(item))) < s.turns.carried
 }
 
-// length is how many turns a session has.
+// length returns the number of turns of a session.
 func (s *Source) length(session int64) int32 {
 	r := seed.Rand(seed.At(s.config.Seed, streamTurns, uint64(session)))
 	k, _ := bits.Mul64(r.Uint64(), uint64(s.turns.count[len(s.turns.count)-1]))

@@ -27,11 +27,11 @@ func NumberAlone(k Kind, pass, i int) int {
 	return pass*BankSize + i
 }
 
-// leastGreedy is how many greedy questions are asked at least: how often the server differs from
-// itself at one user is known of no more than these.
+// leastGreedy is the smallest number of greedy questions that are sent. These alone show how often
+// the server differs from itself at one user.
 const leastGreedy = 24
 
-// margin is how many more questions of a kind are asked alone than are expected under load.
+// margin is the number of questions of a kind that are sent alone beyond those expected under load.
 const margin = 1
 
 // SizesOf returns how many questions of each kind with a share are asked alone, in each pass: about
@@ -59,7 +59,7 @@ func SizesOf(shares [Count]float64, requests float64) (s Sizes) {
 	return s
 }
 
-// Passes is how often each question is asked alone: what a server does twice is what it does
+// Passes is the number of times that each question is sent alone. What a server does twice it does
 // by itself, without any load.
 const Passes = 2
 

@@ -43,13 +43,13 @@ type Question struct {
 	value int            // of a number, else 0
 }
 
-// Answer is what came of a question: of the first choice, without its reasoning.
+// Answer holds the answer to a question: that of the first choice, without its reasoning.
 type Answer struct {
 	Text []byte
 	Call []byte // a call of a function: its name, and its arguments behind it
 }
 
-// Name is what the question is called in records: "numbers/7".
+// Name returns the name of the question in records: "numbers/7".
 func Name(k Kind, number int) string { return k.String() + "/" + strconv.Itoa(number) }
 
 // Bank is the questions that there are of a seed. It is safe for concurrent use.
@@ -120,7 +120,7 @@ func words(r *seed.Rand, n int) string {
 	return string(token.Universal().AppendText(nil, r.Uint64(), n, true))
 }
 
-// body is what is laid over a request.
+// body returns the JSON fields that are merged into a request.
 func body(fields map[string]any) []byte {
 	b, err := json.Marshal(fields)
 	if err != nil {

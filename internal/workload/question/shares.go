@@ -29,7 +29,7 @@ const (
 	kinds
 )
 
-// Count is how many kinds there are.
+// Count is the number of kinds.
 const Count = int(kinds)
 
 var names = [Count]string{"numbers", "echo", "json", "needle", "tool", "greedy"}

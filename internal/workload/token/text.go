@@ -8,8 +8,7 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// perDraw is how many words one 64-bit draw gives: 4 × 13 bits for the
-// universal words.
+// perDraw is the number of words that one 64-bit draw gives: 4 × 13 bits for the universal words.
 const perDraw = 4
 
 // AppendText appends n words that depend on start alone, n tokens for a server
@@ -75,10 +74,10 @@ func (v *Vocabulary) AppendIDs(dst []byte, start uint64, n int) []byte {
 	return dst
 }
 
-// Count is how many tokens text is when every known word, with one space
-// before it, is one token. Whatever stands between known words counts a token
-// for every four bytes, rounded up: the usual rule of thumb for English, and
-// no more than that. For generated text it is exact.
+// Count returns the number of tokens of text when every known word, with one space before it, is
+// one token. Anything between known words counts one token for every four bytes, rounded up. This
+// is the usual rule of thumb for English, and no more than that. For generated text the count is
+// exact.
 func (v *Vocabulary) Count(text []byte) int {
 	tokens := 0
 	v.Split(text, func([]byte) { tokens++ })

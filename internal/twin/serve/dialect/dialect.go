@@ -14,7 +14,7 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// Served is what a dialect speaks of.
+// Served describes the server that a dialect speaks for.
 type Served struct {
 	Model               *lm.Model
 	Name                string // that the model is served by
@@ -28,8 +28,8 @@ type Served struct {
 	Aborted             func() int64      // answers whose client left first
 }
 
-// Dialect is how one kind of server speaks: its routes, its errors, its metrics.
-// Its methods may be called by several goroutines.
+// Dialect is the API of one kind of server: its routes, its errors, its metrics. Its methods may be
+// called by several goroutines.
 type Dialect interface {
 	// Routes are the paths that there are.
 	Routes() []Route
@@ -40,7 +40,7 @@ type Dialect interface {
 	Preflight(*Request) (Reply, bool)
 	// Guarded says whether a path asks for a key, where one is set.
 	Guarded(path string) bool
-	// Refuse is what the server answers by itself when it cannot go on.
+	// Refuse returns the server's own answer to a problem that keeps it from going on.
 	Refuse(Problem) Reply
 	// Metrics counts what /metrics tells of so many engines; the server asks for it
 	// once.
@@ -80,7 +80,7 @@ type Route struct {
 	Generate func(*Request) (*Call, *Reply)
 }
 
-// Request is what a client asks.
+// Request is a client's request.
 type Request struct {
 	Method, Path string
 	Header       http.Header
@@ -114,8 +114,8 @@ func Marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Call is what a request comes to that has an answer generated: jobs for the
-// engine, and how what it gives is written.
+// Call is a parsed request for generated answers. It holds the jobs for the engine, and the writer
+// of the engine's output.
 type Call struct {
 	ID      string // of the answer
 	Stream  bool
@@ -137,7 +137,7 @@ type Counts struct {
 	Stored int // of the prompt, newly stored there
 }
 
-// Part is what one choice came to.
+// Part is the outcome of one choice.
 type Part struct {
 	Tokens int
 	Finish string
@@ -151,7 +151,7 @@ type Writer interface {
 	// Tokens are the tokens [from, to) of a choice, with which it ends if finish
 	// says how. false: they have no event, and come with the next one.
 	Tokens(b []byte, choice, from, to int, finish string) (_ []byte, shown bool)
-	// Finish is how a choice ends that the engine ended with finish.
+	// Finish returns the finish reason of a choice that the engine ended with finish.
 	Finish(choice int, finish string) string
 	// Usage is the count of all tokens; nothing where none was asked for.
 	Usage(b []byte, c Counts) []byte
@@ -184,7 +184,7 @@ type Metrics interface {
 	Page(engines []Reading, web *prom.HTTP) func() []byte
 }
 
-// Reading is what an engine tells of itself.
+// Reading is one reading of an engine's own statistics.
 type Reading struct {
 	twin.Stats
 	InStep int // tokens of a step that is not over
@@ -206,7 +206,7 @@ type Counter interface {
 	BatchFinished(n, longest int)
 }
 
-// Finished is what metrics tell of a choice that has run to its end.
+// Finished holds the metrics of a choice that has run to its end.
 type Finished struct {
 	Reason                                             string
 	Stream                                             bool

@@ -6,8 +6,7 @@ import (
 	"pitot/internal/twin"
 )
 
-// Plan is what the answers to one request have in common: how long they are,
-// and what they say.
+// Plan holds the common properties of the answers to one request: their length and their text.
 type Plan struct {
 	Limit    int // tokens that an answer may have
 	Output   int // tokens after which it ends, if no stop string does
@@ -22,7 +21,7 @@ type Plan struct {
 	lead      int    // tokens before what is given
 }
 
-// Mode is what a request makes of the model's habits.
+// Mode holds a request's restrictions on the model's habits.
 type Mode struct {
 	Chat      bool // the answer may begin with reasoning
 	IgnoreEOS bool // the model does not end it by itself
@@ -109,8 +108,8 @@ func (m *Model) Begin(p *Plan, first int64) Answer {
 	return a
 }
 
-// Content is what the prefix cache knows prompt and answer by, nil where
-// nothing is shared. Answers to prompts with different salts share nothing.
+// Content returns the keys by which the prefix cache knows prompt and answer, or nil where nothing
+// is shared. Answers to prompts with different salts share nothing.
 func (a *Answer) Content(p *Prompt, salt uint64) twin.Content {
 	if p.keys == nil {
 		return nil
@@ -152,7 +151,7 @@ func (a *Answer) stopAt() (tokens int, stop string, stays int) {
 	return 0, "", 0
 }
 
-// Ends is how the answer ends, given that the engine says it does.
+// Ends returns the finish reason of the answer, given the engine's reason.
 func (a *Answer) Ends(finish string) string {
 	p := a.plan
 	whole := p.Call != nil && a.Output == p.Call.Tokens() || p.Given != nil && a.Output == p.lead+p.Given.tokens()
@@ -175,8 +174,7 @@ func (a *Answer) TokenText(i int) string {
 	return stock[a.word(i)]
 }
 
-// key is what the prefix cache knows token i by: that of the text it is sent
-// as.
+// key returns the key by which the prefix cache knows token i: that of the text it is sent as.
 func (a *Answer) key(i int) uint32 {
 	p := a.plan
 	switch {

@@ -15,7 +15,7 @@ type Call struct {
 	Named bool   // the client named the function
 }
 
-// Tokens is how many tokens the whole call has.
+// Tokens returns the number of tokens in the whole call.
 func (c *Call) Tokens() int {
 	return callOpen + 1 + (len(c.Args)+callPiece-1)/callPiece + callClose
 }
@@ -31,7 +31,7 @@ func (c *Call) ArgsIn(from, to int) string {
 	return c.Args[characterOf(from):characterOf(to)]
 }
 
-// Cut is what the model has written after so many tokens, as it writes it.
+// Cut returns the text of the first tokens of the call, in the model's own format.
 func (c *Call) Cut(tokens int) string {
 	raw := `<tool_call>` + "\n" + `{"name": "` + c.Name + `", "arguments": ` + c.Args + "}\n</tool_call>"
 	return raw[:characterAt(raw, min(tokens*callPiece, len(raw)))]

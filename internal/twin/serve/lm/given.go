@@ -40,7 +40,7 @@ func (m *Model) TokenizeGiven(text string) *Given {
 	return g
 }
 
-// tokens is how many tokens it has with the one that ends it.
+// tokens returns the number of tokens in the given text, with the token that ends it.
 func (g *Given) tokens() int { return len(g.ends) + 1 }
 
 // slice is the text of the tokens [from, to).
@@ -54,7 +54,7 @@ func (g *Given) slice(from, to int) string {
 	return g.text[endOf(from):endOf(to)]
 }
 
-// key is what the prefix cache knows token i by, id its number.
+// key returns the key by which the prefix cache knows token i; id is its number.
 func (g *Given) key(i int) uint32 {
 	if i < len(g.keys) {
 		return g.keys[i]

@@ -22,7 +22,7 @@ type Config struct {
 	Vocab int
 	// Words are words that Tokenize makes one token of.
 	Words Words
-	// Template is how many tokens the chat template adds to a chat.
+	// Template is the number of tokens that the chat template adds to a chat.
 	Template int
 	// Cached says that the engine may have a prefix cache: prompts then know
 	// their tokens.
@@ -76,11 +76,10 @@ func New(c Config) *Model {
 // Reasons says whether it reasons before it answers.
 func (m *Model) Reasons() bool { return m.cfg.Reasoning > 0 }
 
-// LongestToken is how many characters a token has at most, 0 where there is no
-// bound.
+// LongestToken returns the maximum number of characters in a token, or 0 where there is no bound.
 func (m *Model) LongestToken() int { return m.longest }
 
-// Template is how many tokens its chat template adds to a chat.
+// Template returns the number of tokens that the model's chat template adds to a chat.
 func (m *Model) Template() int { return m.cfg.Template }
 
 // CallsTool says whether the model calls one of n tools, and which, in the

@@ -1,6 +1,6 @@
 package lm
 
-// Kind is what a piece of an answer is.
+// Kind is the kind of a piece of an answer.
 type Kind uint8
 
 // The kinds that there are.

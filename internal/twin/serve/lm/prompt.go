@@ -105,7 +105,7 @@ func (p *Prompt) Truncate(t Truncation) {
 	}
 }
 
-// truncate is what is kept of a prompt's tokens.
+// truncate returns the tokens of a prompt that remain after truncation.
 func (t Truncation) truncate(tokens []uint32) []uint32 {
 	switch {
 	case !t.Set || len(tokens) <= t.Keep:
@@ -147,10 +147,10 @@ func (m *Model) Decode(b []byte, ids ...uint32) []byte {
 	return b
 }
 
-// Size is how many ids there are.
+// Size returns the number of token ids.
 func (m *Model) Size() int { return int(m.vocab.size) }
 
-// TokenName is what the tokenizer calls the token with an id.
+// TokenName returns the tokenizer's name of the token with an id.
 func (m *Model) TokenName(id uint32) string {
 	if i, ok := m.vocab.isSpecial(id); ok {
 		return "<|template_" + strconv.Itoa(i) + "|>"

@@ -115,8 +115,8 @@ func (v *vocabulary) appendText(b []byte, id uint32) []byte {
 	return append(b, v.text[id]...)
 }
 
-// key is what the prefix cache knows the token with an id by: the same as if
-// its text had come.
+// key returns the key by which the prefix cache knows the token with an id. It is the same key as
+// if the token's text had come.
 func (v *vocabulary) key(id uint32) uint32 {
 	if i, ok := v.isSpecial(id); ok {
 		return specialKey(i)
@@ -128,7 +128,7 @@ func (v *vocabulary) key(id uint32) uint32 {
 	return fold(1<<40 | uint64(id))
 }
 
-// key is what the prefix cache knows a token by: a hash of its text (FNV-1a).
+// key returns the key by which the prefix cache knows a token: a hash of its text (FNV-1a).
 func key(b []byte) uint32 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {

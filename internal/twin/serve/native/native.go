@@ -53,7 +53,7 @@ func with(base dialect.Dialect, own []dialect.Route, kept ...string) []dialect.R
 	return own
 }
 
-// asked is what a request comes to, whatever its form.
+// asked is the parsed form of a request, whatever its format.
 type asked struct {
 	text        []byte   // of the prompt, or
 	ids         []uint32 // its tokens
@@ -68,7 +68,7 @@ type asked struct {
 	tools       []lm.Call
 }
 
-// generic is how long an answer may be where a request does not say.
+// generic is the maximum number of tokens in an answer where a request sets none.
 const generic = 128
 
 // answering is the answer to one request, and what its writers have in common.

@@ -147,7 +147,7 @@ type poolingWriter struct {
 	whole   func([]byte, *poolingWriter) []byte
 }
 
-// number is what follows from a text and a position.
+// number returns a number derived from a text and a position.
 func (w *poolingWriter) number(text, at int) float64 {
 	h := twin.Mix(uint64(lm.FixedFirst(w.prompts[text:text+1], 0)) + uint64(at))
 	return float64(h>>11) / (1 << 53)

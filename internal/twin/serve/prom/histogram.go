@@ -1,6 +1,6 @@
 package prom
 
-// MaxBuckets is how many limits a histogram can have.
+// MaxBuckets is the maximum number of bucket limits in a histogram.
 const MaxBuckets = 48
 
 // Histogram counts values in buckets; which limits they have is known to who
@@ -25,7 +25,7 @@ func (h *Histogram) ObserveN(limits []float64, v float64, n int64) {
 	h.sum += v * float64(n)
 }
 
-// N is how many values were counted.
+// N returns the number of values counted.
 func (h *Histogram) N() int64 { return h.n }
 
 // Add adds what another counted in the same buckets.

@@ -28,7 +28,7 @@ func NewPage(created float64) *Page {
 	return &Page{Created: created, Labels: map[string]string{}, b: make([]byte, 0, 64<<10)}
 }
 
-// Bytes is what was written.
+// Bytes returns the page written so far.
 func (p *Page) Bytes() []byte { return p.b }
 
 // Series is one line of a family: its own labels, and its value.

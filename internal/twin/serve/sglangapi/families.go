@@ -118,7 +118,7 @@ func (x *page) requests(aborted int64) {
 	one("sglang:generation_tokens_histogram", "Tokens of an answer.", tokenBuckets, &all.reply)
 }
 
-// graphPhases are what CUDA graphs are recorded for.
+// graphPhases lists the phases that CUDA graphs are recorded for.
 var graphPhases = []string{"prefill", "decode", "target_verify", "draft_prefill", "draft_decode", "draft_extend"}
 
 // startup are the families of how the server began: a twin loads nothing.

@@ -41,7 +41,7 @@ type counter struct {
 	given int // tokens of the last output
 }
 
-// tally is what was counted so far. It is copied as a whole.
+// tally holds the counts so far. It is copied as a whole.
 type tally struct {
 	streamed, whole way // by whether the answer is streamed
 	cached          int64
@@ -51,7 +51,7 @@ type tally struct {
 	received        prom.Histogram
 }
 
-// way is what is told of streams and of other answers apart.
+// way holds the metrics that streams and other answers have separately.
 type way struct {
 	requests, prompt, output int64
 	ttft, tpot, e2e          prom.Histogram

@@ -23,10 +23,10 @@ const (
 // maxChoices bounds the answers of one request: prompts times n.
 const maxChoices = 1024
 
-// defaultModel is what an answer calls the model of a request that names none.
+// defaultModel is the model name in the answer to a request that names none.
 const defaultModel = "default"
 
-// fields are what is read of a request. Others are accepted and have no effect.
+// fields holds the fields that are read of a request. Others are accepted and have no effect.
 type fields struct {
 	Model         *string         `json:"model"`
 	Messages      json.RawMessage `json:"messages"`
@@ -80,7 +80,7 @@ func (t *tool) call() *lm.Call {
 	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
 }
 
-// ask is what a request comes to.
+// ask is the parsed form of a request.
 type ask struct {
 	fields
 	chat     bool

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// weightVersion is what the weights are called that were never changed.
+// weightVersion is the version name of weights that were never changed.
 const weightVersion = "default"
 
 // writer writes the answer to one request.
@@ -32,7 +32,7 @@ type choice struct {
 	finish string
 }
 
-// identity is what a request is called: by itself, or by its client.
+// identity returns the ID of a request: the client's own, or one made from its number.
 func identity(n int64, rid []byte) string {
 	if own, ok := text(rid); ok && own != "" {
 		return own
@@ -190,7 +190,7 @@ func (w *writer) endEvent(b []byte, c *choice) []byte {
 	return append(w.matched(b, c), "}]}\n\n"...)
 }
 
-// reason is what the client is told.
+// reason returns the finish reason for the client.
 func (w *writer) reason(finish string) string {
 	if w.plan.Call != nil && finish == "stop" {
 		return "tool_calls"
@@ -257,7 +257,7 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	return append(b, "}\n\n"...)
 }
 
-// told is how many tokens of the prompts were cached, as far as that is reported; else -1.
+// told returns the number of cached prompt tokens to report, or -1 where they are not reported.
 func (w *writer) told(n dialect.Counts) int {
 	if !w.cached {
 		return -1
@@ -265,7 +265,7 @@ func (w *writer) told(n dialect.Counts) int {
 	return n.Cached * len(w.prompts)
 }
 
-// reasoned is how many tokens of all answers are reasoning.
+// reasoned returns the number of reasoning tokens in all answers.
 func (w *writer) reasoned() int {
 	return w.plan.Reasoning * len(w.choices)
 }

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// maxLogprobs is how many alternatives a client may ask for (vLLM's
+// maxLogprobs is the maximum number of alternatives that a client may request (vLLM's
 // --max-logprobs).
 const maxLogprobs = 20
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// conversation is what the messages of a chat come to.
+// conversation is the parsed form of a chat's messages.
 type conversation struct {
 	text     []byte
 	media    bool   // there is more than text

@@ -49,7 +49,7 @@ type counter struct {
 	tally
 }
 
-// tally is what was counted so far. It is copied as a whole.
+// tally holds the counts so far. It is copied as a whole.
 type tally struct {
 	promptTokens, cachedTokens, generationTokens int64
 	success                                      [len(finishReasons)]int64

@@ -18,8 +18,7 @@ type modelCard struct {
 	Permission  []permission `json:"permission"`
 }
 
-// permission is what clients may do with a model; it is for clients that
-// expect one.
+// permission lists the rights of clients to a model; it is for clients that expect one.
 type permission struct {
 	ID                 string  `json:"id"`
 	Object             string  `json:"object"`

@@ -61,7 +61,7 @@ func pythonValue(raw json.RawMessage) string {
 	return shown(raw)
 }
 
-// shown is how a value is repeated to the client: containers by their size.
+// shown returns a value as the answer repeats it to the client, with containers as their size.
 func shown(raw json.RawMessage) string {
 	var v any
 	if len(raw) > 0 && raw[0] == '<' { // missing: the object around it

@@ -18,8 +18,7 @@ const (
 	defaultCompletionTokens = 16
 )
 
-// ask is what a request comes to. Fields that are not read are accepted and
-// have no effect.
+// ask is the parsed form of a request. Fields that are not read are accepted and have no effect.
 type ask struct {
 	chat, stream      bool
 	usage, continuous bool // usage at the end of a stream, and with each event
@@ -289,7 +288,7 @@ func (r *reader) readRole() {
 	r.echo = false
 }
 
-// template is how many tokens the chat template adds to the prompt.
+// template returns the number of tokens that the chat template adds to the prompt.
 func (r *reader) template() int {
 	if r.chat {
 		return r.api.model.Template()

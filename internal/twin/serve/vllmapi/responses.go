@@ -329,7 +329,7 @@ func (w *responsesWriter) Done(b []byte) []byte {
 	return w.event(b, "response.completed", w.response([]byte(`"response":`), w.status()), nil)
 }
 
-// status is how the response has ended.
+// status returns the final status of the response.
 func (w *responsesWriter) status() string {
 	if w.finish == "length" {
 		return "incomplete"
@@ -379,7 +379,7 @@ func (w *responsesWriter) responseID() string {
 	return (&responsesWriter{number: w.number}).id("resp")
 }
 
-// tools is what the response repeats of the tools, and which was to be called.
+// tools returns the request's tools and its tool choice, as the response repeats them.
 func (w *responsesWriter) tools() (tools, choice string) {
 	var list []map[string]json.RawMessage
 	if !w.echo.hasField("tools") || json.Unmarshal(w.echo.m["tools"], &list) != nil || len(list) == 0 {

@@ -8,8 +8,7 @@ import (
 	"pitot/internal/twin/serve/example"
 )
 
-// constraint is what an answer has to be like: one of response_format and
-// structured_outputs.
+// constraint is the required form of an answer: one of response_format and structured_outputs.
 type constraint struct {
 	schema  json.RawMessage // of JSON
 	object  bool            // any JSON object

@@ -96,8 +96,8 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	return w
 }
 
-// opening is how many events a stream begins with: of a chat the role of each
-// choice, and what it repeats of the last message.
+// opening returns the number of events at the start of a stream. Of a chat these are the role of
+// each choice, and the parts of the last message that it repeats.
 func (a *ask) opening() int {
 	choices := len(a.prompts) * a.n
 	switch {
@@ -277,7 +277,7 @@ func (c *choice) callID() string {
 	return "chatcmpl-tool-" + strconv.FormatUint(twin.Mix(uint64(c.number)), 16)
 }
 
-// finishReason is what the client gets: a call that it did not name is a
+// finishReason returns the finish reason for the client. A call that the client did not name has a
 // reason of its own.
 func (w *writer) finishReason(finish string) string {
 	if call := w.plan.Call; call != nil && !call.Named && finish == "stop" {

@@ -65,7 +65,7 @@ func main() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			l, err := c.Level(context.Background(), n)
+			l, err := c.CheckLevel(context.Background(), n)
 			if err != nil {
 				log.Fatal(err)
 			}

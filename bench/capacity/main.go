@@ -82,7 +82,7 @@ func measured(dir string, budget time.Duration, args []string, more ...string) *
 	run, err := rundir.ReadResult(dir)
 	if err != nil || run.Capacity == nil {
 		all := append(append([]string{"find"}, args...), append(more, "--budget", budget.String(), "--out", dir, "--quiet")...)
-		if rundir.Look(dir) >= rundir.Measured {
+		if rundir.StateOf(dir) >= rundir.Measured {
 			all = append(all, "--resume")
 		}
 		if code := cli.Run(context.Background(), all, strings.NewReader(""), io.Discard, os.Stderr); code != cli.Done && code != cli.SLOMissed && code != cli.Invalid {
@@ -121,7 +121,7 @@ func flags(run *result.Run) string {
 		p := &run.Points[i]
 		for k := range p.Checks {
 			c := &p.Checks[k]
-			if c.Status != result.Pass && !p.Excused(c, run.Capacity.Carries(i)) && !slices.Contains(list, c.Name) {
+			if c.Status != result.Pass && !p.IsExcused(c, run.Capacity.RestsOn(i)) && !slices.Contains(list, c.Name) {
 				list = append(list, c.Name)
 			}
 		}
@@ -180,7 +180,7 @@ func expected(found []*result.Capacity, times float64) (load float64, why string
 				}
 			}
 		}
-		fit := stat.FitLogistic(shares, search.Slope())
+		fit := stat.FitLogistic(shares, search.SlopePrior())
 		if fit.Reason != "" || !(fit.B > 0) {
 			continue
 		}

@@ -146,7 +146,7 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 		return false, err
 	}
 	ask.Seed = 1000 + t.Seed
-	src, done, err := run.Workload(&ask, 0)
+	src, done, err := run.OpenWorkload(&ask, 0)
 	if err != nil {
 		return false, err
 	}
@@ -155,15 +155,15 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	claims, err := good.SLO.Claims()
+	claims, err := good.SLO.SplitClaims()
 	if err != nil {
 		return false, err
 	}
-	law, err := plan.Arrivals("poisson")
+	law, err := plan.ReadArrivals("poisson")
 	if err != nil {
 		return false, err
 	}
-	arrivals, err := law.Process(rate, ask.Seed, 0)
+	arrivals, err := law.NewProcess(rate, ask.Seed, 0)
 	if err != nil {
 		return false, err
 	}
@@ -173,7 +173,7 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	v := &violations{claims: claims, over: make([]int, len(claims)), from: window / 3, until: window/3 + window, most: 1.5 * rate * turns * seconds, stop: stop}
 	engine := d.Engine(ask.Seed)
 	engine.Brief()
-	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(src), Warmup: v.from, Window: window})
+	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.FollowOf(src), Warmup: v.from, Window: window})
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: v}))
 	return !v.violated(float64(v.due)), nil
 }

@@ -39,7 +39,7 @@ type answer struct {
 func compareAPIs(pitot string, rounds int) {
 	var all []*answer
 	for _, a := range api.All() {
-		if api.Generates(a) {
+		if api.GeneratesTokens(a) {
 			all = append(all, capture(pitot, a))
 		}
 	}
@@ -77,7 +77,7 @@ func (a *answer) read(x *wire.Exchange) int {
 	row := record.BlankRow()
 	row.Stream = true
 	x.Begin(row)
-	x.Sent(0)
+	x.MarkSent(0)
 	x.Feed(a.head, stamp.Arrival{Time: 1, Kernel: true})
 	for i, b := range a.writes {
 		x.Feed(b, stamp.Arrival{Time: int64(i) + 2, Kernel: true})
@@ -124,7 +124,7 @@ func capture(pitot string, a api.API) *answer {
 
 // record asks the mock for an answer and keeps what it writes.
 func (a *answer) record(pitot, face string) {
-	srv, err := audit.Serve(context.Background(), []string{pitot}, "--face", face, "--ttft", "10ms", "--itl", "1ms")
+	srv, err := audit.StartServer(context.Background(), []string{pitot}, "--face", face, "--ttft", "10ms", "--itl", "1ms")
 	if err != nil {
 		log.Fatal(err)
 	}

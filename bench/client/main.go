@@ -80,7 +80,7 @@ type bench struct{ dir, pitot, reader, profile string }
 // measure gives a client's microseconds of CPU per event that the server
 // wrote.
 func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
-	srv, err := audit.Serve(context.Background(), setup.OnCore(0, b.pitot), "--ttft", "50ms", "--itl", "10ms")
+	srv, err := audit.StartServer(context.Background(), setup.OnCore(0, b.pitot), "--ttft", "50ms", "--itl", "10ms")
 	if err != nil {
 		log.Fatal(err)
 	}

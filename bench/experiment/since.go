@@ -46,7 +46,7 @@ func printSince(pairs int, seed uint64) {
 				for range pairs {
 					then := recorded(r, "2026-01-01T00:00:00Z", configurations, blocks, hours, spread, 0)
 					for i, change := range []float64{0, .1, .2} {
-						s := experiment.Compare("then", then, recorded(r, "2026-01-02T00:00:00Z", configurations, blocks, hours, spread, -change))
+						s := experiment.CompareRecords("then", then, recorded(r, "2026-01-02T00:00:00Z", configurations, blocks, hours, spread, -change))
 						if s.Worse > 0 || i == 0 && s.Better > 0 {
 							seen[i]++
 						}

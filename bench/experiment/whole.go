@@ -105,7 +105,7 @@ func (l *launches) climb(of int, near float64) float64 {
 	for {
 		load, more := decide.Next(wanted, near, rungs)
 		if !more {
-			c, _ := decide.Reached(rungs)
+			c, _ := decide.LoadAtLimits(rungs)
 			return c.Load
 		}
 		rungs = append(rungs, l.ask(load, capacity))
@@ -151,7 +151,7 @@ func (w *whole) carryOut(n int, seed uint64, planned, requests int, grid bool) (
 		}
 	}
 	l := fresh(1)
-	p := decide.Problem{Carries: make([][]float64, len(w.Truth)), Looked: decide.Looked(requests, allowed), Wanted: wanted, Planned: planned, Confidence: .95, Precision: .04, Early: true}
+	p := decide.Problem{Carries: make([][]float64, len(w.Truth)), Looked: decide.LoadError(requests, allowed), Wanted: wanted, Planned: planned, Confidence: .95, Precision: .04, Early: true}
 	var d decide.Decision
 	near := make([]float64, len(w.Truth))
 	for b := range planned {
@@ -217,7 +217,7 @@ func (w *whole) grid(l *launches, planned int) (out [][]float64) {
 			for _, load := range gridLoads() {
 				rungs = append(rungs, l.ask(load, capacity))
 			}
-			c, _ := decide.Reached(rungs)
+			c, _ := decide.LoadAtLimits(rungs)
 			sums[i] += math.Log(c.Load)
 		}
 		chosen := slices.Index(sums, slices.Max(sums))

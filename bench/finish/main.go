@@ -126,10 +126,10 @@ func write(dir string) {
 	for id := int64(0); ; {
 		for ; sampled < due; sampled += 1e9 {
 			for i, name := range []string{record.CPUShare, record.Pause, "memory_bytes"} {
-				j.Sample(record.Sample{T: int64(sampled), Source: record.SourceClient, Name: name, Value: .01 * float64(i) * rng.Float64()})
+				j.AddSample(record.Sample{T: int64(sampled), Source: record.SourceClient, Name: name, Value: .01 * float64(i) * rng.Float64()})
 			}
 			for _, name := range []string{record.OthersShare, record.Runnable, record.WaitedShare} {
-				j.Sample(record.Sample{T: int64(sampled), Source: record.SourceHost, Name: name, Value: .01 * rng.Float64()})
+				j.AddSample(record.Sample{T: int64(sampled), Source: record.SourceHost, Name: name, Value: .01 * rng.Float64()})
 			}
 		}
 		for range 8192 { // a batch, whose events are put in order
@@ -166,8 +166,8 @@ func write(dir string) {
 		}
 		return
 	}
-	j.Mark(record.Mark{Name: "window", Data: fmt.Appendf(nil, `{"t1":%d,"ended":%d}`, end, end+int64(10e9))})
-	j.Mark(record.Mark{Name: "end", Data: []byte(`{"ended":"2026-11-21T00:00:00Z","interrupted":false}`)})
+	j.AddMark(record.Mark{Name: "window", Data: fmt.Appendf(nil, `{"t1":%d,"ended":%d}`, end, end+int64(10e9))})
+	j.AddMark(record.Mark{Name: "end", Data: []byte(`{"ended":"2026-11-21T00:00:00Z","interrupted":false}`)})
 	if err := j.Close(); err != nil {
 		log.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func writePlan(j *record.Journal, t0, t1 int64) {
 		Target:   result.Target{Spec: "http://made-up", Kind: "http", API: "openai-chat", Model: "m"},
 		Workload: json.RawMessage(`{"kind": "random"}`), Notes: map[string]string{},
 	}
-	j.Mark(record.Mark{Name: marks.NameRun, Data: marks.EncodeHead(&run)})
+	j.AddMark(record.Mark{Name: marks.NameRun, Data: marks.EncodeHead(&run)})
 	point := marks.Point{T0: t0, T1: &t1, Stamps: "kernel", Load: marks.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
-	j.Mark(record.Mark{Name: marks.NamePoint, Data: point.Encode()})
+	j.AddMark(record.Mark{Name: marks.NamePoint, Data: point.Encode()})
 }

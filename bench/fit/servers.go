@@ -108,7 +108,7 @@ func newServer(seed uint64, number int) *server {
 
 // engine makes the server's.
 func (s *server) engine(seed uint64) twin.Model {
-	return s.truth.OneOn(seed+1e6, odd{s.truth.Cost(), s.kind}) // no replay has the same chances
+	return s.truth.OneOn(seed+1e6, odd{s.truth.StepCost(), s.kind}) // no replay has the same chances
 }
 
 // odd is a cost that is bent as no parameter of the twin bends it.
@@ -223,10 +223,10 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 	c.Measure = func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 		number++
 		at := cpu()
-		r := l.In(12, 2).Serve(s.engine(number), number)
+		r := l.LoadFor(12, 2).Serve(s.engine(number), number)
 		x.Asked = append(x.Asked, r.Dir)
 		serving += cpu() - at
-		if len(r.Recorded().TTFT) == 0 { // as of a run
+		if len(r.RecordedSeries().TTFT) == 0 { // as of a run
 			return nil, nil
 		}
 		return []*predict.Recording{r}, nil
@@ -246,13 +246,13 @@ func (s *server) calibrated(seed uint64, requests int) *Result {
 	}
 	for i, l := range s.six(requests) {
 		is := l.Serve(s.engine(200+uint64(i)), 200+uint64(i))
-		loads := is.Range()
-		recorded := is.Recorded().Metrics()
+		loads := is.LoadRange()
+		recorded := is.RecordedSeries().Metrics()
 		few := is.First(300)
 		x.Predicted = append(x.Predicted, Predicted{
-			Load: l.Name, Beyond: fit.Fitted.Beyond(loads),
-			Unfitted: predict.Errors(is.Replay(s.known).Metrics(), recorded),
-			Error:    predict.Errors(is.Replay(fit.Fitted).Metrics(), recorded),
+			Load: l.Name, Beyond: fit.Fitted.FitDistance(loads),
+			Unfitted: predict.PercentErrors(is.Replay(s.known).Metrics(), recorded),
+			Error:    predict.PercentErrors(is.Replay(fit.Fitted).Metrics(), recorded),
 			Within:   fit.Error,
 			Expected: predict.ErrorAt(fit.Fitted, loads, func(d *deploy.Deployment) predict.Metrics { return few.Replay(d).Metrics() }),
 		})

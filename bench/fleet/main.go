@@ -238,7 +238,7 @@ func (b *bench) alike() {
 		alone, loadAlone := run(fmt.Sprint("alone", round), "--fleet", "none")
 		show := func(name string, m *measured, during float64) {
 			compare := func(x, y []int64) string {
-				d := stat.Distance(x, y)
+				d := stat.KSDistance(x, y)
 				return fmt.Sprintf("%.3f %.2f", d, ks.P(d, len(x), len(y)))
 			}
 			ratio := m.each() / alone.each()

@@ -53,7 +53,7 @@ func mergeJournals(dir string, workers int, chunks int64) {
 			if err != nil {
 				log.Fatal(err)
 			}
-			frames, err := record.Sealed(f, at[i], is.Size(), pieceSize)
+			frames, err := record.ReadSealed(f, at[i], is.Size(), pieceSize)
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -149,7 +149,7 @@ func expectedError(spec, dir string) deploy.ExpectedError {
 		log.Fatal(err)
 	}
 	r := runs[0]
-	x := predict.ErrorAt(d, r.Range(), func(d *deploy.Deployment) predict.Metrics { return r.Replay(d).Metrics() })
+	x := predict.ErrorAt(d, r.LoadRange(), func(d *deploy.Deployment) predict.Metrics { return r.Replay(d).Metrics() })
 	if x == nil {
 		log.Fatalf("%s says no error to expect", spec)
 	}

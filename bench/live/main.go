@@ -371,11 +371,11 @@ func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
+	p, err := plan.ReadRecorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, done, err := run.Workload(&p.Ask, 0)
+	src, done, err := run.OpenWorkload(&p.Ask, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func pacer(rate float64, span time.Duration) {
 
 // sends gives the lag of a run of Pitot, and what it took of the processor.
 func sends(dir, pitot string, rate float64, span time.Duration, flags ...string) (lag [3]float64, took time.Duration) {
-	srv, err := audit.Serve(context.Background(), setup.OnCore(0, pitot))
+	srv, err := audit.StartServer(context.Background(), setup.OnCore(0, pitot))
 	if err != nil {
 		log.Fatal(err)
 	}

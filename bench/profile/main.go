@@ -46,22 +46,22 @@ func measure(name string) error {
 	if err := read(name, take); err != nil {
 		return err
 	}
-	p, err := b.Profile()
+	p, err := b.BuildProfile()
 	if err != nil {
 		return err
 	}
-	due, _ = profile.Spread(due)
+	due, _ = profile.SpreadTimes(due)
 	p.Sessions = nil // the law is that of all requests
-	law, err := p.Law()
+	law, err := p.ArrivalLaw()
 	if err != nil {
 		return err
 	}
-	want := arrival.Observed(due)
+	want := arrival.ObserveTimes(due)
 	apart, worst := 0.0, 0.0
 	var cv float64
 	var mean [3]float64
 	for seed := range uint64(replays) {
-		process, err := law.Process(law.OwnRate(), seed, 0)
+		process, err := law.NewProcess(law.OwnRate(), seed, 0)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func measure(name string) error {
 			again[i] = process.Next()
 		}
 		apart = max(apart, profile.GapDistance(due, again))
-		got := arrival.Observed(again)
+		got := arrival.ObserveTimes(again)
 		cv += got.CV / replays
 		for i := range mean {
 			mean[i] += got.Dispersion[i] / replays
@@ -115,7 +115,7 @@ func read(name string, take func(q *profile.Request) bool) error {
 	if err != nil {
 		return err
 	}
-	process, err := law.Process(rate, 3, 0)
+	process, err := law.NewProcess(rate, 3, 0)
 	if err != nil {
 		return err
 	}

@@ -375,7 +375,7 @@ func latent(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 		if lists[to.name] == nil {
 			lists[to.name] = fastest{}
 		}
-		layer := m.Kinds()[0]
+		layer := m.AttentionKinds()[0]
 		layer.Heads = int(at("num_heads"))
 		products := 0.0
 		for _, p := range layer.MatMuls(m.Hidden) {
@@ -384,7 +384,7 @@ func latent(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 		}
 		context := at("batch_size") * (at("step") + 1)
 		lists[to.name].take([8]float64{at("batch_size"), at("num_heads"), at("step")}, kernel{
-			read: context * float64(layer.Kept()) * to.bytes / bandwidth, compute: context * 2 * at("num_heads") * float64(2*layer.KVRank+layer.RopeDim) / peak,
+			read: context * float64(layer.ValuesPerToken()) * to.bytes / bandwidth, compute: context * 2 * at("num_heads") * float64(2*layer.KVRank+layer.RopeDim) / peak,
 			extra: products, s: at("latency") / 1e3})
 	}
 	for name, f := range lists {
@@ -413,7 +413,7 @@ func delta(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 		}
 		key := [8]float64{at("batch_size"), at("seq_len"), at("d_model"), at("num_k_heads"), at("num_v_heads"), at("head_k_dim"), at("head_v_dim")}
 		layer := catalogue.Attention{Kind: catalogue.Linear, KeyHeads: int(at("num_k_heads")), ValueHeads: int(at("num_v_heads")), KeyDim: int(at("head_k_dim")), ValueDim: int(at("head_v_dim")), Conv: int(at("d_conv"))}
-		matrix, conv := layer.State()
+		matrix, conv := layer.StateSize()
 		s := sums[answers][key]
 		s.read = 2 * at("batch_size") * (4*float64(matrix) + 2*float64(conv)) / (a.BandwidthGBs * 1e9)
 		s.extra, s.move = at("seq_len"), 4*float64(layer.Channels())*at("num_tokens")/(a.BandwidthGBs*1e9)

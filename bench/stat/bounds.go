@@ -134,7 +134,7 @@ func (b *boundCount) count(s system, c *search.Capacity) {
 	b.MostHolds.count(most)
 	b.Both.count(least && most && (c.Floor.Lower == 0 || none) && !(none && c.Estimate > 0))
 	b.Answered.count(c.Estimate > 0)
-	b.Holds.addIf(c.Estimate > 0, c.Interval.Holds(s.capacity))
+	b.Holds.addIf(c.Estimate > 0, c.Interval.Contains(s.capacity))
 	b.TooHigh.count(c.Quote > 1.02*s.capacity)
 	b.Floor.count(c.Floor.Lower > 0)
 	if c.AtLeast > 0 && c.AtMost > 0 {

@@ -175,7 +175,7 @@ func (n *clusterCount) search(c *drawnCurve, budget, reps int, seed uint64) {
 		n.Most.count(f.AtMost > 0)
 		n.MostHolds.count(f.AtMost == 0 || f.AtMost >= c.Capacity)
 		if f.Estimate > 0 {
-			n.Holds.count(f.Interval.Holds(c.Capacity))
+			n.Holds.count(f.Interval.Contains(c.Capacity))
 			n.Above.count(f.Interval.Lo > c.Capacity)
 			n.Below.count(f.Interval.Hi < c.Capacity)
 			n.Widths = append(n.Widths, (f.Interval.Hi-f.Interval.Lo)/2/f.Estimate)

@@ -73,7 +73,7 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 		some.count(changed)
 		uncorrected.count(below)
 		equivalent.count(same)
-		fires.count(sidesCompared(a, b, compare.Options{Clauses: clauses}).Fired())
+		fires.count(sidesCompared(a, b, compare.Options{Clauses: clauses}).AnyFired())
 		rows := sidesCompared(a, b, compare.Options{Primary: primary}).Pairs[0].Rows
 		different := func(row compare.Row) bool { return row.Verdict == compare.Slower || row.Verdict == compare.Faster }
 		named.count(different(rows[0]))

@@ -116,7 +116,7 @@ func continuedSearches(s system, spread float64, reps int, seed uint64) []contin
 			n.Least.count(c.AtLeast > 0)
 			n.LeastHolds.count(c.AtLeast <= s.capacity)
 			if c.Estimate > 0 {
-				n.Holds.count(c.Interval.Holds(s.capacity))
+				n.Holds.count(c.Interval.Contains(s.capacity))
 				n.Widths = append(n.Widths, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)
 			}
 		}

@@ -34,7 +34,9 @@ func drawnRows(reps int, seed uint64) (rows [][]string) {
 				one := piece(fmt.Sprintf("drawn %v %d %d %d %d", minutes, third, i, reps, seed), func() *drawnCount {
 					s := drawQueue(rand.New(rand.NewPCG(seed, uint64(third*8+i))), third, i)
 					counts := make([]drawnCount, reps)
-					together(reps, func(r int) { counts[r].count(s, minutes, s.find(minutes, rand.New(rand.NewPCG(seed^uint64(third*8+i)<<32, uint64(r))))) })
+					together(reps, func(r int) {
+						counts[r].count(s, minutes, s.find(minutes, rand.New(rand.NewPCG(seed^uint64(third*8+i)<<32, uint64(r)))))
+					})
 					c := &drawnCount{}
 					for r := range counts {
 						c.merge(&counts[r])
@@ -218,7 +220,7 @@ func (s *disturbedQueue) measure(p *search.Probe, now, whole, busy float64, rng 
 		slices.Sort(took)
 		point.E2E = took[len(took)/2] * s.service * 1e3
 	}
-	if seen.Behind = point.Behind(); seen.Behind {
+	if seen.Behind = point.IsBehind(); seen.Behind {
 		seen.Carried = search.CarriedAt(point)
 	}
 	return seen, backlog

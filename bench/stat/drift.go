@@ -131,7 +131,7 @@ func (t *driftCount) count(c *search.Capacity, truth float64) {
 	if c.Estimate > 0 {
 		t.Half = append(t.Half, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)
 		t.Errors = append(t.Errors, math.Abs(c.Estimate/truth-1))
-		t.Holds.count(c.Interval.Holds(truth))
+		t.Holds.count(c.Interval.Contains(truth))
 		t.Below.count(c.Interval.Hi < truth)
 		t.Above.count(c.Interval.Lo > truth)
 	}

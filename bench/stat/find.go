@@ -100,7 +100,7 @@ func findRow(s system, budget, reps int, seed uint64) []string {
 		if c.Estimate > 0 {
 			errs = append(errs, math.Abs(c.Estimate/s.capacity-1))
 			widths = append(widths, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)
-			holds.count(c.Interval.Holds(s.capacity))
+			holds.count(c.Interval.Contains(s.capacity))
 		}
 		quoted.count(c.Quote > 0)
 		if c.Quote > 0 {
@@ -277,7 +277,7 @@ func (s system) measuredCapacity(n int, seed uint64) (_ stat.Inverse, fit stat.L
 		loads, seen := make([]float64, 9), make([]search.Seen, 9)
 		together(len(loads), func(i int) {
 			loads[i] = centre * math.Exp(step*float64(i-4))
-			seen[i] = s.probe(search.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: (&search.FindConfig{Sessions: s.sessions}).Memory(s.residence), Blocks: 1}, seed+uint64(100*round+i))
+			seen[i] = s.probe(search.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: (&search.FindConfig{Sessions: s.sessions}).MemoryTime(s.residence), Blocks: 1}, seed+uint64(100*round+i))
 		})
 		at, over := stat.Inverse{}, false // of the limit that is reached first
 		for l := range s.limits {

@@ -28,8 +28,8 @@ func gate() table {
 
 // gateCase is a row while it is counted.
 type gateCase struct {
-	of                                      string
-	p, truth                                float64 // p: 0 for the mean
+	of                 string
+	p, truth           float64 // p: 0 for the mean
 	all, own, ownHolds tally
 }
 
@@ -64,11 +64,11 @@ func (c *gateCase) judgeRun(ttft []float64) {
 	if c.p == 0 {
 		b, _ := stat.BatchMeans(ttft, 10, 0.95)
 		_, sd := stat.Moments(ttft)
-		holds, enough = b.Holds(c.truth), sd*sd/(b.SE*b.SE) >= ownEnough // n/φ is the variance of one over that of the mean
+		holds, enough = b.Contains(c.truth), sd*sd/(b.SE*b.SE) >= ownEnough // n/φ is the variance of one over that of the mean
 	} else {
 		sorted := append([]float64(nil), ttft...)
 		stat.SortFloat64(sorted)
-		phi, _ := overdispersion(stat.Exceeding(ttft, stat.Percentile(sorted, c.p)))
+		phi, _ := overdispersion(stat.MarkExceeding(ttft, stat.Percentile(sorted, c.p)))
 		effective := float64(n) / max(phi, 1)
 		lo, hi := stat.EffectiveRankInterval(int64(n), effective, c.p, 0.95)
 		closed := lo > 0 && hi <= int64(n)

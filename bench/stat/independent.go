@@ -41,11 +41,11 @@ func independentCases() []independentCase {
 		{"95 % Wilson interval holds a share of 2 %, n = 1,000", "about 95 %", shareCase(alternative.Wilson)},
 		{"95 % Clopper-Pearson interval holds it", "≥ 95 %", shareCase(stat.ClopperPearson)},
 		{"95 % interval of Hodges-Lehmann holds a shift, 5 + 5 Cauchy", "96.8 %", func(rng *rand.Rand) bool {
-			return stat.HodgesLehmann(cauchy(rng, 5, 0), cauchy(rng, 5, 3), 0.95).Holds(3)
+			return stat.HodgesLehmann(cauchy(rng, 5, 0), cauchy(rng, 5, 3), 0.95).Contains(3)
 		}},
 		{"95 % interval of Welch holds a difference, 4 + 8, spreads 3 : 1", "about 95 %", func(rng *rand.Rand) bool {
 			d, _ := stat.Welch(normals(rng, 4, 0, 3), normals(rng, 8, 2, 1), 0.95)
-			return d.Holds(2)
+			return d.Contains(2)
 		}},
 		{"TOST passes at the very margin, 5 + 5", "≤ 5 %", func(rng *rand.Rand) bool {
 			d, _ := stat.Welch(normals(rng, 5, 0, 0.3), normals(rng, 5, 1, 0.3), 0.95)
@@ -105,7 +105,7 @@ func shareCase(interval func(hits, n int, phi, level float64) stat.Interval) fun
 				hits++
 			}
 		}
-		return interval(hits, n, 1, 0.95).Holds(share)
+		return interval(hits, n, 1, 0.95).Contains(share)
 	}
 }
 

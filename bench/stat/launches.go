@@ -58,7 +58,7 @@ func launchRow(utilisation, factor float64, reps int, seed uint64) []string {
 		d, _ := stat.Welch(a[:], b[:], 0.95)
 		welch.count(d.P < 0.05)
 		equivalent.count(d.TOST(math.Log(1.1)) < 0.05)
-		shift.count(!stat.HodgesLehmann(a[:], b[:], 0.95).Holds(0))
+		shift.count(!stat.HodgesLehmann(a[:], b[:], 0.95).Contains(0))
 	}
 	return []string{number(utilisation), number(factor), requests.String(), batches.String(), welch.String(), shift.String(), equivalent.String()}
 }

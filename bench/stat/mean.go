@@ -30,10 +30,10 @@ func mean() table {
 						mean, sd := stat.Moments(xs)
 						independent.count(math.Abs(mean-truth) <= 1.96*sd/math.Sqrt(float64(n)))
 						b, _ := stat.BatchMeans(xs, 10, 0.95)
-						batches.count(b.Holds(truth))
+						batches.count(b.Contains(truth))
 						if n <= 20_000 { // copies 200·n values
 							s, _ := alternative.BlockBootstrap(xs, n/20, 200, 0.95, seed+uint64(r), average)
-							bootstrap.count(s.Holds(truth))
+							bootstrap.count(s.Contains(truth))
 						}
 					}
 					rows = append(rows, []string{number(utilisation), fmt.Sprint(n), independent.String(), batches.String(), bootstrap.String()})

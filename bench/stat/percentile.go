@@ -80,7 +80,7 @@ func (c *percentileCase) judgeRuns(runs [3][]float64) {
 	for i, run := range runs {
 		sorted := slices.Clone(run[:c.n])
 		stat.SortFloat64(sorted)
-		phi, _ := overdispersion(stat.Exceeding(run[:c.n], stat.Percentile(sorted, c.p)))
+		phi, _ := overdispersion(stat.MarkExceeding(run[:c.n], stat.Percentile(sorted, c.p)))
 		phis = append(phis, phi)
 		if i == 0 {
 			here = sorted

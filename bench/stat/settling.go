@@ -74,13 +74,13 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 				}
 			}
 			m, _ = stat.Moments(xs)
-			over, _ = stat.Moments(stat.Exceeding(xs, limit))
+			over, _ = stat.Moments(stat.MarkExceeding(xs, limit))
 			return m / mean, over / 0.01
 		}
 		ended := slices.Clone(rows)
 		slices.SortFunc(ended, func(a, b record.Row) int { return cmp.Compare(a.Done, b.Done) }) // as they are recorded
 		setups := map[int32]measure.Setup{0: {T0: 5e9, T1: seconds * 1e9, AutoWarmup: true, SLO: objective, Load: result.Load{Loop: "open"}}}
-		measure.Settle(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: ended}, nil) })
+		measure.SettleWindows(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: ended}, nil) })
 		s := setups[0]
 		k := kept{refused: s.Settling.Why != "", discarded: float64(s.T0) / float64(s.T1)}
 		k.found, k.violations = againstTruth(s.T0)

@@ -45,7 +45,7 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 		for i, step := range []float64{0.92, 1, 1.08} {
 			q := queue.New(32, trueCapacity*load*step, seed+uint64(3*r+i))
 			q.Warm(warmup)
-			hits := stat.Exceeding(q.TTFTs(n), limit)
+			hits := stat.MarkExceeding(q.TTFTs(n), limit)
 			if phi, ok := overdispersion(hits); ok {
 				phis = append(phis, phi)
 			}

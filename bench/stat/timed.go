@@ -121,12 +121,12 @@ func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budge
 		half = (c.Interval.Hi - c.Interval.Lo) / 2 / c.Estimate
 		t.Half = append(t.Half, half)
 		t.Errors = append(t.Errors, max(c.Estimate/s.capacity, s.capacity/c.Estimate)-1)
-		t.Holds.count(c.Interval.Holds(s.capacity))
+		t.Holds.count(c.Interval.Contains(s.capacity))
 	}
 	t.Both.count((c.AtLeast == 0 || c.AtLeast <= s.capacity) && (c.AtMost == 0 || c.AtMost >= s.capacity) && c.Floor.Lower == 0)
 	t.Least.count(c.AtLeast > 0)
 	if c.Likely.Hi > 0 {
-		t.Likely.count(c.Likely.Holds(s.capacity))
+		t.Likely.count(c.Likely.Contains(s.capacity))
 	}
 	t.Useful.count(c.AtLeast > 0 && c.AtMost > 0 && c.AtMost <= 4*c.AtLeast)
 	if c.AtLeast > 0 {

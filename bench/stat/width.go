@@ -187,7 +187,7 @@ func (r *seatServer) widths(budget, reps int, seed uint64) *widthCount {
 			c.Errors, c.Widths = append(c.Errors, nowhere), append(c.Widths, nowhere)
 			continue
 		}
-		c.Holds.count(f.Interval.Holds(r.Capacity))
+		c.Holds.count(f.Interval.Contains(r.Capacity))
 		c.Errors = append(c.Errors, math.Abs(f.Estimate/r.Capacity-1))
 		c.Widths = append(c.Widths, (f.Interval.Hi-f.Interval.Lo)/2/f.Estimate)
 	}

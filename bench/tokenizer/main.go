@@ -47,7 +47,7 @@ func run(args []string) error {
 		data = data[4+n:]
 		size += int(n)
 	}
-	e := t.Encoder()
+	e := t.NewEncoder()
 	var ids []uint32
 	tokens := 0
 	used := processor()

@@ -166,7 +166,7 @@ func check(path string, g golden) (wrong []string) {
 		fail("%d blocks, %d distinct, %d leading hits of %d tokens", all, len(seen), lead, tokens)
 	}
 	if g.blocks > 0 {
-		if blocks, _, ok := trace.Sharing(); !ok || int(blocks*float64(all)+.5) != g.leading {
+		if blocks, _, ok := trace.BlockSharing(); !ok || int(blocks*float64(all)+.5) != g.leading {
 			fail("stats tells %.3f of the blocks shared", blocks)
 		}
 	}
@@ -179,7 +179,7 @@ func check(path string, g golden) (wrong []string) {
 	if err != nil {
 		return append(wrong, err.Error())
 	}
-	due, err := law.Process(law.OwnRate(), 1, 0)
+	due, err := law.NewProcess(law.OwnRate(), 1, 0)
 	if err != nil {
 		return append(wrong, err.Error())
 	}
@@ -228,7 +228,7 @@ func (rowsOf) Chunk(record.Chunk)   {}
 func (k rowsOf) Done(r *record.Row) { c := *r; k[r.ID] = &c }
 
 func replay(index *workload.Rows, cfg load.Config, engine twin.Engine, seed uint64) rowsOf {
-	source, err := index.Replay(workload.ReplayConfig{Seed: seed, Nonce: seed})
+	source, err := index.NewReplay(workload.ReplayConfig{Seed: seed, Nonce: seed})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func newCase(seed uint64, number int) *aCase {
 	if c.kind == "held" { // around the number that would be in flight
 		free := c.load
 		free.Requests = 80
-		seen, last, sum := free.Serve(c.truth.Engine(7), 7).Seen(), 0.0, 0.0
+		seen, last, sum := free.Serve(c.truth.Engine(7), 7).SeenRequests(), 0.0, 0.0
 		for i := range seen {
 			last, sum = max(last, seen[i].Last), sum+seen[i].Last-seen[i].Sent
 		}
@@ -175,7 +175,7 @@ func unlike(d *deploy.Deployment, dice *rand.Rand) *deploy.Deployment {
 func (c *aCase) capacity() float64 {
 	full := c.load
 	full.Users, full.Requests = min(c.truth.Settings.MaxNumSeqs, 48), 120
-	seen := full.Serve(c.truth.Engine(7), 7).Seen()
+	seen := full.Serve(c.truth.Engine(7), 7).SeenRequests()
 	last := 0.0
 	for i := range seen {
 		last = max(last, seen[i].Last)
@@ -187,7 +187,7 @@ func (c *aCase) capacity() float64 {
 func (c *aCase) serve(d *deploy.Deployment, s surroundings) (*predict.Recording, []explain.Request, *around) {
 	a := newAround(d, s, c.seed+c.chance)
 	r := c.load.Serve(a, c.seed)
-	seen := r.Seen()
+	seen := r.SeenRequests()
 	dice := rand.New(rand.NewPCG(c.seed, 99))
 	for i := range seen {
 		q := &seen[i]
@@ -256,7 +256,7 @@ const chances = 3
 
 // result makes it.
 func (c *aCase) result(effort predict.Effort) *Result {
-	x := &Result{Version: ResultVersion, Number: c.number, Kind: c.kind, Server: c.stated.Named(), Load: fmt.Sprintf("rate %.3g, users %d, most %d, in %v out %v prefix %d, %+v", c.load.Rate, c.load.Users, c.load.MostInFlight, c.load.Input, c.load.Output, c.load.Prefix, c.s)}
+	x := &Result{Version: ResultVersion, Number: c.number, Kind: c.kind, Server: c.stated.SpecString(), Load: fmt.Sprintf("rate %.3g, users %d, most %d, in %v out %v prefix %d, %+v", c.load.Rate, c.load.Users, c.load.MostInFlight, c.load.Input, c.load.Output, c.load.Prefix, c.s)}
 	recording, seen, a := c.serve(c.truth, c.s)
 	x.Seen, x.Told, x.Stated = seen, a.told(), c.stating()
 	twins := recording.WhatIf(c.stated, x.facts(symptoms[0], true), effort)

@@ -241,7 +241,7 @@ func (a *around) told() Told {
 	p.read(end)
 	p.samples.Add("gpu", telemetry.GPUClock, end/2, 2000/max(a.s.Slower, 1))
 	p.samples.Add("gpu", telemetry.GPUClockMost, end/2, 2000)
-	t := Told{Window: p.samples.Window(0, end)}
+	t := Told{Window: p.samples.WindowOf(0, end)}
 	if p.all > 0 {
 		t.Foreign = 1 - p.own/p.all
 	}

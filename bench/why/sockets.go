@@ -92,7 +92,7 @@ func (c *aCase) overSockets(pitot, dir string, seen []explain.Request) (x inspec
 	if said, err := run.CombinedOutput(); err != nil && run.ProcessState.ExitCode() != 4 {
 		log.Fatalf("%s: %v\n%s", strings.Join(run.Args, " "), err, said)
 	}
-	said, err := exec.Command(pitot, "explain", out, "--deployment", c.stated.Named(), "--format", "json").Output()
+	said, err := exec.Command(pitot, "explain", out, "--deployment", c.stated.SpecString(), "--format", "json").Output()
 	check(err)
 	check(json.Unmarshal(said, &x))
 	return x

@@ -43,7 +43,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, writeOutline(e.Stdout, &c)
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	c.Progress = view
 	x, err := c.Run(ctx)
@@ -58,9 +58,9 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	case err != nil:
 		return Done, err
 	case own.Format == "json":
-		return Done, report.JSON(e.Stdout, x.Fit)
+		return Done, report.WriteJSON(e.Stdout, x.Fit)
 	}
-	return Done, report.Fit(e.Stdout, x.Fit, x.Profile, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteFit(e.Stdout, x.Fit, x.Profile, styleOf(e.Stdout, e.Getenv))
 }
 
 // writeOutline says what a calibration will measure and how long that takes.
@@ -76,15 +76,15 @@ func writeOutline(w io.Writer, c *calibrate.Calibration) error {
 	lines := []string{
 		"target    " + c.Plan.Spec,
 		"twin      " + c.Deployment.Spec,
-		fmt.Sprintf("loads     about %d of %s with warm-up%s", x.Loads, say.Span(c.Each), ways),
-		"time      about " + say.Span(c.Time),
+		fmt.Sprintf("loads     about %d of %s with warm-up%s", x.Loads, say.Duration(c.Each), ways),
+		"time      about " + say.Duration(c.Time),
 	}
 	for i, l := range x.First {
 		head := "first     "
 		if i > 0 {
 			head = "          "
 		}
-		lines = append(lines, head+calibrate.Describe(l))
+		lines = append(lines, head+calibrate.DescribeLoad(l))
 	}
 	lines = append(lines, "then      loads that are chosen by what these tell", "nothing was sent")
 	_, err = fmt.Fprintln(w, strings.Join(lines, "\n"))

@@ -56,7 +56,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Window, Err: e.Stderr,
 		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: readClaim}
-	ctx, stop := interruptible(ctx, e.Stderr)
+	ctx, stop := interruptibleContext(ctx, e.Stderr)
 	defer stop()
 	if p.Workers > 0 {
 		crew, disband, err := crewOf(ctx, e, &plan.Fleet{Workers: p.Workers}, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
@@ -67,7 +67,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		c.Crew = crew
 	}
 	if p.Client != "" {
-		r, err := c.Client(ctx, p.Client)
+		r, err := c.CheckClient(ctx, p.Client)
 		if errors.Is(err, audit.ErrNothingAnswered) {
 			return TargetFailed, err
 		}
@@ -75,7 +75,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 			return Done, err
 		}
 		if p.Format == "json" {
-			return Done, report.JSON(e.Stdout, r)
+			return Done, report.WriteJSON(e.Stdout, r)
 		}
 		return Done, report.CheckedClient(e.Stdout, r)
 	}
@@ -83,7 +83,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return checkAll(ctx, e, c, &p)
 	}
 	if !slices.Contains(audit.APIs(), p.API) {
-		return Usage, say.Errorf("the reference server has no %q to check", p.API).WithHint(say.Known(p.API, append(audit.APIs(), plan.AllAPIs)))
+		return Usage, say.Errorf("the reference server has no %q to check", p.API).WithHint(say.KnownHint(p.API, append(audit.APIs(), plan.AllAPIs)))
 	}
 	c.API = p.API
 	levels, search := p.Streams, false
@@ -93,13 +93,13 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	var done []*audit.Level
 	show := func() {
 		if p.Format != "json" {
-			report.Checked(e.Stdout, c.Ref, c.Window, p.Workers, done)
+			report.WriteCheck(e.Stdout, c.Ref, c.Window, p.Workers, done)
 		}
 	}
 	for n := 0; len(levels) > 0; levels = levels[1:] {
 		n = levels[0]
 		fmt.Fprintf(e.Stderr, "checking at %s\n", say.Plural(n, "stream"))
-		l, err := c.Level(ctx, n)
+		l, err := c.CheckLevel(ctx, n)
 		if err != nil {
 			if len(done) > 0 && ctx.Err() == nil { // the machine carries no more
 				fmt.Fprintf(e.Stderr, "pitot: %d streams: %v\n", n, err)
@@ -109,12 +109,12 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 			return Done, err
 		}
 		done = append(done, l)
-		if search && len(levels) == 1 && n*2 <= most && l.Worst() <= 1 {
+		if search && len(levels) == 1 && n*2 <= most && l.LargestError() <= 1 {
 			levels = append(slices.Clone(levels), n*2)
 		}
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, done)
+		return Done, report.WriteJSON(e.Stdout, done)
 	}
 	show()
 	return Done, nil
@@ -139,7 +139,7 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int
 	for _, c.API = range audit.APIs() {
 		for _, n := range levels {
 			fmt.Fprintf(e.Stderr, "checking %s at %s\n", c.API, say.Plural(n, "stream"))
-			l, err := c.Level(ctx, n)
+			l, err := c.CheckLevel(ctx, n)
 			if err != nil {
 				return Done, fmt.Errorf("check %s: %w", c.API, err)
 			}
@@ -147,7 +147,7 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int
 		}
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, done)
+		return Done, report.WriteJSON(e.Stdout, done)
 	}
 	report.CheckAPIs(e.Stdout, c.Ref, c.Window, p.Workers, done)
 	return Done, nil

@@ -34,12 +34,12 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	case len(args) > 0:
 		return Usage, say.Errorf("choose takes no arguments: %q", args[0]).WithHint("name the model with --model")
 	}
-	w, err := wanted(&own, &ask, &hard, &good)
+	w, err := wantedFromFlags(&own, &ask, &hard, &good)
 	if err != nil {
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, own.Format != "text", e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	w.Told = func(p choose.Progress) {
 		view.Line(fmt.Sprintf("simulating %s: %d of %d deployments", p.Stage, p.Done, p.Of))
@@ -68,7 +68,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	case own.Format == "kubernetes" && code != Done:
 		out = e.Stderr // there is no manifest
 	case own.Format == "json":
-		return code, report.JSON(e.Stdout, x)
+		return code, report.WriteJSON(e.Stdout, x)
 	case own.Format == "kubernetes" && code == Done:
 		_, err := io.WriteString(e.Stdout, x.Options[0].Manifest())
 		return code, err
@@ -76,8 +76,8 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	return code, m.WriteTerminal(out, styleOf(out, e.Getenv))
 }
 
-// wanted returns the requirements that the flags give, completed from the catalogue.
-func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
+// wantedFromFlags returns the requirements that the flags give, completed from the catalogue.
+func wantedFromFlags(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
 	switch {
 	case own.Model == "":
 		return w, say.Errorf("no model given").WithHint("for example --model llama-3.1-8b: pitot predict --list has those with a name")
@@ -85,13 +85,13 @@ func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good)
 		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
 	}
 	ask.Seed = own.Seed
-	if !ask.Think.None() && !ask.Conversing() {
+	if !ask.Think.IsNone() && !ask.HasConversations() {
 		return w, say.Errorf("--think is a pause within conversations, and these are single requests").WithHint("say how many requests a conversation has: --turns 4")
 	}
 	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Sure: own.Sure}
 	w.Asked = plan.FlagsOf(plan.VerbChoose, plan.VerbFind, ask, hard)
 	for _, text := range own.GPUs {
-		o, err := offer(text)
+		o, err := parseOffer(text)
 		if err != nil {
 			return w, err
 		}
@@ -121,8 +121,8 @@ func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good)
 	return w, nil
 }
 
-// offer reads a GPU that can be had: h100, h100:4 or h100:4@2.49.
-func offer(text string) (o choose.Offer, err error) {
+// parseOffer reads a GPU that can be had: h100, h100:4 or h100:4@2.49.
+func parseOffer(text string) (o choose.Offer, err error) {
 	name, price, priced := strings.Cut(text, "@")
 	name, most, counted := strings.Cut(name, ":")
 	if o.Accelerator, err = catalogue.FindAccelerator(name); err != nil {

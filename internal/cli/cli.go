@@ -110,7 +110,7 @@ const heapFloor = 16 << 20
 // Run does what the arguments say and gives the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	e := &Env{Command: append([]string{"pitot"}, args...), Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(), Getenv: os.Getenv}
-	defer profiled(e.Getenv)()
+	defer startCPUProfile(e.Getenv)()
 	defer runtime.KeepAlive(make([]byte, heapFloor))
 	if !isTerminal(stdout, e.Getenv) {
 		e.Stdout = &answerFirst{w: stdout}
@@ -119,7 +119,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return code
 	}
-	hint := say.Hint(err)
+	hint := say.HintOf(err)
 	var other *plan.OtherVerb
 	if errors.As(err, &other) {
 		hint = verbsTaking(other.Flag)
@@ -150,14 +150,14 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 	if len(args) == 0 {
-		overview(e.Stderr)
+		writeOverview(e.Stderr)
 		return Usage, nil
 	}
 	name := args[0]
 	switch name {
 	case "help", "--help", "-h", "-help":
 		if len(args) == 1 {
-			overview(e.Stdout)
+			writeOverview(e.Stdout)
 			return Done, nil
 		}
 		v, err := verbNamed(args[1])
@@ -202,7 +202,7 @@ func verbNamed(name string) (verb, error) {
 		names = append(names, v.name)
 	}
 	hint := "pitot --help lists the verbs"
-	switch n := say.Nearest(name, names); {
+	switch n := say.NearestName(name, names); {
 	case n != "":
 		hint = "did you mean pitot " + n + "?"
 	case strings.Contains(name, ":"), strings.HasPrefix(name, "-"):
@@ -215,7 +215,7 @@ func verbNamed(name string) (verb, error) {
 func verbsTaking(flag string) string {
 	var takers []string
 	for _, v := range verbs() {
-		if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.Name == flag && s.For(plan.Verb(v.name)) }) {
+		if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.Name == flag && s.AppliesTo(plan.Verb(v.name)) }) {
 			takers = append(takers, "pitot "+v.name)
 		}
 	}
@@ -230,10 +230,10 @@ func verbsTaking(flag string) string {
 // process and one to its group.
 const oneWish = 500 * time.Millisecond
 
-// interruptible gives a context that the first Ctrl-C or SIGTERM ends, so
+// interruptibleContext gives a context that the first Ctrl-C or SIGTERM ends, so
 // that what was measured is reported. A second one leaves at once; the
 // journal is on disk by then.
-func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func()) {
+func interruptibleContext(ctx context.Context, stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

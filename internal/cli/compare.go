@@ -52,7 +52,7 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	m := report.BuildComparison(c)
-	m.Limiters(changedLimiters(c, sides))
+	m.AddLimiters(changedLimiters(c, sides))
 	if err := writeComparison(e, m, &p); err != nil { // first: whoever reads the answer may stop early
 		return Usage, err
 	}
@@ -60,11 +60,11 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Done, err
 	}
 	switch {
-	case c.Fired():
+	case c.AnyFired():
 		return Fired, nil
 	case c.NotJudged(), c.ComparedNothing():
 		return Invalid, nil
-	case c.Undecided():
+	case c.AnyUndecided():
 		code := undecidedCode(p.Undecided)
 		if code != Done {
 			fmt.Fprintln(e.Stderr, "pitot: no verdict on --fail-if: "+undecidedHint)
@@ -88,7 +88,7 @@ func changedLimiters(c *compare.Comparison, sides []compare.Side) map[string][]i
 				if judged := c.Verdicts[i].Word; (judged == compare.NotCompared || judged == compare.Undistinguished) && (a[0].Run.Findings == nil || b[0].Run.Findings == nil) {
 					continue
 				}
-				of[sides[k].Name] = inspect.Changed(a[0].Path, a[0].Run, b[0].Path, b[0].Run)
+				of[sides[k].Name] = inspect.ChangedLimits(a[0].Path, a[0].Run, b[0].Path, b[0].Run)
 			}
 		}
 	}
@@ -96,8 +96,8 @@ func changedLimiters(c *compare.Comparison, sides []compare.Side) map[string][]i
 }
 
 func compareOptions(p *plan.Comparison) (o compare.Options, err error) {
-	if o.Within, err = compare.Share(p.Equivalent); err != nil {
-		return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.Hint(err))
+	if o.Within, err = compare.ParseShare(p.Equivalent); err != nil {
+		return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.HintOf(err))
 	}
 	if o.Within == 0 {
 		return o, say.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
@@ -110,20 +110,20 @@ func compareOptions(p *plan.Comparison) (o compare.Options, err error) {
 			case "tokenizers":
 				o.Tokenizers = true
 			default:
-				return o, say.Errorf("--allow: unknown %q", word).WithHint(say.Known(word, []string{"workloads", "tokenizers"}))
+				return o, say.Errorf("--allow: unknown %q", word).WithHint(say.KnownHint(word, []string{"workloads", "tokenizers"}))
 			}
 		}
 	}
 	for _, text := range p.FailIf {
 		clauses, err := compare.ParseClauses(text)
 		if err != nil {
-			return o, say.Errorf("--fail-if: %v", err).WithHint(say.Hint(err))
+			return o, say.Errorf("--fail-if: %v", err).WithHint(say.HintOf(err))
 		}
 		o.Clauses = append(o.Clauses, clauses...)
 	}
 	if p.Primary != "" {
 		if o.Primary, err = compare.ParsePrimary(p.Primary); err != nil {
-			return o, say.Errorf("--primary: %v", err).WithHint(say.Hint(err))
+			return o, say.Errorf("--primary: %v", err).WithHint(say.HintOf(err))
 		}
 	}
 	return o, nil
@@ -150,7 +150,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	}
 	switch format {
 	case "json":
-		return report.JSON(e.Stdout, c)
+		return report.WriteJSON(e.Stdout, c)
 	case "md":
 		return m.WriteMarkdown(e.Stdout)
 	case "html":

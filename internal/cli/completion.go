@@ -35,7 +35,7 @@ func completionVerb(_ context.Context, e *Env) (int, error) {
 	case len(e.Args) > 1:
 		return Usage, say.Errorf("more than one shell: %q and %q", e.Args[0], e.Args[1])
 	case !slices.Contains(shells, e.Args[0]):
-		return Usage, say.Errorf("unknown shell %q", e.Args[0]).WithHint(say.Known(e.Args[0], shells))
+		return Usage, say.Errorf("unknown shell %q", e.Args[0]).WithHint(say.KnownHint(e.Args[0], shells))
 	}
 	script, err := completionScripts.ReadFile("completion/pitot." + e.Args[0])
 	if err == nil {
@@ -80,7 +80,7 @@ func completeWords(w io.Writer, args []string) error {
 	for _, c := range found.words {
 		var err error
 		switch {
-		case shell == "bash" && unfinished(c.Name):
+		case shell == "bash" && isUnfinished(c.Name):
 			_, err = fmt.Fprintln(w, strings.TrimPrefix(c.Name, replaced))
 		case shell == "bash":
 			_, err = fmt.Fprintln(w, strings.TrimPrefix(c.Name, replaced)+" ")
@@ -94,8 +94,8 @@ func completeWords(w io.Writer, args []string) error {
 	return nil
 }
 
-// unfinished says that more is expected in the same word: no space follows it.
-func unfinished(word string) bool {
+// isUnfinished says that more is expected in the same word: no space follows it.
+func isUnfinished(word string) bool {
 	return word != "" && strings.ContainsRune(":=@/?&", rune(word[len(word)-1]))
 }
 
@@ -170,7 +170,7 @@ func nextWord(before []string, current string) (found completion) {
 	var keys []plan.Choice                           // of --set
 	for _, s := range plan.Settings() {
 		switch {
-		case !s.For(plan.Verb(v.name)):
+		case !s.AppliesTo(plan.Verb(v.name)):
 		case s.KeyOnly:
 			keys = append(keys, plan.Choice{Name: s.Name + "=", About: s.Help})
 		default:
@@ -216,14 +216,14 @@ func nextWord(before []string, current string) (found completion) {
 // flagWords are the flags of a verb that can still be given, in the order of the help.
 func flagWords(v plan.Verb, given map[string]bool) (found completion) {
 	for _, s := range plan.Settings() {
-		if s.For(v) && !s.KeyOnly && (!given[s.Name] || s.Many()) {
+		if s.AppliesTo(v) && !s.KeyOnly && (!given[s.Name] || s.IsRepeatable()) {
 			found.words = append(found.words, plan.Choice{Name: "--" + s.Name, About: s.Help})
 		}
 	}
 	if len(found.words) > 0 && !given["config"] {
 		found.words = append(found.words, plan.Choice{Name: "--config", About: "settings from a YAML file"})
 	}
-	if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.KeyOnly && s.For(v) }) {
+	if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.KeyOnly && s.AppliesTo(v) }) {
 		found.words = append(found.words, plan.Choice{Name: "--set", About: "a seldom used setting, KEY=VALUE"})
 	}
 	found.words = append(found.words, plan.Choice{Name: "--help"})
@@ -290,7 +290,7 @@ func targetArgument(args []string, current string) (found completion) {
 	}
 	for _, prefix := range []string{"mock:", "sim:"} {
 		if name, ok := strings.CutPrefix(current, prefix); ok {
-			found.words = deployments(name, prefix)
+			found.words = completeDeployments(name, prefix)
 			if at := strings.LastIndexAny(name, "?&"); at >= 0 {
 				for _, s := range plan.TargetSettings() {
 					if !strings.Contains(name[:at], s.TargetKey()+"=") {
@@ -319,7 +319,7 @@ func deploymentArgument(args []string, current string) completion {
 	if len(args) > 0 {
 		return completion{}
 	}
-	return completion{words: deployments(current, "")}
+	return completion{words: completeDeployments(current, "")}
 }
 
 // fitArguments are a deployment and runs of it.
@@ -330,8 +330,8 @@ func fitArguments(args []string, current string) completion {
 	return completion{files: true}
 }
 
-// deployments completes MODEL@GPU?settings, with prefix in front of each word.
-func deployments(current, prefix string) (words []plan.Choice) {
+// completeDeployments completes MODEL@GPU?settings, with prefix in front of each word.
+func completeDeployments(current, prefix string) (words []plan.Choice) {
 	known := predict.AllKnown()
 	model, rest, chosen := strings.Cut(current, "@")
 	if !chosen {

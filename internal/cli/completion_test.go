@@ -85,7 +85,7 @@ func TestCompletionIsWhole(t *testing.T) {
 	for _, v := range verbs() {
 		offered := complete([]string{v.name, "--"})
 		for _, s := range plan.Settings() {
-			if !s.For(plan.Verb(v.name)) {
+			if !s.AppliesTo(plan.Verb(v.name)) {
 				continue
 			}
 			if s.KeyOnly {

@@ -21,21 +21,21 @@ import (
 	"pitot/internal/workload/question"
 )
 
-// estimated returns what a verb's plan is expected to send and take, with all launches;
+// estimatePlan returns what a verb's plan is expected to send and take, with all launches;
 // residence is how long a request takes alone, 0 where that is not known yet.
-func estimated(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Estimate {
+func estimatePlan(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Estimate {
 	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p))), Residence: residence}
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
 	of := func() estimate.Estimate {
 		switch v {
 		case plan.VerbSweep:
-			return from.Sweep(&p.Search)
+			return from.ForSweep(&p.Search)
 		case plan.VerbFind:
-			return from.Find(p.SearchTime())
+			return from.ForSearch(p.SearchTime())
 		}
-		return from.Run(p.MaxDuration)
+		return from.ForLoad(p.MaxDuration)
 	}
-	questions, input, output := question.Alone(p.Verifying(), of().Requests)
+	questions, input, output := question.ExpectedAlone(p.VerifiedShares(), of().Requests)
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = from.Probes.Requests+questions, from.Probes.Input+input, from.Probes.Output+output
 	return of().Times(max(1, p.Launches))
 }
@@ -43,10 +43,10 @@ func estimated(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Esti
 // loadText says which loads a verb's plan has.
 func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	kind := " requests/s, " + p.Arrival
-	if p.Conversing() {
+	if p.HasConversations() {
 		kind = " conversations/s, " + p.Arrival
 	}
-	if p.Closed() || v == plan.VerbRun && !p.Open() {
+	if p.IsClosedLoop() || v == plan.VerbRun && !p.Open() {
 		kind = " users who wait for their answers"
 	}
 	var loads []string
@@ -68,8 +68,8 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	if v == plan.VerbSweep && p.Repeat > 1 {
 		text += fmt.Sprintf("; each %d times", p.Repeat)
 	}
-	if s := p.Verifying(); !s.None() {
-		text += "; " + say.Percent(s.Total()) + " of the requests are questions"
+	if s := p.VerifiedShares(); !s.IsNone() {
+		text += "; " + say.Percent(s.TotalShare()) + " of the requests are questions"
 	}
 	if p.Launches > 1 {
 		text += "; " + say.Plural(p.Launches, "launch")
@@ -86,7 +86,7 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 		return say.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.NoPrice)
 	}
 	if e.USD > limit {
-		return say.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.USD), usd(limit)).WithHint("shorten it with --duration, --warmup or --requests, or raise --spend-limit")
+		return say.Errorf("this run is expected to cost %s, more than the limit of %s", formatUSD(e.USD), formatUSD(limit)).WithHint("shorten it with --duration, --warmup or --requests, or raise --spend-limit")
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 // writeDryRun says what a run would send and take; further lines come before the last.
 func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
 	residence := target.ResidenceOf(target.WantedBy(p))
-	e := estimated(v, p, residence)
+	e := estimatePlan(v, p, residence)
 	about := func(x float64, unit string) string {
 		if x == 0 {
 			return "not known beforehand"
@@ -152,8 +152,8 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 	}
 	switch {
 	case e.NoPrice == "":
-		lines = append(lines, "price     about "+usd(e.USD))
-	case !p.Price().None():
+		lines = append(lines, "price     about "+formatUSD(e.USD))
+	case !p.Price().IsUnknown():
 		lines = append(lines, "price     "+e.NoPrice)
 	}
 	lines = append(lines, further...)
@@ -172,11 +172,11 @@ func fleetText(v plan.Verb, p *plan.Plan) string {
 	}
 	load := p.Load // the largest
 	if v != plan.VerbRun {
-		if load.Rate = 0; v == plan.VerbSweep && !p.Closed() && len(p.Loads) > 0 {
+		if load.Rate = 0; v == plan.VerbSweep && !p.IsClosedLoop() && len(p.Loads) > 0 {
 			load.Rate = slices.Max(p.Loads)
 		}
 	}
-	by := run.SendingOf(p, &load, 0, runtime.GOMAXPROCS(0), func() bool { return target.Here(p.Spec) })
+	by := run.SendingOf(p, &load, 0, runtime.GOMAXPROCS(0), func() bool { return target.IsLocal(p.Spec) })
 	if p.Kind() == plan.KindMock && !by.Short {
 		return "" // nobody expects them there
 	}
@@ -195,7 +195,7 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 	if e.Time < 10*time.Second {
 		unit /= 100
 	}
-	takes := "about " + say.Span(e.Time.Round(unit))
+	takes := "about " + say.Duration(e.Time.Round(unit))
 	switch {
 	case e.Time == 0 && e.AtMost:
 		return "some seconds, simulated"
@@ -206,7 +206,7 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 	case e.AtLeast && simulated:
 		return "at least " + takes + ", simulated"
 	case e.AtLeast:
-		return fmt.Sprintf("at least %s; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", takes, say.Span(e.Longest.Round(10*time.Minute)))
+		return fmt.Sprintf("at least %s; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", takes, say.Duration(e.Longest.Round(10*time.Minute)))
 	}
 	return takes + ", and until the last answer has ended"
 }
@@ -218,7 +218,7 @@ func outlookText(p *plan.Plan) string {
 	if limit == 0 {
 		return "the capacity to about ±5 %, or what a few seconds of a processor simulate"
 	}
-	claims, err := p.SLO.Claims()
+	claims, err := p.SLO.SplitClaims()
 	if err != nil {
 		return ""
 	}
@@ -255,8 +255,8 @@ func givenNumber(x float64) string {
 // mostGiven is the maximum number of characters in a number that somebody may have written.
 const mostGiven = 10
 
-// usd writes a price to the cent.
-func usd(x float64) string {
+// formatUSD writes a price to the cent.
+func formatUSD(x float64) string {
 	cents := int64(math.Round(x * 100))
 	return fmt.Sprintf("$%s.%02d", say.Count(cents/100), cents%100)
 }

@@ -119,7 +119,7 @@ func gatedCode(o *plan.Output, e *Env, run *result.Run, code int) int {
 			fmt.Fprintln(e.Stderr, "pitot: no verdict on the SLO: "+undecidedHint)
 		}
 	}
-	return strictly(o, e, run, code)
+	return strictExitCode(o, e, run, code)
 }
 
 // undecidedCode returns the exit code of a gate that is undecided.
@@ -133,9 +133,9 @@ func undecidedCode(undecided string) int {
 // undecidedHint says what --undecided does.
 const undecidedHint = "it is undecided, exit code 4; --undecided pass makes that 0"
 
-// strictly returns the exit code of a run under --strict: flags fail too, unless
+// strictExitCode returns the exit code of a run under --strict: flags fail too, unless
 // something worse happened.
-func strictly(o *plan.Output, e *Env, run *result.Run, code int) int {
+func strictExitCode(o *plan.Output, e *Env, run *result.Run, code int) int {
 	if !o.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
 		return code
 	}

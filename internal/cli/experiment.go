@@ -65,20 +65,20 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 		}
 		return a.run(ctx, e, &p, args)
 	}
-	hint := say.Known(e.Args[0], names)
+	hint := say.KnownHint(e.Args[0], names)
 	if fileExists(e.Args[0]) {
 		hint = "pitot experiment run " + e.Args[0]
 	}
 	return Usage, say.Errorf("unknown action %q", e.Args[0]).WithHint(hint)
 }
 
-// planned is the one plan that an action takes, and the directory of its experiment.
-func planned(action string, o *plan.Experimenting, args []string) (p *experiment.Plan, source []byte, dir string, err error) {
+// loadPlan is the one plan that an action takes, and the directory of its experiment.
+func loadPlan(action string, o *plan.Experimenting, args []string) (p *experiment.Plan, source []byte, dir string, err error) {
 	if len(args) != 1 {
 		return nil, nil, "", say.Errorf("%s takes one plan, and %d are named", action, len(args)).WithHint("for example pitot experiment " + action + " plan.yaml")
 	}
 	path := args[0]
-	if info, e := os.Stat(path); e == nil && info.IsDir() && experiment.Begun(path) { // its directory has the plan
+	if info, e := os.Stat(path); e == nil && info.IsDir() && experiment.IsBegun(path) { // its directory has the plan
 		o.Out, path = path, filepath.Join(path, "plan.yaml")
 	}
 	if filepath.Base(path) == experiment.RecordJSON { // a record holds its plan
@@ -111,7 +111,7 @@ func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	text, err := experiment.Template(kind)
 	if err == nil && o.GPU != "" {
 		view := newProgress(e.Stderr, o.Quiet, e.Getenv)
-		within, stop := interruptible(ctx, view)
+		within, stop := interruptibleContext(ctx, view)
 		text, err = experiment.TemplateFor(within, kind, o.GPU, versionOf(), quiet{view})
 		stop()
 		view.close()
@@ -136,7 +136,7 @@ func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 
 // forecastExperiment shows what a plan takes and what its launches can tell.
 func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
-	p, _, dir, err := planned("forecast", o, args)
+	p, _, dir, err := loadPlan("forecast", o, args)
 	if err != nil {
 		return Usage, err
 	}
@@ -145,7 +145,7 @@ func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	}
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
 	defer view.close()
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	if o.GPU != "" {
 		if err := p.AssumeTwin(ctx, o.GPU); err != nil {
@@ -161,7 +161,7 @@ func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	}
 	view.close()
 	if o.Format == "json" {
-		return Done, report.JSON(e.Stdout, x.Forecast())
+		return Done, report.WriteJSON(e.Stdout, x.Forecast())
 	}
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), styleOf(e.Stdout, e.Getenv))
 }
@@ -252,7 +252,7 @@ func interruptibleStdin(stdin *os.File) io.Reader {
 // showWaiting says which launch is to be made by hand.
 func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
 	if format == "json" {
-		return report.JSON(e.Stdout, map[string]*experiment.Waiting{"waits": w})
+		return report.WriteJSON(e.Stdout, map[string]*experiment.Waiting{"waits": w})
 	}
 	again := say.ShellLine([]string{"pitot", "experiment", "run", path})
 	_, err := fmt.Fprintf(e.Stdout, "%s, and go on: %s\n%s, launch %d\n", w.Sentence(), again, w.Configuration, w.Launch)
@@ -266,7 +266,7 @@ func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
 }
 
 func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
-	p, source, dir, err := planned("run", o, args)
+	p, source, dir, err := loadPlan("run", o, args)
 	if err != nil {
 		return Usage, err
 	}
@@ -277,7 +277,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	by := &hands{progress: view, launched: o.Launched}
 	if f, ok := e.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -312,7 +312,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		}
 		forecast := begun.Forecast()
 		if forecast.Untold != "" {
-			view.ShowLine("note: " + say.Plain(forecast.Untold))
+			view.ShowLine("note: " + say.PlainLine(forecast.Untold))
 		}
 		view.ShowLine(report.ToGo(forecast))
 	}
@@ -321,7 +321,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	if x == nil {
 		return Usage, err
 	}
-	if w := x.Waits(); w != nil && err == nil && ctx.Err() == nil {
+	if w := x.AwaitedLaunch(); w != nil && err == nil && ctx.Err() == nil {
 		if err := writeRecord(x.Dir, x.Record(), report.BuildDecision(x.Record())); err != nil {
 			return Done, err
 		}
@@ -351,11 +351,11 @@ func reportExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []s
 
 // lookAt shows what is known; status in short.
 func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, error) {
-	p, _, dir, err := planned(action, o, args)
+	p, _, dir, err := loadPlan(action, o, args)
 	if err != nil {
 		return Usage, err
 	}
-	if !experiment.Begun(dir) {
+	if !experiment.IsBegun(dir) {
 		return Usage, say.Errorf("nothing is measured of %s in %s", p.Path, dir).WithHint("pitot experiment run " + p.Path + " begins it; --out names the directory of one that is elsewhere")
 	}
 	x, err := experiment.Load(p, dir)
@@ -376,7 +376,7 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 // showRecord writes the record into the experiment's directory, and shows it.
 func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, error) {
 	r := x.Record()
-	if err := against(r, x.Dir, o.Against); err != nil {
+	if err := compareEarlier(r, x.Dir, o.Against); err != nil {
 		return Usage, err
 	}
 	m := report.BuildDecision(r)
@@ -386,7 +386,7 @@ func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, e
 	var err error
 	switch o.Format {
 	case "json":
-		err = report.JSON(e.Stdout, r)
+		err = report.WriteJSON(e.Stdout, r)
 	case "md":
 		err = m.WriteMarkdown(e.Stdout)
 	case "html":

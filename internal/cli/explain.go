@@ -43,7 +43,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		}
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, x)
+		return Done, report.WriteJSON(e.Stdout, x)
 	}
 	return Done, report.WriteExplanation(e.Stdout, measured, x, styleOf(e.Stdout, e.Getenv))
 }
@@ -55,21 +55,21 @@ func buildModel(measured *result.Run, dir string) (m report.Model) {
 		return m
 	}
 	m = report.Build(measured, dir)
-	x := inspect.Stored(dir, measured)
+	x := inspect.StoredExplanation(dir, measured)
 	if x == nil || measured.Findings.By != versionOf().Version {
 		brief, err := inspect.Run(dir, measured, inspect.Options{Quick: true})
 		if err == nil && len(brief.Points) > 0 {
 			x, measured.Findings = brief, brief.Findings(versionOf().Version, true)
 		}
 	}
-	m.Explain(x)
+	m.AddExplanation(x)
 	return m
 }
 
 // concludedModel is the model of a run that was just measured. What limits it is kept
 // with it.
 func concludedModel(measured *result.Run, dir string) report.Model {
-	kept := measured != nil && run.Saved(dir, measured)
+	kept := measured != nil && run.IsSaved(dir, measured)
 	m := buildModel(measured, dir)
 	if kept && measured.Findings != nil && run.Save(dir, measured) != nil {
 		measured.Findings = nil // the result is there as it was

@@ -50,11 +50,11 @@ func showForeign(e *Env, path, format string, exports []export.Export, sideBySid
 	if err != nil {
 		return err
 	}
-	sideBySide.Foreign(r)
+	sideBySide.AddToolResult(r)
 	if format == "json" {
-		return report.JSON(e.Stdout, r)
+		return report.WriteJSON(e.Stdout, r)
 	}
-	return report.Foreign(e.Stdout, r, format == "md")
+	return report.WriteToolResult(e.Stdout, r, format == "md")
 }
 
 func exportHelp(w io.Writer) {

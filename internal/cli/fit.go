@@ -30,7 +30,7 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if err := predict.Distinct(args[1:]); err != nil {
+	if err := predict.CheckDistinct(args[1:]); err != nil {
 		return Usage, err
 	}
 	var runs []*predict.Recording
@@ -51,9 +51,9 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 		}
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, fit)
+		return Done, report.WriteJSON(e.Stdout, fit)
 	}
-	return Done, report.Fit(e.Stdout, fit, p.Profile, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteFit(e.Stdout, fit, p.Profile, styleOf(e.Stdout, e.Getenv))
 }
 
 func fitHelp(w io.Writer) {

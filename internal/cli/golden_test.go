@@ -80,7 +80,7 @@ func measureGolden(t *testing.T) {
 			code, _, stderr := pitot(t, append([]string{verb, "--seed", "9", "--quiet", "--out", dir}, args...)...)
 			done <- fmt.Sprintf("%s: exit code %d\n%s", name, code, stderr)
 		}()
-		for i := 0; rundir.Look(dir) < rundir.Measured; i++ {
+		for i := 0; rundir.StateOf(dir) < rundir.Measured; i++ {
 			if i > 1000 {
 				t.Fatal(name, "has no journal")
 			}

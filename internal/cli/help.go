@@ -13,7 +13,7 @@ import (
 	"pitot/internal/wire/api"
 )
 
-func overview(w io.Writer) {
+func writeOverview(w io.Writer) {
 	fmt.Fprint(w, `Pitot measures how an LLM endpoint serves under load, and proves that the
 measurement can be trusted.
 
@@ -202,7 +202,7 @@ func printSetting(w io.Writer, head, text, usual string) {
 func printMostUsed(w io.Writer, v plan.Verb) {
 	fmt.Fprint(w, "\nUsed most, of the flags below\n")
 	for _, s := range plan.Settings() {
-		if s.Brief == "" || s.KeyOnly || !s.For(v) {
+		if s.Brief == "" || s.KeyOnly || !s.AppliesTo(v) {
 			continue
 		}
 		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace("--"+s.Name+" "+s.Arg), s.Brief)
@@ -214,7 +214,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 	for _, group := range plan.Groups() {
 		title := "\n" + group + "\n"
 		for _, s := range plan.Settings() {
-			if s.Group != group || s.KeyOnly || !s.For(v) {
+			if s.Group != group || s.KeyOnly || !s.AppliesTo(v) {
 				continue
 			}
 			fmt.Fprint(w, title)
@@ -230,7 +230,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 	fmt.Fprintf(w, "\n  %-24s %s\n", "--config FILE", "settings from a YAML file")
 	title := fmt.Sprintf("  %-24s %s\n\n%s\n", "--set KEY=VALUE", "a seldom used setting, of those below", "Keys of --config, without a flag of their own: --set KEY=VALUE")
 	for _, s := range plan.Settings() {
-		if !s.KeyOnly || !s.For(v) {
+		if !s.KeyOnly || !s.AppliesTo(v) {
 			continue
 		}
 		fmt.Fprint(w, title)

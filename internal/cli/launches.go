@@ -68,7 +68,7 @@ func launchLines(p *plan.Plan, parent string) (lines []string) {
 func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
 	parent := launchesDir(p)
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	if err := checkLaunches(p, parent); err != nil {
 		return Usage, err

@@ -43,7 +43,7 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 		return v.eachLaunch(ctx, e, p)
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	code, err := conclude(ctx, e, measured, dir, p.Format, exports, err)
@@ -70,7 +70,7 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 			return nil, nil, err
 		}
 	}
-	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p, target.ResidenceOf(target.WantedBy(&p)))); err != nil {
+	if err := withinLimit(p.SpendLimit, estimatePlan(v.verb, &p, target.ResidenceOf(target.WantedBy(&p)))); err != nil {
 		return nil, nil, err
 	}
 	exports, err := export.ParseExports(p.Export)
@@ -102,7 +102,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
 	if p.SpendLimit > 0 { // how long a chosen warm-up lasts is known only then
 		r.Primed = func(residence time.Duration) error {
-			return withinLimit(p.SpendLimit, estimated(v.verb, p, residence))
+			return withinLimit(p.SpendLimit, estimatePlan(v.verb, p, residence))
 		}
 	}
 	defer leaveUnlessBegun(ctx, r.Began, os.Exit)()
@@ -139,9 +139,9 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
 	model := concludedModel(measured, dir)
 	page, missing := writePage(e.Stderr, measured, model, dir) // first: whoever reads the answer may stop early, and that ends the process
-	saved := measured == nil || run.Saved(dir, measured)
+	saved := measured == nil || run.IsSaved(dir, measured)
 	if measured != nil {
-		shown := show(e, measured, shownFrom{model, dir, saved, page, missing}, format)
+		shown := showRun(e, measured, shownFrom{model, dir, saved, page, missing}, format)
 		if exported := writeExports(e, exports, measured, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
@@ -149,7 +149,7 @@ func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format str
 	if err == nil {
 		return exitCode(measured), nil
 	}
-	if dir != "" && saved && rundir.Look(dir) >= rundir.Measured {
+	if dir != "" && saved && rundir.StateOf(dir) >= rundir.Measured {
 		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
 	}
 	if ctx.Err() != nil {
@@ -170,11 +170,11 @@ type shownFrom struct {
 	missing []string // what of its records cannot be read
 }
 
-// show writes a run in the format asked for.
-func show(e *Env, measured *result.Run, from shownFrom, format string) error {
+// showRun writes a run in the format asked for.
+func showRun(e *Env, measured *result.Run, from shownFrom, format string) error {
 	switch format {
 	case "json":
-		return report.JSON(e.Stdout, measured)
+		return report.WriteJSON(e.Stdout, measured)
 	case "csv":
 		return export.CSV(e.Stdout, measured)
 	case "html":

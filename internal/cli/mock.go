@@ -53,7 +53,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, cannotListen(&serving, err)
 	}
-	ctx, stop := interruptible(ctx, nil) // before others learn that it is there
+	ctx, stop := interruptibleContext(ctx, nil) // before others learn that it is there
 	defer stop()
 	if serving.UntilEOF {
 		var end context.CancelFunc
@@ -95,7 +95,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 func engineFlags(args []string) (own, settings []string) {
 	mine := map[string]bool{}
 	for _, s := range plan.Settings() {
-		mine[s.Name] = s.For(plan.VerbMock)
+		mine[s.Name] = s.AppliesTo(plan.VerbMock)
 	}
 	for i := 0; i < len(args); i++ {
 		flag, ok := strings.CutPrefix(args[i], "--")
@@ -108,13 +108,13 @@ func engineFlags(args []string) (own, settings []string) {
 		switch {
 		case args[i] == "--":
 			return append(own, args[i:]...), settings
-		case !ok || mine[name] || !deploy.Settable(key) && !(negated && deploy.Settable(off)):
+		case !ok || mine[name] || !deploy.IsSetting(key) && !(negated && deploy.IsSetting(off)):
 			own = append(own, args[i])
 		case given:
 			settings = append(settings, key+"="+value)
-		case negated && deploy.Settable(off):
+		case negated && deploy.IsSetting(off):
 			settings = append(settings, off+"=false")
-		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") && (!deploy.Switch(key) || isBool(args[i+1])):
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") && (!deploy.IsSwitch(key) || isBool(args[i+1])):
 			i++
 			settings = append(settings, key+"="+args[i])
 		default:

@@ -46,8 +46,8 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if !good.GPUPrice.None() {
-		d.USDPerHour = good.GPUPrice.Hourly(nil)
+	if !good.GPUPrice.IsUnknown() {
+		d.USDPerHour = good.GPUPrice.HourlyUSD(nil)
 	}
 	if preset, _ := workload.PresetNamed(ask.Workload); preset.Prefix > 0 || preset.Turns != "" {
 		has := "a prefix, and predict reckons without one"
@@ -61,9 +61,9 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, x)
+		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.Prediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WritePrediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
 func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
@@ -77,9 +77,9 @@ func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
 	}
 	x := r.Compare(d)
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, x)
+		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.Replay(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteReplay(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
 // listKnown lists the models, accelerators and settings of deployments.
@@ -89,19 +89,19 @@ func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
 	}
 	k := predict.AllKnown()
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, k)
+		return Done, report.WriteJSON(e.Stdout, k)
 	}
-	return Done, report.Known(e.Stdout, k, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteKnown(e.Stdout, k, styleOf(e.Stdout, e.Getenv))
 }
 
 // compareWithTwin compares a measured run with the twin's prediction of it.
 func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
-	x, err := predict.Redo(ctx, spec, p.MeasuredRun)
+	x, err := predict.RedoRun(ctx, spec, p.MeasuredRun)
 	if err != nil {
 		return Usage, err
 	}
 	if p.Format == "json" {
-		return Done, report.JSON(e.Stdout, x)
+		return Done, report.WriteJSON(e.Stdout, x)
 	}
 	return Done, report.WriteRunAgainstTwin(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }

@@ -241,7 +241,7 @@ func TestResumedTwice(t *testing.T) {
 	if !bytes.Equal(before, whole()) {
 		t.Error("what was there was changed")
 	}
-	release, err := rundir.Hold(dir)
+	release, err := rundir.LockDir(dir)
 	if err != nil {
 		t.Fatalf("after a kill: %v", err)
 	}

@@ -5,9 +5,9 @@ import (
 	"runtime/pprof"
 )
 
-// profiled writes a CPU profile of the whole run to the file that
+// startCPUProfile writes a CPU profile of the whole run to the file that
 // PITOT_CPUPROFILE names, for those who work on Pitot.
-func profiled(getenv func(string) string) (stop func()) {
+func startCPUProfile(getenv func(string) string) (stop func()) {
 	path := getenv("PITOT_CPUPROFILE")
 	if path == "" {
 		return func() {}

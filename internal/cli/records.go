@@ -16,7 +16,7 @@ import (
 // isRecord says that an argument is an experiment's record, or its directory.
 func isRecord(arg string) bool {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		return experiment.Begun(arg) || fileExists(filepath.Join(arg, experiment.RecordJSON))
+		return experiment.IsBegun(arg) || fileExists(filepath.Join(arg, experiment.RecordJSON))
 	}
 	return filepath.Base(arg) == experiment.RecordJSON && fileExists(arg)
 }
@@ -35,16 +35,16 @@ func readRecords(args []string) (dirs []string, records []*experiment.Record, er
 		}
 		all = append(all, one{arg, r})
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.r.When(), b.r.When()) })
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.r.BeginTime(), b.r.BeginTime()) })
 	for _, x := range all {
 		dirs, records = append(dirs, x.dir), append(records, x.r)
 	}
 	return dirs, records, nil
 }
 
-// against holds a record against earlier ones: what changed since the newest of them, and
+// compareEarlier holds a record against earlier ones: what changed since the newest of them, and
 // the trend over all.
-func against(r *experiment.Record, dir string, earlier []string) error {
+func compareEarlier(r *experiment.Record, dir string, earlier []string) error {
 	if len(earlier) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func against(r *experiment.Record, dir string, earlier []string) error {
 		return err
 	}
 	last := len(dirs) - 1
-	r.Since = experiment.Compare(dirs[last], records[last], r)
+	r.Since = experiment.CompareRecords(dirs[last], records[last], r)
 	if last > 0 {
 		r.Trend = experiment.TrendOf(append(dirs, dir), append(records, r))
 	}
@@ -79,7 +79,7 @@ func compareRecords(e *Env, args []string, p *plan.Comparison) (int, error) {
 	case len(p.FailIf) > 0 || p.SaveBaseline != "":
 		return Usage, say.Errorf("--fail-if and --save-baseline are not of experiments").WithHint("pitot experiment run PLAN --against DIR ends with exit code 6 where something got worse")
 	}
-	s := experiment.Compare(args[0], records[0], records[1])
+	s := experiment.CompareRecords(args[0], records[0], records[1])
 	return Done, showModel(e, p.Format, s, report.BuildSince(s, records[1].Contract.Confidence))
 }
 
@@ -87,7 +87,7 @@ func compareRecords(e *Env, args []string, p *plan.Comparison) (int, error) {
 func showModel(e *Env, format string, of any, m report.DecisionModel) error {
 	switch format {
 	case "json":
-		return report.JSON(e.Stdout, of)
+		return report.WriteJSON(e.Stdout, of)
 	case "md":
 		return m.WriteMarkdown(e.Stdout)
 	case "html":

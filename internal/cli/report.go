@@ -45,7 +45,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			continue
 		}
 		build := buildModel
-		if rundir.Look(dir) == rundir.Measured { // it is finished now
+		if rundir.StateOf(dir) == rundir.Measured { // it is finished now
 			build = concludedModel
 		}
 		measured, failed := openRun(dir, e.Stderr)
@@ -53,16 +53,16 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			return Usage, failed
 		}
 		unsaved = errors.Join(unsaved, failed)
-		sideBySide.Run(measured, dir)
+		sideBySide.AddRun(measured, dir)
 		model := build(measured, dir)
 		page, missing := writePage(e.Stderr, measured, model, dir)
-		if err := errors.Join(show(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
+		if err := errors.Join(showRun(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // where this one could not be written it is an earlier one, as a note says
 			openPage(e, path)
 		}
-		code = worseCode(code, strictly(&p, e, measured, definiteCode(measured))) // that a run was interrupted is history
+		code = worseCode(code, strictExitCode(&p, e, measured, definiteCode(measured))) // that a run was interrupted is history
 	}
 	if p.Format == "text" || p.Format == "md" {
 		if err := sideBySide.Write(e.Stdout, p.Format == "md"); err != nil {
@@ -75,7 +75,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 // openRun reads a run's result, or makes it. A result with an error is one that
 // could not be saved.
 func openRun(dir string, stderr io.Writer) (*result.Run, error) {
-	switch rundir.Look(dir) {
+	switch rundir.StateOf(dir) {
 	case rundir.Finished:
 		return rundir.ReadResult(dir)
 	case rundir.Measured:

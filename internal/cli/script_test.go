@@ -332,7 +332,7 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hold dir")
 	}
-	release, err := rundir.Hold(ts.MkAbs(args[0]))
+	release, err := rundir.LockDir(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Defer(release)
 }

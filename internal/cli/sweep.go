@@ -14,8 +14,8 @@ func sweepVerb(ctx context.Context, e *Env) (int, error) {
 }
 
 func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) error {
-	closed := p.Closed()
-	alone, err := s.Alone(ctx)
+	closed := p.IsClosedLoop()
+	alone, err := s.MeasureAlone(ctx)
 	if err != nil {
 		return err
 	}

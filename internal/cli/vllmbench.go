@@ -69,14 +69,14 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
-	ctx, stop := interruptible(ctx, view)
+	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	if measured != nil && len(measured.Points) > 0 {
 		writePage(e.Stderr, measured, concludedModel(measured, dir), dir)
 		err = errors.Join(err, b.writeResult(e, measured, dir))
 		has := "has the run"
-		if !run.Saved(dir, measured) {
+		if !run.IsSaved(dir, measured) {
 			has = "has the records of the run"
 		}
 		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", measured.Verdict, dir, has, dir)
@@ -127,7 +127,7 @@ func (b *vllmBench) writeResult(e *Env, measured *result.Run, dir string) error 
 		var failed error
 		if b.save || b.append {
 			path := b.resultPath(m)
-			if failed = b.write(path, m); failed == nil {
+			if failed = b.writeBenchmark(path, m); failed == nil {
 				fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", path)
 			}
 		}
@@ -178,9 +178,9 @@ func pythonFloat(x float64) string {
 	return s
 }
 
-func (b *vllmBench) write(path string, m *export.Benchmark) error {
+func (b *vllmBench) writeBenchmark(path string, m *export.Benchmark) error {
 	if !b.append {
-		return export.Replace(path, m.JSON)
+		return export.ReplaceFile(path, m.JSON)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -341,7 +341,7 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 			}
 			slices.Sort(names)
 			hint := "pitot vllm-bench --help lists them"
-			if near := say.Nearest(name, names); near != "" {
+			if near := say.NearestName(name, names); near != "" {
 				hint = "did you mean --" + near + "?"
 			}
 			return nil, say.Errorf("unknown flag --%s", name).WithHint(hint)
@@ -396,11 +396,11 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 			t.refuse("--%s: %s", f.name, f.why)
 		}
 	}
-	t.target()
-	t.workload()
-	t.load()
-	t.sampling()
-	t.result()
+	t.translateTarget()
+	t.translateWorkload()
+	t.translateLoad()
+	t.translateSampling()
+	t.translateResult()
 	if len(t.refused) > 0 {
 		return nil, say.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help says what is taken")
 	}
@@ -460,7 +460,7 @@ func (t *vllmTranslation) floatFlag(name string, usual float64) float64 {
 	return x
 }
 
-func (t *vllmTranslation) target() {
+func (t *vllmTranslation) translateTarget() {
 	b := t.b
 	b.as.Backend = t.stringFlag("backend", "openai")
 	api := map[string]string{"openai": "openai-completions", "vllm": "openai-completions", "openai-chat": "openai-chat"}[b.as.Backend]
@@ -498,7 +498,7 @@ func (t *vllmTranslation) target() {
 	}
 }
 
-func (t *vllmTranslation) workload() {
+func (t *vllmTranslation) translateWorkload() {
 	name, path := t.stringFlag("dataset-name", "random"), t.stringFlag("dataset-path", "")
 	output := t.intFlag("output-len", 0, 1)
 	if n := t.intFlag("random-batch-size", 1, 1); n != 1 {
@@ -509,7 +509,7 @@ func (t *vllmTranslation) workload() {
 		if path != "" {
 			t.refuse("--dataset-path: --dataset-name random takes none")
 		}
-		in, out := t.ratios()
+		in, out := t.rangeRatios()
 		length := func(n int, ratio float64) string {
 			lo, hi := max(1, int(math.Floor(float64(n)*(1-ratio)))), max(1, int(math.Ceil(float64(n)*(1+ratio))))
 			if lo == hi {
@@ -544,8 +544,8 @@ func (t *vllmTranslation) workload() {
 	}
 }
 
-// ratios are those of --random-range-ratio, one for both or an object.
-func (t *vllmTranslation) ratios() (in, out float64) {
+// rangeRatios are those of --random-range-ratio, one for both or an object.
+func (t *vllmTranslation) rangeRatios() (in, out float64) {
 	v := t.stringFlag("random-range-ratio", "0")
 	var each struct{ Input, Output float64 }
 	if x, err := strconv.ParseFloat(v, 64); err == nil {
@@ -560,7 +560,7 @@ func (t *vllmTranslation) ratios() (in, out float64) {
 	return each.Input, each.Output
 }
 
-func (t *vllmTranslation) load() {
+func (t *vllmTranslation) translateLoad() {
 	as := &t.b.as
 	t.n = t.intFlag("num-prompts", 1000, 1)
 	as.NumPrompts = t.n
@@ -591,9 +591,9 @@ func (t *vllmTranslation) load() {
 	}
 }
 
-// sampling makes the sampling fields of the body. vLLM sends no temperature unless one
+// translateSampling makes the sampling fields of the body. vLLM sends no temperature unless one
 // is given.
-func (t *vllmTranslation) sampling() {
+func (t *vllmTranslation) translateSampling() {
 	t.body["temperature"] = nil
 	for flag := range strings.FieldsSeq("top-p top-k min-p temperature frequency-penalty presence-penalty repetition-penalty") {
 		v := t.stringFlag(flag, "")
@@ -635,7 +635,7 @@ func (t *vllmTranslation) sampling() {
 	t.addArgs("--body", string(text))
 }
 
-func (t *vllmTranslation) result() {
+func (t *vllmTranslation) translateResult() {
 	b := t.b
 	b.save, b.append = t.boolFlag("save-result"), t.boolFlag("append-result")
 	b.dir, b.filename, b.as.Label = t.stringFlag("result-dir", ""), t.stringFlag("result-filename", ""), t.stringFlag("label", "")

@@ -55,7 +55,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Done, fmt.Errorf("make a place for the journal: %w", err)
 	}
-	ctx, stop := interruptible(ctx, e.Stderr)
+	ctx, stop := interruptibleContext(ctx, e.Stderr)
 	defer stop()
 	w := &fleet.Worker{
 		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: p.Bus, Dir: dir, Environ: e.Environ,
@@ -65,7 +65,7 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 		w.Index = &place
 	}
 	err = w.Run(ctx)
-	if w.Home() { // else its journal stays
+	if w.IsHome() { // else its journal stays
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if errors.Is(err, fleet.ErrStopped) {
@@ -81,7 +81,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 	}
 	text, err := userfile.Read(b.TokenFile, userfile.MostSecret)
 	if err != nil {
-		return "", unreadable.File("token_file", b.TokenFile, err, "a file that holds the token alone")
+		return "", unreadable.FileError("token_file", b.TokenFile, err, "a file that holds the token alone")
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -92,7 +92,7 @@ const leastToken = 16
 // crewOf is who carries out the loads of a plan with workers, whom it gathers when the first
 // load begins; it gives what to do at the end.
 func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) (run.Crew, func(), error) {
-	if p.Elsewhere() {
+	if p.IsRemote() {
 		token, err := fleetToken(e, &p.Bus)
 		if err == nil && p.Listen != "" && token != "" && len(token) < leastToken {
 			err = say.Errorf("the token of the fleet has %s: whoever guesses it can read and send what the fleet does", say.Plural(len(token), "character")).WithHint("make one: openssl rand -hex 16 > fleet.token")
@@ -100,24 +100,24 @@ func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) 
 		if err != nil {
 			return nil, nil, err
 		}
-		crew, err := fleet.Meet(versionOf(), p, token, tell)
+		crew, err := fleet.NewRemote(versionOf(), p, token, tell)
 		if err != nil {
 			return nil, nil, err
 		}
 		return crew, func() {
 			if ctx.Err() != nil {
-				crew.Stopped()
+				crew.NoteStopped()
 			}
 			crew.Close()
 		}, nil
 	}
-	crew, err := fleet.Here(versionOf(), p.Workers, self())
+	crew, err := fleet.NewLocal(versionOf(), p.Workers, thisProgram())
 	if err != nil {
 		return nil, nil, err
 	}
 	return crew, func() {
 		if ctx.Err() != nil {
-			crew.Stopped()
+			crew.NoteStopped()
 		}
 		for _, journal := range crew.Close() {
 			tell("note: what a lost worker had recorded, and did not come home, is in " + journal)
@@ -140,8 +140,8 @@ func musterHere(ctx context.Context, e *Env, tell func(line string)) (muster fun
 	}, func() { disbandLast() }
 }
 
-// self is this program: its path, and the name that it goes by.
-func self() [2]string {
+// thisProgram is this program: its path, and the name that it goes by.
+func thisProgram() [2]string {
 	path, err := os.Executable()
 	if err != nil {
 		path = os.Args[0]

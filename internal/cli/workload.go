@@ -53,14 +53,14 @@ func workloadVerb(_ context.Context, e *Env) (int, error) {
 		}
 		names = append(names, a.name)
 	}
-	return Usage, say.Errorf("unknown action %q", e.Args[0]).WithHint(say.Known(e.Args[0], names))
+	return Usage, say.Errorf("unknown action %q", e.Args[0]).WithHint(say.KnownHint(e.Args[0], names))
 }
 
 func listWorkloads(e *Env, args []string) error {
 	if len(args) > 0 {
 		return say.Errorf("list takes no more: %q", args[0]).WithHint("pitot workload show " + args[0])
 	}
-	return report.Presets(e.Stdout, styleOf(e.Stdout, e.Getenv))
+	return report.WritePresets(e.Stdout, styleOf(e.Stdout, e.Getenv))
 }
 
 func showWorkload(e *Env, args []string) error {
@@ -95,7 +95,7 @@ func takePage(args []string) (path string, names []string, err error) {
 		case name == "--html":
 			return "", nil, say.Errorf("--html names no file").WithHint("for example pitot workload show chat --html chat.html")
 		case strings.HasPrefix(name, "-") && name != "-":
-			return "", nil, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--html"}))
+			return "", nil, say.Errorf("unknown flag %s", name).WithHint(say.KnownHint(name, []string{"--html"}))
 		default:
 			names = append(names, args[i])
 		}
@@ -119,7 +119,7 @@ func drawOne(e *Env, name, path string) error {
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		return say.Errorf("--html: %v", err).WithHint("choose another place")
 	}
-	fmt.Fprintf(e.Stdout, "%s\n", say.Plain("open "+path))
+	fmt.Fprintf(e.Stdout, "%s\n", say.PlainLine("open "+path))
 	return nil
 }
 
@@ -137,7 +137,7 @@ func drawingOf(name string) (d report.Drawing, err error) {
 	case !fileExists(name):
 		return d, workload.UnknownPreset(name)
 	}
-	t, err := workload.Look(name, token.Universal().Count)
+	t, err := workload.SummarizeRequests(name, token.Universal().Count)
 	if err != nil {
 		return d, err
 	}
@@ -147,22 +147,22 @@ func drawingOf(name string) (d report.Drawing, err error) {
 // showOne draws a preset, a mix of classes, or what a file tells of its requests.
 func showOne(e *Env, name string, s report.Style) error {
 	if p, ok := workload.PresetNamed(name); ok {
-		return report.Preset(e.Stdout, p, s)
+		return report.WritePreset(e.Stdout, p, s)
 	}
 	m, err := plan.ReadMix(name)
 	switch {
 	case err != nil:
 		return err
 	case m != nil:
-		return report.Mix(e.Stdout, m.Path, m.About, classesOf(m), s)
+		return report.WriteMix(e.Stdout, m.Path, m.About, classesOf(m), s)
 	case !fileExists(name):
 		return workload.UnknownPreset(name)
 	}
-	t, err := workload.Look(name, token.Universal().Count)
+	t, err := workload.SummarizeRequests(name, token.Universal().Count)
 	if err != nil {
 		return err
 	}
-	return report.Drawn(e.Stdout, name, t, s)
+	return report.WriteTrace(e.Stdout, name, t, s)
 }
 
 func fileExists(name string) bool {
@@ -175,11 +175,11 @@ func classesOf(m *plan.Mix) (list []report.MixedClass) {
 	for i := range m.Classes {
 		c := &m.Classes[i]
 		of := "requests"
-		if c.Ask.Conversing() {
+		if c.Ask.HasConversations() {
 			of = "conversations of " + say.Decimal(c.Ask.MeanTurns(), 2) + " turns"
 		}
 		what := say.Percent(c.Share) + " of the " + of
-		if m.Conversing() {
+		if m.HasConversations() {
 			what = say.Percent(c.Share) + " of what begins: " + of
 		}
 		if c.Rate > 0 {
@@ -191,17 +191,17 @@ func classesOf(m *plan.Mix) (list []report.MixedClass) {
 		if c.Arrival != "" {
 			what += ", " + c.Arrival
 		}
-		if !c.SLO.None() {
+		if !c.SLO.IsNone() {
 			what += "; " + c.SLO.String()
 		}
 		if c.Ask.System > 0 {
 			what += "; a system prompt of " + say.Plural(c.Ask.System, "token")
 		}
-		if pause := c.Ask.Think; !pause.None() {
+		if pause := c.Ask.Think; !pause.IsNone() {
 			what += "; " + pause.String() + " before each further turn"
 		}
 		one := report.MixedClass{Name: c.Name, What: what}
-		if c.Ask.Generated() {
+		if c.Ask.IsGenerated() {
 			one.Input, one.Output, one.Prefix = c.Ask.Input, c.Ask.Output, int(c.Ask.PrefixMean())
 		}
 		list = append(list, one)
@@ -233,8 +233,8 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 		}
 		switch name {
 		case "--arrival":
-			if l.conditions.Law, err = plan.Arrivals(value); err != nil {
-				return l, say.Errorf("--arrival: %v", err).WithHint(say.Hint(err))
+			if l.conditions.Law, err = plan.ReadArrivals(value); err != nil {
+				return l, say.Errorf("--arrival: %v", err).WithHint(say.HintOf(err))
 			}
 		case "--max-model-len":
 			if l.conditions.Limit, err = strconv.Atoi(value); err != nil || l.conditions.Limit < 1 {
@@ -245,7 +245,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 			if err != nil {
 				return l, err
 			}
-			e := t.Encoder()
+			e := t.NewEncoder()
 			l.counted, l.failed = t.Name(), new(error)
 			l.count = func(text []byte) int {
 				n, err := e.Count(text)
@@ -255,7 +255,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 				return n
 			}
 		default:
-			return l, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--arrival", "--max-model-len", "--tokenizer"}))
+			return l, say.Errorf("unknown flag %s", name).WithHint(say.KnownHint(name, []string{"--arrival", "--max-model-len", "--tokenizer"}))
 		}
 	}
 	if len(l.names) == 0 {
@@ -264,8 +264,8 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 	return l, nil
 }
 
-// look reads each of the workloads and hands it on with what is odd about it.
-func look(action string, args []string, then func(name, counted string, t *workload.Trace, found []workload.Finding) error) error {
+// eachWorkload reads each of the workloads and hands it on with what is odd about it.
+func eachWorkload(action string, args []string, then func(name, counted string, t *workload.Trace, found []workload.Finding) error) error {
 	l, err := parseLook(action, args)
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func look(action string, args []string, then func(name, counted string, t *workl
 			}
 			continue
 		}
-		t, err := workload.Look(name, l.count)
+		t, err := workload.SummarizeRequests(name, l.count)
 		if err == nil && l.failed != nil {
 			err = *l.failed
 		}
@@ -306,13 +306,13 @@ func look(action string, args []string, then func(name, counted string, t *workl
 }
 
 func workloadStats(e *Env, args []string) error {
-	return look("stats", args, func(name, counted string, t *workload.Trace, found []workload.Finding) error {
+	return eachWorkload("stats", args, func(name, counted string, t *workload.Trace, found []workload.Finding) error {
 		return report.WorkloadStats(e.Stdout, name, counted, t, found, styleOf(e.Stdout, e.Getenv))
 	})
 }
 
 func lintWorkload(e *Env, args []string) error {
-	return look("lint", args, func(name, _ string, _ *workload.Trace, found []workload.Finding) error {
+	return eachWorkload("lint", args, func(name, _ string, _ *workload.Trace, found []workload.Finding) error {
 		return report.WorkloadLint(e.Stdout, name, found, styleOf(e.Stdout, e.Getenv))
 	})
 }
@@ -342,7 +342,7 @@ func convertWorkload(e *Env, args []string) error {
 		case "-o", "--out":
 			out = value
 		default:
-			return say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--to", "-o"}))
+			return say.Errorf("unknown flag %s", name).WithHint(say.KnownHint(name, []string{"--to", "-o"}))
 		}
 	}
 	switch {

@@ -47,7 +47,7 @@ func parseProfileFlags(args []string) (f profileFlags, err error) {
 				f.options.Clients = min(n, profile.MostClients)
 			}
 		default:
-			return f, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"-o", "--out", "--k", "--clients"}))
+			return f, say.Errorf("unknown flag %s", name).WithHint(say.KnownHint(name, []string{"-o", "--out", "--k", "--clients"}))
 		}
 	}
 	if len(f.logs) == 0 {
@@ -81,7 +81,7 @@ func profileWorkload(e *Env, args []string) error {
 		b.LeaveOut(l.LeftOut())
 		logs = append(logs, report.ProfiledLog{Name: name, Log: l})
 	}
-	p, err := b.Profile()
+	p, err := b.BuildProfile()
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func profileWorkload(e *Env, args []string) error {
 			return err
 		}
 	} else if err := os.WriteFile(f.out, data, 0o644); err != nil {
-		return unreadable.File("-o", f.out, err, "name a file that can be written")
+		return unreadable.FileError("-o", f.out, err, "name a file that can be written")
 	}
 	return report.WorkloadProfile(told, p, logs, f.out, len(data), styleOf(told, e.Getenv))
 }

@@ -42,7 +42,7 @@ func sampleWorkload(e *Env, args []string) error {
 		case "--seed":
 			seed = value
 		default:
-			return say.Errorf("unknown flag %s", flag).WithHint(say.Known(flag, []string{"-n", "--seed", "--text"}))
+			return say.Errorf("unknown flag %s", flag).WithHint(say.KnownHint(flag, []string{"-n", "--seed", "--text"}))
 		}
 	}
 	if name == "" {
@@ -52,7 +52,7 @@ func sampleWorkload(e *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	src, done, err := run.Workload(&p.Ask, 0)
+	src, done, err := run.OpenWorkload(&p.Ask, 0)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func sampleWorkload(e *Env, args []string) error {
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprint(e.Stdout, sampled(&q, next[0], withText)); err != nil {
+			if _, err := fmt.Fprint(e.Stdout, requestText(&q, next[0], withText)); err != nil {
 				return err
 			}
 			rest := next[1:]
@@ -78,9 +78,9 @@ func sampleWorkload(e *Env, args []string) error {
 	return nil
 }
 
-// sampled is a request in a few lines. Words of its own making are shown as they begin; those
+// requestText is a request in a few lines. Words of its own making are shown as they begin; those
 // of somebody's file only where they were asked for.
-func sampled(q *workload.Request, n workload.Next, withText bool) string {
+func requestText(q *workload.Request, n workload.Next, withText bool) string {
 	var b strings.Builder
 	tokens := func(x int, what string) string {
 		if x == workload.Unknown {

@@ -22,7 +22,7 @@ type TimerAlarm struct{ Spin time.Duration }
 
 // Wait implements [Alarm].
 func (a TimerAlarm) Wait(until int64, wake <-chan struct{}) bool {
-	if d := left(until, Now()) - a.Spin; d > 0 {
+	if d := timeUntil(until, Now()) - a.Spin; d > 0 {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
@@ -34,9 +34,9 @@ func (a TimerAlarm) Wait(until int64, wake <-chan struct{}) bool {
 	return spin(until, wake, true)
 }
 
-// left returns the duration until a time. Virtual clocks may stand before 0, so the difference to a
+// timeUntil returns the duration until a time. Virtual clocks may stand before 0, so the difference to a
 // time that never comes can overflow.
-func left(until, now int64) time.Duration {
+func timeUntil(until, now int64) time.Duration {
 	if d := until - now; d > 0 || until < now {
 		return time.Duration(d)
 	}

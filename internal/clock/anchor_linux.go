@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pair reads both clocks several times and keeps the closest pair, so that a
+// readPair reads both clocks several times and keeps the closest pair, so that a
 // preemption between the two readings does not shift every stamp.
-func pair() (time.Time, int64) {
+func readPair() (time.Time, int64) {
 	var at time.Time
 	var ns int64
 	best := time.Duration(1 << 62)

@@ -4,4 +4,4 @@ package clock
 
 import "time"
 
-func pair() (time.Time, int64) { return time.Now(), 0 }
+func readPair() (time.Time, int64) { return time.Now(), 0 }

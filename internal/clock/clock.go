@@ -9,7 +9,7 @@ package clock
 import "time"
 
 // anchor pairs Go's monotonic clock with the system's, once.
-var anchor, anchorNS = pair()
+var anchor, anchorNS = readPair()
 
 // Now is the present in monotonic nanoseconds.
 func Now() int64 { return anchorNS + int64(time.Since(anchor)) }

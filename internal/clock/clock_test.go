@@ -114,7 +114,7 @@ func TestLeft(t *testing.T) {
 	}{
 		{5, 3, 2}, {3, 5, -2}, {4, 4, 0}, {math.MaxInt64, 10, math.MaxInt64 - 10}, {math.MaxInt64, -10, math.MaxInt64},
 	} {
-		if got := left(c.until, c.now); got != c.want {
+		if got := timeUntil(c.until, c.now); got != c.want {
 			t.Errorf("left(%d, %d) = %d, want %d", c.until, c.now, got, c.want)
 		}
 	}

@@ -31,33 +31,33 @@ type Bill struct {
 // pay for, is not known.
 func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 	switch {
-	case !p.GPU.None():
+	case !p.GPU.IsUnknown():
 		if gpus <= 0 {
 			return Bill{}, false
 		}
-		each := p.GPU.Hourly(watts) * (1 - p.Discount)
+		each := p.GPU.HourlyUSD(watts) * (1 - p.Discount)
 		b.PerGPUHour, b.PerHour = &each, each*float64(gpus)
-	case !p.Tokens.None():
+	case !p.Tokens.IsUnknown():
 		if r.Input == nil && p.Tokens.Input > 0 || r.Output == nil && p.Tokens.Output > 0 {
 			return Bill{}, false
 		}
-		b.PerHour = 3600 * (p.OfTokens(or0(r.Input), or0(r.Output)) - p.saved(min(or0(r.Cached), or0(r.Input))))
+		b.PerHour = 3600 * (p.OfTokens(or0(r.Input), or0(r.Output)) - p.cacheDiscount(min(or0(r.Cached), or0(r.Input))))
 	default:
 		return Bill{}, false
 	}
 	second := b.PerHour / 3600
-	b.MInput, b.MOutput, b.MGoodOutput = by(second, r.Input, 1e6), by(second, r.Output, 1e6), by(second, r.GoodOutput, 1e6)
+	b.MInput, b.MOutput, b.MGoodOutput = usdFor(second, r.Input, 1e6), usdFor(second, r.Output, 1e6), usdFor(second, r.GoodOutput, 1e6)
 	if r.Input != nil && r.Output != nil {
 		both := *r.Input + *r.Output
-		b.MTokens = by(second, &both, 1e6)
+		b.MTokens = usdFor(second, &both, 1e6)
 	}
-	b.Request, b.GoodRequest = by(second, r.Requests, 1), by(second, r.GoodRequests, 1)
+	b.Request, b.GoodRequest = usdFor(second, r.Requests, 1), usdFor(second, r.GoodRequests, 1)
 	return b, true
 }
 
-// by returns the cost of n units at the given rate, when a second costs second. It is nil where the
+// usdFor returns the cost of n units at the given rate, when a second costs second. It is nil where the
 // rate is zero or not known.
-func by(second float64, rate *float64, n float64) *float64 {
+func usdFor(second float64, rate *float64, n float64) *float64 {
 	if rate == nil || !(*rate > 0) {
 		return nil
 	}
@@ -77,8 +77,8 @@ func (p Price) OfTokens(input, output float64) float64 {
 	return (input*p.Tokens.Input + output*p.Tokens.Output) / 1e6 * (1 - p.Discount)
 }
 
-// saved returns the reduction of a provider's price for input tokens of its prompt cache, USD.
-func (p Price) saved(cached float64) float64 {
+// cacheDiscount returns the reduction of a provider's price for input tokens of its prompt cache, USD.
+func (p Price) cacheDiscount(cached float64) float64 {
 	if p.Tokens.Cached == nil {
 		return 0
 	}
@@ -87,14 +87,14 @@ func (p Price) saved(cached float64) float64 {
 
 // OfTime returns the cost of GPUs for a time in seconds, USD, after the discount.
 func (p Price) OfTime(gpus int, seconds float64) float64 {
-	return float64(gpus) * p.GPU.Hourly(nil) * (1 - p.Discount) * seconds / 3600
+	return float64(gpus) * p.GPU.HourlyUSD(nil) * (1 - p.Discount) * seconds / 3600
 }
 
-// Idle is the bill of a deployment of which a share is kept idle, as for peaks: what is
+// WithHeadroom is the bill of a deployment of which a share is kept idle, as for peaks: what is
 // paid by the hour stays, and is shared by so many fewer requests and tokens. Tokens that
 // a provider sells cost the same at any load.
-func (p Price) Idle(b Bill, headroom float64) Bill {
-	if p.GPU.None() {
+func (p Price) WithHeadroom(b Bill, headroom float64) Bill {
+	if p.GPU.IsUnknown() {
 		return b
 	}
 	for _, x := range []**float64{&b.MInput, &b.MOutput, &b.MTokens, &b.MGoodOutput, &b.Request, &b.GoodRequest} {
@@ -111,7 +111,7 @@ func (p Price) Idle(b Bill, headroom float64) Bill {
 // the cost does not fall as the rate grows, as of tokens that a provider sells, and where
 // the rate may be nothing.
 func (p Price) Interval(usd, rate float64, ci [2]float64) (of [2]float64, ok bool) {
-	if p.GPU.None() || !(ci[0] > 0) {
+	if p.GPU.IsUnknown() || !(ci[0] > 0) {
 		return of, false
 	}
 	return [2]float64{usd * rate / ci[1], usd * rate / ci[0]}, true

@@ -100,7 +100,7 @@ func TestIdleAndInterval(t *testing.T) {
 		b, _ := p.Bill(gpus, nil, Rates{Output: &out})
 		less := out * (1 - idle)
 		want, _ := p.Bill(gpus, nil, Rates{Output: &less})
-		got := p.Idle(b, idle)
+		got := p.WithHeadroom(b, idle)
 		if math.Abs(*got.MOutput / *want.MOutput - 1) > 1e-12 || got.PerHour != b.PerHour {
 			t.Errorf("%g, want %g", *got.MOutput, *want.MOutput)
 		}
@@ -112,7 +112,7 @@ func TestIdleAndInterval(t *testing.T) {
 		}
 		sold := Price{Tokens: Tokens{Input: 1, Output: 2}}
 		bill, _ := sold.Bill(0, nil, Rates{Input: &out, Output: &out})
-		if same := sold.Idle(bill, idle); *same.MOutput != *bill.MOutput {
+		if same := sold.WithHeadroom(bill, idle); *same.MOutput != *bill.MOutput {
 			t.Error("a provider charges for idle time")
 		}
 		if _, ok := sold.Interval(1, out, [2]float64{lo, hi}); ok {
@@ -171,16 +171,16 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if g, err := ParseGPU(text); err == nil {
-			if x := g.Hourly(nil); !(x >= 0) || math.IsInf(x, 0) {
+			if x := g.HourlyUSD(nil); !(x >= 0) || math.IsInf(x, 0) {
 				t.Errorf("%q costs %g", text, x)
 			}
-			if again, err := ParseGPU(g.String()); !g.None() && (err != nil || again != g) {
+			if again, err := ParseGPU(g.String()); !g.IsUnknown() && (err != nil || again != g) {
 				t.Errorf("%q is written %q, read %+v, %v", text, g, again, err)
 			}
 		} else if strings.Contains(err.Error(), "\n") && !strings.Contains(text, "\n") {
 			t.Errorf("%q: %v", text, err)
 		}
-		if p, err := ParseTokens(text); err == nil && !p.None() {
+		if p, err := ParseTokens(text); err == nil && !p.IsUnknown() {
 			if again, err := ParseTokens(p.String()); err != nil || again.String() != p.String() {
 				t.Errorf("%q is written %q, read %+v, %v", text, p, again, err)
 			}

@@ -22,8 +22,8 @@ type Price struct {
 	Discount float64 // share that is taken off, as for a batch window; at least 0, below 1
 }
 
-// None says that no price is known.
-func (p Price) None() bool { return p.GPU.None() && p.Tokens.None() }
+// IsUnknown says that no price is known.
+func (p Price) IsUnknown() bool { return p.GPU.IsUnknown() && p.Tokens.IsUnknown() }
 
 // GPU is the price of one GPU: rented by the hour, or owned.
 type GPU struct {
@@ -31,8 +31,8 @@ type GPU struct {
 	Owned Owned
 }
 
-// None says that no price is known.
-func (g GPU) None() bool { return g == GPU{} }
+// IsUnknown says that no price is known.
+func (g GPU) IsUnknown() bool { return g == GPU{} }
 
 // Owned holds the cost of one GPU to its owner. Purchase includes everything that is bought with
 // it: its share of a machine, of a network and of a building.
@@ -43,13 +43,13 @@ type Owned struct {
 	KWh      float64 // USD for a kilowatt-hour
 }
 
-// Hourly returns the cost of one GPU for an hour, USD: its rent, or
+// HourlyUSD returns the cost of one GPU for an hour, USD: its rent, or
 //
 // purchase ÷ (years × 8766 h) + watts ÷ 1000 × price of a kWh
 //
 // watts is the mean power of one GPU where it was measured, nil where it was not. The measured
 // power takes the place of the one that the owner gave.
-func (g GPU) Hourly(watts *float64) float64 {
+func (g GPU) HourlyUSD(watts *float64) float64 {
 	o := g.Owned
 	if o == (Owned{}) {
 		return g.Hour
@@ -72,8 +72,8 @@ type Tokens struct {
 	Cached        *float64 // of input that came from the provider's prompt cache, nil where it is priced as other input
 }
 
-// None says that no price is known.
-func (t Tokens) None() bool { return t.Input == 0 && t.Output == 0 && t.Cached == nil }
+// IsUnknown says that no price is known.
+func (t Tokens) IsUnknown() bool { return t.Input == 0 && t.Output == 0 && t.Cached == nil }
 
 // The largest numbers that are taken for a price: more is a slip.
 const (
@@ -95,7 +95,7 @@ func ParseGPU(text string) (GPU, error) {
 		o, err := parseOwned(rest)
 		return GPU{Owned: o}, err
 	}
-	x, ok := number(text, 0, mostPerHour)
+	x, ok := parseNumber(text, 0, mostPerHour)
 	if !ok {
 		return GPU{}, say.Errorf("%q is no price of a GPU and hour", text).WithHint("give USD, as 2.49, or what it costs its owner: owned:30000,4y,700W,0.12/kWh")
 	}
@@ -120,7 +120,7 @@ func parseOwned(text string) (o Owned, err error) {
 			break
 		}
 		v, has := strings.CutSuffix(strings.TrimSpace(parts[i]), part.unit)
-		x, ok := number(v, 0, part.most)
+		x, ok := parseNumber(v, 0, part.most)
 		if !has || !ok || x == 0 {
 			return Owned{}, say.Errorf("%q is not %s", parts[i], part.what).WithHint(ownedHint)
 		}
@@ -136,7 +136,7 @@ func parseOwned(text string) (o Owned, err error) {
 func (g GPU) String() string {
 	o := g.Owned
 	switch {
-	case g.None():
+	case g.IsUnknown():
 		return ""
 	case o == Owned{}:
 		return say.Exact(g.Hour)
@@ -153,7 +153,7 @@ func ParseTokens(text string) (t Tokens, err error) {
 	var x [3]float64
 	ok := len(parts) == 2 || len(parts) == 3
 	for i := 0; ok && i < len(parts); i++ {
-		x[i], ok = number(parts[i], 0, mostPerHour)
+		x[i], ok = parseNumber(parts[i], 0, mostPerHour)
 	}
 	switch {
 	case !ok:
@@ -168,7 +168,7 @@ func ParseTokens(text string) (t Tokens, err error) {
 
 // String is the price as it is written, "" for none.
 func (t Tokens) String() string {
-	if t.None() {
+	if t.IsUnknown() {
 		return ""
 	}
 	in := say.Exact(t.Input)
@@ -181,7 +181,7 @@ func (t Tokens) String() string {
 // ParseShare reads a share that is at least 0 and below 1: "30%" or "0.3".
 func ParseShare(text string) (float64, error) {
 	v, percent := strings.CutSuffix(text, "%")
-	x, ok := number(v, 0, 100)
+	x, ok := parseNumber(v, 0, 100)
 	if percent {
 		x /= 100
 	}
@@ -191,8 +191,8 @@ func ParseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// number reads a decimal number; false for one that is none or out of bounds.
-func number(text string, least, most float64) (float64, bool) {
+// parseNumber reads a decimal number; false for one that is none or out of bounds.
+func parseNumber(text string, least, most float64) (float64, bool) {
 	if text == "" || strings.Trim(text, "0123456789.eE+-") != "" { // no hexadecimal, no "Inf", no "_"
 		return 0, false
 	}

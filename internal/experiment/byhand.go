@@ -49,8 +49,8 @@ type Crewed interface {
 // errWaits ends a sitting in which nobody makes the launch.
 var errWaits = errors.New("a launch is to be made by hand")
 
-// Waits is the launch that is waited for, nil where none is.
-func (x *Experiment) Waits() *Waiting {
+// AwaitedLaunch is the launch that is waited for, nil where none is.
+func (x *Experiment) AwaitedLaunch() *Waiting {
 	if x.state == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 		before := x.state.Mark
 		first := before == "" && c.Name == Baseline && block == 1 && len(rec.Starts) == 0
 		s := startRecord{Began: now(), Rows: []string{}}
-		told, err := target.Tell(ctx, x.wanted())
+		told, err := target.IdentifyServer(ctx, x.wantedTarget())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -80,11 +80,11 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 		switch {
 		case err != nil:
 			why = "it does not answer: " + err.Error()
-		case same && rec.mark() == before: // the launch goes on
-			s = *again(rec)
+		case same && rec.lastMark() == before: // the launch goes on
+			s = *lastStart(rec)
 		case same:
-			if other, of, n := x.lacking(before); other != nil { // which needs no start
-				if err := x.measureByHand(ctx, other, again(other), of, n, fmt.Sprintf("launch %d: %s", n, of.Name), view); err != nil {
+			if other, of, n := x.incompleteLaunch(before); other != nil { // which needs no start
+				if err := x.measureByHand(ctx, other, lastStart(other), of, n, fmt.Sprintf("launch %d: %s", n, of.Name), view); err != nil {
 					return err
 				}
 				continue
@@ -92,7 +92,7 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 			why = "what answers there is still the launch before"
 		case first, said, made && told.Began != "":
 			name := "start-" + strconv.Itoa(len(rec.Starts)+1)
-			err := x.described(ctx, &s, asked, dir, name, func(ctx context.Context) (string, error) {
+			err := x.describeServer(ctx, &s, asked, dir, name, func(ctx context.Context) (string, error) {
 				return server.Describe(ctx, x.Plan.Server.Commands, asked)
 			})
 			var failed *server.Failed
@@ -121,19 +121,19 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 	}
 }
 
-// again is the last start of a launch, on which more is measured.
-func again(rec *launchRecord) *startRecord {
+// lastStart is the last start of a launch, on which more is measured.
+func lastStart(rec *launchRecord) *startRecord {
 	s := rec.Starts[len(rec.Starts)-1]
 	s.Began, s.Ended, s.Why, s.Rows = now(), "", result.Reason{}, []string{}
 	return &s
 }
 
-// lacking is a launch of which something is not measured, as of rows that were added, on the
+// incompleteLaunch is a launch of which something is not measured, as of rows that were added, on the
 // start that has a mark; nil where there is none.
-func (x *Experiment) lacking(mark string) (*launchRecord, Configuration, int) {
+func (x *Experiment) incompleteLaunch(mark string) (*launchRecord, Configuration, int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		for _, c := range x.Plan.Configurations() {
-			if rec, err := x.readLaunch(c, block); err == nil && rec.mark() == mark && len(x.missing(c, block)) > 0 {
+			if rec, err := x.readLaunch(c, block); err == nil && rec.lastMark() == mark && len(x.missing(c, block)) > 0 {
 				return rec, c, block
 			}
 		}
@@ -156,7 +156,7 @@ func (x *Experiment) measureByHand(ctx context.Context, rec *launchRecord, s *st
 	if err := rec.write(dir); err != nil {
 		return err
 	}
-	view.ShowLine(head + ": measuring what answers" + s.about())
+	view.ShowLine(head + ": measuring what answers" + s.describeServer())
 	x.sameServer(s, view)
 	err := x.onStart(ctx, s, c, block, head, view, nil)
 	s.Ended, s.Why = now(), endOf(ctx, err)

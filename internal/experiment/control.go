@@ -28,8 +28,8 @@ type ControlRecord struct {
 // hardly is a change that is none worth to be told, however sure it is.
 const hardly = 0.02
 
-// control says that a row is one for a configuration.
-func (p *Plan) control(c Configuration, row *Row) bool {
+// isControl says that a row is one for a configuration.
+func (p *Plan) isControl(c Configuration, row *Row) bool {
 	if row.Name == p.Contract.Row {
 		return false
 	}
@@ -41,26 +41,26 @@ func (p *Plan) control(c Configuration, row *Row) bool {
 	return c.Knob != ""
 }
 
-// measures counts the launches that measure a row.
-func (p *Plan) measures(row *Row) (n float64) {
+// launchesOfRow counts the launches that measure a row.
+func (p *Plan) launchesOfRow(row *Row) (n float64) {
 	for _, c := range p.Configurations() {
-		n += p.measured(c, row)
+		n += p.measuredLaunches(c, row)
 	}
 	return n
 }
 
-// measured counts those of a configuration.
-func (p *Plan) measured(c Configuration, row *Row) float64 {
-	if p.control(c, row) {
+// measuredLaunches counts those of a configuration.
+func (p *Plan) measuredLaunches(c Configuration, row *Row) float64 {
+	if p.isControl(c, row) {
 		return 1
 	}
 	return float64(p.Launches)
 }
 
-// controls holds the first launch of each configuration that a row is a control of against
+// compareControls holds the first launch of each configuration that a row is a control of against
 // the baseline's in the same block: by the spread of launches of those that are measured
 // in all blocks, as far as blocks do not explain it.
-func (x *Experiment) controls(row *Row, f Figure, values [][]float64, d *decide.Decision) (list []ControlRecord) {
+func (x *Experiment) compareControls(row *Row, f Figure, values [][]float64, d *decide.Decision) (list []ControlRecord) {
 	p := x.Plan
 	var whole [][]float64
 	of := func(i, b int) float64 {
@@ -77,7 +77,7 @@ func (x *Experiment) controls(row *Row, f Figure, values [][]float64, d *decide.
 		return v
 	}
 	for i, c := range p.Configurations() {
-		if !p.control(c, row) {
+		if !p.isControl(c, row) {
 			var logs []float64
 			for b := range values[i] {
 				logs = append(logs, of(i, b))
@@ -86,14 +86,14 @@ func (x *Experiment) controls(row *Row, f Figure, values [][]float64, d *decide.
 		}
 	}
 	sd, df := 0.0, 0.0
-	if fit, ok := stat.Blocks(whole); ok {
+	if fit, ok := stat.FitBlocks(whole); ok {
 		sd, df = fit.SD, fit.DF
 	} else if xs := withoutNaN(whole[0]); len(xs) > 1 { // the baseline alone: blocks differ in it too
 		_, sd = stat.Moments(xs)
 		df = float64(len(xs) - 1)
 	}
 	for i, c := range p.Configurations() {
-		if !p.control(c, row) || len(values[i]) == 0 {
+		if !p.isControl(c, row) || len(values[i]) == 0 {
 			continue
 		}
 		a, b := of(0, 0), of(i, 0)
@@ -105,7 +105,7 @@ func (x *Experiment) controls(row *Row, f Figure, values [][]float64, d *decide.
 			r.Change = math.Expm1(b - a)
 		}
 		if sd > 0 {
-			r.PAdjusted = known(2 * stat.StudentCDF(-math.Abs(b-a)/(sd*math.Sqrt2), df))
+			r.PAdjusted = finiteValue(2 * stat.StudentCDF(-math.Abs(b-a)/(sd*math.Sqrt2), df))
 		}
 		list = append(list, r)
 	}
@@ -123,7 +123,7 @@ func judgeControls(list []ControlRecord, confidence float64) {
 	}
 	for n, p := range stat.Holm(ps) {
 		r := &list[at[n]]
-		r.PAdjusted = known(p)
+		r.PAdjusted = finiteValue(p)
 		r.Moved = p < 1-confidence && math.Abs(r.Change) >= hardly
 	}
 }

@@ -27,11 +27,11 @@ func TestControls(t *testing.T) {
 	}
 	all := p.Configurations()
 	for i, want := range []int{2, 1, 1, 2} {
-		if n := len(p.parts(all[i], 2)); n != want || len(p.parts(all[i], 1)) != 2 {
+		if n := len(p.launchParts(all[i], 2)); n != want || len(p.launchParts(all[i], 1)) != 2 {
 			t.Errorf("%s: %d rows in its second launch", all[i].Name, n)
 		}
 	}
-	if n := p.measures(p.Row("A")); n != 3+1+1+3 {
+	if n := p.launchesOfRow(p.Row("A")); n != 3+1+1+3 {
 		t.Errorf("%g launches measure A", n)
 	}
 	x := &Experiment{Plan: p}
@@ -50,7 +50,7 @@ func TestControls(t *testing.T) {
 			}
 		}
 		values[2][0] *= 2
-		list := x.controls(p.Row("A"), f, values, &decide.Decision{})
+		list := x.compareControls(p.Row("A"), f, values, &decide.Decision{})
 		judgeControls(list, .95)
 		if len(list) != 2 {
 			t.Fatalf("%+v", list)
@@ -85,12 +85,12 @@ func TestLimitInFront(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.Configurations()[3]
-	part := Part{c, p.Judged(), 1}
+	part := Part{c, p.ContractRow(), 1}
 	one := p.partPlan(&part, "x")
-	if c.Name != "load.max-in-flight=32" || p.Spec(c) != p.Target || one.MaxInFlight != 32 || c.on(p.TwinSpec()) != p.TwinSpec() {
+	if c.Name != "load.max-in-flight=32" || p.Spec(c) != p.Target || one.MaxInFlight != 32 || c.targetWith(p.TwinSpec()) != p.TwinSpec() {
 		t.Errorf("%+v, %s, %d", c, p.Spec(c), one.MaxInFlight)
 	}
-	if line := strings.Join(command(one, p.Judged(), p), " "); !strings.Contains(line, "--max-in-flight 32") {
+	if line := strings.Join(partCommand(one, p.ContractRow(), p), " "); !strings.Contains(line, "--max-in-flight 32") {
 		t.Error(line)
 	}
 	for knob, want := range map[string]string{"load.max-in-flight: [0]": `"0" is no number of requests`, "load.rate: [3]": `"load.rate" is no knob of the load`} {

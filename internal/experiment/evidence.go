@@ -43,7 +43,7 @@ func rungOf(p *result.Point, limits slo.Spec) (r decide.Rung, claims []string) {
 		r.Claims, claims = append(r.Claims, v), append(claims, l.Spec)
 	}
 	for _, l := range limits.Limits {
-		if l.Joint() { // all of these together are one claim
+		if l.IsJoint() { // all of these together are one claim
 			if !others {
 				joint = unknown(p.SLO.Attained)
 			}
@@ -74,11 +74,11 @@ func climb(measured *result.Run, wanted float64, limits slo.Spec) (c climbed, ok
 			c.wanted = p
 		}
 	}
-	if c.Carried, ok = decide.Reached(c.rungs); !ok {
+	if c.Carried, ok = decide.LoadAtLimits(c.rungs); !ok {
 		return c, false
 	}
 	for i := range c.rungs {
-		if r := &c.rungs[i]; r.Within() && r.Load <= c.Load && (c.nearby == nil || r.Load > c.nearby.Load.Value()) {
+		if r := &c.rungs[i]; r.IsWithin() && r.Load <= c.Load && (c.nearby == nil || r.Load > c.nearby.Load.Value()) {
 			c.nearby = &measured.Points[i]
 		}
 	}
@@ -105,7 +105,7 @@ func (f Figure) value(p *result.Point) float64 {
 		}
 		x = p.Metrics.SummaryOf(f.Metric.Name).Value(key)
 	} else {
-		x, _, _ = p.Figure(f.Metric)
+		x, _, _ = p.MetricValue(f.Metric)
 	}
 	if x == nil {
 		return math.NaN()

@@ -29,15 +29,15 @@ func (p *Plan) deployment() *deploy.Deployment {
 	return d
 }
 
-// closed says that a row has so many users, who ask for something whose lengths are known.
-func (r *Row) closed() bool {
+// isClosedLoop says that a row has so many users, who ask for something whose lengths are known.
+func (r *Row) isClosedLoop() bool {
 	return r.Plan.Concurrency > 0 && !r.Plan.Ask.Output.IsZero() && !r.Plan.Input.IsZero()
 }
 
 // bound is one of a deployment in a row, in milliseconds; NaN where it has none.
 func (p *Plan) bound(kind string, row *Row) float64 {
 	d := p.deployment()
-	if d == nil || row == nil || !row.closed() {
+	if d == nil || row == nil || !row.isClosedLoop() {
 		return math.NaN()
 	}
 	in, out := row.Plan.Input.Mean()+row.Plan.PrefixMean(), row.Plan.Ask.Output.Mean()
@@ -58,13 +58,13 @@ type Distance struct {
 	Computing     float64 `json:"share_of_peak"` // of the operations that the accelerators can do in that time
 }
 
-// distance is that of a launch of a configuration, nil where the deployment, the lengths or
+// boundsDistance is that of a launch of a configuration, nil where the deployment, the lengths or
 // the measurement do not tell.
-func (x *Experiment) distance(c Configuration, block int) *Distance {
+func (x *Experiment) boundsDistance(c Configuration, block int) *Distance {
 	p := x.Plan
-	row := p.Judged()
-	measured := x.finished(&Part{c, row, block})
-	d, err := deploy.Parse(c.on(p.TwinSpec()))
+	row := p.ContractRow()
+	measured := x.finishedRun(&Part{c, row, block})
+	d, err := deploy.Parse(c.targetWith(p.TwinSpec()))
 	if measured == nil || err != nil || p.TwinSpec() == "" || row.Plan.Ask.Output.IsZero() || row.Plan.Input.IsZero() {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (p *Plan) checkBound(s *Side) error {
 	switch {
 	case p.deployment() == nil:
 		return say.Errorf("the %s bound of the target is not known", s.Bound).WithHint("bounds are those of a model on an accelerator: a target sim:MODEL@GPU, or twin: sim:MODEL@GPU beside a URL")
-	case !row.closed():
+	case !row.isClosedLoop():
 		return say.Errorf("row %s has no %s bound", s.Row, s.Bound).WithHint("bounds are of rows with a number of users and known lengths, as A to D")
 	case s.Bound == bandwidthBound && s.Metric.Metric.Name != metric.TPOT:
 		return say.Errorf("the bandwidth bound is one of a tpot").WithHint("for example p50 tpot of C within 15% of the bandwidth bound")
@@ -107,13 +107,13 @@ func (p *Plan) checkBound(s *Side) error {
 	return nil
 }
 
-// Expected are the hypotheses that stand in for those of a row that has none: what the
+// ExpectedHypotheses are the hypotheses that stand in for those of a row that has none: what the
 // twin expects of it, within the error that its predictions of such systems have. Rows
 // whose requests share a prefix, and the contract's, have none: the one is not what the
 // twin is asked here, the other has its limits.
-func (p *Plan) Expected(row *Row) (list []Hypothesis, note string) {
+func (p *Plan) ExpectedHypotheses(row *Row) (list []Hypothesis, note string) {
 	d := p.deployment()
-	if len(row.Hypotheses) > 0 || row.Name == p.Contract.Row || d == nil || !row.closed() || row.Plan.PrefixMean() > 0 || row.Plan.Tree != nil {
+	if len(row.Hypotheses) > 0 || row.Name == p.Contract.Row || d == nil || !row.isClosedLoop() || row.Plan.PrefixMean() > 0 || row.Plan.Tree != nil {
 		return nil, ""
 	}
 	ttft, tpot := 0.0, 0.0

@@ -15,11 +15,11 @@ func TestSettings(t *testing.T) {
 		"m@h100?max_num_seqs=128": "m@h100?max_num_seqs=256",
 		"m@h100?block_size=16&a=b&max_num_seqs=128": "m@h100?block_size=16&a=b&max_num_seqs=256",
 	} {
-		if got := c.on(spec); got != want {
+		if got := c.targetWith(spec); got != want {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
-	if got := without("m@h100?a=b", "a"); got != "m@h100" {
+	if got := withoutSetting("m@h100?a=b", "a"); got != "m@h100" {
 		t.Error(got)
 	}
 }
@@ -39,12 +39,12 @@ knobs: {max_num_seqs: [4]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, note := p.Expected(p.Row("A"))
+	list, note := p.ExpectedHypotheses(p.Row("A"))
 	if len(list) != 2 || !strings.HasPrefix(list[0].Text, "p50 ttft of A within ") || !strings.Contains(note, "the twin expects it") {
 		t.Errorf("%+v, %s", list, note)
 	}
 	for _, row := range []string{"C", "E", "F"} {
-		if list, _ := p.Expected(p.Row(row)); len(list) != 0 {
+		if list, _ := p.ExpectedHypotheses(p.Row(row)); len(list) != 0 {
 			t.Errorf("%s: %+v", row, list)
 		}
 	}

@@ -45,7 +45,7 @@ type reader struct {
 func Read(path string) (*Plan, error) {
 	data, err := userfile.Read(path, userfile.MostText)
 	if err != nil {
-		return nil, unreadable.File("plan", path, err, "pitot experiment new chat > plan.yaml writes one")
+		return nil, unreadable.FileError("plan", path, err, "pitot experiment new chat > plan.yaml writes one")
 	}
 	return Parse(path, data)
 }
@@ -68,34 +68,34 @@ func Parse(path string, data []byte) (*Plan, error) {
 	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, say.Errorf("%s holds more than one document", path).WithHint("one file is one experiment: leave out what begins with ---")
 	}
-	if err := r.mapping(root.Content[0], "a plan", planKeys()); err != nil {
+	if err := r.readMapping(root.Content[0], "a plan", planKeys()); err != nil {
 		return nil, err
 	}
-	return p, r.complete()
+	return p, r.checkPlan()
 }
 
-// at begins a message with where it is about.
-func (r *reader) at(line int) string {
+// linePrefix begins a message with where it is about.
+func (r *reader) linePrefix(line int) string {
 	if line == 0 {
 		return r.path + ": "
 	}
 	return fmt.Sprintf("%s:%d: ", r.path, line)
 }
 
-// mapping reads a part by its keys.
-func (r *reader) mapping(n *yaml.Node, what string, keys []key) error {
+// readMapping reads a part by its keys.
+func (r *reader) readMapping(n *yaml.Node, what string, keys []key) error {
 	if n.Kind != yaml.MappingNode {
-		return say.Errorf("%s%s has keys: KEY: VALUE", r.at(n.Line), what).WithHint("its keys are " + strings.Join(namesOf(keys), ", "))
+		return say.Errorf("%s%s has keys: KEY: VALUE", r.linePrefix(n.Line), what).WithHint("its keys are " + strings.Join(namesOf(keys), ", "))
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		at := slices.IndexFunc(keys, func(x key) bool { return x.name == k.Value })
 		if at < 0 {
-			return say.Errorf("%sunknown key %.60q in %s", r.at(k.Line), k.Value, what).WithHint(say.Known(k.Value, namesOf(keys)))
+			return say.Errorf("%sunknown key %.60q in %s", r.linePrefix(k.Line), k.Value, what).WithHint(say.KnownHint(k.Value, namesOf(keys)))
 		}
 		if seen[k.Value] {
-			return say.Errorf("%s%s is given twice", r.at(k.Line), k.Value).WithHint("keep one of them")
+			return say.Errorf("%s%s is given twice", r.linePrefix(k.Line), k.Value).WithHint("keep one of them")
 		}
 		seen[k.Value] = true
 		if err := keys[at].read(r, v); err != nil {
@@ -103,7 +103,7 @@ func (r *reader) mapping(n *yaml.Node, what string, keys []key) error {
 			if errors.As(err, &own) && strings.HasPrefix(own.Msg, r.path) {
 				return err
 			}
-			return say.Errorf("%s%s: %v", r.at(v.Line), k.Value, err).WithHint(say.Hint(err))
+			return say.Errorf("%s%s: %v", r.linePrefix(v.Line), k.Value, err).WithHint(say.HintOf(err))
 		}
 	}
 	return nil
@@ -124,8 +124,8 @@ func scalar(n *yaml.Node) (string, error) {
 	return n.Value, nil
 }
 
-// text makes a key of a plain value.
-func text(name, about string, schema map[string]any, set func(p *Plan, v string) error) key {
+// textKey makes a key of a plain value.
+func textKey(name, about string, schema map[string]any, set func(p *Plan, v string) error) key {
 	return key{name, about, schema, func(r *reader, n *yaml.Node) error {
 		v, err := scalar(n)
 		if err != nil {
@@ -135,53 +135,53 @@ func text(name, about string, schema map[string]any, set func(p *Plan, v string)
 	}}
 }
 
-func part(name, about string, keys []key) key {
-	return key{name, about, objectSchema(keys), func(r *reader, n *yaml.Node) error { return r.mapping(n, name, keys) }}
+func partKey(name, about string, keys []key) key {
+	return key{name, about, objectSchema(keys), func(r *reader, n *yaml.Node) error { return r.readMapping(n, name, keys) }}
 }
 
 // planKeys are the keys of a plan, in the order in which it is written.
 func planKeys() []key {
 	return []key{
-		part("contract", "what a deployment is accepted for", contractKeys()),
-		part("budget", "what the experiment may take", []key{
-			text("time", "of measured load, as 2h; of sim: virtual", stringSchema("2h"), func(p *Plan, v string) (err error) {
-				p.Budget.Time, err = span(v)
+		partKey("contract", "what a deployment is accepted for", contractKeys()),
+		partKey("budget", "what the experiment may take", []key{
+			textKey("time", "of measured load, as 2h; of sim: virtual", stringSchema("2h"), func(p *Plan, v string) (err error) {
+				p.Budget.Time, err = parseDuration(v)
 				return err
 			}),
-			text("money", "what the time costs at the price of the GPUs, as $20", stringSchema("$20"), func(p *Plan, v string) (err error) {
-				p.Budget.USD, err = dollars(v)
+			textKey("money", "what the time costs at the price of the GPUs, as $20", stringSchema("$20"), func(p *Plan, v string) (err error) {
+				p.Budget.USD, err = parseDollars(v)
 				return err
 			}),
 		}),
-		{"target", "the baseline: sim:MODEL@GPU?settings, mock:MODEL@GPU?settings, or the URL of a server, alone or with how it is started", targetSchema(), (*reader).target},
+		{"target", "the baseline: sim:MODEL@GPU?settings, mock:MODEL@GPU?settings, or the URL of a server, alone or with how it is started", targetSchema(), (*reader).readTarget},
 		{"common", "settings of pitot run for all rows", runSchema(), func(r *reader, n *yaml.Node) (err error) {
-			r.plan.Common, err = r.settings(n, nil)
+			r.plan.Common, err = r.readSettings(n, nil)
 			return err
 		}},
-		{"rows", "what is asked, each with a load: presets A to F, and your own with the settings of pitot run", rowsSchema(), (*reader).rows},
-		{"knobs", "settings of the engine, each with the values to try", knobsSchema(), (*reader).knobs},
-		text("launches", "starts of the engine with each configuration", map[string]any{"type": "integer", "minimum": 2}, func(p *Plan, v string) (err error) {
+		{"rows", "what is asked, each with a load: presets A to F, and your own with the settings of pitot run", rowsSchema(), (*reader).readRows},
+		{"knobs", "settings of the engine, each with the values to try", knobsSchema(), (*reader).readKnobs},
+		textKey("launches", "starts of the engine with each configuration", map[string]any{"type": "integer", "minimum": 2}, func(p *Plan, v string) (err error) {
 			if p.Launches, err = strconv.Atoi(v); err != nil || p.Launches < 2 || p.Launches > 100 {
 				return say.Errorf("%.40q is no number of launches from 2 to 100", v).WithHint("one launch says nothing of how launches differ; 3 is usual")
 			}
 			return nil
 		}),
-		text("seed", "of prompts, arrivals and the order of launches", map[string]any{"type": "integer", "minimum": 0}, func(p *Plan, v string) (err error) {
+		textKey("seed", "of prompts, arrivals and the order of launches", map[string]any{"type": "integer", "minimum": 0}, func(p *Plan, v string) (err error) {
 			if p.Seed, err = strconv.ParseUint(v, 10, 53); err != nil {
 				return say.Errorf("%.40q is no seed", v).WithHint("a whole number from 0 on")
 			}
 			return nil
 		}),
-		part("stop", "when there is enough", []key{
-			text("confidence", "of what is claimed, as 95%", stringSchema("95%"), func(p *Plan, v string) (err error) {
-				p.Stop.Confidence, err = share(v, 0.5, 0.999)
+		partKey("stop", "when there is enough", []key{
+			textKey("confidence", "of what is claimed, as 95%", stringSchema("95%"), func(p *Plan, v string) (err error) {
+				p.Stop.Confidence, err = parseShare(v, 0.5, 0.999)
 				return err
 			}),
-			text("precision", "how much more another configuration may carry and not be looked for, as 4%", stringSchema("4%"), func(p *Plan, v string) (err error) {
-				p.Stop.Precision, err = share(v, 0.001, 0.5)
+			textKey("precision", "how much more another configuration may carry and not be looked for, as 4%", stringSchema("4%"), func(p *Plan, v string) (err error) {
+				p.Stop.Precision, err = parseShare(v, 0.001, 0.5)
 				return err
 			}),
-			text("early", "give up configurations that cannot win, and end, as soon as the launches allow it", map[string]any{"type": "boolean"}, func(p *Plan, v string) (err error) {
+			textKey("early", "give up configurations that cannot win, and end, as soon as the launches allow it", map[string]any{"type": "boolean"}, func(p *Plan, v string) (err error) {
 				if p.Stop.Early, err = strconv.ParseBool(v); err != nil {
 					return say.Errorf("%.40q is neither true nor false", v)
 				}
@@ -193,32 +193,32 @@ func planKeys() []key {
 
 func contractKeys() []key {
 	return []key{
-		text("kind", "of traffic: chat, rag, batch or mixed", map[string]any{"enum": Kinds()}, func(p *Plan, v string) error {
+		textKey("kind", "of traffic: chat, rag, batch or mixed", map[string]any{"enum": Kinds()}, func(p *Plan, v string) error {
 			if !slices.Contains(Kinds(), v) {
-				return say.Errorf("unknown kind %.40q", v).WithHint(say.Known(v, Kinds()))
+				return say.Errorf("unknown kind %.40q", v).WithHint(say.KnownHint(v, Kinds()))
 			}
 			p.Contract.Kind = v
 			return nil
 		}),
-		text("limits", "that requests are answered within, as --slo has them", stringSchema("p95 ttft<500ms, p95 tpot<50ms, errors<1%"), func(p *Plan, v string) (err error) {
+		textKey("limits", "that requests are answered within, as --slo has them", stringSchema("p95 ttft<500ms, p95 tpot<50ms, errors<1%"), func(p *Plan, v string) (err error) {
 			if p.Contract.Limits, err = slo.Parse(v); err != nil {
 				return err
 			}
 			if p.Contract.Limits.LimitsAnswers() {
 				return say.Errorf("an experiment asks no questions whose answers are checked: %.60q", v).WithHint("leave the limit on wrong answers out; look at the winner with pitot run URL --check-answers 5%")
 			}
-			_, err = p.Contract.Limits.Claims()
+			_, err = p.Contract.Limits.SplitClaims()
 			return err
 		}),
-		text("capacity", "requests per second that must be carried within the limits, as 12/s", stringSchema("12/s"), func(p *Plan, v string) (err error) {
+		textKey("capacity", "requests per second that must be carried within the limits, as 12/s", stringSchema("12/s"), func(p *Plan, v string) (err error) {
 			p.Contract.Capacity, err = perSecond(v)
 			return err
 		}),
-		text("cost", "at most, per million output tokens within the limits, as $0.60", stringSchema("$0.60"), func(p *Plan, v string) (err error) {
-			p.Contract.Cost, err = dollars(v)
+		textKey("cost", "at most, per million output tokens within the limits, as $0.60", stringSchema("$0.60"), func(p *Plan, v string) (err error) {
+			p.Contract.Cost, err = parseDollars(v)
 			return err
 		}),
-		text("row", "that the contract is judged by: F", stringSchema("F"), func(p *Plan, v string) error {
+		textKey("row", "that the contract is judged by: F", stringSchema("F"), func(p *Plan, v string) error {
 			p.Contract.Row = v
 			return nil
 		}),
@@ -227,7 +227,7 @@ func contractKeys() []key {
 
 // Units are part of a value: a number alone may be meant otherwise.
 
-func span(v string) (time.Duration, error) {
+func parseDuration(v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil || d <= 0 {
 		return 0, say.Errorf("%.40q is no length of time", v).WithHint("a number with its unit, as 90s, 30m or 2h")
@@ -235,7 +235,7 @@ func span(v string) (time.Duration, error) {
 	return d, nil
 }
 
-func dollars(v string) (float64, error) {
+func parseDollars(v string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimPrefix(v, "$"), 64)
 	if err != nil || !strings.HasPrefix(v, "$") || !(x > 0) || x > 1e9 {
 		return 0, say.Errorf("%.40q is no amount of dollars", v).WithHint("write it with its unit, as $20 or $0.60")
@@ -257,7 +257,7 @@ func perSecond(v string) (float64, error) {
 	return x, nil
 }
 
-func share(v string, least, most float64) (float64, error) {
+func parseShare(v string, least, most float64) (float64, error) {
 	number, ok := strings.CutSuffix(strings.ReplaceAll(v, " ", ""), "%")
 	x, err := strconv.ParseFloat(number, 64)
 	x = x / 100
@@ -267,13 +267,13 @@ func share(v string, least, most float64) (float64, error) {
 	return x, nil
 }
 
-// settings reads settings of pitot run; others are keys of their own.
-func (r *reader) settings(n *yaml.Node, others []key) (list []Setting, err error) {
+// readSettings reads settings of pitot run; others are keys of their own.
+func (r *reader) readSettings(n *yaml.Node, others []key) (list []Setting, err error) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, say.Errorf("%swant settings of pitot run: KEY: VALUE", r.at(n.Line)).WithHint("for example {workload: chat, concurrency: 8}")
+		return nil, say.Errorf("%swant settings of pitot run: KEY: VALUE", r.linePrefix(n.Line)).WithHint("for example {workload: chat, concurrency: 8}")
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
@@ -283,17 +283,17 @@ func (r *reader) settings(n *yaml.Node, others []key) (list []Setting, err error
 				if errors.As(err, &own) && strings.HasPrefix(own.Msg, r.path) {
 					return nil, err
 				}
-				return nil, say.Errorf("%s%s: %v", r.at(v.Line), k.Value, err).WithHint(say.Hint(err))
+				return nil, say.Errorf("%s%s: %v", r.linePrefix(v.Line), k.Value, err).WithHint(say.HintOf(err))
 			}
 			continue
 		}
 		names := append(runSettings(), namesOf(others)...)
 		if !slices.Contains(names, k.Value) {
-			hint := say.Known(k.Value, names)
-			if near := say.Nearest(k.Value, names); near == "" {
+			hint := say.KnownHint(k.Value, names)
+			if near := say.NearestName(k.Value, names); near == "" {
 				hint = "a row has the settings of pitot run, see pitot run --help, and " + strings.Join(namesOf(rowKeys()), " and ")
 			}
-			return nil, say.Errorf("%sunknown key %.60q", r.at(k.Line), k.Value).WithHint(hint)
+			return nil, say.Errorf("%sunknown key %.60q", r.linePrefix(k.Line), k.Value).WithHint(hint)
 		}
 		s := Setting{Name: k.Value, line: k.Line}
 		switch v.Kind {
@@ -304,10 +304,10 @@ func (r *reader) settings(n *yaml.Node, others []key) (list []Setting, err error
 		case yaml.ScalarNode:
 			s.Values = []string{v.Value}
 		default:
-			return nil, say.Errorf("%s%s: want a plain value", r.at(v.Line), k.Value).WithHint("write " + k.Value + ": VALUE")
+			return nil, say.Errorf("%s%s: want a plain value", r.linePrefix(v.Line), k.Value).WithHint("write " + k.Value + ": VALUE")
 		}
 		if slices.ContainsFunc(list, func(o Setting) bool { return o.Name == s.Name }) {
-			return nil, say.Errorf("%s%s is given twice", r.at(k.Line), k.Value).WithHint("keep one of them")
+			return nil, say.Errorf("%s%s is given twice", r.linePrefix(k.Line), k.Value).WithHint("keep one of them")
 		}
 		list = append(list, s)
 	}
@@ -319,7 +319,7 @@ func (r *reader) settings(n *yaml.Node, others []key) (list []Setting, err error
 func runSettings() (names []string) {
 	own := []string{"out", "seed", "launch", "launches", "slo", "format", "export", "open", "quiet", "dry-run", "strict", "repeat", "until", "budget", "config"}
 	for _, s := range plan.Settings() {
-		if s.For(plan.VerbRun) && !slices.Contains(own, s.Name) {
+		if s.AppliesTo(plan.VerbRun) && !slices.Contains(own, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
@@ -344,7 +344,7 @@ func rowKeys() []key {
 				}
 				h, err := ParseHypothesis(v)
 				if err != nil {
-					return say.Errorf("%shypothesis %q: %v", r.at(c.Line), v, err).WithHint(say.Hint(err))
+					return say.Errorf("%shypothesis %q: %v", r.linePrefix(c.Line), v, err).WithHint(say.HintOf(err))
 				}
 				h.line = c.Line
 				r.row.Hypotheses = append(r.row.Hypotheses, h)
@@ -357,7 +357,7 @@ func rowKeys() []key {
 // word is the pattern for names of rows and knobs. A name becomes the name of a directory.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-func (r *reader) rows(n *yaml.Node) error {
+func (r *reader) readRows(n *yaml.Node) error {
 	if n.Kind == yaml.SequenceNode { // presets alone: [A, B, F]
 		for _, c := range n.Content {
 			if err := r.addRow(c, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: c.Line}); err != nil {
@@ -379,20 +379,20 @@ func (r *reader) rows(n *yaml.Node) error {
 
 func (r *reader) addRow(name, of *yaml.Node) (err error) {
 	if !word.MatchString(name.Value) {
-		return say.Errorf("%s%.40q is no name of a row", r.at(name.Line), name.Value).WithHint("letters, digits, - and _")
+		return say.Errorf("%s%.40q is no name of a row", r.linePrefix(name.Line), name.Value).WithHint("letters, digits, - and _")
 	}
 	if r.plan.Row(name.Value) != nil {
-		return say.Errorf("%srow %s is given twice", r.at(name.Line), name.Value).WithHint("keep one of them")
+		return say.Errorf("%srow %s is given twice", r.linePrefix(name.Line), name.Value).WithHint("keep one of them")
 	}
 	r.row = &Row{Name: name.Value, line: name.Line}
-	if r.row.Settings, err = r.settings(of, rowKeys()); err != nil {
+	if r.row.Settings, err = r.readSettings(of, rowKeys()); err != nil {
 		return err
 	}
 	r.plan.Rows = append(r.plan.Rows, r.row)
 	return nil
 }
 
-func (r *reader) knobs(n *yaml.Node) error {
+func (r *reader) readKnobs(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return say.Errorf("want settings of the engine by their names").WithHint("for example max_num_seqs: [64, 256]")
 	}
@@ -401,13 +401,13 @@ func (r *reader) knobs(n *yaml.Node) error {
 		k := Knob{Name: strings.ReplaceAll(name.Value, "-", "_"), line: name.Line}
 		if strings.HasPrefix(name.Value, "load.") {
 			if k.Name = name.Value; k.Name != limitInFront {
-				return say.Errorf("%s%.40q is no knob of the load", r.at(name.Line), name.Value).WithHint(limitInFront + ": [32, 64] is a limit in front of the server; another workload is a row of its own, another deployment an experiment of its own")
+				return say.Errorf("%s%.40q is no knob of the load", r.linePrefix(name.Line), name.Value).WithHint(limitInFront + ": [32, 64] is a limit in front of the server; another workload is a row of its own, another deployment an experiment of its own")
 			}
 		} else if !word.MatchString(k.Name) {
-			return say.Errorf("%s%.40q is no setting of an engine", r.at(name.Line), name.Value).WithHint("as the engine calls it: max_num_seqs")
+			return say.Errorf("%s%.40q is no setting of an engine", r.linePrefix(name.Line), name.Value).WithHint("as the engine calls it: max_num_seqs")
 		}
 		if slices.ContainsFunc(r.plan.Knobs, func(o Knob) bool { return o.Name == k.Name }) {
-			return say.Errorf("%s%s is given twice", r.at(name.Line), k.Name).WithHint("one list has all its values")
+			return say.Errorf("%s%s is given twice", r.linePrefix(name.Line), k.Name).WithHint("one list has all its values")
 		}
 		if values.Kind == yaml.MappingNode {
 			var err error
@@ -425,18 +425,18 @@ func (r *reader) knobs(n *yaml.Node) error {
 				return err
 			}
 			if strings.ContainsAny(v, "/&?\\ ") {
-				return say.Errorf("%s%.40q is no value of %s", r.at(c.Line), v, k.Name).WithHint("a plain value, as 64 or false")
+				return say.Errorf("%s%.40q is no value of %s", r.linePrefix(c.Line), v, k.Name).WithHint("a plain value, as 64 or false")
 			}
 			if n, err := strconv.Atoi(v); k.Name == limitInFront && (err != nil || n < 1 || n > 1e6) {
-				return say.Errorf("%s%.40q is no number of requests", r.at(c.Line), v).WithHint("how many are sent at once at most, as 32")
+				return say.Errorf("%s%.40q is no number of requests", r.linePrefix(c.Line), v).WithHint("how many are sent at once at most, as 32")
 			}
 			if slices.Contains(k.Values, v) {
-				return say.Errorf("%s%s has %s twice", r.at(c.Line), k.Name, v).WithHint("each value is tried once")
+				return say.Errorf("%s%s has %s twice", r.linePrefix(c.Line), k.Name, v).WithHint("each value is tried once")
 			}
 			k.Values = append(k.Values, v)
 		}
 		if len(k.Values) == 0 {
-			return say.Errorf("%s%s has no values", r.at(name.Line), k.Name).WithHint("for example " + k.Name + ": [64, 256]")
+			return say.Errorf("%s%s has no values", r.linePrefix(name.Line), k.Name).WithHint("for example " + k.Name + ": [64, 256]")
 		}
 		r.plan.Knobs = append(r.plan.Knobs, k)
 	}
@@ -453,7 +453,7 @@ func (r *reader) knobParts(k *Knob, n *yaml.Node) (values *yaml.Node, err error)
 		case name.Value == "values":
 			values = v
 		case name.Value != "rows":
-			return nil, say.Errorf("%sunknown key %.60q in knob %s", r.at(name.Line), name.Value, k.Name).WithHint(say.Known(name.Value, known))
+			return nil, say.Errorf("%sunknown key %.60q in knob %s", r.linePrefix(name.Line), name.Value, k.Name).WithHint(say.KnownHint(name.Value, known))
 		default:
 			nodes := []*yaml.Node{v}
 			if v.Kind == yaml.SequenceNode {
@@ -472,15 +472,15 @@ func (r *reader) knobParts(k *Knob, n *yaml.Node) (values *yaml.Node, err error)
 	return values, nil
 }
 
-// complete checks a plan as a whole.
-func (r *reader) complete() error {
+// checkPlan checks a plan as a whole.
+func (r *reader) checkPlan() error {
 	p := r.plan
 	c := &p.Contract
 	none := func(what, example string) error {
 		return say.Errorf("%s: %s", r.path, what).WithHint(example)
 	}
 	switch {
-	case c.Limits.None():
+	case c.Limits.IsNone():
 		return none("the contract has no limits, and so rejects nothing", `say what must hold, under contract: limits: "p95 ttft<500ms, p95 tpot<50ms, errors<1%"`)
 	case c.Capacity == 0:
 		return none("the contract does not say how much must be carried within its limits, and so rejects nothing", "say it under contract: capacity: 12/s")
@@ -496,7 +496,7 @@ func (r *reader) complete() error {
 		c.Row = contractRow
 	}
 	r.fillPresets()
-	if p.Judged() == nil {
+	if p.ContractRow() == nil {
 		return none("the contract is judged by row "+c.Row+", which is not among the rows", "add it to rows, or name another under contract: row: NAME")
 	}
 	for _, row := range p.Rows {
@@ -507,7 +507,7 @@ func (r *reader) complete() error {
 	for _, row := range p.Rows {
 		for i := range row.Hypotheses {
 			if err := p.checkHypothesis(&row.Hypotheses[i]); err != nil {
-				return say.Errorf("%shypothesis %q: %v", r.at(row.Hypotheses[i].line), row.Hypotheses[i].Text, err).WithHint(say.Hint(err))
+				return say.Errorf("%shypothesis %q: %v", r.linePrefix(row.Hypotheses[i].line), row.Hypotheses[i].Text, err).WithHint(say.HintOf(err))
 			}
 		}
 	}
@@ -518,7 +518,7 @@ func (r *reader) complete() error {
 				for _, known := range p.Rows {
 					names = append(names, known.Name)
 				}
-				return say.Errorf("%sthere is no row %s that %s could move", r.at(k.line), row, k.Name).WithHint(say.Known(row, names))
+				return say.Errorf("%sthere is no row %s that %s could move", r.linePrefix(k.line), row, k.Name).WithHint(say.KnownHint(row, names))
 			}
 		}
 	}
@@ -546,12 +546,12 @@ func (r *reader) checkKnobs() error {
 			}
 		}
 		if slices.Contains(strings.Split(query, "&"), c.Name) {
-			return say.Errorf("%s%s is what the target has already", r.at(line), c.Name).WithHint("leave it out: the baseline is measured anyway")
+			return say.Errorf("%s%s is what the target has already", r.linePrefix(line), c.Name).WithHint("leave it out: the baseline is measured anyway")
 		}
-		one := p.Judged().Plan
+		one := p.ContractRow().Plan
 		one.Spec = p.Spec(c)
 		if err := target.Check(target.WantedBy(&one)); err != nil {
-			return say.Errorf("%s%s: %v", r.at(line), c.Name, err).WithHint(say.Hint(err))
+			return say.Errorf("%s%s: %v", r.linePrefix(line), c.Name, err).WithHint(say.HintOf(err))
 		}
 	}
 	return nil
@@ -561,7 +561,7 @@ func (r *reader) checkKnobs() error {
 func (r *reader) planRow(row *Row) error {
 	p := r.plan
 	judged := row.Name == p.Contract.Row
-	all := merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings)
+	all := mergeSettings(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings)
 	args := []string{p.Target}
 	has := map[string]bool{}
 	for _, s := range all {
@@ -577,11 +577,11 @@ func (r *reader) planRow(row *Row) error {
 				line = s.line
 			}
 		}
-		return say.Errorf("%srow %s: %v", r.at(line), row.Name, err).WithHint(say.Hint(err))
+		return say.Errorf("%srow %s: %v", r.linePrefix(line), row.Name, err).WithHint(say.HintOf(err))
 	}
 	if judged {
 		if has["rate"] || has["concurrency"] {
-			return say.Errorf("%srow %s: the load of the contract's row is its capacity", r.at(row.line), row.Name).WithHint("leave rate and concurrency out, or judge the contract by another row")
+			return say.Errorf("%srow %s: the load of the contract's row is its capacity", r.linePrefix(row.line), row.Name).WithHint("leave rate and concurrency out, or judge the contract by another row")
 		}
 		args = append(args, "--rate="+say.Exact(p.Contract.Capacity), "--slo="+p.Contract.Limits.String())
 	}
@@ -602,9 +602,9 @@ func (r *reader) planRow(row *Row) error {
 	return nil
 }
 
-// merged are settings of which later ones override earlier ones of the same name. A load
+// mergeSettings are settings of which later ones override earlier ones of the same name. A load
 // or a length of the window overrides the other way to say it, too.
-func merged(lists ...[]Setting) (out []Setting) {
+func mergeSettings(lists ...[]Setting) (out []Setting) {
 	rivals := map[string]string{"rate": "concurrency", "concurrency": "rate", "duration": "requests", "requests": "duration"}
 	for _, list := range lists {
 		for _, s := range list {

@@ -32,7 +32,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name() != "small" || len(p.Configurations()) != 2 || p.Contract.Row != "F" || p.Row("A").Question == "" || p.Judged().Plan.Rate != 10 || p.Judged().Plan.Requests != 30 {
+	if p.Name() != "small" || len(p.Configurations()) != 2 || p.Contract.Row != "F" || p.Row("A").Question == "" || p.ContractRow().Plan.Rate != 10 || p.ContractRow().Plan.Requests != 30 {
 		t.Errorf("%+v", p)
 	}
 	if got := p.Spec(p.Configurations()[1]); got != "sim:llama-3.1-8b@h100?launch_cv=0.03&max_num_seqs=4" {
@@ -71,19 +71,19 @@ func TestServerTarget(t *testing.T) {
 	if p.Spec(c) != p.Target || p.Flags(c) != "--max-num-seqs 4" || p.settings(c) != "http://localhost:8000/v1 --max-num-seqs 4" {
 		t.Errorf("%s, %s", p.Spec(c), p.Flags(c))
 	}
-	one := p.partPlan(&Part{c, p.Judged(), 1}, "x")
+	one := p.partPlan(&Part{c, p.ContractRow(), 1}, "x")
 	if !slices.ContainsFunc(one.Notes, func(n string) bool { return strings.HasPrefix(n, "start=") }) {
 		t.Errorf("what is started otherwise is another system: %q", one.Notes)
 	}
 	p, err = Parse("small.yaml", []byte(strings.Replace(small, simTarget, "http://localhost:8000", 1)))
-	if err != nil || !p.ByHand() || len(p.Server.Notes) != 1 || p.order(1)[0].Name != Baseline {
+	if err != nil || !p.ByHand() || len(p.Server.Notes) != 1 || p.blockOrder(1)[0].Name != Baseline {
 		t.Errorf("by hand: %v", err)
 	}
 }
 
 // What the twin expects stands in a new plan as hypotheses and comments.
 func TestTemplateExpects(t *testing.T) {
-	s := starts()[2]
+	s := templateStarts()[2]
 	s.Target = "sim:llama-3.1-8b@l4"
 	s.Expects = map[string][]string{"A": {"p50 ttft of A within 25% of 14.8ms"}, "B": {"p50 ttft of B within 25% of 53.6ms"}}
 	s.Of = map[string]string{"max_num_seqs": "the twin expects of 32: what F carries -12 %"}
@@ -133,8 +133,8 @@ func TestMistakes(t *testing.T) {
 		{small, "\t", "", ""},
 	} {
 		_, err := Parse("small.yaml", []byte(strings.Replace(small, c.from, c.to, 1)))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.Hint(err), c.hint) {
-			t.Errorf("%.40q: %v (%s)", c.to, err, say.Hint(err))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.HintOf(err), c.hint) {
+			t.Errorf("%.40q: %v (%s)", c.to, err, say.HintOf(err))
 		}
 	}
 }
@@ -149,7 +149,7 @@ func FuzzParse(f *testing.F) {
 			t.Skip("names of files")
 		}
 		p, err := Parse("x.yaml", data)
-		if err == nil && (p.Judged() == nil || len(p.Configurations()) < 2) {
+		if err == nil && (p.ContractRow() == nil || len(p.Configurations()) < 2) {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -271,7 +271,7 @@ knobs: {tensor_parallel_size: [4], max_num_seqs: [8]}
 	if w := p.weights(); len(w) != 3 || w[1] != 2 || w[2] != 1 {
 		t.Errorf("%v", w)
 	}
-	if one := p.partPlan(&Part{all[1], p.Judged(), 1}, "x"); one.GPUs != 4 {
+	if one := p.partPlan(&Part{all[1], p.ContractRow(), 1}, "x"); one.GPUs != 4 {
 		t.Errorf("%d GPUs", one.GPUs)
 	}
 }

@@ -53,7 +53,7 @@ func (x *Experiment) Simulate(ctx context.Context, power bool, version result.Ve
 	if p.simulated || p.deployment() == nil && ofServer {
 		return nil
 	}
-	s, err := x.simulated(power && p.deployment() != nil)
+	s, err := x.newSimulation(power && p.deployment() != nil)
 	if err == nil {
 		err = s.run(ctx, version, view)
 	}
@@ -66,14 +66,14 @@ func (x *Experiment) Simulate(ctx context.Context, power bool, version result.Ve
 	return err
 }
 
-// seconds are those of a part that was measured, ok false of one that was not.
-func (x *Experiment) seconds(part *Part) (sum float64, ok bool) {
-	measured := x.finished(part)
+// partSeconds are those of a part that was measured, ok false of one that was not.
+func (x *Experiment) partSeconds(part *Part) (sum float64, ok bool) {
+	measured := x.finishedRun(part)
 	if measured == nil {
 		return 0, false
 	}
 	for i := range measured.Points {
-		sum += lasted(&measured.Points[i])
+		sum += loadSeconds(&measured.Points[i])
 	}
 	return sum, true
 }
@@ -84,7 +84,7 @@ func (x *Experiment) seconds(part *Part) (sum float64, ok bool) {
 func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	var all, behind []float64
 	for block := 1; block <= x.Plan.Launches; block++ {
-		s, ok := x.seconds(&Part{c, row, block})
+		s, ok := x.partSeconds(&Part{c, row, block})
 		if !ok {
 			continue
 		}
@@ -94,7 +94,7 @@ func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 			first = s
 		}
 	}
-	switch measured := x.finished(&Part{c, row, 1}); {
+	switch measured := x.finishedRun(&Part{c, row, 1}); {
 	case len(all) == 0:
 		return 0, 0
 	case row.Name != x.Plan.Contract.Row:
@@ -103,28 +103,28 @@ func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	case len(behind) > 0:
 		later, _ = stat.Moments(behind)
 	case measured != nil:
-		later = cmp.Or(x.again(measured), first)
+		later = cmp.Or(x.repeatClimbTime(measured), first)
 	}
 	return first, later
 }
 
-// climbed returns the number of loads that a first launch of the baseline climbed, 0 where none is
+// climbedLoads returns the number of loads that a first launch of the baseline climbed, 0 where none is
 // known.
-func (x *Experiment) climbed(row *Row) int {
+func (x *Experiment) climbedLoads(row *Row) int {
 	for _, from := range []*Experiment{x, x.twin} {
 		if from == nil {
 			continue
 		}
-		if measured := from.finished(&Part{from.Plan.planned()[0], from.Plan.Row(row.Name), 1}); measured != nil {
+		if measured := from.finishedRun(&Part{from.Plan.plannedConfigurations()[0], from.Plan.Row(row.Name), 1}); measured != nil {
 			return len(measured.Points)
 		}
 	}
 	return 0
 }
 
-// again returns the seconds that the next launch like a first one climbs. The first launch shows
+// repeatClimbTime returns the seconds that the next launch like a first one climbs. The first launch shows
 // where the limits are reached. The next would be measured at loads that are among the first's.
-func (x *Experiment) again(first *result.Run) (seconds float64) {
+func (x *Experiment) repeatClimbTime(first *result.Run) (seconds float64) {
 	contract := &x.Plan.Contract
 	climbed, ok := climb(first, contract.Capacity, contract.Limits)
 	if !ok {
@@ -141,16 +141,16 @@ func (x *Experiment) again(first *result.Run) (seconds float64) {
 			break
 		}
 		rungs = append(rungs, climbed.rungs[at])
-		seconds += lasted(&first.Points[at])
+		seconds += loadSeconds(&first.Points[at])
 	}
 	return seconds
 }
 
-// takes returns the seconds that a row of a configuration takes on the server in its first launch
+// rowDuration returns the seconds that a row of a configuration takes on the server in its first launch
 // and in a later one. It is as measured, of this configuration or of the baseline, else as the twin
 // has it. known is false where neither tells.
-func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, known bool) {
-	base := x.Plan.planned()[0]
+func (x *Experiment) rowDuration(c Configuration, row *Row) (first, later float64, known bool) {
+	base := x.Plan.plannedConfigurations()[0]
 	for _, from := range []*Experiment{x, x.twin} {
 		if from == nil {
 			continue
@@ -170,10 +170,10 @@ func (x *Experiment) takes(c Configuration, row *Row) (first, later float64, kno
 // seconds.
 const usualStart = 90
 
-// start returns the time of a start and a stop: the mean of those that were made.
-func (x *Experiment) start() (seconds float64, known bool) {
+// startDuration returns the time of a start and a stop: the mean of those that were made.
+func (x *Experiment) startDuration() (seconds float64, known bool) {
 	n := 0
-	for _, c := range x.Plan.planned() {
+	for _, c := range x.Plan.plannedConfigurations() {
 		for block := 1; block <= x.Plan.Launches; block++ {
 			if rec, err := x.readLaunch(c, block); err == nil {
 				for _, s := range rec.Starts {
@@ -245,7 +245,7 @@ func (x *Experiment) Forecast() *Forecast {
 				r.Requests = one.Rate * seconds
 			}
 			r.Load = "around " + say.Exact(one.Rate) + "/s"
-			seconds, r.Requests = climbs*(seconds+leadIn), cmp.Or(float64(x.climbed(row)), climbs)*r.Requests
+			seconds, r.Requests = climbs*(seconds+leadIn), cmp.Or(float64(x.climbedLoads(row)), climbs)*r.Requests
 		case one.Rate > 0:
 			if one.Requests > 0 {
 				seconds = float64(one.Requests) / one.Rate
@@ -270,7 +270,7 @@ func (x *Experiment) Forecast() *Forecast {
 			}
 			seconds += leadIn
 		}
-		if first, _, took := x.takes(p.planned()[0], row); took {
+		if first, _, took := x.rowDuration(p.plannedConfigurations()[0], row); took {
 			f.Unknown = slices.DeleteFunc(f.Unknown, func(name string) bool { return name == row.Name })
 			seconds = first
 		} else if row.Name == p.Contract.Row {
@@ -281,16 +281,16 @@ func (x *Experiment) Forecast() *Forecast {
 		f.Tokens[0] += r.Input * float64(f.Launches)
 		f.Tokens[1] += r.Output * float64(f.Launches)
 		for i, c := range p.Configurations() {
-			first, later, took := x.takes(c, row)
+			first, later, took := x.rowDuration(c, row)
 			if !took {
 				first, later = seconds, seconds
 			}
-			for block := 1; block <= int(p.measured(c, row)); block++ {
+			for block := 1; block <= int(p.measuredLaunches(c, row)); block++ {
 				took := later
 				if block == 1 {
 					took = first
 				}
-				if is, measured := x.seconds(&Part{c, row, block}); measured {
+				if is, measured := x.partSeconds(&Part{c, row, block}); measured {
 					took = is
 				} else {
 					left[i] += took
@@ -298,10 +298,10 @@ func (x *Experiment) Forecast() *Forecast {
 				each[i] += took
 			}
 		}
-		f.Requests += r.Requests * p.measures(row)
+		f.Requests += r.Requests * p.launchesOfRow(row)
 	}
 	if p.Server != nil {
-		f.Start, f.StartKnown = x.start()
+		f.Start, f.StartKnown = x.startDuration()
 		for i := range each {
 			each[i] += f.Start * float64(p.Launches)
 		}
@@ -324,11 +324,11 @@ func (x *Experiment) Forecast() *Forecast {
 	for i, c := range p.Configurations() {
 		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourly(c)*each[i]/3600
 		for block := 1; block <= p.Launches; block++ {
-			for _, part := range p.parts(c, block) {
+			for _, part := range p.launchParts(c, block) {
 				f.Parts++
-				if x.finished(&part) != nil {
+				if x.finishedRun(&part) != nil {
 					f.Done++
-				} else if x.voided(&part) {
+				} else if x.hasVoided(&part) {
 					f.Void = append(f.Void, part.Configuration.Name+", row "+part.Row.Name+", launch "+say.Count(part.Block))
 				}
 			}
@@ -343,14 +343,14 @@ func (x *Experiment) Forecast() *Forecast {
 			continue
 		}
 		for block := 1; block <= p.Launches; block++ {
-			if slices.ContainsFunc(p.parts(c, block), func(part Part) bool { return x.finished(&part) == nil }) {
+			if slices.ContainsFunc(p.launchParts(c, block), func(part Part) bool { return x.finishedRun(&part) == nil }) {
 				left[i] += f.Start
 			}
 		}
 		f.Left += left[i]
 	}
 	if b := p.Budget; b.Time > 0 && f.Seconds > b.Time.Seconds() {
-		f.Over = append(f.Over, "time: "+say.Seconds(f.Seconds)+" of "+say.Span(b.Time))
+		f.Over = append(f.Over, "time: "+say.Seconds(f.Seconds)+" of "+say.Duration(b.Time))
 	}
 	if b := p.Budget; b.USD > 0 && f.USD > b.USD {
 		f.Over = append(f.Over, "money: "+"$"+say.Dollars(f.USD)+" of $"+say.Dollars(b.USD))
@@ -363,7 +363,7 @@ func (x *Experiment) Forecast() *Forecast {
 
 // hourly returns the cost of a configuration for an hour, 0 where that is not known.
 func (x *Experiment) hourly(c Configuration) float64 {
-	one, gpus := &x.Plan.Judged().Plan, x.Plan.gpus(c)
+	one, gpus := &x.Plan.ContractRow().Plan, x.Plan.gpus(c)
 	if one.GPUPrice != (cost.GPU{}) {
 		return one.Price().OfTime(gpus, 3600)
 	}
@@ -395,14 +395,14 @@ type ConfigurationStatus struct {
 // Status says how far it came.
 func (x *Experiment) Status() Status {
 	p, d := x.Plan, x.decision()
-	s := Status{Plan: p, Dir: x.Dir, Blocks: x.blocks(), NotStarted: x.NotStarted(), Waits: x.Waits()}
+	s := Status{Plan: p, Dir: x.Dir, Blocks: x.completeBlocks(), NotStarted: x.NotStarted(), Waits: x.AwaitedLaunch()}
 	for i, c := range p.Configurations() {
 		one := ConfigurationStatus{Name: c.Name, GivenUp: d.Of[i].Left}
 		for block := 1; block <= p.Launches; block++ {
 			all := true
-			for _, part := range p.parts(c, block) {
+			for _, part := range p.launchParts(c, block) {
 				one.Of++
-				if x.finished(&part) != nil {
+				if x.finishedRun(&part) != nil {
 					one.Parts++
 				} else {
 					all = false

@@ -49,7 +49,7 @@ stop: {early: false}
 	if err != nil {
 		t.Fatal(err)
 	}
-	took, _ := x.took()
+	took, _ := x.measuredCosts()
 	for by, f := range forecasts {
 		if math.Abs(f.Seconds/took-1) > 0.2 || f.Left != f.Seconds {
 			t.Errorf("by the %s it takes %.0f s, of which %.0f s are left; it took %.0f s", by, f.Seconds, f.Left, took)
@@ -102,7 +102,7 @@ launches: 3
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, other := p.planned()[0], p.planned()[1]
+	base, other := p.plannedConfigurations()[0], p.plannedConfigurations()[1]
 	measured := func(c Configuration, row string, seconds ...float64) *Experiment {
 		x := &Experiment{Plan: p, Dir: t.TempDir(), runs: map[string]*result.Run{}}
 		for i, s := range seconds {
@@ -127,7 +127,7 @@ launches: 3
 	} {
 		of.x.twin = of.twin
 		for _, c := range []Configuration{base, other} {
-			first, later, known := of.x.takes(c, p.Row(of.row))
+			first, later, known := of.x.rowDuration(c, p.Row(of.row))
 			if first != of.first || later != of.later || known != (first > 0) {
 				t.Errorf("row %s of %s: %v s first, %v s later (%v), not %v and %v", of.row, c.Name, first, later, known, of.first, of.later)
 			}

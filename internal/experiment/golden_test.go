@@ -25,10 +25,10 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Answer != AnswerAccepted || r.Accepted != Baseline || len(r.Standings) != 2 || len(r.Lines) == 0 || r.When() == "" || r.Headroom == nil || r.Distance == nil {
+	if r.Answer != AnswerAccepted || r.Accepted != Baseline || len(r.Standings) != 2 || len(r.Lines) == 0 || r.BeginTime() == "" || r.Headroom == nil || r.Distance == nil {
 		t.Errorf("%+v", r)
 	}
-	if s := Compare(dir, r, r); s.Worse+s.Better != 0 || len(s.Lines) == 0 {
+	if s := CompareRecords(dir, r, r); s.Worse+s.Better != 0 || len(s.Lines) == 0 {
 		t.Errorf("%+v", s)
 	}
 	if p, _, err := PlanOfRecord(filepath.Join(dir, RecordJSON)); err != nil || p.Launches != 2 {

@@ -12,9 +12,9 @@ import (
 
 // A knob that spreads the model over more accelerators changes what a configuration costs.
 
-// parallel are the names of settings that multiply the number of GPUs, each with its other
+// parallelSettings are the names of settings that multiply the number of GPUs, each with its other
 // names.
-func parallel() [][]string {
+func parallelSettings() [][]string {
 	return [][]string{
 		{"tensor_parallel_size", "tp_size", "tp"},
 		{"pipeline_parallel_size", "pp_size", "pp"},
@@ -24,7 +24,7 @@ func parallel() [][]string {
 
 // timesGPUs returns the number of GPUs of a configuration as a multiple of the baseline's.
 func (p *Plan) timesGPUs(c Configuration) float64 {
-	for _, names := range parallel() {
+	for _, names := range parallelSettings() {
 		if slices.Contains(names, c.Knob) {
 			if n, err := strconv.Atoi(c.Value); err == nil && n > 0 {
 				return float64(n) / p.baselineOf(names)
@@ -52,11 +52,11 @@ func (p *Plan) baselineOf(names []string) float64 {
 
 // gpus returns the number of GPUs of a configuration, 0 where that is not known.
 func (p *Plan) gpus(c Configuration) int {
-	if n := p.Judged().Plan.GPUs; n > 0 {
+	if n := p.ContractRow().Plan.GPUs; n > 0 {
 		return max(1, int(math.Round(float64(n)*p.timesGPUs(c))))
 	}
 	if spec := p.TwinSpec(); spec != "" {
-		if d, err := deploy.Parse(c.on(spec)); err == nil {
+		if d, err := deploy.Parse(c.targetWith(spec)); err == nil {
 			return d.GPUs()
 		}
 	}

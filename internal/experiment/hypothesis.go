@@ -66,21 +66,21 @@ func parseFigure(text string) (f Figure, err error) {
 	m := metric.All().Find(metric.Name(rest))
 	var known []string
 	for _, x := range metric.All() {
-		if x.Distribution() || x.Of == metric.Window || x.Name == metric.Capacity {
+		if x.HasPercentiles() || x.Of == metric.Window || x.Name == metric.Capacity {
 			known = append(known, string(x.Name))
 		}
 	}
 	if m == nil || !slices.Contains(known, string(m.Name)) {
 		hint := "for example p50 ttft, p95 tpot, mean e2e, output tok/s, errors, capacity"
-		if near := say.Nearest(rest, known); near != "" {
+		if near := say.NearestName(rest, known); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
 		return f, say.Errorf("%.60q is no metric", text).WithHint(hint)
 	}
 	switch {
-	case m.Distribution() && statistic == "":
+	case m.HasPercentiles() && statistic == "":
 		return f, say.Errorf("%s of which requests?", m.Name).WithHint("say which: p50 " + string(m.Name) + ", p95 " + string(m.Name) + " or mean " + string(m.Name))
-	case !m.Distribution() && statistic != "":
+	case !m.HasPercentiles() && statistic != "":
 		return f, say.Errorf("%s has no %s", m.Name, statistic).WithHint("a row has one value of it: " + string(m.Name))
 	}
 	f = Figure{Name: strings.TrimSpace(statistic + " " + string(m.Name)), Statistic: statistic, Metric: m}
@@ -137,9 +137,9 @@ func ParseHypothesis(text string) (h Hypothesis, err error) {
 	case h.Left.Row == "" && h.Right.Row == "":
 		return h, say.Errorf("both sides are numbers").WithHint(hypothesisForm)
 	case h.Left.Row == "":
-		return h, h.Left.take(h.Right.Metric)
+		return h, h.Left.convertNumber(h.Right.Metric)
 	case h.Right.Row == "":
-		return h, h.Right.take(h.Left.Metric)
+		return h, h.Right.convertNumber(h.Left.Metric)
 	case h.Left.Metric.Metric.Unit != h.Right.Metric.Metric.Unit:
 		return h, say.Errorf("%s and %s have different units", h.Left.Metric.Name, h.Right.Metric.Name).WithHint("compare a time with a time, a rate with a rate")
 	}
@@ -177,8 +177,8 @@ func parseSide(text string) (s Side, err error) {
 	return s, nil
 }
 
-// take puts a number into the unit of the other side's metric.
-func (s *Side) take(other Figure) error {
+// convertNumber puts a number into the unit of the other side's metric.
+func (s *Side) convertNumber(other Figure) error {
 	want := other.Metric.Unit
 	switch {
 	case want == metric.Milliseconds && (s.unit == "ms" || s.unit == "s" || s.unit == "us"):
@@ -226,7 +226,7 @@ func (p *Plan) checkHypothesis(h *Hypothesis) error {
 			names = append(names, c.Name)
 		}
 		if !slices.Contains(names, s.Configuration) {
-			return say.Errorf("there is no configuration %s", s.Configuration).WithHint(say.Known(s.Configuration, names))
+			return say.Errorf("there is no configuration %s", s.Configuration).WithHint(say.KnownHint(s.Configuration, names))
 		}
 	}
 	return nil

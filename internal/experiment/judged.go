@@ -29,10 +29,10 @@ type Tested struct {
 	Expected string      `json:"expected,omitempty"` // it is the twin's, for the row has none: how near that is
 }
 
-// judge holds a hypothesis against the launches: by a t interval of the logarithm of left
+// testHypothesis holds a hypothesis against the launches: by a t interval of the logarithm of left
 // over right, of each launch, or of their difference where they are shares. A hypothesis
 // was written down before: each is judged by itself at the confidence asked for.
-func (x *Experiment) judge(row *Row, h *Hypothesis, d *decide.Decision, blocks int) Tested {
+func (x *Experiment) testHypothesis(row *Row, h *Hypothesis, d *decide.Decision, blocks int) Tested {
 	t := Tested{Row: row.Name, Text: h.Text, Outcome: Undecided}
 	p := x.Plan
 	difference := h.Left.Metric.Share()
@@ -48,7 +48,7 @@ func (x *Experiment) judge(row *Row, h *Hypothesis, d *decide.Decision, blocks i
 				return math.NaN()
 			}
 		}
-		return s.Times * x.figure(s.Metric, s.Row, s.Configuration, block)
+		return s.Times * x.figureValue(s.Metric, s.Row, s.Configuration, block)
 	}
 	var ds []float64
 	left, right := 0.0, 0.0
@@ -109,14 +109,14 @@ func (x *Experiment) judge(row *Row, h *Hypothesis, d *decide.Decision, blocks i
 	return t
 }
 
-// figure is a metric of a row in a launch of a configuration, NaN where it is not known.
-func (x *Experiment) figure(f Figure, row, configuration string, block int) float64 {
+// figureValue is a metric of a row in a launch of a configuration, NaN where it is not known.
+func (x *Experiment) figureValue(f Figure, row, configuration string, block int) float64 {
 	p := x.Plan
 	for _, c := range p.Configurations() {
 		if c.Name != configuration && (configuration != "" || c.Name != Baseline) {
 			continue
 		}
-		measured := x.finished(&Part{c, p.Row(row), block})
+		measured := x.finishedRun(&Part{c, p.Row(row), block})
 		if measured == nil {
 			return math.NaN()
 		}

@@ -108,8 +108,8 @@ func (x *Experiment) openLaunch(c Configuration, block int) (rec *launchRecord, 
 	return rec, dir, nil
 }
 
-// mark is that of the start on which it was measured last, "" where there is none.
-func (rec *launchRecord) mark() string {
+// lastMark is that of the start on which it was measured last, "" where there is none.
+func (rec *launchRecord) lastMark() string {
 	if len(rec.Starts) == 0 {
 		return ""
 	}
@@ -127,10 +127,10 @@ func (rec *launchRecord) write(dir string) error {
 	return nil
 }
 
-// starting is the time that starts and stops of servers took, in seconds, and what that
+// startCosts is the time that starts and stops of servers took, in seconds, and what that
 // cost at the price of the GPUs.
-func (x *Experiment) starting() (seconds, usd float64) {
-	for _, c := range x.Plan.planned() {
+func (x *Experiment) startCosts() (seconds, usd float64) {
+	for _, c := range x.Plan.plannedConfigurations() {
 		took := 0.0
 		for block := 1; block <= x.Plan.Launches; block++ {
 			rec, err := x.readLaunch(c, block)
@@ -202,8 +202,8 @@ func brokenOff(measured *result.Run) bool {
 
 // missing are the parts of a launch that are still to be measured.
 func (x *Experiment) missing(c Configuration, block int) (list []Part) {
-	for _, part := range x.Plan.parts(c, block) {
-		if x.finished(&part) == nil {
+	for _, part := range x.Plan.launchParts(c, block) {
+		if x.finishedRun(&part) == nil {
 			list = append(list, part)
 		}
 	}
@@ -293,7 +293,7 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 		return fmt.Errorf("start server: %w", err)
 	}
 	view.About(head + ", starting")
-	if err := x.vacated(ctx, head, view); err != nil {
+	if err := x.waitUntilVacated(ctx, head, view); err != nil {
 		return err
 	}
 	asked := &server.Asked{Configuration: c.Name, Settings: settingsOf(c), Flags: p.Flags(c), URL: p.Target, Log: log}
@@ -321,7 +321,7 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	}
 	starting := fmt.Sprintf("starting %s %d of %d", c.Name, block, p.Launches)
 	shown := showWaiting(view, starting, p.Server.Commands.Within, func() string { return strings.Join(server.Tail(log, 1), "") })
-	err = proc.Ready(ctx, x.answers)
+	err = proc.WaitReady(ctx, x.serverAnswers)
 	shown()
 	s.Starting = time.Since(began).Seconds()
 	if err != nil {
@@ -330,10 +330,10 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	if err := rec.write(dir); err != nil { // a kill leaves what the start took
 		return err
 	}
-	if err := x.described(ctx, s, asked, dir, name, func(ctx context.Context) (string, error) { return proc.Describe(ctx) }); err != nil {
+	if err := x.describeServer(ctx, s, asked, dir, name, func(ctx context.Context) (string, error) { return proc.Describe(ctx) }); err != nil {
 		return err
 	}
-	view.ShowLine(fmt.Sprintf("%s: ready after %s%s", head, say.Seconds(s.Starting), s.about()))
+	view.ShowLine(fmt.Sprintf("%s: ready after %s%s", head, say.Seconds(s.Starting), s.describeServer()))
 	x.sameServer(s, view)
 	return x.onStart(ctx, s, c, block, head, view, proc)
 }
@@ -356,7 +356,7 @@ func showWaiting(view View, what string, within time.Duration, log func() string
 				return
 			case <-tick.C:
 				n := int(time.Since(began) / time.Second)
-				w.Waiting(fmt.Sprintf("%s, %d:%02d of %s", what, n/60, n%60, say.Span(within)), log())
+				w.Waiting(fmt.Sprintf("%s, %d:%02d of %s", what, n/60, n%60, say.Duration(within)), log())
 			}
 		}
 	}()
@@ -373,12 +373,12 @@ func (x *Experiment) sameServer(s *startRecord, view View) {
 	case was == "":
 		x.state.Server = now
 	case now != "" && now != was:
-		view.ShowLine("note: the server is " + say.Plain(now) + " now, and was " + say.Plain(was) + " in the first launch: they are compared all the same")
+		view.ShowLine("note: the server is " + say.PlainLine(now) + " now, and was " + say.PlainLine(was) + " in the first launch: they are compared all the same")
 	}
 }
 
-// about says what the server is, for a line.
-func (s *startRecord) about() string {
+// describeServer says what the server is, for a line.
+func (s *startRecord) describeServer() string {
 	out := strings.TrimSpace(s.Engine + " " + s.Version)
 	if out != "" {
 		out = ", " + out
@@ -389,44 +389,44 @@ func (s *startRecord) about() string {
 	return out
 }
 
-// answers says whether the server's URL does, as a server that is ready.
-func (x *Experiment) answers(ctx context.Context) error {
-	_, err := target.Tell(ctx, x.wanted())
+// serverAnswers says whether the server's URL does, as a server that is ready.
+func (x *Experiment) serverAnswers(ctx context.Context) error {
+	_, err := target.IdentifyServer(ctx, x.wantedTarget())
 	return err
 }
 
-func (x *Experiment) wanted() target.Wanted {
-	one := x.Plan.Judged().Plan
+func (x *Experiment) wantedTarget() target.Wanted {
+	one := x.Plan.ContractRow().Plan
 	one.Spec = x.Plan.Target
 	return target.WantedBy(&one)
 }
 
-// vacated waits until nothing answers any more: what would is not the launch that is to be
+// waitUntilVacated waits until nothing answers any more: what would is not the launch that is to be
 // measured. Where a command says what is ready, something else may well answer.
-func (x *Experiment) vacated(ctx context.Context, head string, view View) error {
+func (x *Experiment) waitUntilVacated(ctx context.Context, head string, view View) error {
 	if x.Plan.Server.Commands.Ready != "" {
 		return nil
 	}
 	for try, until := 0, time.Now().Add(freeWithin); ; try++ {
-		if x.answers(ctx) != nil || ctx.Err() != nil {
+		if x.serverAnswers(ctx) != nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if time.Now().After(until) {
 			return say.Errorf("something answers at %s before the server is started", x.Plan.Target).WithHint("stop it; or give target: a ready command, if a gateway stands there")
 		}
 		if try == 1 { // a server that was just stopped is gone by now
-			view.ShowLine(fmt.Sprintf("%s: something answers at %s before the server is started: waiting up to %s for it to end", head, x.Plan.Target, say.Span(freeWithin)))
+			view.ShowLine(fmt.Sprintf("%s: something answers at %s before the server is started: waiting up to %s for it to end", head, x.Plan.Target, say.Duration(freeWithin)))
 		}
 		time.Sleep(400 * time.Millisecond)
 	}
 }
 
-// described asks a server that is ready what it is, and holds what it reports against
+// describeServer asks a server that is ready what it is, and holds what it reports against
 // what was asked.
-func (x *Experiment) described(ctx context.Context, s *startRecord, asked *server.Asked, dir, name string, describe func(context.Context) (string, error)) error {
-	told, err := target.Tell(ctx, x.wanted())
+func (x *Experiment) describeServer(ctx context.Context, s *startRecord, asked *server.Asked, dir, name string, describe func(context.Context) (string, error)) error {
+	told, err := target.IdentifyServer(ctx, x.wantedTarget())
 	if err != nil {
-		return server.Fail(asked.Log, "the server is ready, and does not answer at %s: %v", x.Plan.Target, err)
+		return server.NewFailed(asked.Log, "the server is ready, and does not answer at %s: %v", x.Plan.Target, err)
 	}
 	s.Engine, s.Version, s.Model, s.Mark = told.Engine, told.Version, told.Model, told.Began
 	s.Reported = server.Read(told.Page)
@@ -443,7 +443,7 @@ func (x *Experiment) described(ctx context.Context, s *startRecord, asked *serve
 	if x.Plan.Server.Commands.Describe != "" {
 		text, err := describe(ctx)
 		if err != nil {
-			return server.Fail(asked.Log, "describe: %v", err)
+			return server.NewFailed(asked.Log, "describe: %v", err)
 		}
 		s.Description = name + ".describe"
 		if err := rundir.WriteFile(dir, s.Description, []byte(server.Redact(text))); err != nil {
@@ -463,7 +463,7 @@ func (x *Experiment) described(ctx context.Context, s *startRecord, asked *serve
 	wrong, silent := server.Compare(asked.Settings, s.Reported)
 	s.NotReported = silent
 	if len(wrong) > 0 {
-		return ignored{server.Fail(asked.Log, "%s", wrong[0])}
+		return ignored{server.NewFailed(asked.Log, "%s", wrong[0])}
 	}
 	return nil
 }
@@ -477,28 +477,28 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 	}
 	for _, part := range x.missing(c, block) {
 		view.About(head + ", row " + part.Row.Name)
-		err := x.whileAlive(ctx, proc, func(ctx context.Context) error { return x.part(ctx, &part, view) })
+		err := x.whileAlive(ctx, proc, func(ctx context.Context) error { return x.measurePart(ctx, &part, view) })
 		when := "while"
-		if x.finished(&part) != nil { // whatever came then
+		if x.finishedRun(&part) != nil { // whatever came then
 			s.Rows, when = append(s.Rows, part.Row.Name), "after"
 		}
 		if ctx.Err() != nil {
-			if x.finished(&part) == nil {
+			if x.finishedRun(&part) == nil {
 				view.ShowLine(fmt.Sprintf("note: row %s of %s, launch %d, was cut short: it is measured anew when run goes on", part.Row.Name, c.Name, block))
 			}
 			return ctx.Err()
 		}
 		if proc != nil {
-			if how, died := proc.Died(); died {
-				return server.Fail(log, "the server died %s row %s was measured (%s)", when, part.Row.Name, how)
+			if how, died := proc.HasDied(); died {
+				return server.NewFailed(log, "the server died %s row %s was measured (%s)", when, part.Row.Name, how)
 			}
 		}
 		var refused *target.Error
 		switch measured, e := rundir.ReadResult(part.dir(x.Dir)); {
 		case errors.As(err, &refused):
-			return server.Fail(log, "row %s: %v", part.Row.Name, err)
+			return server.NewFailed(log, "row %s: %v", part.Row.Name, err)
 		case err != nil && e == nil && brokenOff(measured):
-			return server.Fail(log, "the server went away while row %s was measured", part.Row.Name)
+			return server.NewFailed(log, "the server went away while row %s was measured", part.Row.Name)
 		case err != nil:
 			return err
 		}

@@ -79,7 +79,7 @@ knobs: {max_num_seqs: [8]}
 		t.Fatal(err)
 	}
 	x := &Experiment{Plan: p, Dir: t.TempDir(), runs: map[string]*result.Run{}}
-	if rec, _, _ := x.lacking("m"); rec != nil {
+	if rec, _, _ := x.incompleteLaunch("m"); rec != nil {
 		t.Errorf("%+v", rec)
 	}
 	c := p.Configurations()[1]
@@ -91,10 +91,10 @@ knobs: {max_num_seqs: [8]}
 	if err := rec.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, of, n := x.lacking("m"); of != c || n != 2 {
+	if _, of, n := x.incompleteLaunch("m"); of != c || n != 2 {
 		t.Errorf("%+v, launch %d", of, n)
 	}
-	if rec, _, _ := x.lacking("k"); rec != nil {
+	if rec, _, _ := x.incompleteLaunch("k"); rec != nil {
 		t.Error("an earlier start is taken for the one that is there")
 	}
 }
@@ -127,8 +127,8 @@ func TestCommandsHoldNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := p.parts(p.Configurations()[0], 1)[0]
-	line := strings.Join(command(p.partPlan(&part, t.TempDir()), part.Row, p), " ")
+	part := p.launchParts(p.Configurations()[0], 1)[0]
+	line := strings.Join(partCommand(p.partPlan(&part, t.TempDir()), part.Row, p), " ")
 	if strings.Contains(line, "sk-secret") || !strings.Contains(line, "--header X-Api-Key=[redacted]") || !strings.Contains(line, "--key-env K") {
 		t.Error(line)
 	}

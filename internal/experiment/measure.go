@@ -82,9 +82,9 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 	}
 	why, err := x.measure(ctx, view)
 	if err != nil && ctx.Err() == nil {
-		why = result.Reason{Code: result.SittingFailed, Quote: say.Plain(err.Error())}
+		why = result.Reason{Code: result.SittingFailed, Quote: say.PlainLine(err.Error())}
 	}
-	if x.blocks() >= p.Launches && !slices.Contains(s.Looked, p.Launches) {
+	if x.completeBlocks() >= p.Launches && !slices.Contains(s.Looked, p.Launches) {
 		s.Looked = append(s.Looked, p.Launches)
 		slices.Sort(s.Looked)
 	}
@@ -107,16 +107,16 @@ func (x *Experiment) measure(ctx context.Context, view View) (why result.Reason,
 		for i, c := range p.Configurations() {
 			left[c.Name] = d.Of[i].Left > 0
 		}
-		order := p.order(block)
+		order := p.blockOrder(block)
 		for n, c := range order {
 			if left[c.Name] || p.left[c.Name] {
 				continue
 			}
 			head := fmt.Sprintf("launch %d of %d, %d of %d: %s", block, p.Launches, n+1, len(order), c.Name)
-			if x.spent() {
+			if x.budgetSpent() {
 				return result.Reason{Code: result.SittingBudget}, nil
 			}
-			fresh, err := x.launch(ctx, c, block, head, view)
+			fresh, err := x.measureLaunch(ctx, c, block, head, view)
 			if ctx.Err() != nil {
 				if left := (notStopped{}); errors.As(err, &left) {
 					return result.Reason{Code: result.SittingInterrupted}, left
@@ -139,7 +139,7 @@ func (x *Experiment) measure(ctx context.Context, view View) (why result.Reason,
 
 // launchText says what a launch carried.
 func (x *Experiment) launchText(c Configuration, block int) string {
-	measured := x.finished(&Part{c, x.Plan.Judged(), block})
+	measured := x.finishedRun(&Part{c, x.Plan.ContractRow(), block})
 	if measured == nil {
 		return ""
 	}
@@ -156,18 +156,18 @@ func (x *Experiment) launchText(c Configuration, block int) string {
 	return fmt.Sprintf(" carries %s%.4g/s", bound, climbed.Load)
 }
 
-// launch measures what is not yet there of one launch. fresh says that there was something.
-func (x *Experiment) launch(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
+// measureLaunch measures what is not yet there of one launch. fresh says that there was something.
+func (x *Experiment) measureLaunch(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
 	if x.Plan.Server != nil {
 		return x.launchServer(ctx, c, block, head, view)
 	}
-	for _, part := range x.Plan.parts(c, block) {
-		if x.finished(&part) != nil {
+	for _, part := range x.Plan.launchParts(c, block) {
+		if x.finishedRun(&part) != nil {
 			continue
 		}
 		fresh = true
 		view.About(head + ", row " + part.Row.Name)
-		if err := x.part(ctx, &part, view); err != nil {
+		if err := x.measurePart(ctx, &part, view); err != nil {
 			return fresh, err
 		}
 		if ctx.Err() != nil {
@@ -177,33 +177,33 @@ func (x *Experiment) launch(ctx context.Context, c Configuration, block int, hea
 	return fresh, nil
 }
 
-// finished is the run of a part that is all there and of this plan, nil of others.
-func (x *Experiment) finished(part *Part) *result.Run {
+// finishedRun is the run of a part that is all there and of this plan, nil of others.
+func (x *Experiment) finishedRun(part *Part) *result.Run {
 	dir := part.dir(x.Dir)
 	if measured, known := x.runs[dir]; known {
 		return measured
 	}
 	x.runs[dir] = nil
-	if rundir.Look(dir) != rundir.Finished || !x.sameplan(part) {
+	if rundir.StateOf(dir) != rundir.Finished || !x.hasSamePlan(part) {
 		return nil
 	}
 	measured, err := rundir.ReadResult(dir)
-	if err != nil || measured.Interrupted || measured.Recovered || x.Plan.Server != nil && brokenOff(measured) || !x.whole(part, measured) {
+	if err != nil || measured.Interrupted || measured.Recovered || x.Plan.Server != nil && brokenOff(measured) || !x.isComplete(part, measured) {
 		return nil
 	}
 	x.runs[dir] = measured
 	return measured
 }
 
-// sameplan says that the run in a part's directory is of this plan.
-func (x *Experiment) sameplan(part *Part) bool {
+// hasSamePlan says that the run in a part's directory is of this plan.
+func (x *Experiment) hasSamePlan(part *Part) bool {
 	dir := part.dir(x.Dir)
 	was, err := userfile.Read(filepath.Join(dir, rundir.Config), userfile.MostText)
 	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(plan.VerbRun))
 }
 
-// whole says that nothing is left to measure of a part.
-func (x *Experiment) whole(part *Part, measured *result.Run) bool {
+// isComplete says that nothing is left to measure of a part.
+func (x *Experiment) isComplete(part *Part, measured *result.Run) bool {
 	if part.Row.Name != x.Plan.Contract.Row {
 		return len(measured.Points) > 0
 	}
@@ -211,15 +211,15 @@ func (x *Experiment) whole(part *Part, measured *result.Run) bool {
 	if !ok {
 		return false
 	}
-	_, more := decide.Next(x.Plan.Contract.Capacity, x.near(part), c.rungs)
+	_, more := decide.Next(x.Plan.Contract.Capacity, x.nearbyLoad(part), c.rungs)
 	return !more
 }
 
-// near is where the limits were reached before: in the last launch of the same
+// nearbyLoad is where the limits were reached before: in the last launch of the same
 // configuration, else in this one's of the baseline, 0 where neither was measured.
-func (x *Experiment) near(part *Part) float64 {
+func (x *Experiment) nearbyLoad(part *Part) float64 {
 	for block := part.Block - 1; block >= 1; block-- {
-		if measured := x.finished(&Part{part.Configuration, part.Row, block}); measured != nil {
+		if measured := x.finishedRun(&Part{part.Configuration, part.Row, block}); measured != nil {
 			if c, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
 				return c.Load
 			}
@@ -228,11 +228,11 @@ func (x *Experiment) near(part *Part) float64 {
 	return 0
 }
 
-// part measures one part, or the rest of it.
-func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error) {
+// measurePart measures one part, or the rest of it.
+func (x *Experiment) measurePart(ctx context.Context, part *Part, view View) (err error) {
 	dir := part.dir(x.Dir)
 	one := x.Plan.partPlan(part, x.Dir)
-	switch rundir.Look(dir) {
+	switch rundir.StateOf(dir) {
 	case rundir.Planned: // nothing had been measured
 		if err := os.Remove(filepath.Join(dir, rundir.Config)); err != nil {
 			return fmt.Errorf("begin %s again: %w", dir, err)
@@ -241,7 +241,7 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 	default:
 		why := ""
 		switch {
-		case !x.sameplan(part):
+		case !x.hasSamePlan(part):
 			why = "was planned otherwise"
 		case x.Plan.Server != nil:
 			why = "had begun on another start of the server"
@@ -260,7 +260,7 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.simulated}
+	r := run.Runner{Verb: plan.VerbRun, Command: partCommand(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.simulated}
 	if by, ok := view.(Crewed); ok {
 		r.Crew = by.Crew()
 	}
@@ -268,27 +268,27 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 	if err != nil {
 		return err
 	}
-	err = x.loads(ctx, session, part, one)
+	err = x.measureLoads(ctx, session, part, one)
 	if errors.Is(err, context.Canceled) {
 		err = nil // the run says that it was interrupted
 	}
 	measured, err := session.Close(ctx.Err() != nil, err)
 	delete(x.runs, dir)
-	if err == nil && ctx.Err() == nil && x.finished(part) == nil {
+	if err == nil && ctx.Err() == nil && x.finishedRun(part) == nil {
 		return fmt.Errorf("measure %s: the run has %d points and is not finished", dir, len(measured.Points))
 	}
 	return err
 }
 
-// loads measures the loads of a part.
-func (x *Experiment) loads(ctx context.Context, s *run.Session, part *Part, one *plan.Plan) error {
+// measureLoads measures the loads of a part.
+func (x *Experiment) measureLoads(ctx context.Context, s *run.Session, part *Part, one *plan.Plan) error {
 	l := run.Load{Rate: one.Rate, Concurrency: one.Concurrency, Requests: one.Requests, Duration: one.Duration, Warmup: one.Warmup}
 	if part.Row.Name != x.Plan.Contract.Row {
 		_, err := s.Measure(ctx, l)
 		return err
 	}
 	l.Stage = result.StageCurve
-	wanted, near := x.Plan.Contract.Capacity, x.near(part)
+	wanted, near := x.Plan.Contract.Capacity, x.nearbyLoad(part)
 	var rungs []decide.Rung
 	for {
 		load, more := decide.Next(wanted, near, rungs)
@@ -312,16 +312,16 @@ type quietly struct{ View }
 // ShowLine implements [run.Progress].
 func (quietly) ShowLine(string) {}
 
-// blocks returns the number of complete blocks. In a complete block each configuration that was not
+// completeBlocks returns the number of complete blocks. In a complete block each configuration that was not
 // given up by then has all its parts.
-func (x *Experiment) blocks() (n int) {
+func (x *Experiment) completeBlocks() (n int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		d := x.decideBy(block - 1)
 		if d.Enough {
 			return block - 1
 		}
 		for i, c := range x.Plan.Configurations() {
-			if d.Of[i].Left == 0 && slices.ContainsFunc(x.Plan.parts(c, block), func(part Part) bool { return x.finished(&part) == nil }) {
+			if d.Of[i].Left == 0 && slices.ContainsFunc(x.Plan.launchParts(c, block), func(part Part) bool { return x.finishedRun(&part) == nil }) {
 				return block - 1
 			}
 		}
@@ -330,7 +330,7 @@ func (x *Experiment) blocks() (n int) {
 }
 
 // decision returns the decision that follows from the complete blocks.
-func (x *Experiment) decision() decide.Decision { return x.decideBy(x.blocks()) }
+func (x *Experiment) decision() decide.Decision { return x.decideBy(x.completeBlocks()) }
 
 func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide(x.problem(blocks)) }
 
@@ -344,7 +344,7 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 	}
 	looked, rungs, beyond := 0.0, 0.0, make([]decide.Beyond, len(p.Configurations()))
 	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
-		measured := x.finished(&Part{c, p.Judged(), block})
+		measured := x.finishedRun(&Part{c, p.ContractRow(), block})
 		if measured == nil {
 			return math.NaN()
 		}
@@ -360,7 +360,7 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 		}
 		if at := climbed.Claim; at >= 0 {
 			for _, r := range climbed.rungs {
-				looked, rungs = looked+decide.Looked(r.Claims[at].N, r.Claims[at].Allowed), rungs+1
+				looked, rungs = looked+decide.LoadError(r.Claims[at].N, r.Claims[at].Allowed), rungs+1
 			}
 		}
 		return climbed.Load
@@ -397,7 +397,7 @@ func (x *Experiment) wantedForCost(blocks int) float64 {
 	sum, n := 0.0, 0.0
 	for _, c := range p.Configurations() {
 		for block := 1; block <= blocks; block++ {
-			measured := x.finished(&Part{c, p.Judged(), block})
+			measured := x.finishedRun(&Part{c, p.ContractRow(), block})
 			if measured == nil {
 				continue
 			}
@@ -412,18 +412,18 @@ func (x *Experiment) wantedForCost(blocks int) float64 {
 	return math.Exp(sum/n) / p.Contract.Cost
 }
 
-// took is the time that was measured, and what it cost at the price of the GPUs.
-func (x *Experiment) took() (seconds, usd float64) {
+// measuredCosts is the time that was measured, and what it cost at the price of the GPUs.
+func (x *Experiment) measuredCosts() (seconds, usd float64) {
 	for _, c := range x.Plan.Configurations() {
 		for block := 1; block <= x.Plan.Launches; block++ {
-			for _, part := range x.Plan.parts(c, block) {
-				measured := x.finished(&part)
+			for _, part := range x.Plan.launchParts(c, block) {
+				measured := x.finishedRun(&part)
 				if measured == nil {
 					continue
 				}
 				for i := range measured.Points {
 					p := &measured.Points[i]
-					s := lasted(p)
+					s := loadSeconds(p)
 					seconds += s
 					if p.Cost != nil && p.Cost.USDPerHour != nil {
 						usd += *p.Cost.USDPerHour * s / 3600
@@ -433,26 +433,28 @@ func (x *Experiment) took() (seconds, usd float64) {
 		}
 	}
 	if x.Plan.Server != nil { // its starts take time too
-		s, cost := x.starting()
+		s, cost := x.startCosts()
 		seconds, usd = seconds+s, usd+cost
 	}
 	return seconds, usd
 }
 
-// lasted returns the time of a load on its server, in seconds.
-func lasted(p *result.Point) float64 { return p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain }
+// loadSeconds returns the time of a load on its server, in seconds.
+func loadSeconds(p *result.Point) float64 {
+	return p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+}
 
-// spent says that the budget is.
-func (x *Experiment) spent() bool {
+// budgetSpent says that the budget is.
+func (x *Experiment) budgetSpent() bool {
 	b := x.Plan.Budget
 	if b == (Budget{}) {
 		return false
 	}
-	seconds, usd := x.took()
+	seconds, usd := x.measuredCosts()
 	return b.Time > 0 && seconds >= b.Time.Seconds() || b.USD > 0 && usd >= b.USD
 }
 
-// voided says that something was measured of a part that the plan has no use for.
-func (x *Experiment) voided(part *Part) bool {
-	return rundir.Look(part.dir(x.Dir)) >= rundir.Measured && !x.sameplan(part)
+// hasVoided says that something was measured of a part that the plan has no use for.
+func (x *Experiment) hasVoided(part *Part) bool {
+	return rundir.StateOf(part.dir(x.Dir)) >= rundir.Measured && !x.hasSamePlan(part)
 }

@@ -103,8 +103,8 @@ func (c Configuration) setsEngine() bool { return c.Knob != "" && c.Knob != limi
 // Baseline is the name of the configuration that others are compared with.
 const Baseline = "baseline"
 
-// planned are the baseline and each value of each knob.
-func (p *Plan) planned() []Configuration {
+// plannedConfigurations are the baseline and each value of each knob.
+func (p *Plan) plannedConfigurations() []Configuration {
 	list := []Configuration{{Name: Baseline}}
 	for _, k := range p.Knobs {
 		for _, v := range k.Values {
@@ -116,7 +116,7 @@ func (p *Plan) planned() []Configuration {
 
 // Configurations are those of the plan, but for what could not be started.
 func (p *Plan) Configurations() []Configuration {
-	return slices.DeleteFunc(p.planned(), func(c Configuration) bool { return p.left[c.Name] })
+	return slices.DeleteFunc(p.plannedConfigurations(), func(c Configuration) bool { return p.left[c.Name] })
 }
 
 // Row gives the row of a name, nil if there is none.
@@ -138,11 +138,11 @@ func (p *Plan) Spec(c Configuration) string {
 	if p.Server != nil {
 		return p.Target
 	}
-	return c.on(p.Target)
+	return c.targetWith(p.Target)
 }
 
-// on is a target with the settings of a configuration.
-func (c Configuration) on(spec string) string {
+// targetWith is a target with the settings of a configuration.
+func (c Configuration) targetWith(spec string) string {
 	if c.setsEngine() {
 		return withSetting(spec, c.Knob, c.Value)
 	}
@@ -151,7 +151,7 @@ func (c Configuration) on(spec string) string {
 
 // withSetting gives a target a setting, in place of what it has of it.
 func withSetting(spec, key, value string) string {
-	spec = without(spec, key)
+	spec = withoutSetting(spec, key)
 	joint := "?"
 	if strings.Contains(spec, "?") {
 		joint = "&"
@@ -159,8 +159,8 @@ func withSetting(spec, key, value string) string {
 	return spec + joint + key + "=" + value
 }
 
-// without is a target without one of its settings.
-func without(spec, key string) string {
+// withoutSetting is a target without one of its settings.
+func withoutSetting(spec, key string) string {
 	name, query, _ := strings.Cut(spec, "?")
 	var kept []string
 	for part := range strings.SplitSeq(query, "&") {
@@ -174,5 +174,5 @@ func without(spec, key string) string {
 	return name + "?" + strings.Join(kept, "&")
 }
 
-// Judged is the row of the contract.
-func (p *Plan) Judged() *Row { return p.Row(p.Contract.Row) }
+// ContractRow is the row of the contract.
+func (p *Plan) ContractRow() *Row { return p.Row(p.Contract.Row) }

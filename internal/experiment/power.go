@@ -96,14 +96,14 @@ func (p *Plan) AssumeTwin(ctx context.Context, gpu string) error {
 		return say.Errorf("--deployment %s: %s names a twin already, sim:%s", gpu, p.Path, p.Server.Twin).WithHint("leave one of them out")
 	}
 	if !strings.Contains(gpu, "@") {
-		told, err := target.Tell(ctx, (&Experiment{Plan: p}).wanted())
+		told, err := target.IdentifyServer(ctx, (&Experiment{Plan: p}).wantedTarget())
 		if err != nil || told.Model == "" {
 			return say.Errorf("--deployment %s: the server does not tell its model", gpu).WithHint("name it too: --deployment llama-3.1-8b@" + gpu)
 		}
 		gpu = told.Model + "@" + gpu
 	}
 	if _, err := deploy.Parse(gpu); err != nil {
-		return say.Errorf("--deployment %s: %v", gpu, err).WithHint(say.Hint(err))
+		return say.Errorf("--deployment %s: %v", gpu, err).WithHint(say.HintOf(err))
 	}
 	p.Server.Twin = gpu
 	return nil
@@ -119,10 +119,10 @@ type simulation struct {
 	done    *Experiment
 }
 
-// simulated makes the plan of a simulation: one launch of each configuration, without the
+// newSimulation makes the plan of a simulation: one launch of each configuration, without the
 // chance by which launches differ. For the power of the plan it has two more of the
 // baseline, a slower and a faster one.
-func (x *Experiment) simulated(power bool) (*simulation, error) {
+func (x *Experiment) newSimulation(power bool) (*simulation, error) {
 	p := x.Plan
 	s := &simulation{spread: usualSpread, power: power}
 	spec, scaled := p.TwinSpec(), 1.0
@@ -137,7 +137,7 @@ func (x *Experiment) simulated(power bool) (*simulation, error) {
 	q := *p
 	q.Server, q.Budget, q.left = nil, Budget{}, nil
 	q.Launches, q.Stop.Early, q.simulated = 1, false, true
-	q.Target = "sim:" + without(spec, "launch_cv")
+	q.Target = "sim:" + withoutSetting(spec, "launch_cv")
 	q.Knobs = nil
 	if power {
 		s.setKnobs(p, &q, scaled)
@@ -167,7 +167,7 @@ func (s *simulation) setKnobs(p, q *Plan, scaled float64) {
 		}
 		kept := Knob{Name: k.Name}
 		for _, v := range k.Values {
-			one := p.Judged().Plan
+			one := p.ContractRow().Plan
 			one.Spec = q.Spec(Configuration{Knob: k.Name, Value: v})
 			if err := target.Check(target.WantedBy(&one)); err != nil {
 				s.unknown = append(s.unknown, k.Name+"="+v+": "+err.Error())
@@ -195,9 +195,9 @@ func (s *simulation) run(ctx context.Context, version result.Version, view View)
 	if err != nil {
 		return err
 	}
-	for _, c := range s.plan.planned() {
-		for _, part := range s.plan.parts(c, 1) {
-			x.finished(&part) // is read
+	for _, c := range s.plan.plannedConfigurations() {
+		for _, part := range s.plan.launchParts(c, 1) {
+			x.finishedRun(&part) // is read
 		}
 	}
 	s.done = x
@@ -207,13 +207,13 @@ func (s *simulation) run(ctx context.Context, version result.Version, view View)
 // powerOf works out what the launches of a plan would tell, that take so much.
 func (s *simulation) powerOf(p *Plan, f *Forecast) *Power {
 	r := &Power{Twin: p.TwinSpec(), Spread: s.spread, Stated: s.stated, Launches: p.Launches, Unknown: s.unknown, plan: p}
-	r.affordable(f)
+	r.setAffordable(f)
 	r.read(s.done)
 	return r
 }
 
-// affordable sets the number of launches that the budget covers.
-func (r *Power) affordable(f *Forecast) {
+// setAffordable sets the number of launches that the budget covers.
+func (r *Power) setAffordable(f *Forecast) {
 	b, each := r.plan.Budget, 1/float64(r.plan.Launches)
 	r.Budgeted = r.plan.Launches
 	if b.Time > 0 && f.Seconds > 0 {
@@ -239,7 +239,7 @@ func (r *Power) read(x *Experiment) {
 		}
 		for _, f := range figures {
 			value := func(c Configuration) float64 {
-				v := x.figure(f, row.Name, c.Name, 1)
+				v := x.figureValue(f, row.Name, c.Name, 1)
 				if !f.Share() {
 					v = math.Log(v)
 				}
@@ -256,7 +256,7 @@ func (r *Power) read(x *Experiment) {
 			}
 			if f.Name == "capacity" { // one step of the ladder may hide how it moves
 				r.Carries, l.sd = l.Baseline, max(l.sd, r.Spread)
-				if c, ok := climb(x.finished(&Part{all[0], row, 1}), x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
+				if c, ok := climb(x.finishedRun(&Part{all[0], row, 1}), x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
 					r.AtLeast = c.AtLeast
 				}
 			}
@@ -268,13 +268,13 @@ func (r *Power) read(x *Experiment) {
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		smallest := r.smallest(l, r.Launches)
+		smallest := r.smallestEffect(l, r.Launches)
 		if l.sd > 0 && !math.IsNaN(smallest) {
-			s := l.back(smallest)
+			s := l.shownChange(smallest)
 			l.Smallest = &s
 		}
 		for n, c := range knobs {
-			now := x.figure(l.f, l.Row, c.Name, 1)
+			now := x.figureValue(l.f, l.Row, c.Name, 1)
 			change := now - l.Baseline
 			if !l.OfShare {
 				change = math.Log(now / l.Baseline)
@@ -284,19 +284,19 @@ func (r *Power) read(x *Experiment) {
 			}
 			k := &r.Knobs[n]
 			if l.f.Name == "capacity" {
-				k.Carries, k.Change = now, l.back(change)
+				k.Carries, k.Change = now, l.shownChange(change)
 			}
 			const nothing = 1e-6
 			if math.Abs(change) < nothing {
 				continue
 			}
-			if l.Most == nil || math.Abs(l.back(change)) > math.Abs(l.Most.Change) {
-				l.Most = &PowerKnob{Configuration: c.Name, Change: l.back(change)}
+			if l.Most == nil || math.Abs(l.shownChange(change)) > math.Abs(l.Most.Change) {
+				l.Most = &PowerKnob{Configuration: c.Name, Change: l.shownChange(change)}
 			}
 			if l.sd == 0 || math.Abs(change) >= smallest {
-				k.Effects = append(k.Effects, PowerEffect{l.Row, l.Metric, l.back(change), l.OfShare})
+				k.Effects = append(k.Effects, PowerEffect{l.Row, l.Metric, l.shownChange(change), l.OfShare})
 				l.Tells = true
-			} else if would := r.would(l, math.Abs(change)); would > 0 && (k.Would == 0 || would < k.Would) {
+			} else if would := r.launchesFor(l, math.Abs(change)); would > 0 && (k.Would == 0 || would < k.Would) {
 				k.Would = would
 			}
 		}
@@ -322,8 +322,8 @@ func (r *Power) read(x *Experiment) {
 	r.Lines = slices.DeleteFunc(r.Lines, func(l PowerLine) bool { return l.Smallest == nil && l.Most == nil })
 }
 
-// Hypothesized reports whether a hypothesis is about a row.
-func (p *Plan) Hypothesized(row string) bool {
+// HasHypothesis reports whether a hypothesis is about a row.
+func (p *Plan) HasHypothesis(row string) bool {
 	for _, of := range p.Rows {
 		for _, h := range of.Hypotheses {
 			if h.Left.Row == row || h.Right.Row == row {
@@ -334,30 +334,30 @@ func (p *Plan) Hypothesized(row string) bool {
 	return false
 }
 
-// back is a change as it is shown: ratio less 1, or a difference of shares.
-func (l *PowerLine) back(change float64) float64 {
+// shownChange is a change as it is shown: ratio less 1, or a difference of shares.
+func (l *PowerLine) shownChange(change float64) float64 {
 	if l.OfShare {
 		return change
 	}
 	return math.Expm1(change)
 }
 
-// smallest is the least change of a line that so many launches would establish.
-func (r *Power) smallest(l *PowerLine, launches int) float64 {
+// smallestEffect is the least change of a line that so many launches would establish.
+func (r *Power) smallestEffect(l *PowerLine, launches int) float64 {
 	configurations := len(r.Knobs) + 1
 	others := len(r.Knobs)
 	if l.f.Metric.Name != metric.Capacity { // effects are corrected together
 		others *= max(1, len(r.Lines)-1)
 	}
-	return decide.Smallest(l.sd, others, configurations, launches, r.plan.Stop.Confidence, r.plan.Stop.Early)
+	return decide.SmallestEffect(l.sd, others, configurations, launches, r.plan.Stop.Confidence, r.plan.Stop.Early)
 }
 
-// would returns the number of launches that would establish a change. It is 0 where that takes more
+// launchesFor returns the number of launches that would establish a change. It is 0 where that takes more
 // than anyone would start.
-func (r *Power) would(l *PowerLine, change float64) int {
+func (r *Power) launchesFor(l *PowerLine, change float64) int {
 	const most = 30
 	for n := r.Launches + 1; n <= most; n++ {
-		if change >= r.smallest(l, n) {
+		if change >= r.smallestEffect(l, n) {
 			return n
 		}
 	}

@@ -205,14 +205,14 @@ type SittingRecord struct {
 	Why   result.Reason `json:"why,omitzero"`
 }
 
-func known(x float64) *float64 {
+func finiteValue(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
 	return &x
 }
 
-func interval(v *stat.Interval) *[2]float64 {
+func finiteInterval(v *stat.Interval) *[2]float64 {
 	if v == nil || math.IsInf(v.Hi, 0) || math.IsNaN(v.Lo+v.Hi) {
 		return nil
 	}
@@ -222,20 +222,20 @@ func interval(v *stat.Interval) *[2]float64 {
 // Record works out what is known by now.
 func (x *Experiment) Record() *Record {
 	p := x.Plan
-	blocks := x.blocks()
+	blocks := x.completeBlocks()
 	q := x.problem(blocks)
 	d := decide.Decide(q)
 	r := &Record{
 		Schema: RecordSchema, Experiment: p.Name(), Pitot: x.Version, Target: p.Target, Answer: AnswerUndecided,
 		Contract: ContractRecord{Kind: p.Contract.Kind, Limits: p.Contract.Limits.String(), Capacity: p.Contract.Capacity, Row: p.Contract.Row,
-			Workload: p.Judged().Plan.Workload, Confidence: p.Stop.Confidence},
+			Workload: p.ContractRow().Plan.Workload, Confidence: p.Stop.Confidence},
 		Hypotheses: []Tested{}, Bad: []BadRecord{}, Rows: []RowRecord{}, Lines: []LineRecord{}, Plan: p.source, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
 		Launches: LaunchesRecord{Planned: p.Launches, Blocks: blocks},
 	}
 	if p.Contract.Cost > 0 {
 		r.Contract.USDPerM = &p.Contract.Cost
 		if q.Wanted > p.Contract.Capacity {
-			r.Contract.ForCost = known(q.Wanted)
+			r.Contract.ForCost = finiteValue(q.Wanted)
 		}
 	}
 	if r.Launches.Before = q.Before; len(q.Before) > 0 {
@@ -258,7 +258,7 @@ func (x *Experiment) Record() *Record {
 			s.Change, s.Change95, s.PAdjusted = nil, nil, nil
 		}
 		if s.Name != r.Accepted {
-			s.Rejected = x.rejected(r, s, &d.Of[i])
+			s.Rejected = x.rejectionReason(r, s, &d.Of[i])
 		}
 	}
 	for _, b := range d.Bad {
@@ -269,39 +269,39 @@ func (x *Experiment) Record() *Record {
 	}
 	unbounded := slices.ContainsFunc(r.Standings, func(s Standing) bool { return s.Bound == "at least" && s.Name != r.Accepted })
 	if r.Answer != AnswerNone && !unbounded { // of one whose limits were not reached it is not known how much it carries
-		r.More = known(d.More)
+		r.More = finiteValue(d.More)
 	}
 	if d.SD > 0 && !d.Same {
-		r.Spread = known(math.Sqrt(math.Expm1(d.SD * d.SD)))
+		r.Spread = finiteValue(math.Sqrt(math.Expm1(d.SD * d.SD)))
 	}
 	for _, row := range p.Rows {
 		for i := range row.Hypotheses {
-			r.Hypotheses = append(r.Hypotheses, x.judge(row, &row.Hypotheses[i], &d, blocks))
+			r.Hypotheses = append(r.Hypotheses, x.testHypothesis(row, &row.Hypotheses[i], &d, blocks))
 		}
-		stand, note := p.Expected(row)
+		stand, note := p.ExpectedHypotheses(row)
 		for i := range stand {
-			t := x.judge(row, &stand[i], &d, blocks)
+			t := x.testHypothesis(row, &stand[i], &d, blocks)
 			t.Expected = note
 			r.Hypotheses = append(r.Hypotheses, t)
 		}
 	}
 	x.effects(r, d, q, blocks)
-	x.counts(r)
+	x.recordCounts(r)
 	r.Limiter = x.limiter(r, &d, blocks)
 	if d.Leads >= 0 {
 		for block := 1; block <= blocks && r.Distance == nil; block++ {
 			if !d.IsBad(d.Leads, block-1) {
-				r.Distance = x.distance(p.Configurations()[d.Leads], block)
+				r.Distance = x.boundsDistance(p.Configurations()[d.Leads], block)
 			}
 		}
 	}
 	if s := r.standing(r.Accepted); s != nil && s.Carries != nil && s.Least != nil {
 		r.Headroom = &[2]float64{*s.Carries/q.Wanted - 1, *s.Least/q.Wanted - 1}
 	}
-	r.Stopped = x.stopped(r, &d)
-	r.Open = x.open(r, &d, &q)
-	r.Next = x.next(r, &d)
-	r.Repeat = x.repeat(r)
+	r.Stopped = x.stopReason(r, &d)
+	r.Open = x.openReason(r, &d, &q)
+	r.Next = x.nextSteps(r, &d)
+	r.Repeat = x.repeatCommands(r)
 	return r
 }
 
@@ -323,7 +323,7 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		out.Unknown = x.notReported(c)
 	}
 	if s.Launches > 0 {
-		out.Carries, out.Interval = known(s.Carries), interval(s.Interval)
+		out.Carries, out.Interval = finiteValue(s.Carries), finiteInterval(s.Interval)
 	}
 	if s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0) {
 		out.Sure = &[2]float64{s.Sure.Lo, s.Sure.Hi}
@@ -332,9 +332,9 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		out.Least = &s.Sure.Lo
 	}
 	if s.Change != nil {
-		out.Change = known(math.Expm1(s.Change.Estimate))
+		out.Change = finiteValue(math.Expm1(s.Change.Estimate))
 		out.Change95 = &[2]float64{math.Expm1(s.Change.Lo), math.Expm1(s.Change.Hi)}
-		out.PAdjusted = known(s.Adjusted)
+		out.PAdjusted = finiteValue(s.Adjusted)
 	}
 	if s.Left > 0 {
 		blocks = min(blocks, s.Left)
@@ -343,7 +343,7 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 	first := map[string]int{}
 	ladder := map[float64]*Rung{}
 	for block := 1; block <= blocks; block++ {
-		measured := x.finished(&Part{c, p.Judged(), block})
+		measured := x.finishedRun(&Part{c, p.ContractRow(), block})
 		if measured == nil || d.IsBad(i, block-1) {
 			continue
 		}
@@ -371,7 +371,7 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		out.Interval = nil
 	}
 	if n > 0 {
-		out.USDPerM = known(math.Exp(costs / float64(n)))
+		out.USDPerM = finiteValue(math.Exp(costs / float64(n)))
 	}
 	for claim, n := range first {
 		if n > first[out.First] || n == first[out.First] && claim < out.First {
@@ -406,7 +406,7 @@ func addRung(ladder map[float64]*Rung, rung *decide.Rung, claims []string, p *re
 	}
 	at.Launches++
 	at.Requests += p.Requests.Due
-	if rung.Within() {
+	if rung.IsWithin() {
 		at.Within++
 	}
 	for i, claim := range claims {
@@ -421,8 +421,8 @@ func addRung(ladder map[float64]*Rung, rung *decide.Rung, claims []string, p *re
 	}
 }
 
-// rejected is the number that speaks against a configuration.
-func (x *Experiment) rejected(r *Record, s *Standing, d *decide.Standing) string {
+// rejectionReason is the number that speaks against a configuration.
+func (x *Experiment) rejectionReason(r *Record, s *Standing, d *decide.Standing) string {
 	wanted := x.Plan.Contract.Capacity
 	if r.Contract.ForCost != nil {
 		wanted = *r.Contract.ForCost
@@ -466,7 +466,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	configurations := p.Configurations()
 	for _, row := range p.Rows {
 		asks := ""
-		for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
+		for _, s := range mergeSettings(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
 			asks += s.Name + "=" + strings.Join(s.Values, ",") + " "
 		}
 		if row.Name == p.Contract.Row {
@@ -485,9 +485,9 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	var lines []decide.Line
 	for _, row := range p.Rows {
 		for _, f := range p.figuresOf(row) {
-			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figure(f, row.Name, c.Name, block) })
+			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figureValue(f, row.Name, c.Name, block) })
 			r.addLines(row, f, configurations, values)
-			r.Controls = append(r.Controls, x.controls(row, f, values, &d)...)
+			r.Controls = append(r.Controls, x.compareControls(row, f, values, &d)...)
 			from, lines = append(from, source{row, f}), append(lines, decide.Line{Values: values, Share: f.Share()})
 		}
 	}
@@ -497,7 +497,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	judgeControls(r.Controls, p.Stop.Confidence)
 	for _, e := range decide.Effects(lines, d, q) {
 		f := from[e.Line].f
-		if p.control(configurations[e.Configuration], from[e.Line].row) {
+		if p.isControl(configurations[e.Configuration], from[e.Line].row) {
 			continue // judged as that
 		}
 		out := EffectRecord{
@@ -524,25 +524,25 @@ func (r *Record) addLines(row *Row, f Figure, configurations []Configuration, va
 	for i, c := range configurations {
 		l := LineRecord{Row: row.Name, Metric: f.Name, Unit: string(f.Metric.Unit), Configuration: c.Name, Higher: f.Metric.Better == metric.Higher, OfShare: f.Share(), Values: []*float64{}}
 		for _, v := range values[i] {
-			l.Values = append(l.Values, known(v))
+			l.Values = append(l.Values, finiteValue(v))
 		}
 		r.Lines = append(r.Lines, l)
 	}
 }
 
-// counts says how much was measured.
-func (x *Experiment) counts(r *Record) {
+// recordCounts says how much was measured.
+func (x *Experiment) recordCounts(r *Record) {
 	p := x.Plan
-	r.Spent.Seconds, r.Spent.USD = x.took()
+	r.Spent.Seconds, r.Spent.USD = x.measuredCosts()
 	if p.Server != nil {
-		r.Spent.Starting, _ = x.starting()
+		r.Spent.Starting, _ = x.startCosts()
 	}
 	r.Spent.Virtual = strings.HasPrefix(p.Target, "sim:")
 	for _, c := range p.Configurations() {
 		for block := 1; block <= p.Launches; block++ {
 			all := true
-			for _, part := range p.parts(c, block) {
-				measured := x.finished(&part)
+			for _, part := range p.launchParts(c, block) {
+				measured := x.finishedRun(&part)
 				if measured == nil {
 					all = false
 					continue
@@ -594,7 +594,7 @@ func (x *Experiment) limiter(r *Record, d *decide.Decision, blocks int) *Limiter
 			if d.IsBad(i, block-1) {
 				continue
 			}
-			if l = x.limiterOf(&Part{c, x.Plan.Judged(), block}); l != nil && l.Sentence != notKnown {
+			if l = x.limiterOf(&Part{c, x.Plan.ContractRow(), block}); l != nil && l.Sentence != notKnown {
 				break
 			}
 		}
@@ -608,7 +608,7 @@ const notKnown = "what limits it is not known"
 
 // limiterOf says what limits one launch, nil where it was not measured.
 func (x *Experiment) limiterOf(part *Part) *Limiter {
-	measured := x.finished(part)
+	measured := x.finishedRun(part)
 	if measured == nil {
 		return nil
 	}
@@ -642,8 +642,8 @@ func (x *Experiment) limiterOf(part *Part) *Limiter {
 	return l
 }
 
-// stopped is why the experiment is over, or that it is not.
-func (x *Experiment) stopped(r *Record, d *decide.Decision) result.Reason {
+// stopReason is why the experiment is over, or that it is not.
+func (x *Experiment) stopReason(r *Record, d *decide.Decision) result.Reason {
 	why := result.Reason{Code: result.ExperimentNotOver, N: float64(r.Launches.Blocks), Of: float64(r.Launches.Planned)}
 	switch d.Why {
 	case decide.StopAccepted:
@@ -656,8 +656,8 @@ func (x *Experiment) stopped(r *Record, d *decide.Decision) result.Reason {
 	return why
 }
 
-// open says why nothing is decided, "" where something is, or nothing is complete yet.
-func (x *Experiment) open(r *Record, d *decide.Decision, q *decide.Problem) string {
+// openReason says why nothing is decided, "" where something is, or nothing is complete yet.
+func (x *Experiment) openReason(r *Record, d *decide.Decision, q *decide.Problem) string {
 	if r.Answer != AnswerUndecided || d.Leads < 0 {
 		return ""
 	}
@@ -679,8 +679,8 @@ func (x *Experiment) open(r *Record, d *decide.Decision, q *decide.Problem) stri
 	return fmt.Sprintf("%s is sure to carry %s, and %s/s is wanted", name, atLeast, say.Quantity(q.Wanted))
 }
 
-// next returns the suggested next steps.
-func (x *Experiment) next(r *Record, d *decide.Decision) (list []string) {
+// nextSteps returns the suggested next steps.
+func (x *Experiment) nextSteps(r *Record, d *decide.Decision) (list []string) {
 	if !d.Enough {
 		list = append(list, "go on: pitot experiment run "+say.ShellLine([]string{x.Plan.Path}))
 	}
@@ -700,14 +700,14 @@ func (x *Experiment) next(r *Record, d *decide.Decision) (list []string) {
 	if l := r.Limiter; l != nil && l.Try != "" {
 		list = append(list, "try "+l.Try+", which the diagnosis names")
 	}
-	if k := x.edge(r); k != "" {
+	if k := x.edgeKnob(r); k != "" {
 		list = append(list, k)
 	}
 	return list
 }
 
-// edge is a knob whose best value is the last that was tried.
-func (x *Experiment) edge(r *Record) string {
+// edgeKnob is a knob whose best value is the last that was tried.
+func (x *Experiment) edgeKnob(r *Record) string {
 	for _, k := range x.Plan.Knobs {
 		n := len(k.Values)
 		if r.Accepted == k.Name+"="+k.Values[n-1] && n > 1 {
@@ -717,8 +717,8 @@ func (x *Experiment) edge(r *Record) string {
 	return ""
 }
 
-// repeat are commands that do parts again.
-func (x *Experiment) repeat(r *Record) (list []string) {
+// repeatCommands are commands that do parts again.
+func (x *Experiment) repeatCommands(r *Record) (list []string) {
 	p := x.Plan
 	plan := filepath.Join(x.Dir, planFile)
 	list = append(list, say.ShellLine([]string{"pitot", "experiment", "run", plan, "--out", x.Dir + "-again"}))
@@ -733,7 +733,7 @@ func (x *Experiment) repeat(r *Record) (list []string) {
 		}
 		for _, row := range p.Rows {
 			part := Part{c, row, 1}
-			list = append(list, say.ShellLine(command(p.partPlan(&part, x.Dir), row, p)))
+			list = append(list, say.ShellLine(partCommand(p.partPlan(&part, x.Dir), row, p)))
 		}
 	}
 	if name != Baseline {

@@ -20,10 +20,10 @@ import (
 // streamOrder is the random stream of the plan's seed that orders blocks.
 const streamOrder = 0x6f72646572
 
-// order is that of the configurations in a block, counted from 1. Of a server that is
+// blockOrder is that of the configurations in a block, counted from 1. Of a server that is
 // started by hand the first block begins with the baseline, as which it is there.
-func (p *Plan) order(block int) (list []Configuration) {
-	all := p.planned()
+func (p *Plan) blockOrder(block int) (list []Configuration) {
+	all := p.plannedConfigurations()
 	r := rand.New(rand.NewPCG(seed.At(p.Seed, streamOrder, uint64(block)), 0))
 	for _, i := range r.Perm(len(all)) {
 		if p.ByHand() && block == 1 && i == 0 {
@@ -65,17 +65,17 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
 	one.Out = part.dir(below)
 	one.Notes = append(append([]string(nil), one.Notes...), "configuration="+part.Configuration.Name, "row="+part.Row.Name)
-	if mark := p.Server.mark(); mark != "" {
+	if mark := p.Server.planMark(); mark != "" {
 		one.Notes = append(one.Notes, mark)
 	}
 	return &one
 }
 
-// command returns the command that measures the part's first load by itself, without the secrets of
+// partCommand returns the command that measures the part's first load by itself, without the secrets of
 // its settings.
-func command(one *plan.Plan, row *Row, p *Plan) []string {
+func partCommand(one *plan.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
-	for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
+	for _, s := range mergeSettings(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
 		for _, v := range s.Values {
 			if s.Name == "gpus" {
 				v = strconv.Itoa(one.GPUs)
@@ -99,7 +99,7 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 // flagOf returns what a setting is called on the command line of pitot run.
 func flagOf(name string) string {
 	for _, s := range plan.Settings() {
-		if s.Name == name && s.For(plan.VerbRun) {
+		if s.Name == name && s.AppliesTo(plan.VerbRun) {
 			return s.Flag()
 		}
 	}
@@ -124,13 +124,13 @@ func oneArgument(name, value string) string {
 	return flag + "=" + value
 }
 
-// parts are those of one launch, in the order in which they are measured: that of the
+// launchParts are those of one launch, in the order in which they are measured: that of the
 // rows, the same for all configurations. The contract's row is first: a configuration that
 // is given up has been judged.
-func (p *Plan) parts(c Configuration, block int) (list []Part) {
-	list = append(list, Part{c, p.Judged(), block})
+func (p *Plan) launchParts(c Configuration, block int) (list []Part) {
+	list = append(list, Part{c, p.ContractRow(), block})
 	for _, r := range p.Rows {
-		if r.Name != p.Contract.Row && (block == 1 || !p.control(c, r)) {
+		if r.Name != p.Contract.Row && (block == 1 || !p.isControl(c, r)) {
 			list = append(list, Part{c, r, block})
 		}
 	}

@@ -44,9 +44,9 @@ var settingSchemas = sync.OnceValue(func() map[string]any {
 	properties := map[string]any{}
 	for _, name := range runSettings() {
 		for _, s := range plan.Settings() {
-			if s.Name == name && s.For(plan.VerbRun) {
+			if s.Name == name && s.AppliesTo(plan.VerbRun) {
 				value := plainValue()
-				if s.Many() {
+				if s.IsRepeatable() {
 					value = map[string]any{"anyOf": []any{plainValue(), map[string]any{"type": "array", "items": plainValue()}}}
 				}
 				value["description"] = s.Help

@@ -30,8 +30,8 @@ type Server struct {
 	line     int
 }
 
-// mark stands in the plans of runs: what is started otherwise is another system.
-func (s *Server) mark() string {
+// planMark stands in the plans of runs: what is started otherwise is another system.
+func (s *Server) planMark() string {
 	if s == nil || s.Commands.Start == "" {
 		return ""
 	}
@@ -77,7 +77,7 @@ const (
 
 func targetKeys() []key {
 	command := func(name, about string, to func(*server.Commands) *string) key {
-		return text(name, about, stringSchema(""), func(p *Plan, v string) error {
+		return textKey(name, about, stringSchema(""), func(p *Plan, v string) error {
 			if strings.TrimSpace(v) == "" {
 				return say.Errorf("an empty command")
 			}
@@ -86,32 +86,32 @@ func targetKeys() []key {
 		})
 	}
 	return []key{
-		text("url", "of the server's API", stringSchema("http://localhost:8000"), func(p *Plan, v string) error {
+		textKey("url", "of the server's API", stringSchema("http://localhost:8000"), func(p *Plan, v string) error {
 			p.Target = v
 			return nil
 		}),
-		text("engine", knownEngines()+", whose settings and flags are known, or other; by itself as start says", map[string]any{"enum": server.Engines()}, func(p *Plan, v string) error {
+		textKey("engine", knownEngines()+", whose settings and flags are known, or other; by itself as start says", map[string]any{"enum": server.Engines()}, func(p *Plan, v string) error {
 			if !slices.Contains(server.Engines(), v) {
-				return say.Errorf("unknown engine %.40q", v).WithHint(say.Known(v, server.Engines()))
+				return say.Errorf("unknown engine %.40q", v).WithHint(say.KnownHint(v, server.Engines()))
 			}
 			p.Server.Engine = v
 			return nil
 		}),
 		command("start", "shell command that runs the server, with {flags} where a configuration's flags stand: last, so that they count", func(c *server.Commands) *string { return &c.Start }),
 		command("ready", "shell command that exits 0 once the server is ready; without it, its URL is asked", func(c *server.Commands) *string { return &c.Ready }),
-		text("ready_within", "how long a start may take, as 10m", stringSchema("10m"), func(p *Plan, v string) (err error) {
-			p.Server.Commands.Within, err = span(v)
+		textKey("ready_within", "how long a start may take, as 10m", stringSchema("10m"), func(p *Plan, v string) (err error) {
+			p.Server.Commands.Within, err = parseDuration(v)
 			return err
 		}),
 		command("describe", "shell command that prints the server's version and flags, as JSON or text; without it, the server's own pages and its log are read", func(c *server.Commands) *string { return &c.Describe }),
 		command("stop", "shell command that stops the server; without it, and after it, its processes are ended", func(c *server.Commands) *string { return &c.Stop }),
-		text("tries", "starts in a row that may fail before a configuration is left out", map[string]any{"type": "integer", "minimum": 1}, func(p *Plan, v string) (err error) {
+		textKey("tries", "starts in a row that may fail before a configuration is left out", map[string]any{"type": "integer", "minimum": 1}, func(p *Plan, v string) (err error) {
 			if p.Server.Tries, err = strconv.Atoi(v); err != nil || p.Server.Tries < 1 || p.Server.Tries > 100 {
 				return say.Errorf("%.40q is no number of tries from 1 to 100", v)
 			}
 			return nil
 		}),
-		text("twin", "of the server, for forecast: sim:MODEL@GPU?settings", stringSchema("sim:llama-3.1-8b@h100"), func(p *Plan, v string) error {
+		textKey("twin", "of the server, for forecast: sim:MODEL@GPU?settings", stringSchema("sim:llama-3.1-8b@h100"), func(p *Plan, v string) error {
 			spec, ok := strings.CutPrefix(v, "sim:")
 			if !ok {
 				return say.Errorf("%.60q is no twin", v).WithHint("for example sim:llama-3.1-8b@h100")
@@ -134,7 +134,7 @@ func isURL(target string) bool {
 	return !strings.HasPrefix(target, "sim:") && !strings.HasPrefix(target, "mock:")
 }
 
-func (r *reader) target(n *yaml.Node) error {
+func (r *reader) readTarget(n *yaml.Node) error {
 	p := r.plan
 	served := &Server{Commands: server.Commands{Within: readyWithin}, Tries: usualTries, line: n.Line}
 	if n.Kind != yaml.MappingNode {
@@ -145,7 +145,7 @@ func (r *reader) target(n *yaml.Node) error {
 		return err
 	}
 	p.Server = served
-	if err := r.mapping(n, "target", targetKeys()); err != nil {
+	if err := r.readMapping(n, "target", targetKeys()); err != nil {
 		return err
 	}
 	if p.Target == "" {
@@ -170,7 +170,7 @@ func (r *reader) checkServer() error {
 	}
 	c := &s.Commands
 	if c.Start == "" && c.Stop != "" {
-		return say.Errorf("%starget: stop is given, and start is not", r.at(s.line)).WithHint("give both; without start, launches are made by hand, and nothing is stopped")
+		return say.Errorf("%starget: stop is given, and start is not", r.linePrefix(s.line)).WithHint("give both; without start, launches are made by hand, and nothing is stopped")
 	}
 	if s.Engine == "" {
 		s.Engine = server.EngineOf(c.Start)
@@ -191,7 +191,7 @@ func (r *reader) checkReach() error {
 	}
 	for _, k := range r.plan.Knobs {
 		if k.Name != limitInFront {
-			return say.Errorf("%s%s cannot reach the server: start has neither {flags} nor a PITOT_SERVER_ variable", r.at(s.line), k.Name).
+			return say.Errorf("%s%s cannot reach the server: start has neither {flags} nor a PITOT_SERVER_ variable", r.linePrefix(s.line), k.Name).
 				WithHint("put {flags} at the end of the command; before a script that reads the environment itself: PITOT_SERVER_FLAGS=\"$PITOT_SERVER_FLAGS\" ./script")
 		}
 	}
@@ -205,7 +205,7 @@ func (p *Plan) CheckFiles() error {
 		one := row.Plan
 		one.Out = ""
 		if err := run.Check(&one); err != nil {
-			hint := say.Hint(err)
+			hint := say.HintOf(err)
 			if hint == "did you mean "+p.Path+"?" {
 				hint = "paths count from the directory in which pitot is run"
 			}
@@ -217,7 +217,7 @@ func (p *Plan) CheckFiles() error {
 					}
 				}
 			}
-			return say.Errorf("%srow %s: %v", (&reader{path: p.Path}).at(line), row.Name, err).WithHint(hint)
+			return say.Errorf("%srow %s: %v", (&reader{path: p.Path}).linePrefix(line), row.Name, err).WithHint(hint)
 		}
 	}
 	return nil
@@ -232,7 +232,7 @@ func (r *reader) checkNames() error {
 		}
 		note, err := server.CheckName(s.Engine, k.Name)
 		if err != nil {
-			return say.Errorf("%s%s: %v", r.at(k.line), k.Name, err).WithHint(say.Hint(err))
+			return say.Errorf("%s%s: %v", r.linePrefix(k.line), k.Name, err).WithHint(say.HintOf(err))
 		}
 		if note != "" {
 			s.Notes = append(s.Notes, note)

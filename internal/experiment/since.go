@@ -50,7 +50,7 @@ func ReadRecord(path string) (*Record, error) {
 	}
 	data, err := userfile.Read(path, userfile.MostResult)
 	if err != nil {
-		return nil, unreadable.File("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
+		return nil, unreadable.FileError("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
 	}
 	return parseRecord(path, data)
 }
@@ -91,8 +91,8 @@ func PlanOfRecord(path string) (*Plan, []byte, error) {
 	return p, []byte(r.Plan), err
 }
 
-// When is when it was begun, RFC 3339; "" where that is not known.
-func (r *Record) When() string {
+// BeginTime is when it was begun, RFC 3339; "" where that is not known.
+func (r *Record) BeginTime() string {
 	if len(r.Sittings) == 0 {
 		return ""
 	}
@@ -156,11 +156,11 @@ type SinceLine struct {
 	se, df        float64
 }
 
-// Compare says what changed from then, which lies in a directory, to now: each line by the
-// spread of launches about their configuration in both records, see [pooled]; all configurations
+// CompareRecords says what changed from then, which lies in a directory, to now: each line by the
+// spread of launches about their configuration in both records, see [poolSquares]; all configurations
 // together by their means over blocks; corrected for the number of lines (Holm).
-func Compare(dir string, then, now *Record) *Since {
-	s := &Since{Record: dir, When: then.When(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
+func CompareRecords(dir string, then, now *Record) *Since {
+	s := &Since{Record: dir, When: then.BeginTime(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
 	asks := map[string]string{}
 	for _, row := range then.Rows {
 		asks[row.Name] = row.Asks
@@ -173,7 +173,7 @@ func Compare(dir string, then, now *Record) *Since {
 		case was != row.Asks:
 			s.Left = append(s.Left, "row "+row.Name+" asks something else")
 		default:
-			s.row(row.Name, then, now)
+			s.compareRow(row.Name, then, now)
 		}
 	}
 	var ps []float64
@@ -186,7 +186,7 @@ func Compare(dir string, then, now *Record) *Since {
 	s.Corrected = len(ps)
 	alpha := 1 - now.Contract.Confidence
 	for _, i := range at {
-		s.Lines[i].smallest(alpha / float64(len(at)))
+		s.Lines[i].setSmallest(alpha / float64(len(at)))
 	}
 	for n, p := range stat.Holm(ps) {
 		l := &s.Lines[at[n]]
@@ -204,17 +204,17 @@ func Compare(dir string, then, now *Record) *Since {
 	return s
 }
 
-// smallest is the change that a line would most likely show as established at a level.
-func (l *SinceLine) smallest(alpha float64) {
-	x := decide.Detectable(l.se, l.df, alpha)
+// setSmallest is the change that a line would most likely show as established at a level.
+func (l *SinceLine) setSmallest(alpha float64) {
+	x := decide.DetectableEffect(l.se, l.df, alpha)
 	if !l.OfShare {
 		x = math.Expm1(x)
 	}
-	l.Smallest = known(x)
+	l.Smallest = finiteValue(x)
 }
 
-// row compares the lines of one.
-func (s *Since) row(name string, then, now *Record) {
+// compareRow compares the lines of one.
+func (s *Since) compareRow(name string, then, now *Record) {
 	level := now.Contract.Confidence
 	var metrics []string
 	for _, l := range now.Lines {
@@ -232,7 +232,7 @@ func (s *Since) row(name string, then, now *Record) {
 				}
 			}
 		}
-		squares, n, df := pooled(then, now, pairs)
+		squares, n, df := poolSquares(then, now, pairs)
 		if len(pairs) > 1 {
 			together := func(r *Record, side int) (means []float64) {
 				for b := 0; ; b++ {
@@ -256,7 +256,7 @@ func (s *Since) row(name string, then, now *Record) {
 			l, _ := lineOf(pairs[0][1], a, b)
 			l.Configuration = ""
 			if d, ok := stat.Welch(a, b, level); ok {
-				l.by(d)
+				l.applyTest(d)
 			}
 			if len(a) > 0 && len(b) > 0 {
 				s.Lines = append(s.Lines, l)
@@ -273,7 +273,7 @@ func (s *Since) row(name string, then, now *Record) {
 				d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
 				half := stat.StudentQuantile((1+level)/2, df) * d.SE
 				d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
-				l.by(d)
+				l.applyTest(d)
 			}
 			s.Lines = append(s.Lines, l)
 		}
@@ -285,12 +285,12 @@ func (s *Since) row(name string, then, now *Record) {
 // is Bancroft, Annals of Mathematical Statistics 15, 1944, on tests after such a test.
 const alikeBlocks = 0.25
 
-// pooled are the squares of launches about their configuration's mean in both records, of
+// poolSquares are the squares of launches about their configuration's mean in both records, of
 // how many degrees of freedom they are, and for how many a test by them counts. Launches of
 // a block may be off together: then there are as many as blocks. Where nothing shows that
 // they are, it is the number of Satterthwaite (Biometrics Bulletin 2, 1946) for the squares
 // of blocks and those within them.
-func pooled(then, now *Record, pairs [][2]*LineRecord) (squares, n, df float64) {
+func poolSquares(then, now *Record, pairs [][2]*LineRecord) (squares, n, df float64) {
 	within, inBlocks := 0.0, 0.0
 	for side, r := range []*Record{then, now} {
 		var values [][]float64
@@ -305,7 +305,7 @@ func pooled(then, now *Record, pairs [][2]*LineRecord) (squares, n, df float64) 
 			}
 		}
 		df += float64(max(most-1, 0))
-		if fit, _ := stat.Blocks(values); len(pairs) > 1 && fit.DF >= 1 {
+		if fit, _ := stat.FitBlocks(values); len(pairs) > 1 && fit.DF >= 1 {
 			within, inBlocks = within+fit.SD*fit.SD*fit.DF, inBlocks+fit.DF
 		}
 	}
@@ -335,8 +335,8 @@ func lineOf(of *LineRecord, a, b []float64) (l SinceLine, change float64) {
 	return l, now - was
 }
 
-// by takes over a test.
-func (l *SinceLine) by(d stat.Difference) {
+// applyTest takes over a test.
+func (l *SinceLine) applyTest(d stat.Difference) {
 	if l.Verdict == Alike {
 		l.Change = 0
 		return
@@ -426,13 +426,13 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(records[a].When(), records[b].When()) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(records[a].BeginTime(), records[b].BeginTime()) })
 	t := &Trend{Records: []TrendRecord{}, Changes: []ChangePoint{}}
 	var sorted []*Record
 	for n, i := range order {
 		r := records[i]
 		sorted = append(sorted, r)
-		one := TrendRecord{Record: dirs[i], When: r.When(), Pitot: r.Pitot.Version, Answer: r.Answer, Accepted: r.Accepted, Changed: []string{}}
+		one := TrendRecord{Record: dirs[i], When: r.BeginTime(), Pitot: r.Pitot.Version, Answer: r.Answer, Accepted: r.Accepted, Changed: []string{}}
 		for _, s := range r.Standings {
 			if s.Name == cmp.Or(r.Accepted, Baseline) {
 				one.Carries, one.Interval = s.Carries, s.Interval
@@ -478,9 +478,9 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 		for _, v := range s.within {
 			least += v / float64(len(s.within))
 		}
-		for _, c := range changes(s.means, 0, len(s.means), least, float64(len(all))) {
+		for _, c := range findChanges(s.means, 0, len(s.means), least, float64(len(all))) {
 			r := sorted[s.at[c.at]]
-			p := ChangePoint{Configuration: s.of.Configuration, Row: s.of.Row, Metric: s.of.Metric, Unit: s.of.Unit, OfShare: s.of.OfShare, From: s.at[c.at], When: r.When(),
+			p := ChangePoint{Configuration: s.of.Configuration, Row: s.of.Row, Metric: s.of.Metric, Unit: s.of.Unit, OfShare: s.of.OfShare, From: s.at[c.at], When: r.BeginTime(),
 				Was: c.was, Now: c.now, Change: c.d.Estimate, Interval: [2]float64{c.d.Lo, c.d.Hi}, PAdjusted: c.p, Verdict: Worse, Records: c.n, Changed: differences(sorted[s.at[c.at-1]], r)}
 			if !p.OfShare {
 				p.Was, p.Now, p.Change, p.Interval = math.Exp(p.Was), math.Exp(p.Now), math.Expm1(p.Change), [2]float64{math.Expm1(p.Interval[0]), math.Expm1(p.Interval[1])}
@@ -537,9 +537,9 @@ func alikeNights(xs []float64, at int, before, since float64) float64 {
 	return (1 + like) / (1 - like) * (1 + 2*like/n)
 }
 
-// changes are those of xs[from:to], in their order. least is the variance that launches
+// findChanges are those of xs[from:to], in their order. least is the variance that launches
 // alone give a mean; tests is among how many lines they are looked for.
-func changes(xs []float64, from, to int, least, tests float64) (list []split) {
+func findChanges(xs []float64, from, to int, least, tests float64) (list []split) {
 	if to-from < leastRecords {
 		return nil
 	}
@@ -573,6 +573,6 @@ func changes(xs []float64, from, to int, least, tests float64) (list []split) {
 	if best.p >= established {
 		return nil
 	}
-	list = append(changes(xs, from, best.at, least, tests), best)
-	return append(list, changes(xs, best.at, to, least, tests)...)
+	list = append(findChanges(xs, from, best.at, least, tests), best)
+	return append(list, findChanges(xs, best.at, to, least, tests)...)
 }

@@ -38,10 +38,10 @@ func TestCompare(t *testing.T) {
 	wrong, found := 0, 0
 	for range pairs {
 		a, b := recordOf(r, "2026-01-01T00:00:00Z", "1", 3, 1), recordOf(r, "2026-01-02T00:00:00Z", "1", 3, 1)
-		if s := Compare("last", a, b); s.Worse+s.Better > 0 {
+		if s := CompareRecords("last", a, b); s.Worse+s.Better > 0 {
 			wrong++
 		}
-		if s := Compare("last", a, recordOf(r, "2026-01-02T00:00:00Z", "2", 3, .75)); s.Worse > 0 {
+		if s := CompareRecords("last", a, recordOf(r, "2026-01-02T00:00:00Z", "2", 3, .75)); s.Worse > 0 {
 			found++
 		}
 	}
@@ -50,14 +50,14 @@ func TestCompare(t *testing.T) {
 	}
 	a, b := recordOf(r, "2026-01-01T00:00:00Z", "1", 3, 1), recordOf(r, "2026-01-02T00:00:00Z", "2", 3, .5)
 	a.Bad = []BadRecord{{Baseline, 2, .3}}
-	s := Compare("last", a, b)
+	s := CompareRecords("last", a, b)
 	if l := s.Lines[1]; s.Worse < 2 || l.Configuration != Baseline || l.Metric != "capacity" || l.Verdict != Worse || math.Abs(l.Change+.5) > .1 || l.Launches != [2]int{2, 3} {
 		t.Errorf("%+v", s.Lines)
 	}
 	if len(s.Changed) != 1 || s.Changed[0] != "pitot: 1 → 2" {
 		t.Errorf("%q", s.Changed)
 	}
-	if s := Compare("last", a, a); s.Worse+s.Better != 0 || s.Lines[0].Verdict != Alike {
+	if s := CompareRecords("last", a, a); s.Worse+s.Better != 0 || s.Lines[0].Verdict != Alike {
 		t.Errorf("with itself: %+v", s.Lines)
 	}
 	one, two := 100., 200.
@@ -67,12 +67,12 @@ func TestCompare(t *testing.T) {
 		for i, l := range []*LineRecord{&a.Lines[0], &b.Lines[0]} {
 			l.Values, l.OfShare = [][]*float64{{&one}, {&two}}[i], of
 		}
-		if s := Compare("last", a, b); len(s.Lines) != 1 || math.Abs(s.Lines[0].Change-want) > 1e-9 || s.Lines[0].Interval != nil {
+		if s := CompareRecords("last", a, b); len(s.Lines) != 1 || math.Abs(s.Lines[0].Change-want) > 1e-9 || s.Lines[0].Interval != nil {
 			t.Errorf("one launch each: %+v", s.Lines)
 		}
 	}
 	b.Rows[0].Asks = "workload=rag"
-	if s := Compare("last", a, b); len(s.Lines) != 0 || len(s.Left) != 1 {
+	if s := CompareRecords("last", a, b); len(s.Lines) != 0 || len(s.Left) != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -100,7 +100,7 @@ func TestCompareBlocks(t *testing.T) {
 	const pairs = 600
 	wrong := 0
 	for range pairs {
-		if s := Compare("last", of(), of()); s.Worse+s.Better > 0 {
+		if s := CompareRecords("last", of(), of()); s.Worse+s.Better > 0 {
 			wrong++
 		}
 	}
@@ -187,7 +187,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		Compare("last", r, r)
+		CompareRecords("last", r, r)
 		TrendOf([]string{"a", "b", "c", "d", "e"}, []*Record{r, r, r, r, r})
 	})
 }

@@ -56,7 +56,7 @@ func readState(dir string) (*state, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, unreadable.File("experiment", dir, err, "choose another place with --out")
+		return nil, unreadable.FileError("experiment", dir, err, "choose another place with --out")
 	}
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -80,8 +80,8 @@ func (s *state) write(dir string) error {
 	return nil
 }
 
-// Begun says whether a directory holds an experiment.
-func Begun(dir string) bool {
+// IsBegun says whether a directory holds an experiment.
+func IsBegun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, stateFile))
 	return err == nil
 }

@@ -24,8 +24,8 @@ type start struct {
 	Of      map[string]string   // by knob, the same in words
 }
 
-// expected are the hypotheses of a row, with the one that its preset has.
-func (s start) expected(row, usual string) string {
+// expectedHypotheses are the hypotheses of a row, with the one that its preset has.
+func (s start) expectedHypotheses(row, usual string) string {
 	all := s.Expects[row]
 	if usual != "" {
 		all = append([]string{usual}, all...)
@@ -39,7 +39,7 @@ func (s start) expected(row, usual string) string {
 	return "\n    hypothesis:\n      - " + strings.Join(all, "\n      - ")
 }
 
-func starts() []start {
+func templateStarts() []start {
 	return []start{
 		{Kind: "chat", Limits: "p95 ttft<500ms, p95 tpot<40ms, errors<1%", Capacity: "12/s", Hypothesis: "p95 ttft of F < 500ms"},
 		{Kind: "rag", Limits: "p95 ttft<1s, p95 tpot<50ms, errors<1%", Capacity: "8/s", Hypothesis: "p50 ttft of E < 0.5 x p50 ttft of E-cold"},
@@ -109,10 +109,10 @@ stop:
 
 // Template is a plan of a kind of traffic to begin with, with comments.
 func Template(kind string) ([]byte, error) {
-	all := starts()
+	all := templateStarts()
 	at := slices.IndexFunc(all, func(s start) bool { return s.Kind == kind })
 	if at < 0 {
-		return nil, say.Errorf("unknown kind of traffic %q", kind).WithHint(say.Known(kind, Kinds()))
+		return nil, say.Errorf("unknown kind of traffic %q", kind).WithHint(say.KnownHint(kind, Kinds()))
 	}
 	all[at].Target = "sim:llama-3.1-8b@h100?launch_cv=0.03"
 	return all[at].write(), nil
@@ -122,7 +122,7 @@ func (s start) write() []byte {
 	full, asked := "", s.Hypothesis
 	switch s.Kind {
 	case "batch":
-		full = "\n  D-full:                   # D with 64 users: what is served at most" + s.expected("D-full", s.Hypothesis)
+		full = "\n  D-full:                   # D with 64 users: what is served at most" + s.expectedHypotheses("D-full", s.Hypothesis)
 		asked = ""
 	case "rag": // its hypothesis is that of E
 		asked = ""
@@ -135,12 +135,12 @@ func (s start) write() []byte {
 	}
 	return []byte(strings.NewReplacer(
 		"{kind}", s.Kind, "{limits}", s.Limits, "{capacity}", s.Capacity, "{target}", s.Target, "{full}", full,
-		"{expected A}", s.expected("A", ""),
-		"{expected B}", s.expected("B", "p50 ttft of B > 2 x p50 ttft of A"),
-		"{expected C}", s.expected("C", "p50 tpot of C within 15% of p50 tpot of A"),
-		"{expected D}", s.expected("D", ""),
-		"{expected E}", s.expected("E", "p50 ttft of E < 0.5 x p50 ttft of E-cold"),
-		"{expected F}", s.expected("F", asked),
+		"{expected A}", s.expectedHypotheses("A", ""),
+		"{expected B}", s.expectedHypotheses("B", "p50 ttft of B > 2 x p50 ttft of A"),
+		"{expected C}", s.expectedHypotheses("C", "p50 tpot of C within 15% of p50 tpot of A"),
+		"{expected D}", s.expectedHypotheses("D", ""),
+		"{expected E}", s.expectedHypotheses("E", "p50 ttft of E < 0.5 x p50 ttft of E-cold"),
+		"{expected F}", s.expectedHypotheses("F", asked),
 		"{of max_num_seqs}", of("max_num_seqs"),
 		"{of max_num_batched_tokens}", of("max_num_batched_tokens"),
 		"{of gpu_memory_utilization}", of("gpu_memory_utilization"),
@@ -168,9 +168,9 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 		return nil, say.Errorf("--deployment %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline stand in the plan, at target")
 	}
 	if _, err := deploy.Parse(gpu); err != nil {
-		return nil, say.Errorf("--deployment: %v", err).WithHint(say.Hint(err))
+		return nil, say.Errorf("--deployment: %v", err).WithHint(say.HintOf(err))
 	}
-	all := starts()
+	all := templateStarts()
 	at := slices.IndexFunc(all, func(s start) bool { return s.Kind == kind })
 	if at < 0 {
 		return Template(kind)
@@ -213,7 +213,7 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 					e = other
 				}
 			}
-			text = fmt.Sprintf("%s: %s %s", value, e.Of(), say.Change(e.Change, e.OfShare))
+			text = fmt.Sprintf("%s: %s %s", value, e.Of(), say.RelativeChange(e.Change, e.OfShare))
 		}
 		if s.Of[name] != "" {
 			text = s.Of[name] + "; " + text

@@ -47,18 +47,18 @@ func linkedIn(head []byte) string {
 	const note = "\x04\x00\x00\x00Go\x00\x00" // kind 4, of Go; the length of its text stands before
 	if at := bytes.Index(head, []byte(note)); at >= 4 {
 		text := head[at+len(note):]
-		return contents(text[:min(uint64(binary.LittleEndian.Uint32(head[at-4:])), uint64(len(text)))])
+		return contentID(text[:min(uint64(binary.LittleEndian.Uint32(head[at-4:])), uint64(len(text)))])
 	}
 	_, rest, found := bytes.Cut(head, []byte("\xff Go build ID: \""))
 	name, _, ended := bytes.Cut(rest, []byte("\""))
 	if !found || !ended {
 		return ""
 	}
-	return contents(name)
+	return contentID(name)
 }
 
-// contents is the part of a name that is of what the program holds; others are of how it was made.
-func contents(name []byte) string { return string(name[bytes.LastIndexByte(name, '/')+1:]) }
+// contentID is the part of a name that is of what the program holds; others are of how it was made.
+func contentID(name []byte) string { return string(name[bytes.LastIndexByte(name, '/')+1:]) }
 
 // otherBuild refuses a worker.
 func otherBuild(theirs, ours string) error {

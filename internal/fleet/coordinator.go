@@ -130,11 +130,11 @@ type place struct {
 
 // Listen returns a coordinator of workers of this machine, which join at a local hub.
 func Listen(v result.Version, size int) (*Coordinator, error) {
-	return listen(v, size, place{beside: true}, func(string) {})
+	return listenAt(v, size, place{beside: true}, func(string) {})
 }
 
-// listen returns a coordinator at a local hub, at an embedded server or at the user's own.
-func listen(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
+// listenAt returns a coordinator at a local hub, at an embedded server or at the user's own.
+func listenAt(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
 		build: Build(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
 		members: make([]*member, size), news: make(chan struct{}, 1), told: make(chan struct{}, 1),
@@ -171,17 +171,17 @@ func listen(v result.Version, size int, at place, say func(line string)) (_ *Coo
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err = c.kept.Keep(ctx, c.id.stream(), c.id.journals()); err != nil {
+		if err = c.kept.Keep(ctx, c.id.streamName(), c.id.journalSubjects()); err != nil {
 			return nil, err
 		}
-		if c.stop, err = c.kept.Read(ctx, c.id.stream(), c.take, c.unpurged); err != nil {
+		if c.stop, err = c.kept.Read(ctx, c.id.streamName(), c.take, c.noteUnpurged); err != nil {
 			return nil, err
 		}
 	}
-	if err = c.conn.Answer(c.id.reporting(), c.heard); err != nil {
+	if err = c.conn.Answer(c.id.reportSubject(), c.answerReport); err != nil {
 		return nil, err
 	}
-	return c, c.conn.Answer(joining, c.join)
+	return c, c.conn.Answer(joining, c.answerJoin)
 }
 
 // streams returns a connection as one that journals can cross.
@@ -202,9 +202,9 @@ func whoReaches(address string) string {
 	return "other machines"
 }
 
-// Meet makes a coordinator of workers that join from elsewhere: at the user's own server, or
+// NewRemote makes a coordinator of workers that join from elsewhere: at the user's own server, or
 // at one in this process that listens for them. token is what is shown there, or asked for.
-func Meet(v result.Version, p *plan.Fleet, token string, tell func(line string)) (*Coordinator, error) {
+func NewRemote(v result.Version, p *plan.Fleet, token string, tell func(line string)) (*Coordinator, error) {
 	own, shown, b := p.NATS == "", "", &p.Bus
 	if own && !bus.HasServer() {
 		return nil, say.Errorf("--fleet listen:// needs a NATS server, and this program has none").WithHint(fmt.Sprintf("run pitot-fleet, the same program with a server in it; or name a server: --fleet 'nats://HOST:4222?workers=%d'", p.Workers))
@@ -228,7 +228,7 @@ func Meet(v result.Version, p *plan.Fleet, token string, tell func(line string))
 	} else {
 		shown = p.NATS
 	}
-	c, err := listen(v, p.Workers, place{Access: at, own: own}, tell)
+	c, err := listenAt(v, p.Workers, place{Access: at, own: own}, tell)
 	if err != nil {
 		return nil, noBus(err)
 	}
@@ -248,10 +248,10 @@ func (c *Coordinator) Gather(ctx context.Context) error {
 	if c.wait == 0 { // they are there, or this is asked again
 		return nil
 	}
-	c.say(fmt.Sprintf("waiting for %s, up to %s (join_timeout): %s", say.Plural(c.size, "worker"), say.Span(c.wait), c.where))
-	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, errors.New("not within "+say.Span(c.wait)))
+	c.say(fmt.Sprintf("waiting for %s, up to %s (join_timeout): %s", say.Plural(c.size, "worker"), say.Duration(c.wait), c.where))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, errors.New("not within "+say.Duration(c.wait)))
 	defer cancel()
-	if err := c.Ready(ctx); err != nil {
+	if err := c.WaitReady(ctx); err != nil {
 		c.mu.Lock()
 		c.gaveUp = err.Error()
 		c.mu.Unlock()
@@ -272,8 +272,8 @@ func (c *Coordinator) Who() marks.Crew {
 	return who
 }
 
-// Stopped says that the user stopped the run, which its workers are told at its end.
-func (c *Coordinator) Stopped() {
+// NoteStopped says that the user stopped the run, which its workers are told at its end.
+func (c *Coordinator) NoteStopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = true
@@ -306,7 +306,7 @@ func (c *Coordinator) Size() int { return c.size }
 // Close lets the workers go and ends the server, or deletes what was kept there for the run.
 func (c *Coordinator) Close() {
 	if c.conn != nil {
-		_ = c.bye()
+		_ = c.announceEnd()
 	}
 	if c.stop != nil {
 		c.stop()
@@ -314,7 +314,7 @@ func (c *Coordinator) Close() {
 	if c.conn != nil {
 		if c.server == nil && c.kept != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), endTime)
-			_ = c.kept.Forget(ctx, c.id.stream()) // a server that is gone has deleted or will keep it
+			_ = c.kept.Forget(ctx, c.id.streamName()) // a server that is gone has deleted or will keep it
 			cancel()
 		}
 		c.conn.Close()
@@ -334,9 +334,9 @@ func (c *Coordinator) Close() {
 	}
 }
 
-// bye tells the workers that the run has ended, and what of each one's journal is here; one
+// announceEnd tells the workers that the run has ended, and what of each one's journal is here; one
 // that does not hear it misses the server.
-func (c *Coordinator) bye() error {
+func (c *Coordinator) announceEnd() error {
 	c.mu.Lock()
 	home := make([]int64, len(c.members))
 	for i, m := range c.members {
@@ -346,16 +346,16 @@ func (c *Coordinator) bye() error {
 	}
 	said := ending{home, c.gaveUp, c.stopped}
 	c.mu.Unlock()
-	return c.conn.Tell(c.id.ending(), encode(said))
+	return c.conn.Tell(c.id.endSubject(), encode(said))
 }
 
-// join answers a worker that asks to. Where there is no place for it nobody answers: it may be
+// answerJoin answers a worker that asks to. Where there is no place for it nobody answers: it may be
 // for another run on the same server.
-func (c *Coordinator) join(question []byte) []byte {
+func (c *Coordinator) answerJoin(question []byte) []byte {
 	h, err := decode[hello](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.tell()
+	defer c.signalNews()
 	if err != nil {
 		return encode(welcome{Refused: err.Error()})
 	}
@@ -364,19 +364,19 @@ func (c *Coordinator) join(question []byte) []byte {
 		c.turned = append(c.turned, refused)
 		return encode(welcome{Refused: refused + " (" + c.host + ")"})
 	}
-	if rank := slices.IndexFunc(c.members, h.is); rank >= 0 { // it did not hear the answer
+	if rank := slices.IndexFunc(c.members, h.isFrom); rank >= 0 { // it did not hear the answer
 		c.members[rank].asked = time.Now()
 		return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != "", Beside: c.beside})
 	}
 	rank := slices.Index(c.members, nil)
 	if rank < 0 {
-		rank = slices.IndexFunc(c.members, free)
+		rank = slices.IndexFunc(c.members, isFree)
 	}
 	if h.Rank != nil {
 		if rank = *h.Rank; rank < 0 || rank >= c.size {
 			return encode(welcome{Refused: fmt.Sprintf("it is to be worker %d of a fleet of %d", rank, c.size)})
 		}
-		if !free(c.members[rank]) {
+		if !isFree(c.members[rank]) {
 			return nil
 		}
 	}
@@ -387,13 +387,13 @@ func (c *Coordinator) join(question []byte) []byte {
 	return encode(welcome{Run: c.id, Rank: rank, Of: c.size, Keep: c.where != "", Beside: c.beside})
 }
 
-// free says that a place is: nobody has it, or nobody took it.
-func free(m *member) bool {
+// isFree says that a place is: nobody has it, or nobody took it.
+func isFree(m *member) bool {
 	return m == nil || m.last.IsZero() && m.ended.IsZero() && time.Since(m.asked) > confirmTime
 }
 
-// tell says that there is news.
-func (c *Coordinator) tell() {
+// signalNews says that there is news.
+func (c *Coordinator) signalNews() {
 	wake(c.news)
 	wake(c.told)
 }
@@ -406,9 +406,9 @@ func wake(c chan struct{}) {
 	}
 }
 
-// Ready waits until all workers are there, and says who has joined. One that was refused ends
+// WaitReady waits until all workers are there, and says who has joined. One that was refused ends
 // it where the workers are this process's own.
-func (c *Coordinator) Ready(ctx context.Context) error {
+func (c *Coordinator) WaitReady(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	here, told := map[*member]bool{}, 0
@@ -436,7 +436,7 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 		case <-ctx.Done():
 			missing := fmt.Sprintf("%d of %s joined: %v", len(here), say.Plural(c.size, "worker"), context.Cause(ctx))
 			if len(refused) > 0 {
-				return say.Errorf("%s; %s", missing, refused[len(refused)-1]).WithHint(say.Hint(otherBuild("", "")))
+				return say.Errorf("%s; %s", missing, refused[len(refused)-1]).WithHint(say.HintOf(otherBuild("", "")))
 			}
 			return say.Errorf("%s", missing).WithHint("each worker says where it was started why it does not join")
 		case <-c.news:
@@ -445,8 +445,8 @@ func (c *Coordinator) Ready(ctx context.Context) error {
 	}
 }
 
-// is says whether a worker is the one that asks.
-func (h hello) is(m *member) bool { return m != nil && h.Nonce != "" && m.hello.Nonce == h.Nonce }
+// isFrom says whether a worker is the one that asks.
+func (h hello) isFrom(m *member) bool { return m != nil && h.Nonce != "" && m.hello.Nonce == h.Nonce }
 
 // gone says that a process of this machine has ended, and what it said last.
 func (c *Coordinator) gone(pid int, said string) {
@@ -457,15 +457,15 @@ func (c *Coordinator) gone(pid int, said string) {
 			m.ended, m.said = time.Now(), said
 		}
 	}
-	c.tell()
+	c.signalNews()
 }
 
-// heard takes in a report, and answers with what is decided.
-func (c *Coordinator) heard(question []byte) []byte {
+// answerReport takes in a report, and answers with what is decided.
+func (c *Coordinator) answerReport(question []byte) []byte {
 	r, err := decode[report](question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.member(r.Rank)
+	m := c.memberOfRank(r.Rank)
 	if err == nil && (m == nil || m.hello.Nonce != r.Nonce) {
 		return encode(word{Taken: true})
 	}
@@ -474,25 +474,25 @@ func (c *Coordinator) heard(question []byte) []byte {
 		if r.Load == c.word.Load && r.Number > m.report.Number {
 			m.report = r
 		}
-		c.tell()
+		c.signalNews()
 	}
 	w := c.word
-	w.Clock, w.Others = clock.Now(), c.others(r.Rank)
+	w.Clock, w.Others = clock.Now(), c.otherProcessorTime(r.Rank)
 	return encode(w)
 }
 
-// member is the worker of a rank, nil for none. The caller holds c.mu.
-func (c *Coordinator) member(rank int) *member {
+// memberOfRank is the worker of a rank, nil for none. The caller holds c.mu.
+func (c *Coordinator) memberOfRank(rank int) *member {
 	if rank < 0 || rank >= len(c.members) {
 		return nil
 	}
 	return c.members[rank]
 }
 
-// others is the processor time of the run's processes on a worker's machine but its own. The
+// otherProcessorTime is the processor time of the run's processes on a worker's machine but its own. The
 // caller holds c.mu.
-func (c *Coordinator) others(rank int) (cpu time.Duration) {
-	asks := c.member(rank)
+func (c *Coordinator) otherProcessorTime(rank int) (cpu time.Duration) {
+	asks := c.memberOfRank(rank)
 	if asks == nil {
 		return 0
 	}
@@ -508,11 +508,11 @@ func (c *Coordinator) others(rank int) (cpu time.Duration) {
 	return cpu
 }
 
-// unpurged notes that the server does not delete what was taken.
-func (c *Coordinator) unpurged(err error) {
+// noteUnpurged notes that the server does not delete what was taken.
+func (c *Coordinator) noteUnpurged(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notes = append(c.notes, fmt.Sprintf("the NATS server does not delete what was taken from the stream %s, which goes on growing there: %v", c.id.stream(), err))
+	c.notes = append(c.notes, fmt.Sprintf("the NATS server does not delete what was taken from the stream %s, which goes on growing there: %v", c.id.streamName(), err))
 }
 
 // Carry implements [run.Crew].
@@ -523,7 +523,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	number := c.loads
 	c.word, c.with, c.broken = word{Load: number}, with, nil
 	for _, m := range members {
-		if err := m.absent(); err != nil {
+		if err := m.absenceError(); err != nil {
 			c.mu.Unlock()
 			return nil, &run.AbsentError{Err: err}
 		}
@@ -544,7 +544,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	origin := clock.Now() + int64(c.lead)
 	asked := make(chan []error, 1)
 	go func() {
-		asked <- c.askEach(context.WithoutCancel(ctx), members, startTime, encode(start{origin}), c.id.begin)
+		asked <- c.askEach(context.WithoutCancel(ctx), members, startTime, encode(start{origin}), c.id.beginSubject)
 	}()
 	c.mu.Lock()
 	c.origin = origin
@@ -556,16 +556,16 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	for i, err := range <-asked {
 		if err != nil {
 			c.mu.Lock()
-			members[i].lose(origin, fmt.Sprintf("it did not begin: %v", err))
+			members[i].markLost(origin, fmt.Sprintf("it did not begin: %v", err))
 			c.mu.Unlock()
 		}
 	}
 	return c.follow(ctx, members, with)
 }
 
-// absent says why a worker takes part in no more loads, nil where it does. The caller holds the
+// absenceError says why a worker takes part in no more loads, nil where it does. The caller holds the
 // coordinator's mutex.
-func (m *member) absent() error {
+func (m *member) absenceError() error {
 	why, hint := "was lost in a load before", "what was measured is kept; a sweep or find goes on with it by --resume"
 	switch {
 	case m.dead:
@@ -581,7 +581,7 @@ func (m *member) absent() error {
 
 // prepare has workers make their shares ready.
 func (c *Coordinator) prepare(ctx context.Context, members []*member, task []byte) error {
-	return c.ask(ctx, members, prepareTime, task, c.id.prepare)
+	return c.ask(ctx, members, prepareTime, task, c.id.prepareSubject)
 }
 
 // ask asks workers at once, and gives the first error.
@@ -647,7 +647,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 			}
 			m.dead = true
 			if m.lost.Early = with.Enough == nil || !with.Enough(int64(s.status.T0), m.lost.At); m.lost.Early {
-				failed = cmp.Or[error](failed, lost(m, m.lost.Why))
+				failed = cmp.Or[error](failed, lostError(m, m.lost.Why))
 			} else if cut == 0 || m.lost.At < cut {
 				cut = m.lost.At
 			}
@@ -664,24 +664,24 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 			if lost := (*run.LostError)(nil); failed != nil && !errors.As(failed, &lost) {
 				return nil, failed
 			}
-			out := c.carried(&s, members, was)
+			out := c.loadResult(&s, members, was)
 			if out.Ended == none { // whenever the last one was lost
 				failed = allLost(members)
 				out.Ended = out.T1
 			}
 			return out, failed
 		case time.Since(moved) > homeTime:
-			return nil, cmp.Or[error](failed, lost(s.missing, fmt.Sprintf("its records did not come for %s", say.Span(homeTime))))
+			return nil, cmp.Or[error](failed, lostError(s.missing, fmt.Sprintf("its records did not come for %s", say.Duration(homeTime))))
 		case failed != nil:
 			next.Stop = true
 		case was.Stop:
 		case s.asks && s.home && s.t1 > was.End: // not all have that end yet
 			next.End = s.t1
 			if s.alike {
-				next.End, next.Final = extended(with, s.t0, s.t1, was.End)
+				next.End, next.Final = extendWindow(with, s.t0, s.t1, was.End)
 			}
 		case s.asks && s.home && s.alike && !was.Final:
-			next.End, next.Final = extended(with, s.t0, s.t1, was.End)
+			next.End, next.Final = extendWindow(with, s.t0, s.t1, was.End)
 		}
 		if k := len(s.looks); k > looked && with.GiveUp != nil && !next.Stop {
 			looked = k
@@ -713,12 +713,12 @@ func (c *Coordinator) decide(w word) {
 	c.mu.Lock()
 	c.word = w
 	c.mu.Unlock()
-	_ = c.conn.Tell(c.id.words(), encode(w)) // who misses it has it with the next answer
+	_ = c.conn.Tell(c.id.wordSubject(), encode(w)) // who misses it has it with the next answer
 }
 
-// extended asks for the end of a window that all workers are through with; where that is not
+// extendWindow asks for the end of a window that all workers are through with; where that is not
 // known yet it stays as it was decided.
-func extended(with run.Sums, t0, t1, was int64) (end int64, final bool) {
+func extendWindow(with run.Sums, t0, t1, was int64) (end int64, final bool) {
 	if with.Extend == nil {
 		return t1, true
 	}
@@ -778,23 +778,23 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 		}
 		s.home = s.home && m.home >= r.Bytes
 		if x := r.Status; x != nil {
-			add(&s.status, x)
+			addStatus(&s.status, x)
 			ttft, tpot = append(ttft, x.TTFT), append(tpot, x.TPOT)
 		}
 		whole := r.Ended != nil && r.Error == "" && m.home >= r.Bytes
 		switch {
-		case m.stopped() && c.beside && !m.collected: // what it left comes first
+		case m.hasStopped() && c.beside && !m.collected: // what it left comes first
 		case r.Error != "": // its disk may be full
-			m.lose(c.origin, r.Error)
+			m.markLost(c.origin, r.Error)
 		case whole:
 		case !m.ended.IsZero() && (r.Ended == nil || time.Since(m.ended) > goneTime):
 			why := "its process ended"
 			if m.said != "" {
 				why += ": " + m.said
 			}
-			m.lose(c.origin, why)
+			m.markLost(c.origin, why)
 		case time.Since(m.last) > c.late:
-			m.lose(c.origin, fmt.Sprintf("not heard of for %s", say.Span(c.late)))
+			m.markLost(c.origin, fmt.Sprintf("not heard of for %s", say.Duration(c.late)))
 		}
 		s.came.bytes += m.home
 		if r.Ended != nil {
@@ -806,7 +806,7 @@ func (c *Coordinator) sum(members []*member) (s sum) {
 		}
 	}
 	s.ended = s.through && s.missing == nil
-	s.status.TTFT, s.status.TPOT = middle(ttft), middle(tpot)
+	s.status.TTFT, s.status.TPOT = medianDuration(ttft), medianDuration(tpot)
 	s.looks = looksOf(members)
 	return s
 }
@@ -838,18 +838,18 @@ func looksOf(members []*member) (all []look) {
 	}
 }
 
-// lose notes that a worker is lost. The caller holds c.mu.
-func (m *member) lose(origin int64, why string) {
+// markLost notes that a worker is lost. The caller holds c.mu.
+func (m *member) markLost(origin int64, why string) {
 	m.lost = &marks.Lost{At: max(0, m.at-origin), Why: why}
 }
 
-// lost says that a worker is.
-func lost(m *member, why string) error {
+// lostError says that a worker is.
+func lostError(m *member, why string) error {
 	return &run.LostError{Rank: m.rank, Host: m.hello.Host, Why: why}
 }
 
-// add adds how one worker stands.
-func add(s, x *run.Status) {
+// addStatus adds how one worker stands.
+func addStatus(s, x *run.Status) {
 	s.Phase = cmp.Or(s.Phase, x.Phase)
 	s.At, s.T0 = max(s.At, x.At), max(s.T0, x.T0)
 	if s.T1 = max(s.T1, x.T1); x.T1 < 0 {
@@ -859,8 +859,8 @@ func add(s, x *run.Status) {
 	s.InFlight, s.Held, s.Chunks = s.InFlight+x.InFlight, s.Held+x.Held, s.Chunks+x.Chunks
 }
 
-// middle is the median.
-func middle(x []time.Duration) time.Duration {
+// medianDuration is the median.
+func medianDuration(x []time.Duration) time.Duration {
 	if len(x) == 0 {
 		return 0
 	}
@@ -877,9 +877,9 @@ func allLost(members []*member) error {
 // none is when the last worker ended of a load of which all were lost.
 const none = math.MinInt64
 
-// carried returns the course of the load over all workers. Where all were lost the window ends at
+// loadResult returns the course of the load over all workers. Where all were lost the window ends at
 // the last report.
-func (c *Coordinator) carried(s *sum, members []*member, w word) *run.Carried {
+func (c *Coordinator) loadResult(s *sum, members []*member, w word) *run.Carried {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := &run.Carried{T0: s.t0, T1: s.t1, GaveUp: w.GaveUp, Ended: none, Notes: c.notes}

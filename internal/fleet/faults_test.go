@@ -185,7 +185,7 @@ func TestPartition(t *testing.T) {
 			x := lay(t, c)
 			lease := "FLEET_TEST_LEASE=" + test.lease.String()
 			far, near := spawn(t, c, x.url(), c.Token(), lease, elsewhere), spawn(t, c, c.URL(), c.Token())
-			if err := c.Ready(bounded(t)); err != nil {
+			if err := c.WaitReady(bounded(t)); err != nil {
 				t.Fatal(err)
 			}
 			rank, other := c.rankOf(far), c.rankOf(near)

@@ -61,7 +61,7 @@ func muster(t *testing.T, n int, environ ...string) *crew {
 
 // listening is a coordinator with a server of its own, whose workers' journals come over the bus.
 func listening(v result.Version, size int) (*Coordinator, error) {
-	return listen(v, size, place{Access: bus.Access{URL: "127.0.0.1:0"}, own: true}, func(string) {})
+	return listenAt(v, size, place{Access: bus.Access{URL: "127.0.0.1:0"}, own: true}, func(string) {})
 }
 
 // musterBy has the workers of a coordinator join. None of them is lost for being late: all
@@ -89,7 +89,7 @@ func musterAt(t *testing.T, by *Coordinator, url string, environ ...string) *cre
 			c.mu.Unlock()
 		}
 	}
-	if err := c.Ready(ctx); err != nil {
+	if err := c.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -97,7 +97,7 @@ func musterAt(t *testing.T, by *Coordinator, url string, environ ...string) *cre
 
 // disband ends the run and gives what the workers ended with.
 func (c *crew) disband() []error {
-	_ = c.bye()
+	_ = c.announceEnd()
 	c.ended.Wait()
 	c.Coordinator.Close()
 	return c.errs
@@ -181,7 +181,7 @@ func carriedOut(t *testing.T, c *crew) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	due, err := law.Process(rate, seed.At(seed.Point(7, 0), seed.Arrival, 0), 100e6)
+	due, err := law.NewProcess(rate, seed.At(seed.Point(7, 0), seed.Arrival, 0), 100e6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestOtherBuild(t *testing.T) {
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := c.Ready(soon); err == nil || !strings.Contains(err.Error(), "v2 d") {
+	if err := c.WaitReady(soon); err == nil || !strings.Contains(err.Error(), "v2 d") {
 		t.Errorf("the coordinator says %v", err)
 	}
 	if _, err := os.Stat(c.dir); err != nil {
@@ -353,7 +353,7 @@ func TestWorkerThatConnectsAgain(t *testing.T) {
 	}
 	defer worker.Close()
 	time.AfterFunc(150*time.Millisecond, func() {
-		if err := worker.Answer(c.id.prepare(0), func([]byte) []byte { return encode(prepared{}) }); err != nil {
+		if err := worker.Answer(c.id.prepareSubject(0), func([]byte) []byte { return encode(prepared{}) }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -410,7 +410,7 @@ func TestGathersLate(t *testing.T) {
 // A worker of a run that its user stopped says so.
 func TestStopped(t *testing.T) {
 	c := muster(t, 1)
-	c.Stopped()
+	c.NoteStopped()
 	if err := c.disband()[0]; !errors.Is(err, ErrStopped) {
 		t.Errorf("it ends with %v", err)
 	}
@@ -432,13 +432,13 @@ func TestLooks(t *testing.T) {
 func TestPlaceTaken(t *testing.T) {
 	c := madeUpOf(t, nil, nil)
 	ask := func(nonce string) (w welcome) {
-		if answer := c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})); answer != nil {
+		if answer := c.answerJoin(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})); answer != nil {
 			w, _ = decode[welcome](answer)
 		}
 		return w
 	}
 	told := func(nonce string, rank int) bool {
-		w, err := decode[word](c.heard(encode(report{Rank: rank, Nonce: nonce})))
+		w, err := decode[word](c.answerReport(encode(report{Rank: rank, Nonce: nonce})))
 		return err == nil && w.Taken
 	}
 	ask("a")
@@ -457,7 +457,7 @@ func TestPlaceTaken(t *testing.T) {
 // Workers that a pod of an Indexed Job starts do not take its index for their own.
 func TestNoIndexOfOthers(t *testing.T) {
 	t.Setenv(JobIndex, "1")
-	for _, v := range environ() {
+	for _, v := range workerEnviron() {
 		if strings.HasPrefix(v, JobIndex) {
 			t.Error(v)
 		}
@@ -496,7 +496,7 @@ func TestTakenBack(t *testing.T) {
 		if err := j.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		ends = append(ends, j.Written())
+		ends = append(ends, j.WrittenBytes())
 	}
 	if err := errors.Join(j.Close(), os.Truncate(filepath.Join(dir, rundir.Journal), ends[2]-1)); err != nil {
 		t.Fatal(err)
@@ -525,7 +525,7 @@ func TestTakenBack(t *testing.T) {
 func TestJoinAgain(t *testing.T) {
 	c := madeUpOf(t, nil, nil)
 	ask := func(nonce string) int {
-		w, err := decode[welcome](c.join(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})))
+		w, err := decode[welcome](c.answerJoin(encode(hello{Protocol: protocol, Build: c.build, Nonce: nonce})))
 		if err != nil || w.Refused != "" {
 			t.Fatal(err, w.Refused)
 		}
@@ -534,7 +534,7 @@ func TestJoinAgain(t *testing.T) {
 	if a, b, again := ask("a"), ask("b"), ask("a"); a != 0 || b != 1 || again != 0 {
 		t.Errorf("ranks %d, %d, %d", a, b, again)
 	}
-	c.heard(encode(report{Rank: -1}))
+	c.answerReport(encode(report{Rank: -1}))
 	c.take("x.-1", "x-0", nil)
 }
 
@@ -545,7 +545,7 @@ func TestLines(t *testing.T) {
 		fmt.Fprintf(&l, "line %d of many\n", i)
 	}
 	fmt.Fprintln(&l, "pitot: the end")
-	if said := l.last(); !strings.HasSuffix(said, "; the end") {
+	if said := l.lastError(); !strings.HasSuffix(said, "; the end") {
 		t.Errorf("it keeps …%s", said[max(0, len(said)-40):])
 	}
 }

@@ -33,9 +33,9 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 	at, atErr := strconv.ParseInt(offset, 10, 64)
 	c.home.Lock()
 	defer c.home.Unlock()
-	defer c.tell()
+	defer c.signalNews()
 	c.mu.Lock()
-	m := c.member(rank)
+	m := c.memberOfRank(rank)
 	home := int64(0) // of its journal
 	if m != nil {
 		home = m.home
@@ -45,7 +45,7 @@ func (c *Coordinator) take(subject, id string, frames []byte) {
 		return
 	}
 	if err := c.keepRecords(m, frames); err != nil {
-		c.breaks(fmt.Errorf("take records of a worker: %w", err))
+		c.noteRecordError(fmt.Errorf("take records of a worker: %w", err))
 	}
 }
 
@@ -67,8 +67,8 @@ func (c *Coordinator) keepRecords(m *member, frames []byte) (err error) {
 	return err
 }
 
-// breaks notes that records cannot be taken.
-func (c *Coordinator) breaks(err error) {
+// noteRecordError notes that records cannot be taken.
+func (c *Coordinator) noteRecordError(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken == nil {
@@ -107,7 +107,7 @@ func (c *Coordinator) bringAll(members []*member) {
 	var due []piece
 	c.mu.Lock()
 	for _, m := range members {
-		if all := m.stopped(); m.lost == nil && !m.collected && (all || !m.own.torn && m.report.Written > m.home) {
+		if all := m.hasStopped(); m.lost == nil && !m.collected && (all || !m.own.torn && m.report.Written > m.home) {
 			due = append(due, piece{m, m.report.Written, all})
 		}
 	}
@@ -123,29 +123,29 @@ func (c *Coordinator) bringAll(members []*member) {
 		var err error
 		if p.all { // a full disk may have taken back what was told of as written
 			c.collect(p.member)
-		} else if err = c.bring(p.member, p.upTo); err != nil {
-			c.breaks(fmt.Errorf("take records of worker %d: %w", p.rank, err))
+		} else if err = c.fetchJournal(p.member, p.upTo); err != nil {
+			c.noteRecordError(fmt.Errorf("take records of worker %d: %w", p.rank, err))
 		}
 		news = news || p.all || err != nil || p.home > before
 	}
 	if news {
-		c.tell()
+		c.signalNews()
 	}
 }
 
-// stopped says that a worker writes no more. The caller holds the coordinator's mutex.
-func (m *member) stopped() bool { return m.report.Error != "" || !m.ended.IsZero() }
+// hasStopped says that a worker writes no more. The caller holds the coordinator's mutex.
+func (m *member) hasStopped() bool { return m.report.Error != "" || !m.ended.IsZero() }
 
-// bring takes what a worker has written of its journal up to a byte, which is the end of a frame.
+// fetchJournal takes what a worker has written of its journal up to a byte, which is the end of a frame.
 // The caller holds c.home.
-func (c *Coordinator) bring(m *member, upTo int64) error {
+func (c *Coordinator) fetchJournal(m *member, upTo int64) error {
 	if m.own.torn {
 		return nil
 	}
 	file, err := c.journal(m)
 	for err == nil && m.home < upTo {
 		var frames []byte
-		if frames, err = record.Sealed(file, m.home, upTo, pieceSize); err != nil {
+		if frames, err = record.ReadSealed(file, m.home, upTo, pieceSize); err != nil {
 			if m.own.short.IsZero() {
 				m.own.short = time.Now()
 			}
@@ -171,7 +171,7 @@ func (c *Coordinator) collect(m *member) {
 	}
 	for err == nil && !m.own.torn && m.home < is.Size() {
 		var frames []byte
-		if frames, err = record.Sealed(file, m.home, is.Size(), 1); err == nil { // else it is torn there
+		if frames, err = record.ReadSealed(file, m.home, is.Size(), 1); err == nil { // else it is torn there
 			err = c.keepRecords(m, frames)
 		}
 	}

@@ -55,7 +55,7 @@ func TestStalledDisk(t *testing.T) {
 				}
 				beat := func(number int64) (s sum) {
 					for rank := range c.members {
-						c.heard(encode(report{Rank: rank, Nonce: fmt.Sprint(rank), Number: number, Load: 1, Written: size * int64(1-rank)}))
+						c.answerReport(encode(report{Rank: rank, Nonce: fmt.Sprint(rank), Number: number, Load: 1, Written: size * int64(1-rank)}))
 					}
 					synctest.Wait() // not for who waits for the disk
 					c.mu.Lock()
@@ -98,21 +98,21 @@ func TestShortNowAndThen(t *testing.T) {
 		m := &member{hello: hello{Dir: dir}}
 		defer func() { m.own.file.Close() }()
 		for n := range int64(4) {
-			told := j.Written() + 1000 // what a full disk then takes back
-			if err := c.bring(m, told); err != nil || m.own.torn {
+			told := j.WrittenBytes() + 1000 // what a full disk then takes back
+			if err := c.fetchJournal(m, told); err != nil || m.own.torn {
 				t.Fatalf("short for the %d. time, long after the last: torn %v, %v", n+1, m.own.torn, err)
 			}
 			j.Chunk(record.Chunk{Request: n, Tokens: 1})
 			if err := j.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.bring(m, j.Written()); err != nil || m.home != j.Written() {
-				t.Fatalf("%d of %d bytes are here: %v", m.home, j.Written(), err)
+			if err := c.fetchJournal(m, j.WrittenBytes()); err != nil || m.home != j.WrittenBytes() {
+				t.Fatalf("%d of %d bytes are here: %v", m.home, j.WrittenBytes(), err)
 			}
 			time.Sleep(2 * homeTime)
 		}
 		for range 2 {
-			err = c.bring(m, j.Written()+1000)
+			err = c.fetchJournal(m, j.WrittenBytes()+1000)
 			time.Sleep(homeTime)
 		}
 		if err == nil || !m.own.torn {
@@ -136,7 +136,7 @@ func TestUnsent(t *testing.T) {
 		if err := j.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		ends = append(ends, j.Written())
+		ends = append(ends, j.WrittenBytes())
 	}
 	file, err := os.Open(filepath.Join(dir, rundir.Journal))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestUnsent(t *testing.T) {
 			t.Errorf("with %d bytes written it sends %d, not %d (%v)", step.written, len(got), step.piece, err)
 		}
 		if step.taken {
-			u.taken()
+			u.noteTaken()
 		}
 	}
 }

@@ -95,7 +95,7 @@ func rowsOf(t *testing.T, dir string, upTo int64) (ids []int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := record.Sealed(file, 0, min(upTo, is.Size()), math.MaxInt)
+	whole, err := record.ReadSealed(file, 0, min(upTo, is.Size()), math.MaxInt)
 	if err != nil || whole == nil {
 		return nil // torn, or killed before it wrote any
 	}

@@ -74,14 +74,14 @@ func (c *Coordinator) Forget(who marks.Crew) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	_ = c.kept.Forget(ctx, runID(who.Run).stream()) // a server that is gone has deleted or will keep it
+	_ = c.kept.Forget(ctx, runID(who.Run).streamName()) // a server that is gone has deleted or will keep it
 }
 
 // askLeft asks until there is an answer.
 func (c *Coordinator) askLeft(ctx context.Context, who marks.Crew, rank int, q leftFrom) (left, error) {
 	for {
 		once, cancel := context.WithTimeout(ctx, tellTime)
-		answer, err := c.conn.Ask(once, runID(who.Run).left(rank), encode(q))
+		answer, err := c.conn.Ask(once, runID(who.Run).leftSubject(rank), encode(q))
 		cancel()
 		if err == nil {
 			piece, err := decode[left](answer)

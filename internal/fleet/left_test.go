@@ -189,7 +189,7 @@ func TestCoordinatorDies(t *testing.T) {
 func meet(t *testing.T, access bus.Access, n int) *Coordinator {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := listen(version, n, place{Access: access}, func(string) {})
+		c, err := listenAt(version, n, place{Access: access}, func(string) {})
 		if err == nil {
 			c.where = "pitot worker"
 			return c

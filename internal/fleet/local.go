@@ -55,8 +55,8 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the error that a process ended with.
-func (l *lines) last() string {
+// lastError is the error that a process ended with.
+func (l *lines) lastError() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var says []string
@@ -71,15 +71,15 @@ func (l *lines) last() string {
 // joinTime is the time that processes have to join.
 const joinTime = 30 * time.Second
 
-// environ is this process's environment without what is said of itself alone: a coordinator may
+// workerEnviron is this process's environment without what is said of itself alone: a coordinator may
 // be a pod of an Indexed Job, and its workers have no place there.
-func environ() []string {
+func workerEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, JobIndex+"=") })
 }
 
-// Here makes a coordinator of so many workers, which are this program again. command is its path
+// NewLocal makes a coordinator of so many workers, which are this program again. command is its path
 // and the name it goes by.
-func Here(v result.Version, size int, command [2]string) (*Local, error) {
+func NewLocal(v result.Version, size int, command [2]string) (*Local, error) {
 	c, err := Listen(v, size)
 	return &Local{Coordinator: c, command: command}, err
 }
@@ -97,14 +97,14 @@ func (l *Local) Gather(ctx context.Context) error {
 			if m == nil {
 				continue
 			}
-			if err := m.absent(); err != nil {
+			if err := m.absenceError(); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	c, size, command := l.Coordinator, l.size, l.command
-	ctx, cancel := context.WithTimeoutCause(ctx, joinTime, errors.New("not within "+say.Span(joinTime)))
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTime, errors.New("not within "+say.Duration(joinTime)))
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -112,9 +112,9 @@ func (l *Local) Gather(ctx context.Context) error {
 	for range size {
 		p := &process{ended: make(chan struct{})}
 		p.Cmd = &exec.Cmd{Path: command[0], Args: []string{command[1], string(plan.VerbWorker), "--join", c.URL()}, Stderr: &p.said}
-		p.Env = append(environ(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
+		p.Env = append(workerEnviron(), plan.TokenVariable+"="+c.Token(), "GOMAXPROCS="+strconv.Itoa(cores),
 			"TMPDIR="+c.dir, "TMP="+c.dir) // see [Local.Close]
-		apart(p.Cmd)
+		ownProcessGroup(p.Cmd)
 		if err := p.Cmd.Start(); err != nil {
 			l.failed = fmt.Errorf("start a worker: %w", err)
 			return l.failed
@@ -123,12 +123,12 @@ func (l *Local) Gather(ctx context.Context) error {
 		go func() {
 			_ = p.Wait() // how it ended it says itself
 			close(p.ended)
-			said := cmp.Or(p.said.last(), p.ProcessState.String())
+			said := cmp.Or(p.said.lastError(), p.ProcessState.String())
 			c.gone(p.Process.Pid, said)
 			fail(fmt.Errorf("a worker ended: %s", said))
 		}()
 	}
-	l.failed = c.Ready(ctx)
+	l.failed = c.WaitReady(ctx)
 	return l.failed
 }
 
@@ -138,7 +138,7 @@ const endTime = 5 * time.Second
 // Close ends the workers and the server. What of a worker's journal has not come home, since
 // it was lost, is kept: the only copy there is. Close gives where.
 func (l *Local) Close() (kept []string) {
-	_ = l.bye()
+	_ = l.announceEnd()
 	late, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	for _, p := range l.processes {
@@ -149,13 +149,13 @@ func (l *Local) Close() (kept []string) {
 			<-p.ended
 		}
 	}
-	kept = l.keep()
+	kept = l.keepJournals()
 	l.Coordinator.Close()
 	return kept
 }
 
-// keep moves journals that are not home to where they stay.
-func (c *Coordinator) keep() (kept []string) {
+// keepJournals moves journals that are not home to where they stay.
+func (c *Coordinator) keepJournals() (kept []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stuck := false

@@ -93,7 +93,7 @@ func join(t *testing.T, c *Coordinator, n int, url, token string, environ ...str
 	for range n {
 		all = append(all, spawn(t, c, url, token, environ...))
 	}
-	if err := c.Ready(bounded(t)); err != nil {
+	if err := c.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -124,7 +124,7 @@ func spawn(t *testing.T, c *Coordinator, url, token string, environ ...string) *
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = c.bye()
+		_ = c.announceEnd()
 		_ = p.Process.Kill()
 		<-ended
 	})
@@ -221,7 +221,7 @@ func TestEndsBetweenLoads(t *testing.T) {
 	}
 	var crews []*Local
 	start := func(n int) (run.Crew, error) {
-		l, err := Here(version, n, [2]string{self, "pitot"})
+		l, err := NewLocal(version, n, [2]string{self, "pitot"})
 		if err == nil {
 			l.lead = 150 * time.Millisecond
 			crews = append(crews, l)
@@ -273,7 +273,7 @@ func TestEndsBetweenLoads(t *testing.T) {
 			kill(crews[0])
 			second, err := s.Measure(ctx, run.Load{Rate: p.Rate, Duration: p.Duration})
 			if test.asked {
-				if err == nil || !strings.Contains(err.Error(), "ended between two loads (signal: killed)") || say.Hint(err) == "" {
+				if err == nil || !strings.Contains(err.Error(), "ended between two loads (signal: killed)") || say.HintOf(err) == "" {
 					t.Errorf("it ends with %v", err)
 				}
 				_, _ = s.Close(true, err)
@@ -354,7 +354,7 @@ func arrivals(t *testing.T, rate float64, run uint64, seconds float64) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := law.Process(rate, seed.At(seed.Point(run, 0), seed.Arrival, 0), 0)
+	process, err := law.NewProcess(rate, seed.At(seed.Point(run, 0), seed.Arrival, 0), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +442,7 @@ func TestServerRestarts(t *testing.T) {
 	access := bus.Access{URL: "nats://" + at, Token: token}
 	var c *Coordinator
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if c, err = listen(version, 2, place{Access: access}, func(string) {}); err == nil {
+		if c, err = listenAt(version, 2, place{Access: access}, func(string) {}); err == nil {
 			break
 		}
 		if time.Now().After(end) {
@@ -481,7 +481,7 @@ func TestServerRestarts(t *testing.T) {
 			t.Fatalf("row %d is of request %d", i, rows[i].ID)
 		}
 	}
-	stream := c.id.stream()
+	stream := c.id.streamName()
 	c.Close()
 	ears, err := bus.DialNATS(access)
 	if err != nil {

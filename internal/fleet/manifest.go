@@ -67,17 +67,17 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		fmt.Sprintf("  completions: %d", m.Workers), fmt.Sprintf("  parallelism: %d", m.Workers), "  backoffLimitPerIndex: 0",
 		"  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-workers", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false", fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace),
 		"      topologySpreadConstraints:", "        - maxSkew: 1", "          topologyKey: kubernetes.io/hostname", "          whenUnsatisfiable: ScheduleAnyway",
-		"          labelSelector:", "            matchLabels:", "              app: "+m.Name+"-workers", "      containers:", "        - name: worker", "          image: "+quoted(m.Image),
+		"          labelSelector:", "            matchLabels:", "              app: "+m.Name+"-workers", "      containers:", "        - name: worker", "          image: "+quoteYAML(m.Image),
 	)
-	y.lines("          args: " + list([]string{"worker", "--join", nats}))
-	y.lines(environment(m)...)
+	y.lines("          args: " + joinWords([]string{"worker", "--join", nats}))
+	y.lines(secretVariables(m)...)
 	cpus := fmt.Sprint(m.CPUs)
 	y.lines("          resources:", "            requests:", "              cpu: "+cpus, "              memory: 2Gi", "            limits:", "              cpu: "+cpus, "              memory: 2Gi",
 		"          volumeMounts:", "            - name: tmp", "              mountPath: /tmp", "      volumes:", "        - name: tmp", "          emptyDir: {}")
 	y.document("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false",
-		fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace), "      securityContext:", "        fsGroup: 65532", "      containers:", "        - name: run", "          image: "+quoted(m.Image))
-	y.lines("          args: " + list(append(append([]string{}, command...), "--fleet", fmt.Sprintf("%s?workers=%d", nats, m.Workers), "--out", "/runs/run")))
-	y.lines(environment(m)...)
+		fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace), "      securityContext:", "        fsGroup: 65532", "      containers:", "        - name: run", "          image: "+quoteYAML(m.Image))
+	y.lines("          args: " + joinWords(append(append([]string{}, command...), "--fleet", fmt.Sprintf("%s?workers=%d", nats, m.Workers), "--out", "/runs/run")))
+	y.lines(secretVariables(m)...)
 	y.lines("          resources:", "            requests:", "              cpu: 2", "              memory: 4Gi", "            limits:", "              cpu: 2", "              memory: 4Gi",
 		"          volumeMounts:", "            - name: runs", "              mountPath: /runs", "            - name: tmp", "              mountPath: /tmp",
 		"        - name: home", "          image: busybox:1", "          args: [sleep, \"86400\"]", "          volumeMounts:", "            - name: runs", "              mountPath: /runs",
@@ -85,25 +85,25 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 	return y.err
 }
 
-// environment are the secrets of a container.
-func environment(m *plan.Manifest) []string {
+// secretVariables are the secrets of a container.
+func secretVariables(m *plan.Manifest) []string {
 	return []string{
 		"          env:", "            - name: " + plan.TokenVariable, "              valueFrom:", "                secretKeyRef:", "                  name: " + m.Name + tokenSecret, "                  key: token",
 		"            - name: " + m.KeyEnv, "              valueFrom:", "                secretKeyRef:", "                  name: " + m.Name + keySecret, "                  key: " + m.KeyEnv, "                  optional: true",
 	}
 }
 
-// quoted is text as YAML has it whatever is in it: JSON's strings are YAML's.
-func quoted(s string) string {
+// quoteYAML is text as YAML has it whatever is in it: JSON's strings are YAML's.
+func quoteYAML(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
 
-// list is a list in one line.
-func list(words []string) string {
+// joinWords is a list in one line.
+func joinWords(words []string) string {
 	var all []string
 	for _, w := range words {
-		all = append(all, quoted(w))
+		all = append(all, quoteYAML(w))
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }

@@ -41,7 +41,7 @@ func TestManyWorkers(t *testing.T) {
 			}
 		})
 	}
-	if err := c.Ready(bounded(t)); err != nil {
+	if err := c.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 	joined := time.Since(begun)
@@ -57,7 +57,7 @@ func TestManyWorkers(t *testing.T) {
 	if len(got.Workers) != *many || bytes.Load() != int64(*many*pieces*len(piece)) || got.T1 != 2e9 {
 		t.Errorf("%d workers, %d bytes, window to %d", len(got.Workers), bytes.Load(), got.T1)
 	}
-	_ = c.bye()
+	_ = c.announceEnd()
 	all.Wait()
 	close(failed)
 	for err := range failed {
@@ -88,7 +88,7 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 	defer w.conn.Close()
 	var load atomic.Int64
 	ended, begin := make(chan struct{}), make(chan struct{}, 1)
-	if err := conn.Hear(w.id.ending(), func([]byte) {
+	if err := conn.Hear(w.id.endSubject(), func([]byte) {
 		select {
 		case <-ended:
 		default:
@@ -98,7 +98,7 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 		return err
 	}
 	final := make(chan struct{}, 1)
-	if err := conn.Hear(w.id.words(), func(b []byte) {
+	if err := conn.Hear(w.id.wordSubject(), func(b []byte) {
 		if said, err := decode[word](b); err == nil && said.Final {
 			select {
 			case final <- struct{}{}:
@@ -108,7 +108,7 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 	}); err != nil {
 		return err
 	}
-	if err := conn.Answer(w.id.prepare(w.rank), func(b []byte) []byte {
+	if err := conn.Answer(w.id.prepareSubject(w.rank), func(b []byte) []byte {
 		s, err := decode[sharing](b)
 		load.Store(s.Load)
 		if err != nil {
@@ -118,14 +118,14 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 	}); err != nil {
 		return err
 	}
-	if err := conn.Answer(w.id.begin(w.rank), func([]byte) []byte { begin <- struct{}{}; return encode(prepared{}) }); err != nil {
+	if err := conn.Answer(w.id.beginSubject(w.rank), func([]byte) []byte { begin <- struct{}{}; return encode(prepared{}) }); err != nil {
 		return err
 	}
 	number := int64(0)
 	tell := func(r report) (said word, err error) {
 		number++
 		r.Rank, r.Nonce, r.Number, r.Load = w.rank, w.call, number, load.Load()
-		answer, err := conn.Ask(ctx, w.id.reporting(), encode(r))
+		answer, err := conn.Ask(ctx, w.id.reportSubject(), encode(r))
 		if err == nil {
 			said, err = decode[word](answer)
 		}
@@ -136,7 +136,7 @@ func madeUp(url, token string, pieces int, frames []byte) error {
 	}
 	<-begin
 	for i := range pieces {
-		if err := w.kept.Put(ctx, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, i*len(frames)), frames); err != nil {
+		if err := w.kept.Put(ctx, w.id.journalSubject(w.rank), fmt.Sprintf("%d-%d", w.rank, i*len(frames)), frames); err != nil {
 			return err
 		}
 	}

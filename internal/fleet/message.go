@@ -19,15 +19,15 @@ const protocol = 1
 // Subjects. Those of a run begin with its id, so that a worker hears of no other.
 const joining = "pitot.join"
 
-func (id runID) reporting() string       { return string("pitot." + id + ".report") }
-func (id runID) words() string           { return string("pitot." + id + ".word") }
-func (id runID) ending() string          { return string("pitot." + id + ".end") }
-func (id runID) prepare(rank int) string { return fmt.Sprintf("pitot.%s.prepare.%d", id, rank) }
-func (id runID) begin(rank int) string   { return fmt.Sprintf("pitot.%s.begin.%d", id, rank) }
-func (id runID) journal(rank int) string { return fmt.Sprintf("pitot.%s.journal.%d", id, rank) }
-func (id runID) journals() string        { return fmt.Sprintf("pitot.%s.journal.*", id) }
-func (id runID) left(rank int) string    { return fmt.Sprintf("pitot.%s.left.%d", id, rank) }
-func (id runID) stream() string          { return "pitot-" + string(id) }
+func (id runID) reportSubject() string          { return string("pitot." + id + ".report") }
+func (id runID) wordSubject() string            { return string("pitot." + id + ".word") }
+func (id runID) endSubject() string             { return string("pitot." + id + ".end") }
+func (id runID) prepareSubject(rank int) string { return fmt.Sprintf("pitot.%s.prepare.%d", id, rank) }
+func (id runID) beginSubject(rank int) string   { return fmt.Sprintf("pitot.%s.begin.%d", id, rank) }
+func (id runID) journalSubject(rank int) string { return fmt.Sprintf("pitot.%s.journal.%d", id, rank) }
+func (id runID) journalSubjects() string        { return fmt.Sprintf("pitot.%s.journal.*", id) }
+func (id runID) leftSubject(rank int) string    { return fmt.Sprintf("pitot.%s.left.%d", id, rank) }
+func (id runID) streamName() string             { return "pitot-" + string(id) }
 
 // runID is the name of a run on the bus.
 type runID string

@@ -34,14 +34,14 @@ func (o *Offset) Add(began, ended, other int64) {
 	low, high := float64(other-ended), float64(other-began)
 	if len(o.corners) > 0 {
 		t := float64(began+(ended-began)/2-o.begun) / 1e9
-		left := cut(cut(o.corners, 1, t, high), -1, -t, -low)
+		left := clipPolygon(clipPolygon(o.corners, 1, t, high), -1, -t, -low)
 		if len(left) > 0 {
 			o.corners = left
 			return
 		}
 		// It left nothing: a clock was stepped, or begins to drift otherwise, which shows as
 		// soon as it is seen.
-		if lowest, highest := o.extent(t); max(low-highest, lowest-high) > stepLimit {
+		if lowest, highest := o.offsetRange(t); max(low-highest, lowest-high) > stepLimit {
 			o.Steps++
 		}
 	}
@@ -49,8 +49,8 @@ func (o *Offset) Add(began, ended, other int64) {
 	o.corners = []point{{low, -mostDrift}, {high, -mostDrift}, {high, mostDrift}, {low, mostDrift}}
 }
 
-// cut leaves of a convex polygon what has a·offset + b·drift ≤ c.
-func cut(corners []point, a, b, c float64) (left []point) {
+// clipPolygon leaves of a convex polygon what has a·offset + b·drift ≤ c.
+func clipPolygon(corners []point, a, b, c float64) (left []point) {
 	over := func(p point) float64 { return a*p.offset + b*p.drift - c }
 	for i, p := range corners {
 		q := corners[(i+1)%len(corners)]
@@ -72,12 +72,12 @@ func (o *Offset) At(now int64) (ahead, bound int64, known bool) {
 	if len(o.corners) == 0 {
 		return 0, 0, false
 	}
-	low, high := o.extent(float64(now-o.begun) / 1e9)
+	low, high := o.offsetRange(float64(now-o.begun) / 1e9)
 	return int64(math.Round((low + high) / 2)), int64(math.Ceil((high - low) / 2)), true
 }
 
-// extent is between what the offset may be so many seconds after the first round trip.
-func (o *Offset) extent(t float64) (low, high float64) {
+// offsetRange is between what the offset may be so many seconds after the first round trip.
+func (o *Offset) offsetRange(t float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, p := range o.corners {
 		x := p.offset + p.drift*t

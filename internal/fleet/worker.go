@@ -94,7 +94,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.others
-	}, Self: w.self}
+	}, Self: w.journalEntry}
 	if err := w.hand.Open(); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 	defer leave(nil)
 	ended := errors.New("the run has ended")
 	var home int64 // of its journal, as far as it knows
-	if err := w.conn.Hear(w.id.ending(), func(b []byte) {
+	if err := w.conn.Hear(w.id.endSubject(), func(b []byte) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if ctx.Err() != nil { // it is said again when a server ends
@@ -122,17 +122,17 @@ func (w *Worker) Run(user context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	if err := w.conn.Hear(w.id.words(), func(b []byte) {
+	if err := w.conn.Hear(w.id.wordSubject(), func(b []byte) {
 		if said, err := decode[word](b); err == nil {
 			w.note(said)
 		}
 	}); err != nil {
 		return err
 	}
-	if err := w.conn.Answer(w.id.prepare(w.rank), func(b []byte) []byte { return encode(w.prepare(ctx, b)) }); err != nil {
+	if err := w.conn.Answer(w.id.prepareSubject(w.rank), func(b []byte) []byte { return encode(w.prepare(ctx, b)) }); err != nil {
 		return err
 	}
-	if err := w.conn.Answer(w.id.begin(w.rank), func(b []byte) []byte { return encode(w.begin(ctx, b)) }); err != nil {
+	if err := w.conn.Answer(w.id.beginSubject(w.rank), func(b []byte) []byte { return encode(w.begin(ctx, b)) }); err != nil {
 		return err
 	}
 	var own sync.WaitGroup
@@ -155,12 +155,12 @@ func (w *Worker) Run(user context.Context) (err error) {
 	}
 	journal := filepath.Join(w.Dir, rundir.Journal)
 	w.mu.Lock()
-	w.home = home >= w.hand.Journal().Written()
+	w.home = home >= w.hand.Journal().WrittenBytes()
 	w.mu.Unlock()
 	if cause := context.Cause(ctx); errors.Is(cause, ErrStopped) && w.home {
 		return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
 	} else if !errors.Is(cause, ended) {
-		if !w.Recorded() {
+		if !w.HasRecorded() {
 			return fmt.Errorf("worker %d stopped: %w", w.rank, cause)
 		}
 		if errors.Is(cause, errAlone) && w.keep && w.handOver(user, journal, cause) {
@@ -169,7 +169,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 		}
 		return fmt.Errorf("worker %d stopped: %w; its journal is %s", w.rank, cause, journal)
 	}
-	if w.Recorded() && !w.home {
+	if w.HasRecorded() && !w.home {
 		return fmt.Errorf("the run ended without all that worker %d recorded, which is in %s", w.rank, journal)
 	}
 	return nil
@@ -178,11 +178,11 @@ func (w *Worker) Run(user context.Context) (err error) {
 // ErrStopped says that the run was stopped by its user.
 var ErrStopped = errors.New("the run was interrupted")
 
-// Recorded says that it has sent requests, whose journal is in its directory.
-func (w *Worker) Recorded() bool { return w.hand != nil && w.hand.Journal().Written() > 0 }
+// HasRecorded says that it has sent requests, whose journal is in its directory.
+func (w *Worker) HasRecorded() bool { return w.hand != nil && w.hand.Journal().WrittenBytes() > 0 }
 
-// Home says, when it has ended, that the run has all that it recorded.
-func (w *Worker) Home() bool { return w.home || !w.Recorded() }
+// IsHome says, when it has ended, that the run has all that it recorded.
+func (w *Worker) IsHome() bool { return w.home || !w.HasRecorded() }
 
 // join asks the coordinator, until there is one.
 func (w *Worker) join(ctx context.Context) error {
@@ -192,7 +192,7 @@ func (w *Worker) join(ctx context.Context) error {
 	waited := false
 	wait := func(what string, d time.Duration) {
 		if !waited {
-			w.Say(fmt.Sprintf("waiting for %s at %s, up to %s (join_timeout)", what, w.URL, say.Span(within)))
+			w.Say(fmt.Sprintf("waiting for %s at %s, up to %s (join_timeout)", what, w.URL, say.Duration(within)))
 		}
 		waited = true
 		select {
@@ -254,7 +254,7 @@ func (w *Worker) join(ctx context.Context) error {
 		return cause
 	}
 	if w.conn != nil {
-		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Span(within), last).WithHint("the run is started with --fleet 'nats://HOST:4222?workers=N', or with listen://; join_timeout=1h waits longer")
+		return say.Errorf("no run at %s took this worker within %s (%v)", w.URL, say.Duration(within), last).WithHint("the run is started with --fleet 'nats://HOST:4222?workers=N', or with listen://; join_timeout=1h waits longer")
 	}
 	return noBus(cmp.Or(last, context.Cause(ctx)))
 }
@@ -271,7 +271,7 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 	w.mu.Unlock()
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
-	w.tell(ctx)
+	w.sendReport(ctx)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -279,7 +279,7 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 		case <-w.news:
 		case <-tick.C:
 		}
-		w.tell(ctx)
+		w.sendReport(ctx)
 		w.mu.Lock()
 		lease, taken := w.lease, w.taken
 		if w.asking != (window{}) {
@@ -291,7 +291,7 @@ func (w *Worker) keepReporting(ctx context.Context, leave context.CancelCauseFun
 			leave(errors.New("it was not heard of for a while, and its place was given to another worker"))
 		}
 		if alone {
-			leave(fmt.Errorf("%w for %s", errAlone, say.Span(lease)))
+			leave(fmt.Errorf("%w for %s", errAlone, say.Duration(lease)))
 		}
 	}
 }
@@ -304,8 +304,8 @@ const endSilence = tellTime + reportEvery
 // errAlone is the error with which a worker stops that does not hear of its coordinator.
 var errAlone = errors.New("nothing was heard of the coordinator")
 
-// self is the worker as its journal has it.
-func (w *Worker) self() marks.Worker {
+// journalEntry is the worker as its journal has it.
+func (w *Worker) journalEntry() marks.Worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead, bound, _ := w.offset.At(w.now())
@@ -325,7 +325,7 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 		return false
 	}
 	taken := make(chan struct{}, 1)
-	if err := w.conn.Answer(w.id.left(w.rank), func(question []byte) []byte {
+	if err := w.conn.Answer(w.id.leftSubject(w.rank), func(question []byte) []byte {
 		q, err := decode[leftFrom](question)
 		if err == nil && q.Here {
 			select {
@@ -336,7 +336,7 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 		}
 		out := left{Size: is.Size()}
 		if err == nil {
-			out.Frames, err = record.Sealed(file, q.From, is.Size(), pieceSize)
+			out.Frames, err = record.ReadSealed(file, q.From, is.Size(), pieceSize)
 		}
 		if err != nil {
 			out.Error = err.Error()
@@ -347,11 +347,11 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 	}
 	ctx, over := context.WithCancel(ctx)
 	defer over()
-	if err := w.conn.Hear(w.id.ending(), func([]byte) { over() }); err != nil { // it was cut off, and the run ended without it
+	if err := w.conn.Hear(w.id.endSubject(), func([]byte) { over() }); err != nil { // it was cut off, and the run ended without it
 		return false
 	}
 	within := cmp.Or(w.Bus.JoinTimeout, joinTime)
-	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Span(within)))
+	w.Say(fmt.Sprintf("%v: its journal waits %s for pitot … --resume", cause, say.Duration(within)))
 	select {
 	case <-taken:
 		w.kept.Drain(tellTime) // its answer is on its way
@@ -363,8 +363,8 @@ func (w *Worker) handOver(ctx context.Context, journal string, cause error) bool
 	return false
 }
 
-// tell reports once.
-func (w *Worker) tell(ctx context.Context) {
+// sendReport reports once.
+func (w *Worker) sendReport(ctx context.Context) {
 	w.mu.Lock()
 	r := w.report
 	w.reports++
@@ -378,7 +378,7 @@ func (w *Worker) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	began := w.now()
-	answer, err := w.conn.Ask(ctx, w.id.reporting(), encode(r))
+	answer, err := w.conn.Ask(ctx, w.id.reportSubject(), encode(r))
 	ended := w.now()
 	if err != nil {
 		return
@@ -392,7 +392,7 @@ func (w *Worker) tell(ctx context.Context) {
 	defer w.mu.Unlock()
 	if w.heard = time.Now(); said.Taken {
 		w.taken = true
-		w.changed()
+		w.signalChange()
 		return
 	}
 	w.offset.Add(began, ended, said.Clock)
@@ -416,8 +416,8 @@ func (w *Worker) note(said word) {
 	}
 }
 
-// changed says that there is something to report.
-func (w *Worker) changed() {
+// signalChange says that there is something to report.
+func (w *Worker) signalChange() {
 	select {
 	case w.news <- struct{}{}:
 	default:
@@ -437,14 +437,14 @@ func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
 		}
 	}
 	if err != nil {
-		return prepared{Error: err.Error(), Hint: say.Hint(err)}
+		return prepared{Error: err.Error(), Hint: say.HintOf(err)}
 	}
 	w.mu.Lock()
 	w.report, w.word, w.asking = report{Load: s.Load}, word{Load: s.Load}, window{}
 	w.offset.Steps = 0
 	w.mu.Unlock()
 	for range pings {
-		w.tell(ctx)
+		w.sendReport(ctx)
 	}
 	return prepared{}
 }
@@ -471,21 +471,21 @@ func (w *Worker) begin(ctx context.Context, question []byte) prepared {
 	w.mu.Unlock()
 	go func() {
 		defer stop()
-		w.carry(loading, s.Origin-ahead)
+		w.runLoad(loading, s.Origin-ahead)
 	}()
 	return prepared{}
 }
 
-// carry sends, from a reading of the clock on.
-func (w *Worker) carry(ctx context.Context, origin int64) {
-	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.extend, GiveUp: w.giveUp, Cutoff: w.cutoff})
+// runLoad sends, from a reading of the clock on.
+func (w *Worker) runLoad(ctx context.Context, origin int64) {
+	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.extend, GiveUp: w.giveUp, Cutoff: w.windowCutoff})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Ended, w.stop = ended, nil
 	if err != nil {
 		w.report.Error = err.Error()
 	}
-	w.restOn(w.hand.Journal().Written())
+	w.restOn(w.hand.Journal().WrittenBytes())
 }
 
 // halt stops a load that goes on, and waits for its end.
@@ -519,21 +519,21 @@ func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
 	}
 	if is := (window{t0, t1}); w.asking != is {
 		w.asking = is
-		go w.through(w.report.Load, is)
+		go w.reportThrough(w.report.Load, is)
 	}
 	return 0, false
 }
 
-// cutoff is where the window ends since another worker was lost.
-func (w *Worker) cutoff() int64 {
+// windowCutoff is where the window ends since another worker was lost.
+func (w *Worker) windowCutoff() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.word.Cut
 }
 
-// through reports that a window is through with, and what of the journal that rests on, unless
+// reportThrough reports that a window is through with, and what of the journal that rests on, unless
 // another is asked about by then.
-func (w *Worker) through(load int64, is window) {
+func (w *Worker) reportThrough(load int64, is window) {
 	_ = w.hand.Journal().Flush() // its error ends the load
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -541,14 +541,14 @@ func (w *Worker) through(load int64, is window) {
 		return
 	}
 	w.report.Asks = &is
-	w.restOn(w.hand.Journal().Written())
+	w.restOn(w.hand.Journal().WrittenBytes())
 }
 
 // restOn has it reported, with what rests on it, how much of the journal is written. The caller
 // holds w.mu.
 func (w *Worker) restOn(written int64) {
 	w.report.Bytes, w.written = written, max(w.written, written)
-	w.changed()
+	w.signalChange()
 	select {
 	case w.rests <- struct{}{}:
 	default:
@@ -560,7 +560,7 @@ func (w *Worker) giveUp(elapsed int64, underWay []float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Looks = append(w.report.Looks[:len(w.report.Looks):len(w.report.Looks)], look{elapsed, append([]float64(nil), underWay...)})
-	w.changed()
+	w.signalChange()
 	return w.word.GaveUp
 }
 
@@ -587,7 +587,7 @@ const pieceSize = 256 << 10
 func (w *Worker) sendJournal(ctx context.Context) {
 	file, err := os.Open(filepath.Join(w.Dir, rundir.Journal))
 	if err != nil {
-		w.fail(err)
+		w.reportFailure(err)
 		return
 	}
 	defer file.Close()
@@ -599,17 +599,17 @@ func (w *Worker) sendJournal(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.hand.Journal().Grown():
-			if w.hand.Journal().Written()-next.at < pieceSize {
+		case <-w.hand.Journal().GrowthSignal():
+			if w.hand.Journal().WrittenBytes()-next.at < pieceSize {
 				continue
 			}
 		case <-w.rests:
 		case <-tick.C: // what the bus did not take is sent again
 		}
 		for {
-			frames, err := next.read(w.hand.Journal().Written())
+			frames, err := next.read(w.hand.Journal().WrittenBytes())
 			if err != nil {
-				w.fail(err)
+				w.reportFailure(err)
 				return
 			}
 			if frames == nil {
@@ -617,15 +617,15 @@ func (w *Worker) sendJournal(ctx context.Context) {
 				break
 			}
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err = w.kept.Put(within, w.id.journal(w.rank), fmt.Sprintf("%d-%d", w.rank, next.at), frames)
+			err = w.kept.Put(within, w.id.journalSubject(w.rank), fmt.Sprintf("%d-%d", w.rank, next.at), frames)
 			cancel()
 			if err != nil {
 				if time.Since(sent) > w.lease {
-					w.fail(err) // and go on: it may pass for what was recorded
+					w.reportFailure(err) // and go on: it may pass for what was recorded
 				}
 				break
 			}
-			next.taken()
+			next.noteTaken()
 			sent = time.Now()
 		}
 	}
@@ -643,13 +643,13 @@ type unsent struct {
 // place alone, so that a longer one would be taken for it.
 func (u *unsent) read(written int64) (frames []byte, err error) {
 	if u.piece == nil {
-		u.piece, err = record.Sealed(u.file, u.at, written, pieceSize)
+		u.piece, err = record.ReadSealed(u.file, u.at, written, pieceSize)
 	}
 	return u.piece, err
 }
 
-// taken says that the bus has it.
-func (u *unsent) taken() { u.at, u.piece = u.at+int64(len(u.piece)), nil }
+// noteTaken says that the bus has it.
+func (u *unsent) noteTaken() { u.at, u.piece = u.at+int64(len(u.piece)), nil }
 
 // tellJournal has it reported how much is written of the journal, which is read where it is:
 // with each report, and at once where that is a piece.
@@ -658,23 +658,23 @@ func (w *Worker) tellJournal(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.hand.Journal().Grown():
+		case <-w.hand.Journal().GrowthSignal():
 		}
-		at := w.hand.Journal().Written()
+		at := w.hand.Journal().WrittenBytes()
 		w.mu.Lock()
 		w.written = max(w.written, at)
 		w.mu.Unlock()
 		if at-told >= pieceSize {
 			told = at
-			w.changed()
+			w.signalChange()
 		}
 	}
 }
 
-// fail reports that the journal cannot be sent.
-func (w *Worker) fail(err error) {
+// reportFailure reports that the journal cannot be sent.
+func (w *Worker) reportFailure(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = fmt.Sprintf("send its journal: %v", err)
-	w.changed()
+	w.signalChange()
 }

@@ -11,13 +11,13 @@ type backlog struct {
 
 // changeBy takes in that so many more requests are under way from a time on.
 func (b *backlog) changeBy(at int64, more float64) {
-	b.pass(at)
+	b.passTime(at)
 	b.n += more
 }
 
-// pass lets time go by. A change that is reported late counts from when it is
+// passTime lets time go by. A change that is reported late counts from when it is
 // reported.
-func (b *backlog) pass(to int64) {
+func (b *backlog) passTime(to int64) {
 	for b.at < to {
 		if b.at < b.from {
 			b.at = min(to, b.from)
@@ -33,8 +33,8 @@ func (b *backlog) pass(to int64) {
 	}
 }
 
-// means are those of so many equal blocks of what has passed.
-func (b *backlog) means(blocks int) []float64 {
+// blockMeans are those of so many equal blocks of what has passed.
+func (b *backlog) blockMeans(blocks int) []float64 {
 	per := len(b.area) / blocks
 	if per == 0 {
 		return nil

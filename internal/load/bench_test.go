@@ -73,7 +73,7 @@ func BenchmarkPacing(b *testing.B) {
 		if err := w.Open(b.Context(), 16); err != nil {
 			b.Fatal(err)
 		}
-		w.Prepared(b.Context(), 256)
+		w.WaitPrepared(b.Context(), 256)
 		w.Begin(10 * time.Millisecond)
 		b.ResetTimer()
 		Run(b.Context(), NewCore(Config{Arrivals: &every{gap: gap}, Requests: int64(b.N), Timeout: 5000 * millisecond}), w)

@@ -34,14 +34,14 @@ func (c *chained) Chain(block, n int) []uint64 {
 		if k > 0 {
 			before = of.hashes[k-1]
 		}
-		of.hashes = append(of.hashes, twin.Chain(before, c.Tokens(k*block, (k+1)*block)))
+		of.hashes = append(of.hashes, twin.ChainHash(before, c.Tokens(k*block, (k+1)*block)))
 	}
 	return of.hashes[:n]
 }
 
-// after gives a content what was worked out of another one of its session, as far as both are
+// reuseHashes gives a content what was worked out of another one of its session, as far as both are
 // the same, the answer included.
-func (c *content) after(before *chained) *chained {
+func (c *content) reuseHashes(before *chained) *chained {
 	now := &chained{content: c}
 	if before == nil {
 		return now

@@ -25,7 +25,7 @@ func TestChainGoesOn(t *testing.T) {
 				prompt += rapid.IntRange(0, 7).Draw(t, "by")
 			}
 			r.ID = int64(turn)
-			c := Content(&r, prompt).(*content).after(before)
+			c := Content(&r, prompt).(*content).reuseHashes(before)
 			answer := words("answer")
 			for _, block := range []int{block, 2*block + 1, block} { // of an engine and a router
 				for _, n := range []int{prompt / block, (prompt + answer) / block} {
@@ -35,7 +35,7 @@ func TestChainGoesOn(t *testing.T) {
 						if k > 0 {
 							last = want[k-1]
 						}
-						want = append(want, twin.Chain(last, c.Tokens(k*block, (k+1)*block)))
+						want = append(want, twin.ChainHash(last, c.Tokens(k*block, (k+1)*block)))
 					}
 					if got := c.Chain(block, n); !slices.Equal(got, want) {
 						t.Fatalf("turn %d: chain %x, want %x", turn, got, want)

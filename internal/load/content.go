@@ -28,14 +28,14 @@ func Content(r *workload.Request, tokens int) twin.Content {
 	words := 0
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
-			words += size(s)
+			words += segmentSize(s)
 		}
 	}
 	at := 0
 	for _, m := range r.Messages {
 		role := hash(m.Role)
 		for _, s := range m.Segments {
-			at += size(s)
+			at += segmentSize(s)
 			key := seed.Mix(s.Seed ^ role)
 			switch {
 			case s.Served:
@@ -49,9 +49,9 @@ func Content(r *workload.Request, tokens int) twin.Content {
 	return c
 }
 
-// size is a segment's share of the prompt: its words, or a quarter of its
+// segmentSize is a segment's share of the prompt: its words, or a quarter of its
 // bytes, which is about what a token of English takes.
-func size(s workload.Segment) int {
+func segmentSize(s workload.Segment) int {
 	if s.Words > 0 {
 		return s.Words
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	// request, is item 0, 1, 2, … of the source and begins a session; what follows has
 	// items of its own. A session is over when nothing of it is under way or to come: a
 	// user then goes on with what comes next. Nil for requests that stand alone.
-	// [Followed] gives that of a source.
+	// [FollowOf] gives that of a source.
 	Follow   func(item int64, e Event) []Ask
 	Cap      int   // most requests in flight, 0 for no limit
 	Warmup   int64 // the window begins here; with Settle not before the users have begun
@@ -42,7 +42,7 @@ type Config struct {
 	Window   int64 // its length; 0 with Requests
 	Requests int64 // or: it ends at the due time of its request Requests+1
 	Total    int64 // requests that are sent in all, 0 for no end of them, less for none
-	Share    Share // what of it is carried out here; [Config.Divided] makes one part of a whole load
+	Share    Share // what of it is carried out here; [Config.ForShare] makes one part of a whole load
 	Timeout  int64 // how long a request is followed after it was eligible, and held after it was due; 0 for ever
 
 	// Burst is a span of the warm-up whose requests are all due at its end, as after a pause
@@ -178,7 +178,7 @@ type World interface {
 // runs is cut, what waits is dropped, and Run returns when all have ended.
 func Run(ctx context.Context, c *Core, w World) {
 	for !c.Over() {
-		events := w.Wait(ctx, c.Wake())
+		events := w.Wait(ctx, c.NextWake())
 		now := w.Now()
 		if ctx.Err() != nil {
 			c.Interrupt(now)
@@ -269,17 +269,17 @@ func NewCore(cfg Config) *Core {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = Never
 	}
-	c := &Core{cfg: cfg, t0: Never, t1: Never, nextDue: Never, running: map[int64]pending{}, room: endless()}
+	c := &Core{cfg: cfg, t0: Never, t1: Never, nextDue: Never, running: map[int64]pending{}, room: unlimitedAllowance()}
 	if cfg.GiveUp != nil {
 		c.look = firstLook
 		c.backlog = backlog{from: cfg.Warmup, width: max(1, cfg.Expect/looks/lookBlocks)}
 	}
 	if cfg.Arrivals == nil {
 		c.stagger = newStagger(cfg)
-		c.nextItem = cfg.Share.first(0)
+		c.nextItem = cfg.Share.firstItem(0)
 	}
 	if cfg.Arrivals != nil || cfg.Users == 0 || !cfg.Settle {
-		c.open(cfg.Warmup)
+		c.openWindow(cfg.Warmup)
 	}
 	if cfg.Arrivals != nil {
 		c.nextArrival()
@@ -291,8 +291,8 @@ func NewCore(cfg Config) *Core {
 // request.
 const settling = 3
 
-// open says when the window begins.
-func (c *Core) open(t0 int64) {
+// openWindow says when the window begins.
+func (c *Core) openWindow(t0 int64) {
 	c.t0 = t0
 	if c.cfg.Requests == 0 {
 		c.t1 = t0 + c.cfg.Window
@@ -302,8 +302,8 @@ func (c *Core) open(t0 int64) {
 	}
 }
 
-// opened says when the window begins, of a load that ends before that was known.
-func (c *Core) opened() int64 {
+// windowStart says when the window begins, of a load that ends before that was known.
+func (c *Core) windowStart() int64 {
 	if c.t0 == Never {
 		c.t0 = c.cfg.Warmup
 	}
@@ -315,12 +315,12 @@ func (c *Core) opened() int64 {
 // [Config.WindowBy] where that is set.
 func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 
-// Counting says that the end of the window is not known, for it counts requests and has not had them all.
-func (c *Core) Counting() bool { return c.cfg.Requests > 0 && !c.full() && !c.stop }
+// IsCounting says that the end of the window is not known, for it counts requests and has not had them all.
+func (c *Core) IsCounting() bool { return c.cfg.Requests > 0 && !c.windowFull() && !c.stop }
 
-// Begun returns the number of items that came by themselves so far: those of lower numbers, of this
+// BegunItems returns the number of items that came by themselves so far: those of lower numbers, of this
 // share.
-func (c *Core) Begun() int64 { return c.nextItem }
+func (c *Core) BegunItems() int64 { return c.nextItem }
 
 // InFlight returns the number of requests that have been sent and have not ended.
 func (c *Core) InFlight() int { return len(c.running) }
@@ -331,17 +331,17 @@ func (c *Core) Held() int { return len(c.waiting) }
 // Over says that all is done.
 func (c *Core) Over() bool { return c.draining && len(c.running) == 0 }
 
-// Wake is when Advance will next have something to do without an event.
-func (c *Core) Wake() int64 {
+// NextWake is when Advance will next have something to do without an event.
+func (c *Core) NextWake() int64 {
 	if c.draining {
 		return Never
 	}
-	at := c.due()
+	at := c.nextDueTime()
 	if len(c.expiry) > 0 {
-		at = min(at, c.after(c.expiry[0].eligible))
+		at = min(at, c.timeoutEnd(c.expiry[0].eligible))
 	}
 	if len(c.waiting) > 0 {
-		at = min(at, c.after(c.waiting[0].due))
+		at = min(at, c.timeoutEnd(c.waiting[0].due))
 		if c.room.left <= 0 && !c.stop && (c.cfg.Cap == 0 || len(c.running) < c.cfg.Cap) {
 			at = min(at, c.room.whole)
 		}
@@ -372,22 +372,22 @@ func (c *Core) Wake() int64 {
 	return at
 }
 
-// after is the end of the timeout that began at a time.
-func (c *Core) after(begin int64) int64 {
+// timeoutEnd is the end of the timeout that began at a time.
+func (c *Core) timeoutEnd(begin int64) int64 {
 	if begin > Never-c.cfg.Timeout {
 		return Never
 	}
 	return begin + c.cfg.Timeout
 }
 
-// due is when the next request is.
-func (c *Core) due() int64 {
+// nextDueTime is when the next request is.
+func (c *Core) nextDueTime() int64 {
 	switch {
-	case c.cfg.Total != 0 && c.number() >= c.cfg.Total:
+	case c.cfg.Total != 0 && c.nextNumber() >= c.cfg.Total:
 		return Never
-	case c.begins():
+	case c.nextIsUser():
 		return max(c.stagger.next, c.floor)
-	case c.arrives():
+	case c.nextIsArrival():
 		return max(c.nextDue, c.floor)
 	case c.later.len() > 0:
 		return max(c.later.first(), c.floor)
@@ -395,19 +395,19 @@ func (c *Core) due() int64 {
 	return Never
 }
 
-// number is that of the next request: of its item where each comes by itself, which all
+// nextNumber is that of the next request: of its item where each comes by itself, which all
 // workers count alike, else among those of this share.
-func (c *Core) number() int64 {
+func (c *Core) nextNumber() int64 {
 	if c.cfg.Follow == nil {
 		return c.nextItem
 	}
 	return c.nextID
 }
 
-// id is the id of the next request, which no other worker's has.
-func (c *Core) id() int64 {
-	if c.cfg.Follow == nil || c.cfg.Share.whole() {
-		return c.number()
+// nextRequestID is the id of the next request, which no other worker's has.
+func (c *Core) nextRequestID() int64 {
+	if c.cfg.Follow == nil || c.cfg.Share.isWhole() {
+		return c.nextNumber()
 	}
 	return c.nextID*int64(c.cfg.Share.Of) + int64(c.cfg.Share.Rank)
 }
@@ -416,42 +416,42 @@ func (c *Core) id() int64 {
 // window ends after so many requests they count.
 func (c *Core) nextArrival() {
 	for {
-		c.nextDue = c.together(c.cfg.Arrivals.Next())
-		if c.nextDue == Never || c.cfg.Share.Has(c.nextItem) || c.cfg.Total != 0 && c.number() >= c.cfg.Total {
+		c.nextDue = c.alignDue(c.cfg.Arrivals.Next())
+		if c.nextDue == Never || c.cfg.Share.Includes(c.nextItem) || c.cfg.Total != 0 && c.nextNumber() >= c.cfg.Total {
 			return
 		}
 		if c.nextItem++; c.cfg.Follow == nil {
-			c.untie(max(c.nextDue, c.floor))
-			c.counts(max(c.nextDue, c.floor))
+			c.separateTies(max(c.nextDue, c.floor))
+			c.inWindow(max(c.nextDue, c.floor))
 		}
 	}
 }
 
-// together is when a request is due that would be at a time.
-func (c *Core) together(due int64) int64 {
+// alignDue is when a request is due that would be at a time.
+func (c *Core) alignDue(due int64) int64 {
 	if b := c.cfg.Burst; due >= b[0] && due < b[1] {
 		return b[1]
 	}
 	return due
 }
 
-// untie puts off a request that would end the window, being one more than it counts,
+// separateTies puts off a request that would end the window, being one more than it counts,
 // and is due with or before one of those: users who all ask at once, or whose answers
 // were heard of in another order than they came. It reports whether it did.
-func (c *Core) untie(due int64) bool {
-	tied := c.full() && due <= c.latest
+func (c *Core) separateTies(due int64) bool {
+	tied := c.windowFull() && due <= c.latest
 	if tied {
 		c.floor = c.latest + 1
 	}
 	return tied
 }
 
-// counts says whether a request that is due is of the window's; one more than it counts
+// inWindow says whether a request that is due is of the window's; one more than it counts
 // ends it.
-func (c *Core) counts(due int64) bool {
+func (c *Core) inWindow(due int64) bool {
 	switch {
 	case due < c.t0 || due >= c.t1:
-	case c.full():
+	case c.windowFull():
 		c.t1, c.floor = due, due
 	default:
 		c.cohort++
@@ -461,13 +461,13 @@ func (c *Core) counts(due int64) bool {
 	return false
 }
 
-// begins says that the next request is a user's first.
-func (c *Core) begins() bool {
+// nextIsUser says that the next request is a user's first.
+func (c *Core) nextIsUser() bool {
 	return c.stagger.left > 0 && (c.later.len() == 0 || c.stagger.next <= c.later.first())
 }
 
-// arrives says that the next request is an arrival.
-func (c *Core) arrives() bool {
+// nextIsArrival says that the next request is an arrival.
+func (c *Core) nextIsArrival() bool {
 	return c.cfg.Arrivals != nil && (c.later.len() == 0 || c.nextDue <= c.later.first())
 }
 
@@ -479,30 +479,30 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
 	})
 	for _, e := range events {
-		c.pass(min(e.At, now)) // what was to happen before it comes before it
+		c.passTime(min(e.At, now)) // what was to happen before it comes before it
 		c.end(e)
 	}
-	c.pass(now)
+	c.passTime(now)
 	if c.draining {
 		return c.out
 	}
 	c.expire(now)
 	if c.cfg.Cutoff != nil {
-		c.cut(c.cfg.Cutoff())
+		c.shortenWindow(c.cfg.Cutoff())
 	}
 	if by := c.cfg.EndBy; by > 0 && now >= by && !c.stop {
 		c.endNow(now)
 	}
-	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
-		c.t1 = max(now, c.opened()) // the arrivals ended before the count was full
+	if c.t1 == Never && c.nextDueTime() == Never && len(c.running)+len(c.waiting) == 0 {
+		c.t1 = max(now, c.windowStart()) // the arrivals ended before the count was full
 	}
 	if c.look > 0 && now >= c.nextLook() {
-		c.judge(now)
+		c.checkGiveUp(now)
 	}
 	if c.targetGone(now) {
-		c.leave(now)
+		c.endGoneTarget(now)
 	}
-	if c.stop || now >= c.t1 && c.unended == 0 && c.enough(now) {
+	if c.stop || now >= c.t1 && c.unended == 0 && c.windowEnded(now) {
 		c.drain()
 	}
 	return c.out
@@ -526,13 +526,13 @@ func (c *Core) endNow(now int64) {
 			}
 		}
 	}
-	c.cut(max(t1, 1))
-	c.t1 = max(min(c.t1, now), c.opened())
+	c.shortenWindow(max(t1, 1))
+	c.t1 = max(min(c.t1, now), c.windowStart())
 	c.stop = true
 }
 
-// cut ends the window earlier.
-func (c *Core) cut(t1 int64) {
+// shortenWindow ends the window earlier.
+func (c *Core) shortenWindow(t1 int64) {
 	if t1 == 0 || c.t0 == Never || max(t1, c.t0) >= c.t1 {
 		return
 	}
@@ -556,10 +556,10 @@ func (c *Core) cut(t1 int64) {
 // nextLook is when GiveUp is asked next.
 func (c *Core) nextLook() int64 { return c.cfg.Warmup + c.look*(c.cfg.Expect/looks) }
 
-// judge asks whether there is any use in going on.
-func (c *Core) judge(now int64) {
-	c.backlog.pass(now)
-	if c.cfg.GiveUp(now-c.cfg.Warmup, c.backlog.means(lookBlocks)) {
+// checkGiveUp asks whether there is any use in going on.
+func (c *Core) checkGiveUp(now int64) {
+	c.backlog.passTime(now)
+	if c.cfg.GiveUp(now-c.cfg.Warmup, c.backlog.blockMeans(lookBlocks)) {
 		c.gaveUp = true
 		c.Interrupt(now)
 		return
@@ -579,29 +579,29 @@ func (c *Core) targetGone(now int64) bool {
 		(len(c.expiry) == 0 || c.expiry[0].eligible > now-c.cfg.Gone/2)
 }
 
-// leave ends the load of a target that has gone away.
-func (c *Core) leave(now int64) {
+// endGoneTarget ends the load of a target that has gone away.
+func (c *Core) endGoneTarget(now int64) {
 	c.gone, c.look = true, 0
 	if c.cfg.Arrivals == nil { // users ask when they have their answers: nothing more is due
 		c.Interrupt(now)
 		return
 	}
 	c.stop = true
-	for due := c.due(); due < c.t1; due = c.due() {
+	for due := c.nextDueTime(); due < c.t1; due = c.nextDueTime() {
 		c.admit(due)
 	}
 	if c.t1 == Never { // the arrivals ended before the count was full
-		c.t1 = max(now, c.latest+1, c.opened())
+		c.t1 = max(now, c.latest+1, c.windowStart())
 	}
 }
 
-// Gone says since when a target that went away refused every connection; ok is
+// TargetGone says since when a target that went away refused every connection; ok is
 // false for one that did not.
-func (c *Core) Gone() (since int64, ok bool) { return c.refused.from, c.gone }
+func (c *Core) TargetGone() (since int64, ok bool) { return c.refused.from, c.gone }
 
-// enough says that the window has its end; otherwise it has a later one, or
+// windowEnded says that the window has its end; otherwise it has a later one, or
 // that is not known yet.
-func (c *Core) enough(now int64) bool {
+func (c *Core) windowEnded(now int64) bool {
 	if c.cfg.Extend == nil {
 		return true
 	}
@@ -631,12 +631,12 @@ func (c *Core) enough(now int64) bool {
 	return false
 }
 
-// pass lets time go by: requests become due, and held ones are given up.
-func (c *Core) pass(now int64) {
+// passTime lets time go by: requests become due, and held ones are given up.
+func (c *Core) passTime(now int64) {
 	c.release(now)
 	c.sendAgain(now)
 	c.admit(now)
-	for len(c.waiting) > 0 && c.after(c.waiting[0].due) <= now && !c.stop {
+	for len(c.waiting) > 0 && c.timeoutEnd(c.waiting[0].due) <= now && !c.stop {
 		c.drop(c.waiting[0], record.ErrTimeout)
 		c.waiting = c.waiting[1:]
 		c.admit(now)
@@ -649,14 +649,14 @@ func (c *Core) sendAgain(now int64) {
 		a := c.backoff[0]
 		c.backoff = c.backoff[1:]
 		if p, ok := c.running[a.id]; ok { // else it was cancelled meanwhile
-			c.sent(now)
-			c.out = append(c.out, p.action(Action{Kind: Again, Eligible: max(a.at, min(c.room.at, now))}))
+			c.noteSent(now)
+			c.out = append(c.out, p.fillAction(Action{Kind: Again, Eligible: max(a.at, min(c.room.at, now))}))
 		}
 	}
 }
 
-// retries says whether a request that failed is sent again, and notes when.
-func (c *Core) retries(p pending, e Event) bool {
+// retryFailed says whether a request that failed is sent again, and notes when.
+func (c *Core) retryFailed(p pending, e Event) bool {
 	if !e.Retriable {
 		return false
 	}
@@ -672,26 +672,26 @@ func (c *Core) retries(p pending, e Event) bool {
 			return true
 		}
 	}
-	c.out = append(c.out, p.action(Action{Kind: Settle}))
+	c.out = append(c.out, p.fillAction(Action{Kind: Settle}))
 	return false
 }
 
 // admit takes up every request that is due by now.
 func (c *Core) admit(now int64) {
-	for !c.draining && c.due() <= now && c.due() != Never {
-		if c.untie(c.due()) {
+	for !c.draining && c.nextDueTime() <= now && c.nextDueTime() != Never {
+		if c.separateTies(c.nextDueTime()) {
 			continue
 		}
-		p := pending{id: c.id(), item: next, due: c.due(), after: record.Unset}
+		p := pending{id: c.nextRequestID(), item: next, due: c.nextDueTime(), after: record.Unset}
 		c.nextID++
 		if c.look > 0 {
 			c.backlog.changeBy(p.due, 1)
 		}
 		arrives := false
 		switch {
-		case c.begins():
-			c.begin(p.due)
-		case c.arrives():
+		case c.nextIsUser():
+			c.beginUser(p.due)
+		case c.nextIsArrival():
 			arrives = true
 		default:
 			ask := c.later.pop()
@@ -703,19 +703,19 @@ func (c *Core) admit(now int64) {
 		if p.item == next {
 			p.item = c.nextItem
 			if c.nextItem++; !arrives {
-				c.nextItem = c.cfg.Share.first(c.nextItem)
+				c.nextItem = c.cfg.Share.firstItem(c.nextItem)
 			}
 			if c.cfg.Follow != nil {
 				p.session = &session{first: p.id, due: p.due, left: 1}
 			}
 		}
-		if p.cohort = c.counts(p.due); p.cohort {
+		if p.cohort = c.inWindow(p.due); p.cohort {
 			c.unended++
 		}
 		if arrives {
 			c.nextArrival()
 		}
-		if len(c.waiting) > 0 || !c.lets(now) {
+		if len(c.waiting) > 0 || !c.maySend(now) {
 			c.waiting = append(c.waiting, p)
 			continue
 		}
@@ -723,8 +723,8 @@ func (c *Core) admit(now int64) {
 	}
 }
 
-// begin lets a user begin; the window follows the last of them.
-func (c *Core) begin(due int64) {
+// beginUser lets a user begin; the window follows the last of them.
+func (c *Core) beginUser(due int64) {
 	s := &c.stagger
 	for len(c.expiry) > 0 { // the oldest still waits for its answer: a request takes that long at least
 		if p, ok := c.running[c.expiry[0].id]; ok {
@@ -741,27 +741,27 @@ func (c *Core) begin(due int64) {
 	if c.cfg.Begun > 0 {
 		t0 = min(t0, max(due, 2*c.cfg.Begun))
 	}
-	c.open(max(c.cfg.Warmup, t0))
+	c.openWindow(max(c.cfg.Warmup, t0))
 }
 
-// full says that the window has had all the requests it counts: the next that is due ends
+// windowFull says that the window has had all the requests it counts: the next that is due ends
 // it, also where an interruption, which is heard of before what came due until then, had
 // given it a later end.
-func (c *Core) full() bool {
+func (c *Core) windowFull() bool {
 	return c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests
 }
 
 // start sends a request that was eligible at a time.
 func (c *Core) start(p pending, eligible int64) {
 	p.eligible = eligible
-	c.sent(eligible)
+	c.noteSent(eligible)
 	c.running[p.id] = p
 	c.expiry = append(c.expiry, p)
-	c.out = append(c.out, p.action(Action{Kind: Start, Eligible: eligible}))
+	c.out = append(c.out, p.fillAction(Action{Kind: Start, Eligible: eligible}))
 }
 
-// action says of an action which request it is about.
-func (p *pending) action(a Action) Action {
+// fillAction says of an action which request it is about.
+func (p *pending) fillAction(a Action) Action {
 	a.ID, a.Item, a.Due, a.After, a.Session = p.id, p.item, p.due, p.after, record.Unset
 	if p.session != nil {
 		a.Session = p.session.first
@@ -786,9 +786,9 @@ func (c *Core) end(e Event) {
 		c.refused.n++
 	}
 	if c.cfg.Limits && e.Room != nil {
-		c.room.told(e.Room, c.uncounted(p.eligible)-1) // itself is counted
+		c.room.updateFrom(e.Room, c.uncountedRequests(p.eligible)-1) // itself is counted
 	}
-	if c.retries(p, e) {
+	if c.retryFailed(p, e) {
 		return
 	}
 	delete(c.running, e.ID)
@@ -814,14 +814,14 @@ func (c *Core) end(e Event) {
 	c.release(e.At)
 }
 
-// lets says whether a request may be sent now: there is a slot, and the server has room.
-func (c *Core) lets(now int64) bool {
+// maySend says whether a request may be sent now: there is a slot, and the server has room.
+func (c *Core) maySend(now int64) bool {
 	return !c.stop && (c.cfg.Cap == 0 || len(c.running) < c.cfg.Cap) && c.hasRoom(now)
 }
 
 // release sends what was held back, as far as it may be sent now.
 func (c *Core) release(now int64) {
-	for len(c.waiting) > 0 && !c.draining && c.lets(now) {
+	for len(c.waiting) > 0 && !c.draining && c.maySend(now) {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		c.start(next, max(next.due, now))
@@ -841,7 +841,7 @@ func (c *Core) goOn(p pending, e Event) (due int64, thinks bool) {
 	if c.cfg.Arrivals != nil {
 		return 0, false
 	}
-	return c.think(e), true
+	return c.scheduleThink(e), true
 }
 
 // follow takes up what follows a request of a session.
@@ -853,19 +853,19 @@ func (c *Core) follow(p pending, e Event) {
 			ask.Due = max(ask.Due, e.At+pause)
 		}
 		ask.session, ask.after = s, p.id
-		if ask.Join > 1 && !s.joined(&ask) {
+		if ask.Join > 1 && !s.joinAsk(&ask) {
 			continue
 		}
 		s.left++
-		ask.Due = c.together(ask.Due)
+		ask.Due = c.alignDue(ask.Due)
 		c.later.push(ask)
 		c.out = append(c.out, Action{Kind: Prepare, ID: record.Unset, Item: ask.Item, Session: s.first, After: ask.after, Due: ask.Due})
 	}
 }
 
-// joined says that the last of the requests that an item waits for has named it, and
+// joinAsk says that the last of the requests that an item waits for has named it, and
 // gives it the latest of their times.
-func (s *session) joined(ask *Ask) bool {
+func (s *session) joinAsk(ask *Ask) bool {
 	j := s.joins[ask.Item]
 	if j == nil {
 		j = &join{left: ask.Join, due: ask.Due, after: ask.after}
@@ -885,9 +885,9 @@ func (s *session) joined(ask *Ask) bool {
 	return true
 }
 
-// think puts a user's next request at the end of its think time, and says when
+// scheduleThink puts a user's next request at the end of its think time, and says when
 // that is.
-func (c *Core) think(e Event) (due int64) {
+func (c *Core) scheduleThink(e Event) (due int64) {
 	due = e.At
 	if c.cfg.Think != nil {
 		due += c.cfg.Think(e.ID)
@@ -904,7 +904,7 @@ func (c *Core) expire(now int64) {
 	for len(c.expiry) > 0 {
 		p := c.expiry[0]
 		if _, ok := c.running[p.id]; ok {
-			if c.after(p.eligible) > now {
+			if c.timeoutEnd(p.eligible) > now {
 				break
 			}
 			c.out = append(c.out, Action{Kind: Cancel, ID: p.id, Class: record.ErrTimeout})
@@ -916,14 +916,14 @@ func (c *Core) expire(now int64) {
 // drop records that a request will never be sent.
 func (c *Core) drop(p pending, class string) {
 	if c.look > 0 {
-		c.backlog.changeBy(c.after(p.due), -1)
+		c.backlog.changeBy(c.timeoutEnd(p.due), -1)
 	}
 	if p.cohort {
 		c.unended--
 	}
-	c.out = append(c.out, p.action(Action{Kind: Drop, Class: class}))
+	c.out = append(c.out, p.fillAction(Action{Kind: Drop, Class: class}))
 	if !c.draining {
-		c.goOn(p, Event{ID: p.id, At: c.after(p.due), Cut: true})
+		c.goOn(p, Event{ID: p.id, At: c.timeoutEnd(p.due), Cut: true})
 	}
 }
 
@@ -950,6 +950,6 @@ func (c *Core) drain() {
 
 // Interrupt ends the window now and stops; the next Advance says how.
 func (c *Core) Interrupt(now int64) {
-	c.t1 = max(min(c.t1, now), c.opened())
+	c.t1 = max(min(c.t1, now), c.windowStart())
 	c.stop = true
 }

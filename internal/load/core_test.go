@@ -51,7 +51,7 @@ func (s script) want(now int64, events []Event, want ...string) {
 
 func (s script) wake(want int64) {
 	s.t.Helper()
-	if got := s.c.Wake(); got != want {
+	if got := s.c.NextWake(); got != want {
 		s.t.Errorf("wakes at %d, want %d", got, want)
 	}
 }

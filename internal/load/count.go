@@ -29,7 +29,7 @@ func NewCounter(t *tokenizer.Tokenizer) *Counter {
 	if t == nil {
 		return nil
 	}
-	return &Counter{encoder: t.Encoder()}
+	return &Counter{encoder: t.NewEncoder()}
 }
 
 // Count puts what the tokenizer makes of an answer into its row: the tokens of its text, and
@@ -54,7 +54,7 @@ func (c *Counter) Count(r *record.Row, chunks []record.Chunk, text []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	total, placed, err := c.tokens(chunks, text)
+	total, placed, err := c.countRuns(chunks, text)
 	if err != nil {
 		if c.gaveUp++; c.err == nil {
 			c.err = err
@@ -89,9 +89,9 @@ func (c *Counter) Whole(r *record.Row, pieces []record.Chunk, text []byte) {
 	r.FirstTokens = first
 }
 
-// tokens counts those of all runs of text, which are of one choice and of one kind. placed says
+// countRuns counts those of all runs of text, which are of one choice and of one kind. placed says
 // that counts has those of each chunk.
-func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed bool, err error) {
+func (c *Counter) countRuns(chunks []record.Chunk, text []byte) (total int, placed bool, err error) {
 	c.counts = append(c.counts[:0], make([]int32, len(chunks))...)
 	placed = true
 	c.run, c.of, c.begins, c.order = c.run[:0], c.of[:0], c.begins[:0], c.order[:0]
@@ -107,9 +107,9 @@ func (c *Counter) tokens(chunks []record.Chunk, text []byte) (total int, placed 
 			return
 		}
 		var known bool
-		c.ends, known, err = c.encoder.Ends(c.ends[:0], c.run)
+		c.ends, known, err = c.encoder.TokenEnds(c.ends[:0], c.run)
 		total, placed = total+len(c.ends), placed && known
-		c.place(chunks)
+		c.assignTokens(chunks)
 		c.run, c.of = c.run[:0], c.of[:0]
 	}
 	for _, i := range c.order {
@@ -134,8 +134,8 @@ func (c *Counter) GaveUp() (answers int, why error) {
 	return c.gaveUp, c.err
 }
 
-// place gives each chunk of the run the tokens that end in it.
-func (c *Counter) place(chunks []record.Chunk) {
+// assignTokens gives each chunk of the run the tokens that end in it.
+func (c *Counter) assignTokens(chunks []record.Chunk) {
 	at, k := 0, 0
 	for _, i := range c.of {
 		at += int(chunks[i].Bytes)

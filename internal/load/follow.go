@@ -2,8 +2,8 @@ package load
 
 import "pitot/internal/workload"
 
-// Followed is the Follow of a source: nil where nothing in it follows anything.
-func Followed(src workload.Source) func(item int64, e Event) []Ask {
+// FollowOf is the Follow of a source: nil where nothing in it follows anything.
+func FollowOf(src workload.Source) func(item int64, e Event) []Ask {
 	s, ok := src.(workload.Sessions)
 	if !ok {
 		return nil

@@ -89,7 +89,7 @@ func TestGone(t *testing.T) {
 			w := &mortal{from: c.from, to: c.to, took: c.took}
 			core := NewCore(c.cfg)
 			Run(t.Context(), core, w)
-			since, gone := core.Gone()
+			since, gone := core.TargetGone()
 			if gone != (c.since >= 0) || gone && since != c.since {
 				t.Errorf("gone %v since %d, want %d", gone, since, c.since)
 			}
@@ -123,7 +123,7 @@ func TestGoneUsers(t *testing.T) {
 	w := &mortal{from: 4e9, to: 1 << 60, took: func(int64) int64 { return 2e7 }}
 	core := NewCore(Config{Users: 4, Window: 60e9, Gone: 1e9})
 	Run(t.Context(), core, w)
-	since, gone := core.Gone()
+	since, gone := core.TargetGone()
 	_, t1 := core.Window()
 	if !gone || since < 4e9 || since > 4.1e9 || t1 < 5e9 || t1 > 5.2e9 {
 		t.Errorf("gone %v since %d, the window ends at %d", gone, since, t1)

@@ -61,13 +61,13 @@ func (h *history) forget(session int64) {
 	delete(h.asked, session)
 }
 
-// chain has what is asked keep what was worked out of what was asked before in its session.
-func (h *history) chain(session int64, c twin.Content) twin.Content {
+// chainContent has what is asked keep what was worked out of what was asked before in its session.
+func (h *history) chainContent(session int64, c twin.Content) twin.Content {
 	now, ok := c.(*content)
 	if h == nil || session == record.Unset || !ok {
 		return c
 	}
-	kept := now.after(h.asked[session])
+	kept := now.reuseHashes(h.asked[session])
 	h.asked[session] = kept
 	return kept
 }

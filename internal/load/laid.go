@@ -8,11 +8,11 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// Laid lays a request's segments out as a server that reads the text would: behind so many
+// LaidOutContent lays a request's segments out as a server that reads the text would: behind so many
 // tokens of a template's head, which all requests have in common, with so many tokens for
 // each word, or for each four bytes of text. Texts that begin alike are alike as far as
 // they do, to 64 bytes. What comes behind the segments is the request's own.
-func Laid(r *workload.Request, head int, perWord float64) twin.Content {
+func LaidOutContent(r *workload.Request, head int, perWord float64) twin.Content {
 	c := &content{answer: answerKey(r.ID)}
 	end := 0.
 	add := func(key uint64, units int) {
@@ -46,7 +46,7 @@ func Laid(r *workload.Request, head int, perWord float64) twin.Content {
 func Size(r *workload.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
-			n += size(s)
+			n += segmentSize(s)
 		}
 	}
 	return n

@@ -145,9 +145,9 @@ func TestAnyWorld(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "sessions") {
 		case 1:
-			cfg.Follow = Followed(talks{})
+			cfg.Follow = FollowOf(talks{})
 		case 2:
-			cfg.Follow = Followed(fans{})
+			cfg.Follow = FollowOf(fans{})
 		}
 		slow, loss, late := small("slowest", 1, 400), small("loss %", 0, 40), small("late", 0, 5)
 		j := &judge{t: t, cfg: cfg, jitter: small("jitter", 0, 3), running: map[int64]bool{}, ended: map[int64]bool{}}

@@ -7,12 +7,12 @@ import (
 	"pitot/internal/wire"
 )
 
-// retriable says that clients send a request again whose attempt ended like this, as
+// isRetriable says that clients send a request again whose attempt ended like this, as
 // OpenAI's SDKs do: where no answer began (no connection, or it broke before), and
 // after the statuses 408, 409, 429 and all from 500 on. What breaks in the course of a stream they
 // hand to their user; a whole answer they read to its end before. hint is what the server
 // says of it by X-Should-Retry, nil if nothing.
-func retriable(r *record.Row, hint *bool) bool {
+func isRetriable(r *record.Row, hint *bool) bool {
 	switch {
 	case r.Outcome != record.Failed || record.IsOwn(r.Error) || r.Chunks > 0:
 		return false
@@ -30,8 +30,8 @@ func retriable(r *record.Row, hint *bool) bool {
 	return r.Status >= 500
 }
 
-// failed is the event of an attempt that waits for what is decided of it.
-func failed(r *record.Row, retryAfter int64, room *wire.Room) Event {
+// failedEvent is the event of an attempt that waits for what is decided of it.
+func failedEvent(r *record.Row, retryAfter int64, room *wire.Room) Event {
 	return Event{ID: r.ID, At: r.Done, Failed: true, Refused: r.Error == record.ErrConnect, Retriable: true, RetryAfter: retryAfter, Room: room}
 }
 

@@ -67,7 +67,7 @@ func TestRetriable(t *testing.T) {
 		{record.Row{Outcome: record.Failed, Status: 200, Error: record.ErrReset}, nil, true},
 		{record.Row{Outcome: record.Failed, Status: 200, Error: record.ErrEmpty}, nil, false},
 	} {
-		if got := retriable(&c.row, c.hint); got != c.want {
+		if got := isRetriable(&c.row, c.hint); got != c.want {
 			t.Errorf("status %d %s: %v", c.row.Status, c.row.Error, got)
 		}
 	}

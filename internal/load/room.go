@@ -17,12 +17,14 @@ type allowed struct {
 	whole int64 // when it is whole again
 }
 
-// endless returns the allowance of a server that has reported no limit.
-func endless() allowed { return allowed{left: math.MaxInt64 / 2, at: math.MinInt64, whole: Never} }
+// unlimitedAllowance returns the allowance of a server that has reported no limit.
+func unlimitedAllowance() allowed {
+	return allowed{left: math.MaxInt64 / 2, at: math.MinInt64, whole: Never}
+}
 
-// told takes what an answer said, of which so many others take a part. What was said before
+// updateFrom takes what an answer said, of which so many others take a part. What was said before
 // it became whole is no news.
-func (a *allowed) told(r *wire.Room, others int64) {
+func (a *allowed) updateFrom(r *wire.Room, others int64) {
 	if r.At >= a.at {
 		*a = allowed{r.Requests - others, r.Limit, r.At, r.Whole}
 	}
@@ -43,7 +45,7 @@ func (c *Core) hasRoom(now int64) bool {
 		return true
 	}
 	*a = allowed{a.limit, a.limit, a.whole, a.whole + max(a.whole-a.at, int64(time.Second))}
-	a.left -= c.uncounted(now)
+	a.left -= c.uncountedRequests(now)
 	return a.left > 0
 }
 
@@ -51,9 +53,9 @@ func (c *Core) hasRoom(now int64) bool {
 // Each request comes on a connection of its own.
 const reordered = int64(100 * time.Millisecond)
 
-// uncounted returns the number of requests that the server may not have counted when it answered a
+// uncountedRequests returns the number of requests that the server may not have counted when it answered a
 // request sent at the given time. They are the requests sent after that, and about then.
-func (c *Core) uncounted(at int64) int64 {
+func (c *Core) uncountedRequests(at int64) int64 {
 	i := sort.Search(len(c.sends), func(i int) bool { return c.sends[i] > at-reordered })
 	return int64(len(c.sends) - i)
 }
@@ -61,8 +63,8 @@ func (c *Core) uncounted(at int64) int64 {
 // mostSends bounds how many times of sending are kept.
 const mostSends = 1 << 16
 
-// sent notes when a request was sent.
-func (c *Core) sent(at int64) {
+// noteSent notes when a request was sent.
+func (c *Core) noteSent(at int64) {
 	if c.room.left--; !c.cfg.Limits {
 		return
 	}

@@ -19,18 +19,18 @@ type Share struct {
 // shareStream is the stream of the seed that the workers are drawn from.
 const shareStream = 0x7368617265
 
-// whole says that there is but one worker.
-func (s Share) whole() bool { return s.Of <= 1 }
+// isWhole says that there is but one worker.
+func (s Share) isWhole() bool { return s.Of <= 1 }
 
-// Has says whether an item that comes by itself is of this share.
-func (s Share) Has(item int64) bool {
-	return s.whole() || seed.At(s.Seed, shareStream, uint64(item))%uint64(s.Of) == uint64(s.Rank)
+// Includes says whether an item that comes by itself is of this share.
+func (s Share) Includes(item int64) bool {
+	return s.isWhole() || seed.At(s.Seed, shareStream, uint64(item))%uint64(s.Of) == uint64(s.Rank)
 }
 
 // Amount is this share of something that can be counted, such as users: those of all
 // workers are n together.
 func (s Share) Amount(n int64) int64 {
-	if s.whole() {
+	if s.isWhole() {
 		return n
 	}
 	own := n / int64(s.Of)
@@ -40,21 +40,21 @@ func (s Share) Amount(n int64) int64 {
 	return own
 }
 
-// first is the first item of this share from one on.
-func (s Share) first(item int64) int64 {
-	for !s.Has(item) {
+// firstItem is the first item of this share from one on.
+func (s Share) firstItem(item int64) int64 {
+	for !s.Includes(item) {
 		item++
 	}
 	return item
 }
 
-// Divided is a worker's part of a load: its users, and its share of what is in flight at
+// ForShare is a worker's part of a load: its users, and its share of what is in flight at
 // most. How many requests a window counts is known to each where they come by a schedule;
 // where they follow answers it is divided too. A worker that has none of a total sends
 // nothing; one that has none of what a window counts still needs an end, and has one, which
 // comes behind the window of all.
-func (c Config) Divided(s Share) Config {
-	if s.whole() {
+func (c Config) ForShare(s Share) Config {
+	if s.isWhole() {
 		return c
 	}
 	c.Share = s

@@ -56,7 +56,7 @@ func lawFiles() arrival.Files {
 		},
 		Rates: func(string) ([]float64, []float64, error) { return []float64{0, 1, 3}, []float64{50, 200}, nil },
 		Profile: func(string) (*arrival.Law, error) {
-			return arrival.Recorded(&arrival.Cascade{Requests: 10, Every: 8, Spans: []float64{1.5, 2}, Slopes: []float64{0.1}, Splits: []arrival.Split{{Gap: -4, Logits: []float64{-1, 0, 2}}}})
+			return arrival.FromCascade(&arrival.Cascade{Requests: 10, Every: 8, Spans: []float64{1.5, 2}, Slopes: []float64{0.1}, Splits: []arrival.Split{{Gap: -4, Logits: []float64{-1, 0, 2}}}})
 		},
 	}
 }
@@ -67,9 +67,9 @@ var fleets = []int{1, 2, 7, 64}
 // times, in the same window, for every law of arrivals, for windows that end by the
 // clock and by a count, for single requests, conversations and agents.
 func TestShares(t *testing.T) {
-	follows := map[string]func(int64, Event) []Ask{"alone": nil, "conversations": Followed(talks{}), "agents": Followed(fans{})}
+	follows := map[string]func(int64, Event) []Ask{"alone": nil, "conversations": FollowOf(talks{}), "agents": FollowOf(fans{})}
 	laws := []string{"poisson", "constant", "gamma(0.3)", "on-off(100ms,200ms)", "mmpp(0.5:200ms,4:100ms)", "step(3,1s)", "ramp(0.5,2,2s)", "sinusoid(0.5,1s)", "diurnal(2s)", "piecewise(x)", "trace(x)", "profile(x)", "0.4*poisson + 0.6*gamma(0.2)"}
-	for _, form := range arrival.Forms() { // a law that comes is to be tried too
+	for _, form := range arrival.ExampleForms() { // a law that comes is to be tried too
 		name, _, _ := strings.Cut(form[0], "(")
 		if strings.Contains(name, "*") { // a sum of laws
 			continue
@@ -90,7 +90,7 @@ func TestShares(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, kind, requests), func(t *testing.T) {
 					whole := func() Config {
-						p, err := law.Process(200, 11, 300e6)
+						p, err := law.NewProcess(200, 11, 300e6)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -114,7 +114,7 @@ func compareShares(t *testing.T, whole func() Config, ids bool) {
 		var got []asked
 		var gotIDs []int64
 		for rank := range n {
-			sent, ids, u0, u1 := carried(whole().Divided(Share{Rank: rank, Of: n, Seed: 3}))
+			sent, ids, u0, u1 := carried(whole().ForShare(Share{Rank: rank, Of: n, Seed: 3}))
 			if u0 != t0 || u1 != t1 {
 				t.Errorf("worker %d of %d has the window %d to %d, one machine %d to %d", rank, n, u0, u1, t0, t1)
 			}
@@ -163,7 +163,7 @@ func TestAnyShares(t *testing.T) {
 		all, _, _, _ := carried(whole())
 		sum := 0
 		for rank := range n {
-			sent, _, _, _ := carried(whole().Divided(Share{Rank: rank, Of: n, Seed: 9}))
+			sent, _, _, _ := carried(whole().ForShare(Share{Rank: rank, Of: n, Seed: 9}))
 			for _, a := range sent {
 				if !slices.Contains(all, a) {
 					t.Fatalf("worker %d sends %+v, which one machine does not: %+v", rank, a, all)
@@ -185,13 +185,13 @@ func TestSharesCount(t *testing.T) {
 		items := map[int64]int{}
 		for rank := range n {
 			s := Share{Rank: rank, Of: n, Seed: 5}
-			cfg := Config{Users: 100, Cap: 90, Requests: 1000, Total: 1000}.Divided(s)
+			cfg := Config{Users: 100, Cap: 90, Requests: 1000, Total: 1000}.ForShare(s)
 			users, most, requests = users+int64(cfg.Users), most+int64(cfg.Cap), requests+cfg.Requests
-			sent, _, _, _ := carried(Config{Users: 100, Window: 500e6, Total: 300}.Divided(s))
+			sent, _, _, _ := carried(Config{Users: 100, Window: 500e6, Total: 300}.ForShare(s))
 			for _, a := range sent {
 				items[a.Item]++
 			}
-			cfg = Config{Users: 100, Total: 1000, Requests: 1000, Follow: Followed(talks{})}.Divided(s)
+			cfg = Config{Users: 100, Total: 1000, Requests: 1000, Follow: FollowOf(talks{})}.ForShare(s)
 			total += cfg.Total
 		}
 		if users != 100 || most != 90 || requests != 1000 || total != 1000 {
@@ -215,12 +215,12 @@ func TestSharesOfFew(t *testing.T) {
 	begins := map[int64]bool{}
 	for rank := range 7 {
 		s := Share{Rank: rank, Of: 7, Seed: 5}
-		some, _, _, _ := carried(Config{Users: 7, Window: 500e6, Total: 3, Follow: Followed(talks{})}.Divided(s))
+		some, _, _, _ := carried(Config{Users: 7, Window: 500e6, Total: 3, Follow: FollowOf(talks{})}.ForShare(s))
 		sent += len(some)
-		if cfg := (Config{Users: 20, Requests: 3}).Divided(s); cfg.Requests != 1 {
+		if cfg := (Config{Users: 20, Requests: 3}).ForShare(s); cfg.Requests != 1 {
 			t.Errorf("worker %d counts %d requests", rank, cfg.Requests)
 		}
-		for g := newStagger(Config{Users: 20}.Divided(s)); g.left > 0; g.begin() {
+		for g := newStagger(Config{Users: 20}.ForShare(s)); g.left > 0; g.begin() {
 			if begins[g.next] {
 				t.Errorf("two users begin at %d", g.next)
 			}
@@ -239,7 +239,7 @@ func TestSharesStayPoisson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := law.Process(1000, 1, 0)
+	p, err := law.NewProcess(1000, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestSharesStayPoisson(t *testing.T) {
 		last = p.Next()
 		offset := func(rank int64) int64 { return (rank*2 - n + 1) * 50e6 / n }
 		rank := int64(0)
-		for s.Rank = 0; !s.Has(i); s.Rank++ {
+		for s.Rank = 0; !s.Includes(i); s.Rank++ {
 			rank++
 		}
 		hashed[(last+offset(rank)+1e9)/width]++
@@ -281,14 +281,14 @@ func BenchmarkShare(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		p, err := law.Process(1000, 1, 0)
+		p, err := law.NewProcess(1000, 1, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
 		s := Share{Rank: 1, Of: 64, Seed: 2}
 		for i := range int64(1_000_000) {
 			p.Next()
-			s.Has(i)
+			s.Includes(i)
 		}
 	}
 }

@@ -31,31 +31,31 @@ const (
 // ends between two.
 func newStagger(cfg Config) stagger {
 	s := stagger{users: cfg.Users, left: cfg.Users, took: cfg.Stagger, by: cfg.Begun}
-	if w := cfg.Share; !w.whole() && s.users > 0 {
+	if w := cfg.Share; !w.isWhole() && s.users > 0 {
 		s.rank, s.of = int64(w.Rank), int64(w.Of)
-		s.next = s.apart(int64(s.share() * float64(s.took) * float64(w.Rank) / float64(w.Of)))
+		s.next = s.separateStart(int64(s.gapShare() * float64(s.took) * float64(w.Rank) / float64(w.Of)))
 	}
 	return s
 }
 
-// share returns the share of a request's time between the starts of the last user and the next.
-func (s *stagger) share() float64 {
+// gapShare returns the share of a request's time between the starts of the last user and the next.
+func (s *stagger) gapShare() float64 {
 	return max(1/float64(max(together, s.users-s.left)), spread/float64(s.users))
 }
 
 // begin takes the next user out and sets when the one behind begins.
 func (s *stagger) begin() {
 	s.left--
-	gap := int64(s.share() * float64(s.took))
+	gap := int64(s.gapShare() * float64(s.took))
 	if s.left > 0 && s.by > 0 {
 		gap = min(gap, max(0, s.by-s.next)/int64(s.left))
 	}
 	if s.of > 0 {
-		s.next = s.apart(s.next + max(gap, s.of))
+		s.next = s.separateStart(s.next + max(gap, s.of))
 		return
 	}
 	s.next += gap
 }
 
-// apart is about a time: that of them at which no other worker's user begins.
-func (s *stagger) apart(at int64) int64 { return at - at%s.of + s.rank }
+// separateStart is about a time: that of them at which no other worker's user begins.
+func (s *stagger) separateStart(at int64) int64 { return at - at%s.of + s.rank }

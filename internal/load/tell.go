@@ -33,16 +33,16 @@ func newTelling(e twin.Engine, every int64, tell Tell) *telling {
 	return t
 }
 
-// reach tells of all times up to one, at which nothing has happened yet.
-func (t *telling) reach(at int64) {
+// reportUntil tells of all times up to one, at which nothing has happened yet.
+func (t *telling) reportUntil(at int64) {
 	for t.next <= at && at < math.MaxInt64 {
-		t.snapshot(t.next)
+		t.reportAt(t.next)
 		t.next += t.every
 	}
 }
 
-// snapshot tells of a time.
-func (t *telling) snapshot(at int64) {
+// reportAt tells of a time.
+func (t *telling) reportAt(at int64) {
 	going := t.steps[:0]
 	for _, s := range t.steps { // of several engines their ends are in no order
 		if s.End > at {
@@ -87,8 +87,8 @@ var (
 		telemetry.PrefillSum, telemetry.PrefillCount, telemetry.DecodeSum, telemetry.DecodeCount, telemetry.InferenceSum, telemetry.InferenceCount}
 )
 
-// emission counts what a step gave a request, which came at a time.
-func (t *telling) emission(j *job, e *twin.Emission, first bool, at int64) {
+// countEmission counts what a step gave a request, which came at a time.
+func (t *telling) countEmission(j *job, e *twin.Emission, first bool, at int64) {
 	seconds := func(from, to int64) float64 { return float64(max(to-from, 0)) / 1e9 }
 	if first {
 		t.count[telemetry.PromptTokens] += float64(j.prompt)

@@ -70,16 +70,16 @@ func NewVirtual(cfg VirtualConfig) *Virtual {
 	return v
 }
 
-// Told has the server tell of now once more, at the end of a load.
-func (v *Virtual) Told() {
+// ReportNow has the server tell of now once more, at the end of a load.
+func (v *Virtual) ReportNow() {
 	if v.told != nil {
-		v.told.reach(v.now)
-		v.told.snapshot(v.now)
+		v.told.reportUntil(v.now)
+		v.told.reportAt(v.now)
 	}
 }
 
-// thaw is when what the server does at a time happens.
-func (v *Virtual) thaw(at int64) int64 {
+// thawTime is when what the server does at a time happens.
+func (v *Virtual) thawTime(at int64) int64 {
 	if v.cfg.Thaw == nil {
 		return at
 	}
@@ -124,7 +124,7 @@ func (v *Virtual) Do(a Action) {
 		r.Outcome, r.Error, r.Done = record.Unsent, a.Class, v.now
 		if v.history != nil {
 			if req, err := v.cfg.Source.At(a.Item); err == nil {
-				place(r, &req)
+				setRequestPlace(r, &req)
 			}
 		}
 		v.cfg.Sink.Done(r)
@@ -141,8 +141,8 @@ func (v *Virtual) row(a Action) *record.Row {
 	return &r
 }
 
-// place says in a row where its request stands in the workload.
-func place(r *record.Row, req *workload.Request) {
+// setRequestPlace says in a row where its request stands in the workload.
+func setRequestPlace(r *record.Row, req *workload.Request) {
 	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
 	if req.Session != workload.Unknown {
 		r.History = int32(req.History)
@@ -161,13 +161,13 @@ func (v *Virtual) start(a Action, r *record.Row) {
 		return
 	}
 	v.history.fill(&req, a.Session, false)
-	place(r, &req)
-	if v.refuses(r) {
+	setRequestPlace(r, &req)
+	if v.refuseFaulty(r) {
 		return
 	}
 	prompt, output := max(req.Input, 1), req.Output
 	if req.Input < 0 && v.cfg.Count != nil {
-		prompt = max(v.counted(&req)+v.cfg.Overhead, 1)
+		prompt = max(v.countTokens(&req)+v.cfg.Overhead, 1)
 	}
 	limit := 0
 	switch {
@@ -191,7 +191,7 @@ func (v *Virtual) start(a Action, r *record.Row) {
 			return
 		}
 	}
-	if d, ok := v.cfg.Engine.(twin.Deserted); ok && !d.Serves(v.thaw(v.now)) {
+	if d, ok := v.cfg.Engine.(twin.Deserted); ok && !d.Serves(v.thawTime(v.now)) {
 		r.Outcome, r.Status, r.Headers, r.Error = record.Failed, http.StatusServiceUnavailable, v.now, record.ServerError(http.StatusServiceUnavailable)
 		v.end(r)
 		return
@@ -201,9 +201,9 @@ func (v *Virtual) start(a Action, r *record.Row) {
 	if v.told != nil {
 		v.told.running += n
 	}
-	content := v.history.chain(a.Session, v.cfg.Content(a.Item, &req, prompt))
+	content := v.history.chainContent(a.Session, v.cfg.Content(a.Item, &req, prompt))
 	for choice := range n {
-		v.cfg.Engine.Add(v.thaw(v.now), twin.Job{
+		v.cfg.Engine.Add(v.thawTime(v.now), twin.Job{
 			ID: a.ID + int64(choice)*nextChoice, Prompt: prompt, Output: output, Limit: limit, Content: content,
 			Session: uint64(req.Session - workload.Unknown), // from 1 on
 		})
@@ -221,8 +221,8 @@ func (v *Virtual) abort(j *job) {
 	}
 }
 
-// refuses ends a request that the server answers with an error.
-func (v *Virtual) refuses(r *record.Row) bool {
+// refuseFaulty ends a request that the server answers with an error.
+func (v *Virtual) refuseFaulty(r *record.Row) bool {
 	if v.cfg.Refuse == nil {
 		return false
 	}
@@ -242,8 +242,8 @@ func (v *Virtual) refuses(r *record.Row) bool {
 	return true
 }
 
-// counted returns the number of tokens in the texts of a prompt, as a server would count them.
-func (v *Virtual) counted(r *workload.Request) (n int) {
+// countTokens returns the number of tokens in the texts of a prompt, as a server would count them.
+func (v *Virtual) countTokens(r *workload.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
 			if s.Words > 0 {
@@ -274,31 +274,31 @@ type job struct {
 // length; where two would share one, it doubles. The length is a power of two.
 type ring []*job
 
-func (r ring) place(id int64) **job { return &r[id&int64(len(r)-1)] }
+func (r ring) slotOf(id int64) **job { return &r[id&int64(len(r)-1)] }
 
 func (r ring) find(id int64) *job {
-	if j := *r.place(id); j != nil && j.row.ID == id {
+	if j := *r.slotOf(id); j != nil && j.row.ID == id {
 		return j
 	}
 	return nil
 }
 
 func (r *ring) insert(j *job) {
-	for *r.place(j.row.ID) != nil {
+	for *r.slotOf(j.row.ID) != nil {
 		old := *r
 		*r = make(ring, 2*len(old))
 		for _, j := range old {
 			if j != nil {
-				*r.place(j.row.ID) = j
+				*r.slotOf(j.row.ID) = j
 			}
 		}
 	}
-	*r.place(j.row.ID) = j
+	*r.slotOf(j.row.ID) = j
 }
 
 func (r ring) remove(id int64) {
 	if r.find(id) != nil {
-		*r.place(id) = nil
+		*r.slotOf(id) = nil
 	}
 }
 
@@ -314,9 +314,9 @@ func (v *Virtual) end(r *record.Row) {
 	if r.Status == http.StatusTooManyRequests {
 		room = &wire.Room{At: v.now, Whole: v.now + max(after, int64(time.Second))}
 	}
-	if v.cfg.Retry && retriable(r, nil) {
+	if v.cfg.Retry && isRetriable(r, nil) {
 		v.failed[r.ID] = r
-		v.events = append(v.events, failed(r, after, room))
+		v.events = append(v.events, failedEvent(r, after, room))
 		return
 	}
 	v.cfg.Sink.Done(r)
@@ -335,14 +335,14 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 		} else if quiet > v.now {
 			step = twin.Step{End: quiet, Idle: true}
 		} else if step = v.cfg.Engine.Step(v.now); !step.Idle {
-			step.End = v.thaw(step.End)
+			step.End = v.thawTime(step.End)
 		}
 		at := min(step.End, until)
 		if at == math.MaxInt64 {
 			break // nothing will ever happen again
 		}
 		if v.told != nil {
-			v.told.reach(max(v.now, at))
+			v.told.reportUntil(max(v.now, at))
 		}
 		if v.now = max(v.now, at); step.End > until {
 			v.step, v.busy = step, !step.Idle
@@ -367,7 +367,7 @@ func (v *Virtual) emit(out []twin.Emission) {
 		if j == nil {
 			continue
 		}
-		at, r := v.thaw(e.At), j.row
+		at, r := v.thawTime(e.At), j.row
 		if r.Headers < 0 {
 			r.Headers, r.FirstEvent, r.Status = at, at, 200
 		}
@@ -381,7 +381,7 @@ func (v *Virtual) emit(out []twin.Emission) {
 			continue
 		}
 		if v.told != nil {
-			v.told.emission(j, e, !j.begun[choice], at)
+			v.told.countEmission(j, e, !j.begun[choice], at)
 		}
 		if !j.begun[choice] {
 			j.begun[choice] = true

@@ -102,7 +102,7 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 
 // renderAhead prepares requests in order, as far ahead as made has room.
 func (w *Wall) renderAhead() {
-	for item := w.cfg.Share.first(0); ; item = w.cfg.Share.first(item + 1) {
+	for item := w.cfg.Share.firstItem(0); ; item = w.cfg.Share.firstItem(item + 1) {
 		f := w.build(item, record.Unset)
 		select {
 		case w.made <- f:
@@ -132,7 +132,7 @@ func (w *Wall) build(item, session int64) *flight {
 	f.err = err
 	row := record.BlankRow()
 	row.Point, row.Stream = w.cfg.Point, w.cfg.Options.Stream
-	place(&row, &req)
+	setRequestPlace(&row, &req)
 	if w.cfg.Check != nil {
 		row.Question = w.cfg.Check.Question(item)
 	}
@@ -180,7 +180,7 @@ func (w *Wall) Open(ctx context.Context, n int) error {
 		gate <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-gate }()
-			if err := w.open(ctx); err != nil {
+			if err := w.openConn(ctx); err != nil {
 				cancel(err) // the first call counts
 			}
 		})
@@ -194,13 +194,13 @@ func (w *Wall) Open(ctx context.Context, n int) error {
 
 const opensAtOnce = 32
 
-// open makes one connection and puts it with the idle ones.
-func (w *Wall) open(ctx context.Context) error {
+// openConn makes one connection and puts it with the idle ones.
+func (w *Wall) openConn(ctx context.Context) error {
 	c, err := w.cfg.Dialer.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	c.Start(w.ended)
+	c.StartReading(w.ended)
 	w.mu.Lock()
 	closed := w.ctx.Err()
 	if closed == nil {
@@ -213,8 +213,8 @@ func (w *Wall) open(ctx context.Context) error {
 	return closed
 }
 
-// Prepared waits until n requests are ready to go, or ctx is done.
-func (w *Wall) Prepared(ctx context.Context, n int) {
+// WaitPrepared waits until n requests are ready to go, or ctx is done.
+func (w *Wall) WaitPrepared(ctx context.Context, n int) {
 	for len(w.made) < min(n, cap(w.made)) && w.ctx.Err() == nil && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
@@ -232,9 +232,9 @@ func (w *Wall) BeginAt(origin int64) { w.origin = origin }
 // Origin is the clock reading of time 0.
 func (w *Wall) Origin() int64 { return w.origin }
 
-// Uncounted returns the number of answers that the tokenizer gave up on, and the error of the
+// UncountedAnswers returns the number of answers that the tokenizer gave up on, and the error of the
 // first.
-func (w *Wall) Uncounted() (answers int, why error) { return w.cfg.Count.GaveUp() }
+func (w *Wall) UncountedAnswers() (answers int, why error) { return w.cfg.Count.GaveUp() }
 
 // Now implements [World].
 func (w *Wall) Now() int64 { return clock.Now() - w.origin }
@@ -253,7 +253,7 @@ func (w *Wall) Do(a Action) {
 		case between:
 			f.failed = false
 		case f != nil:
-			f.x.Abandon(a.Class)
+			f.x.RequestAbandon(a.Class)
 			f.class, c = a.Class, f.conn
 			if f.cancel != nil {
 				f.cancel()
@@ -262,26 +262,26 @@ func (w *Wall) Do(a Action) {
 		w.mu.Unlock()
 		if between {
 			giveUp(&f.x.Row, w.Now(), a.Class)
-			w.settle(f)
+			w.settleAttempt(f)
 		}
 		if c != nil { // not under the lock: it waits for the reader, which may be in ended
 			c.Abort()
 		}
 	case Again:
-		if f := w.released(a.ID); f != nil {
-			f.x.Retry(a.Eligible - f.x.Row.Done)
+		if f := w.takeReleased(a.ID); f != nil {
+			f.x.PrepareRetry(a.Eligible - f.x.Row.Done)
 			w.launch(f, a.Eligible)
 		}
 	case Settle:
-		if f := w.released(a.ID); f != nil {
-			w.settle(f)
+		if f := w.takeReleased(a.ID); f != nil {
+			w.settleAttempt(f)
 		}
 	case Prepare:
 		w.prepare(a)
 	case Forget:
 		w.history.forget(a.Session)
 	case Drop:
-		f := w.prepared(a)
+		f := w.takePrepared(a)
 		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
 		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, max(w.Now(), a.Due)
 		w.cfg.Sink.Done(&f.x.Row)
@@ -296,9 +296,9 @@ func (w *Wall) prepare(a Action) {
 	w.own.Go(func() { done <- w.build(a.Item, a.Session) })
 }
 
-// prepared gives the request that an action is about. Core asks for every item
+// takePrepared gives the request that an action is about. Core asks for every item
 // that comes by itself once and in order, and for none once the world is closed.
-func (w *Wall) prepared(a Action) *flight {
+func (w *Wall) takePrepared(a Action) *flight {
 	done, follows := w.follow[a.Item]
 	if !follows {
 		done = w.made
@@ -312,7 +312,7 @@ func (w *Wall) prepared(a Action) *flight {
 
 // start sends a request on an idle connection, or opens one for it.
 func (w *Wall) start(a Action) {
-	f := w.prepared(a)
+	f := w.takePrepared(a)
 	f.x.Origin = w.origin
 	r := &f.x.Row
 	r.Due, r.Eligible, r.Ready = a.Due, a.Eligible, a.Eligible
@@ -325,9 +325,9 @@ func (w *Wall) start(a Action) {
 	w.launch(f, a.Eligible)
 }
 
-// released gives a request whose attempt failed and that waited for what is decided of it;
+// takeReleased gives a request whose attempt failed and that waited for what is decided of it;
 // nil if it was cancelled meanwhile.
-func (w *Wall) released(id int64) *flight {
+func (w *Wall) takeReleased(id int64) *flight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.flights[id]
@@ -359,7 +359,7 @@ func (w *Wall) launch(f *flight, eligible int64) {
 	}
 	if more {
 		w.own.Go(func() {
-			_ = w.open(w.ctx) // if it fails, the request that needs it will say so
+			_ = w.openConn(w.ctx) // if it fails, the request that needs it will say so
 			w.mu.Lock()
 			w.opening--
 			w.mu.Unlock()
@@ -373,7 +373,7 @@ func (w *Wall) pop() *wire.Conn {
 	for n := len(w.idle); n > 0; n = len(w.idle) {
 		c := w.idle[n-1]
 		w.idle = w.idle[:n-1]
-		if c.Alive() {
+		if c.IsAlive() {
 			return c
 		}
 	}
@@ -397,7 +397,7 @@ func (w *Wall) connect(f *flight) {
 		w.finish(f)
 		return
 	}
-	c.Start(w.ended) // before others can find it: it is not to be aborted meanwhile
+	c.StartReading(w.ended) // before others can find it: it is not to be aborted meanwhile
 	w.mu.Lock()
 	f.conn, f.cancel = c, nil
 	cancelled := f.class != ""
@@ -424,8 +424,8 @@ func (w *Wall) send(f *flight, c *wire.Conn) {
 // ended is called by a connection when its exchange has.
 func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 	f := x.Owner.(*flight)
-	if x.Stale() && w.ctx.Err() == nil {
-		x.Again()
+	if x.IsStale() && w.ctx.Err() == nil {
+		x.ResetForResend()
 		w.mu.Lock()
 		f.conn = nil
 		w.mu.Unlock()
@@ -446,21 +446,21 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 func (w *Wall) finish(f *flight) {
 	if w.cfg.Retry && f.err == nil {
 		after, hint := f.x.RetryHints()
-		if w.mu.Lock(); f.class == "" && retriable(&f.x.Row, hint) {
+		if w.mu.Lock(); f.class == "" && isRetriable(&f.x.Row, hint) {
 			f.failed = true
-			w.events = append(w.events, failed(&f.x.Row, after, f.x.Room()))
+			w.events = append(w.events, failedEvent(&f.x.Row, after, f.x.RateLimitRoom()))
 			w.mu.Unlock()
 			w.notify()
 			return
 		}
 		w.mu.Unlock()
 	}
-	w.settle(f)
+	w.settleAttempt(f)
 }
 
-// settle has an attempt counted, where there is a tokenizer, checked, where its answer is
+// settleAttempt has an attempt counted, where there is a tokenizer, checked, where its answer is
 // known, and recorded. That takes time that the goroutine of a socket does not have.
-func (w *Wall) settle(f *flight) {
+func (w *Wall) settleAttempt(f *flight) {
 	select {
 	case w.count <- f:
 	default:
@@ -487,11 +487,11 @@ func (w *Wall) countAnswers() {
 func (w *Wall) record(f *flight) {
 	if f.x.Spell {
 		r := &f.x.Row
-		chunks, text := f.x.Spelt()
+		chunks, text := f.x.TakeSpelt()
 		switch {
 		case w.cfg.Count == nil:
 		case len(chunks) == 0:
-			w.cfg.Count.Whole(r, f.x.Pieces(), text)
+			w.cfg.Count.Whole(r, f.x.TextPieces(), text)
 		default:
 			w.cfg.Count.Count(r, chunks, text)
 		}
@@ -503,7 +503,7 @@ func (w *Wall) record(f *flight) {
 		}
 	}
 	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
-	room := f.x.Room()
+	room := f.x.RateLimitRoom()
 	f.x.Release()
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()

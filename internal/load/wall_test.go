@@ -121,7 +121,7 @@ func TestWallReusesConnections(t *testing.T) {
 	if err := w.Open(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	w.Prepared(t.Context(), 8)
+	w.WaitPrepared(t.Context(), 8)
 	w.Begin(2 * time.Millisecond)
 	Run(t.Context(), NewCore(Config{Users: 4, Requests: 60, Timeout: 5000 * millisecond}), w)
 	w.Close()
@@ -395,12 +395,12 @@ func TestWallGone(t *testing.T) {
 	_, n := serveOn(t, brisk())
 	n.refuse.Store(true)
 	w, s := wall(t, n, nil)
-	w.Prepared(t.Context(), 8)
+	w.WaitPrepared(t.Context(), 8)
 	w.Begin(2 * time.Millisecond)
 	core := NewCore(Config{Arrivals: &every{0, 2 * millisecond}, Window: 60_000 * millisecond, Gone: 50 * millisecond})
 	Run(t.Context(), core, w)
 	w.Close()
-	if _, gone := core.Gone(); !gone || len(s.rows) != 30_000 {
+	if _, gone := core.TargetGone(); !gone || len(s.rows) != 30_000 {
 		t.Fatalf("gone %v, %d rows", gone, len(s.rows))
 	}
 	unsent := 0

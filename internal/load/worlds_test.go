@@ -205,7 +205,7 @@ func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Sour
 				t.Fatal(err)
 			}
 		}
-		w.Prepared(t.Context(), 8)
+		w.WaitPrepared(t.Context(), 8)
 		w.Begin(time.Millisecond)
 		d := &diary{World: w}
 		Run(t.Context(), c, d)
@@ -281,7 +281,7 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"closed, retries", with(closed(5), func(c *Config) {
 			c.Stagger, c.Retry, c.Think = 53*ms, doubling, func(id int64) int64 { return id * 1009 }
 		}), engine, 5},
-		{"open, conversations, retries", with(poisson(25), func(c *Config) { c.Follow, c.Retry = Followed(talks{}), doubling }), engine, 16},
+		{"open, conversations, retries", with(poisson(25), func(c *Config) { c.Follow, c.Retry = FollowOf(talks{}), doubling }), engine, 16},
 		{"closed, think", with(closed(5), func(c *Config) { c.Think = func(id int64) int64 { return 3*ms + id*1009 } }), engine, 5},
 		{"closed, requests", with(closed(5), func(c *Config) { c.Window, c.Requests = 0, 33 }), engine, 5},
 		{"closed, capped", with(closed(6), func(c *Config) { c.Cap = 2 }), engine, 2},
@@ -290,16 +290,16 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"closed, timeout", with(closed(5), func(c *Config) {
 			c.Timeout, c.Think = 80*ms+7, func(id int64) int64 { return id * 1009 }
 		}), engine, 5},
-		{"open, conversations", with(poisson(25), func(c *Config) { c.Follow = Followed(talks{}) }), engine, 16},
-		{"open, conversations, capped", with(poisson(25), func(c *Config) { c.Follow, c.Cap = Followed(talks{}), 4 }), engine, 4},
-		{"open, conversations, requests", with(poisson(25), func(c *Config) { c.Follow, c.Window, c.Requests = Followed(talks{}), 0, 40 }), engine, 16},
-		{"open, conversations, timeout", with(poisson(25), func(c *Config) { c.Follow, c.Timeout = Followed(talks{}), 150*ms+7 }), engine, 16},
-		{"closed, conversations", with(closed(5), func(c *Config) { c.Follow = Followed(talks{}) }), engine, 5},
-		{"open, agents", with(poisson(15), func(c *Config) { c.Follow = Followed(fans{}) }), engine, 24},
-		{"open, agents, capped", with(poisson(15), func(c *Config) { c.Follow, c.Cap = Followed(fans{}), 4 }), engine, 4},
-		{"closed, agents", with(closed(5), func(c *Config) { c.Follow = Followed(fans{}) }), engine, 10},
+		{"open, conversations", with(poisson(25), func(c *Config) { c.Follow = FollowOf(talks{}) }), engine, 16},
+		{"open, conversations, capped", with(poisson(25), func(c *Config) { c.Follow, c.Cap = FollowOf(talks{}), 4 }), engine, 4},
+		{"open, conversations, requests", with(poisson(25), func(c *Config) { c.Follow, c.Window, c.Requests = FollowOf(talks{}), 0, 40 }), engine, 16},
+		{"open, conversations, timeout", with(poisson(25), func(c *Config) { c.Follow, c.Timeout = FollowOf(talks{}), 150*ms+7 }), engine, 16},
+		{"closed, conversations", with(closed(5), func(c *Config) { c.Follow = FollowOf(talks{}) }), engine, 5},
+		{"open, agents", with(poisson(15), func(c *Config) { c.Follow = FollowOf(fans{}) }), engine, 24},
+		{"open, agents, capped", with(poisson(15), func(c *Config) { c.Follow, c.Cap = FollowOf(fans{}), 4 }), engine, 4},
+		{"closed, agents", with(closed(5), func(c *Config) { c.Follow = FollowOf(fans{}) }), engine, 10},
 		{"closed, agents, timeout", with(closed(5), func(c *Config) {
-			c.Follow, c.Timeout, c.Think = Followed(fans{}), 150*ms+7, func(id int64) int64 { return id * 1009 }
+			c.Follow, c.Timeout, c.Think = FollowOf(fans{}), 150*ms+7, func(id int64) int64 { return id * 1009 }
 		}), engine, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestConversations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: Followed(talks{})}
+		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: FollowOf(talks{})}
 		if users > 0 {
 			cfg.Arrivals, cfg.Users = nil, users
 		}
@@ -392,7 +392,7 @@ func TestJoin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: Followed(fans{})}
+		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: FollowOf(fans{})}
 		if users > 0 {
 			cfg.Arrivals, cfg.Users = nil, users
 		}

@@ -84,16 +84,16 @@ func (q *questions) add(r *record.Row) {
 	}
 }
 
-// due returns the number of questions that came due.
-func (q *questions) due() (n int) {
+// dueCount returns the number of questions that came due.
+func (q *questions) dueCount() (n int) {
 	for _, k := range q.kinds {
 		n += k.due
 	}
 	return n
 }
 
-// tells says whether wrong answers of a kind would tell of the load.
-func (q *questions) tells(kind string) bool {
+// isTelling says whether wrong answers of a kind would tell of the load.
+func (q *questions) isTelling(kind string) bool {
 	for _, a := range q.alone {
 		if a.Kind == kind {
 			return a.Why == "" && a.Answered > 0 && float64(a.Wrong) < telling*float64(a.Answered)
@@ -104,7 +104,7 @@ func (q *questions) tells(kind string) bool {
 
 // ofLoad are the answers by which the share of wrong ones is judged, as they were due.
 func (q *questions) ofLoad() []checked {
-	list := slices.DeleteFunc(slices.Clone(q.inTurn), func(c checked) bool { return !q.tells(c.kind) })
+	list := slices.DeleteFunc(slices.Clone(q.inTurn), func(c checked) bool { return !q.isTelling(c.kind) })
 	slices.SortStableFunc(list, func(a, b checked) int { return cmp.Compare(a.due, b.due) })
 	return list
 }
@@ -122,7 +122,7 @@ func (q *questions) result() *result.Answers {
 		k := cmp.Or(q.kinds[kind], &asked{})
 		of := result.AnswersOf{Kind: kind, Asked: k.due, NotAsked: a.Why,
 			Checked: result.Answered{Answered: k.answered, Wrong: k.wrong, AloneAnswered: a.Answered, AloneWrong: a.Wrong}}
-		of.TellsNothing = kind != greedyKind && a.Why == "" && !q.tells(kind)
+		of.TellsNothing = kind != greedyKind && a.Why == "" && !q.isTelling(kind)
 		if len(k.differAt) > 0 {
 			slices.Sort(k.differAt)
 			of.DifferAt = &k.differAt[len(k.differAt)/2]
@@ -134,7 +134,7 @@ func (q *questions) result() *result.Answers {
 			known.Answered, known.Wrong = known.Answered+k.answered, known.Wrong+k.wrong
 			known.AloneAnswered, known.AloneWrong = known.AloneAnswered+a.Answered, known.AloneWrong+a.Wrong
 		}
-		held(&of.Checked)
+		setShares(&of.Checked)
 		out.Kinds = append(out.Kinds, of)
 		out.Asked += k.due
 		out.Unanswered += k.due - k.answered
@@ -153,12 +153,12 @@ func (q *questions) result() *result.Answers {
 		one(kind, Alone{Kind: kind})
 	}
 	if known.Answered+known.AloneAnswered > 0 {
-		held(&known)
+		setShares(&known)
 		known.Chance = chanceOf(out.Kinds)
 		out.Wrong = &known
 	}
 	if greedy.Answered+greedy.AloneAnswered > 0 {
-		held(&greedy)
+		setShares(&greedy)
 		out.Differ = &greedy
 	}
 	if q.prompt > 0 {
@@ -182,9 +182,9 @@ func (q *questions) violations(v *Violations, claim, blocks int) {
 	}
 }
 
-// limit judges a limit on the share of wrong answers. They are a sample of what the server
+// judgeLimit judges a limit on the share of wrong answers. They are a sample of what the server
 // answers: it is met or not met where the interval of their share lies on one side.
-func (q *questions) limit(out *result.Limit) {
+func (q *questions) judgeLimit(out *result.Limit) {
 	a := q.result()
 	out.Attained, out.Met = nil, undecided
 	if a == nil || a.Wrong == nil || a.Wrong.Answered == 0 {
@@ -248,8 +248,8 @@ func enoughAt(wrong, of int, limit float64) (int, bool) {
 	return enough, true
 }
 
-// held works out shares with their intervals, and how likely chance makes such a difference.
-func held(a *result.Answered) {
+// setShares works out shares with their intervals, and how likely chance makes such a difference.
+func setShares(a *result.Answered) {
 	of := func(wrong, n int) (*float64, *[2]float64) {
 		if n == 0 {
 			return nil, nil

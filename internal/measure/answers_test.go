@@ -72,7 +72,7 @@ func TestLimitOnWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := spec.Claims()
+	claims, err := spec.SplitClaims()
 	if err != nil || len(claims) != 2 {
 		t.Fatal(claims, err)
 	}

@@ -29,7 +29,7 @@ type ladder struct {
 
 // newLadder gives nil when nothing was merged.
 func newLadder(sets []*gapSet, v *gapView, scratch *spill.Store) *ladder {
-	if !merged(sets, v.limit) {
+	if !hasMergedGap(sets, v.limit) {
 		return nil
 	}
 	bag := func() *spill.Bag[int64] { return spill.NewBag[int64](scratch) }
@@ -39,7 +39,7 @@ func newLadder(sets []*gapSet, v *gapView, scratch *spill.Store) *ladder {
 			if g.runs[i].trust > v.limit {
 				continue
 			}
-			l.near += g.runs[i].gaps.Len() * v.weight(g.runs[i].tokens)
+			l.near += g.runs[i].gaps.Len() * v.runWeight(g.runs[i].tokens)
 		}
 		for u := range g.unseen.All() {
 			if u.trust > v.limit {
@@ -54,7 +54,7 @@ func newLadder(sets []*gapSet, v *gapView, scratch *spill.Store) *ladder {
 			if w.trust > v.limit {
 				continue
 			}
-			k := v.weight(w.tokens)
+			k := v.runWeight(w.tokens)
 			switch {
 			case w.parts == 1: // one moment: its tokens share the gap alike
 				for range k {
@@ -79,8 +79,8 @@ func newLadder(sets []*gapSet, v *gapView, scratch *spill.Store) *ladder {
 	return l
 }
 
-// merged says that the ends of some gap up to a trust are open.
-func merged(sets []*gapSet, limit trust) bool {
+// hasMergedGap says that the ends of some gap up to a trust are open.
+func hasMergedGap(sets []*gapSet, limit trust) bool {
 	for _, g := range sets {
 		for u := range g.unseen.All() {
 			if u.trust <= limit {
@@ -108,11 +108,11 @@ func (l *ladder) boundsAt(p float64, cut int64) (lo, hi float64) {
 	v := l.view
 	total := l.near + l.lower.Len() + l.zeros
 	rank := stat.Rank(total+cut, p)
-	low := smallest(v.largest, func(x int64) bool {
-		return v.near(x)+l.zeros+l.lower.AtMost(x) >= rank
+	low := searchSmallest(v.largest, func(x int64) bool {
+		return v.countExactUpTo(x)+l.zeros+l.lower.AtMost(x) >= rank
 	})
-	high := smallest(v.largest, func(x int64) bool {
-		near, up := v.near(x), l.upper.AtMost(x)
+	high := searchSmallest(v.largest, func(x int64) bool {
+		near, up := v.countExactUpTo(x), l.upper.AtMost(x)
 		below := near + up
 		if !v.perToken {
 			below = near + l.whole.AtMost(x)

@@ -15,7 +15,7 @@ func find(t *testing.T, checks []result.Check, name string) result.Check {
 	t.Helper()
 	for _, c := range checks {
 		if c.Name == name {
-			if known := slices.ContainsFunc(result.Checks(), func(k result.CheckKind) bool { return k.Name == name && k.Unit == c.Unit }); !known {
+			if known := slices.ContainsFunc(result.CheckKinds(), func(k result.CheckKind) bool { return k.Name == name && k.Unit == c.Unit }); !known {
 				t.Errorf("a check that is in no list: %+v", c)
 			}
 			if c.Value == nil && c.Case == "" || c.Limit == nil && name != result.CheckGone {
@@ -187,7 +187,7 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 		f.Add(failed(i, i, 5, record.ServerError(500)))
 	}
 	p := f.Point()
-	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"].None() {
+	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"].IsNone() {
 		t.Errorf("%s, %s, %v", p.Outcome, p.Verdict, p.Metrics.Undefined)
 	}
 }

@@ -49,7 +49,7 @@ func (g *groups) groupOf(r *record.Row) *group {
 	}
 	key := groupKey{name: r.Class}
 	if key.name == "" {
-		key.bucket = bucket(length)
+		key.bucket = lengthBucket(length)
 	}
 	i, ok := g.names[key]
 	if !ok {
@@ -63,24 +63,24 @@ func (g *groups) groupOf(r *record.Row) *group {
 	return p
 }
 
-// of are the groups of a class that the workload gave.
-func (g *groups) of(class string) (list []*group) {
+// groupsOf are the groups of a class that the workload gave.
+func (g *groups) groupsOf(class string) (list []*group) {
 	if i, ok := g.names[groupKey{name: class}]; ok {
 		list = append(list, g.list[i])
 	}
 	return list
 }
 
-// due returns the number of requests of a class.
-func (g *groups) due(class string) (n int) {
-	for _, p := range g.of(class) {
+// dueCount returns the number of requests of a class.
+func (g *groups) dueCount(class string) (n int) {
+	for _, p := range g.groupsOf(class) {
 		n += p.n
 	}
 	return n
 }
 
-// bucket is the least b with length ≤ 4^b.
-func bucket(length int32) int8 {
+// lengthBucket is the least b with length ≤ 4^b.
+func lengthBucket(length int32) int8 {
 	if length < 0 {
 		return -1
 	}
@@ -97,10 +97,10 @@ type class struct {
 	n      int
 }
 
-// classes says which parts to show: the workload's own, the largest five and
+// shownClasses says which parts to show: the workload's own, the largest five and
 // the rest; or by input length, when the longest is at least four times the
 // shortest. One part alone is none.
-func (g *groups) classes() []class {
+func (g *groups) shownClasses() []class {
 	list := slices.Clone(g.list)
 	named := slices.ContainsFunc(list, func(p *group) bool { return p.key.name != "" })
 	var out []class

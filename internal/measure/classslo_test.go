@@ -67,7 +67,7 @@ func TestObjectiveOfClasses(t *testing.T) {
 func TestViolationsOfClasses(t *testing.T) {
 	s := window(10)
 	s.SLO = spec(t, "p99 e2e<5s; chat: p95 ttft<500ms; batch: p95 ttft<500ms")
-	claims, err := s.SLO.Claims()
+	claims, err := s.SLO.SplitClaims()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func virtual(t testing.TB, rate float64, seconds int64, engine twin.FixedConfig,
 	core := load.NewCore(cfg)
 	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: twin.NewFixed(engine), Source: answers{seed}, Sink: &out}))
 	setups := map[int32]measure.Setup{0: s}
-	measure.Settle(setups, func(yield func(record.Frame, error) bool) { yield(out.Frame, nil) })
+	measure.SettleWindows(setups, func(yield func(record.Frame, error) bool) { yield(out.Frame, nil) })
 	f := measure.NewFold(setups[0])
 	f.Add(out.Frame)
 	return f.Point()

@@ -61,10 +61,10 @@ func (e *extent) include(x float64, st State) {
 	}
 }
 
-// look makes the outline, in a pass of its own.
-func (c *part) look() {
+// makeOutline makes the outline, in a pass of its own.
+func (c *part) makeOutline() {
 	o := &c.outline
-	o.course = stat.NewBatches(c.tally.due(), stat.FineBatches)
+	o.course = stat.NewBatches(c.tally.dueCount(), stat.FineBatches)
 	for q := range c.requests() {
 		o.ttft.include(q.TTFT(Response, c.until))
 		o.e2e.include(q.E2E(Response, c.until))
@@ -85,8 +85,8 @@ func (c *part) look() {
 	}
 }
 
-// variation is the squared coefficient of variation of residence times.
-func (o *outline) variation() float64 {
+// residenceVariation is the squared coefficient of variation of residence times.
+func (o *outline) residenceVariation() float64 {
 	n := float64(o.e2e.n)
 	if mean := o.e2e.total.Sum() / n; n > 1 && mean > 0 {
 		return o.e2e.total.Squares() / (n - 1) / (mean * mean)
@@ -109,7 +109,7 @@ func (t *requestTally) countRequest(q *Request) {
 		t.outcomes[q.outcome]++
 	}
 	t.streamed = t.streamed || q.stream
-	t.several = t.several || q.Several()
+	t.several = t.several || q.HasSeveralAnswers()
 	if q.interrupted {
 		t.interrupted++
 	}
@@ -127,11 +127,11 @@ func (t *requestTally) plus(other *requestTally) {
 
 // answeredWhole says that there are answers and none of them was streamed: where no request
 // ended well it is not known how the server answers.
-func (c *part) answeredWhole() bool { return !c.tally.streamed && c.tally.well() > 0 }
+func (c *part) answeredWhole() bool { return !c.tally.streamed && c.tally.wellCount() > 0 }
 
-// due returns the number of requests, and well returns the number of them that ended well.
-func (t *requestTally) due() int64  { return t.n }
-func (t *requestTally) well() int64 { return t.outcomes[record.OK] }
+// dueCount returns the number of requests, and well returns the number of them that ended well.
+func (t *requestTally) dueCount() int64  { return t.n }
+func (t *requestTally) wellCount() int64 { return t.outcomes[record.OK] }
 
 // part is the requests and gaps of some groups, which are taken in the order of
 // their names: sums of floats may depend on it.
@@ -140,7 +140,7 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{questions: &f.questions, cohort: f.cohort, groups: &f.groups, until: f.end, stop: f.stop(), conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
+	c := &part{questions: &f.questions, cohort: f.cohort, groups: &f.groups, until: f.end, stop: f.stopReason(), conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
 	if len(list) < len(f.groups.list) {
 		c.in = make([]bool, len(f.groups.list))
 	}
@@ -154,8 +154,8 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	return c
 }
 
-// stop returns what requests were interrupted by.
-func (f *Fold) stop() result.ReasonCode {
+// stopReason returns what requests were interrupted by.
+func (f *Fold) stopReason() result.ReasonCode {
 	switch lost := f.errors[record.ErrWorkerLost] > 0; {
 	case lost && f.errors[record.ErrInterrupted] > 0:
 		return result.CutAtEither
@@ -183,10 +183,10 @@ func (c *part) requests() iter.Seq[*Request] {
 	}
 }
 
-// account counts requests by how they ended.
-func (c *part) account() result.Requests {
+// countOutcomes counts requests by how they ended.
+func (c *part) countOutcomes() result.Requests {
 	t := &c.tally
-	return result.Requests{Due: int(t.due()), OK: int(t.outcomes[record.OK]), Failed: int(t.outcomes[record.Failed]),
+	return result.Requests{Due: int(t.dueCount()), OK: int(t.outcomes[record.OK]), Failed: int(t.outcomes[record.Failed]),
 		Cut: int(t.outcomes[record.Cut]), Unsent: int(t.outcomes[record.Unsent]), Errors: map[string]int{}, Finish: map[string]int{}}
 }
 

@@ -23,7 +23,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := spec(t, "p90 ttft<200ms, stall<30ms, e2e<1s @50%").Claims()
+	claims, err := spec(t, "p90 ttft<200ms, stall<30ms, e2e<1s @50%").SplitClaims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 			}
 		}
 		s := Setup{T0: 100 * ms, T1: 3000 * ms, Stamps: "kernel", SLO: objective, Load: rapid.SampledFrom(loads).Draw(t, "load"), Residence: 10 * ms}
-		store := spill.Sized(dir, rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "budget"), 256)
+		store := spill.NewSized(dir, rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "budget"), 256)
 		memory, file := NewFold(s), NewFoldIn(store, s)
 		for i, fr := range frames {
 			memory.Add(fr)

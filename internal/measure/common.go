@@ -22,12 +22,12 @@ func (c *common) countRow(r *record.Row, s *Stream, window *judge.Conditions) {
 	case r.Question != "": // calls of tools have no text
 		return
 	case r.Counted < 0:
-		if r.Outcome == record.OK && (s.inside > 0 || (r.TextBytes > 0 || s.Count > 0) && window.Holds(r.Done)) {
+		if r.Outcome == record.OK && (s.inside > 0 || (r.TextBytes > 0 || s.Count > 0) && window.InWindow(r.Done)) {
 			c.uncounted++
 		}
 		return
 	case s.Count == 0: // all at its end
-		if c.counted++; window.Holds(r.Done) {
+		if c.counted++; window.InWindow(r.Done) {
 			c.tokens += int64(r.Counted) * million
 		}
 		return
@@ -40,23 +40,23 @@ func (c *common) countRow(r *record.Row, s *Stream, window *judge.Conditions) {
 		first = float64(max(r.FirstTokens, 0)) / float64(s.Tokens)
 	}
 	c.tokens += int64(float64(r.Counted) * inside * million)
-	if took := r.LastToken - r.FirstToken; r.Outcome == record.OK && r.FirstToken >= 0 && took > 0 && r.Choices <= 1 && first < 1 && window.Holds(r.Done) {
+	if took := r.LastToken - r.FirstToken; r.Outcome == record.OK && r.FirstToken >= 0 && took > 0 && r.Choices <= 1 && first < 1 && window.InWindow(r.Done) {
 		c.behind += int64(float64(r.Counted) * (1 - first) * million)
 		c.took += took
 	}
 }
 
-// known reports whether a --tokenizer counted every answer: of a part it would be no rate.
-func (c *common) known() bool { return c.counted > 0 && c.uncounted == 0 }
+// isComplete reports whether a --tokenizer counted every answer: of a part it would be no rate.
+func (c *common) isComplete() bool { return c.counted > 0 && c.uncounted == 0 }
 
 // rate is the tokens a second of a window of so many seconds.
 func (c *common) rate(seconds float64) (float64, bool) {
-	return float64(c.tokens) / 1e6 / seconds, c.known()
+	return float64(c.tokens) / 1e6 / seconds, c.isComplete()
 }
 
 // speed returns the tokens per second of one answer after its first event.
 func (c *common) speed() (float64, bool) {
-	if !c.known() || c.took == 0 {
+	if !c.isComplete() || c.took == 0 {
 		return 0, false
 	}
 	return float64(c.behind) / 1e6 / (float64(c.took) / 1e9), true

@@ -22,7 +22,7 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 	if !ok {
 		return nil
 	}
-	c := Cost(price, f.setup.Listed, bill)
+	c := CostOfBill(price, f.setup.Listed, bill)
 	c.CachedUnknown = c.Basis == result.TokenPrice && price.Tokens.Cached != nil && rates.Cached == nil
 	if common := p.Window["common_tokens_per_s"]; common > 0 {
 		usd := bill.PerHour / 3600 / common * 1e6
@@ -51,8 +51,8 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 	return &c
 }
 
-// Cost is a bill as run.json has it.
-func Cost(price cost.Price, listed bool, b cost.Bill) result.Cost {
+// CostOfBill is a bill as run.json has it.
+func CostOfBill(price cost.Price, listed bool, b cost.Bill) result.Cost {
 	c := result.Cost{
 		USDPerGPUHour: b.PerGPUHour, USDPerHour: &b.PerHour, Basis: result.Rented, Price: price.GPU.String(), Discount: price.Discount,
 		USDPerMInput: b.MInput, USDPerMOutput: b.MOutput, USDPerMTokens: b.MTokens, USDPerMGoodOutput: b.MGoodOutput,
@@ -61,7 +61,7 @@ func Cost(price cost.Price, listed bool, b cost.Bill) result.Cost {
 	switch {
 	case listed:
 		c.Basis = result.ListPrice
-	case price.GPU.None():
+	case price.GPU.IsUnknown():
 		c.Basis, c.Price = result.TokenPrice, price.Tokens.String()
 	case price.GPU.Owned != cost.Owned{}:
 		c.Basis = result.Owned
@@ -69,8 +69,8 @@ func Cost(price cost.Price, listed bool, b cost.Bill) result.Cost {
 	return c
 }
 
-// Bill is the bill that run.json has.
-func Bill(c *result.Cost) cost.Bill {
+// BillOf is the bill that run.json has.
+func BillOf(c *result.Cost) cost.Bill {
 	b := cost.Bill{PerGPUHour: c.USDPerGPUHour, MInput: c.USDPerMInput, MOutput: c.USDPerMOutput, MTokens: c.USDPerMTokens,
 		MGoodOutput: c.USDPerMGoodOutput, Request: c.USDPerRequest, GoodRequest: c.USDPerGoodRequest}
 	if c.USDPerHour != nil {

@@ -78,7 +78,7 @@ func Definitions() []Definition {
 		},
 		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, single: true, lacks: result.OneToken},
 		metric.ITL:    {pool: (*part).tokenGaps, lacks: result.OneArrival},
-		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: result.OneArrival},
+		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).eachGap, lacks: result.OneArrival},
 		metric.Stall: {
 			Request: (*Request).Stall, row: (*Stream).longestGap, lacks: result.OneArrival,
 			low:    func(q *Request) float64 { return float64(q.own[stallLeast]) },
@@ -89,12 +89,12 @@ func Definitions() []Definition {
 		metric.ServiceE2E: {Request: func(q *Request, until int64) (float64, State) { return q.E2E(Service, until) }},
 		metric.Generation: {Request: func(q *Request, until int64) (float64, State) { return q.Generation(until) }},
 
-		metric.Lag:     {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.ready, q.sent) }, lacks: result.NoStamps},
-		metric.Held:    {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.due, q.eligible) }, lacks: result.NoStamps},
-		metric.Connect: {Request: func(q *Request, _ int64) (float64, State) { return q.span(q.eligible, q.ready) }, lacks: result.NoStamps},
+		metric.Lag:     {Request: func(q *Request, _ int64) (float64, State) { return q.clientInterval(q.ready, q.sent) }, lacks: result.NoStamps},
+		metric.Held:    {Request: func(q *Request, _ int64) (float64, State) { return q.clientInterval(q.due, q.eligible) }, lacks: result.NoStamps},
+		metric.Connect: {Request: func(q *Request, _ int64) (float64, State) { return q.clientInterval(q.eligible, q.ready) }, lacks: result.NoStamps},
 
 		metric.InputTokens: {
-			Request: countOf(func(q *Request) int32 { return q.input() }), answered: true, lacks: result.TokensUncounted,
+			Request: countOf(func(q *Request) int32 { return q.inputTokens() }), answered: true, lacks: result.TokensUncounted,
 			label:    "planned: the server did not count",
 			labelled: func(q *Request) bool { return q.outcome == record.OK && q.prompt < 0 && q.inputPlanned >= 0 },
 		},
@@ -168,20 +168,20 @@ func countOf(n func(*Request) int32) func(*Request, int64) (float64, State) {
 func (d *Definition) Value(q *Request) (x float64, ok bool) {
 	const until = 0 // only tells how long those were followed that have no value
 	x, is := d.Request(q, until)
-	return x / d.unit(), is == Known
+	return x / d.unitDivisor(), is == Known
 }
 
-// unit returns the divisor that converts values to the unit they are published in.
-func (d *Definition) unit() float64 {
+// unitDivisor returns the divisor that converts values to the unit they are published in.
+func (d *Definition) unitDivisor() float64 {
 	if d.Unit == metric.Milliseconds {
 		return inMS
 	}
 	return asCount
 }
 
-// followed says that a request which did not end has a part in the sample: it
+// countsUnended says that a request which did not end has a part in the sample: it
 // counts as longer than it was followed.
-func (d *Definition) followed() bool { return !d.answered && !d.Client }
+func (d *Definition) countsUnended() bool { return !d.answered && !d.Client }
 
 // summary is the distribution over a part, or why there is none; of is the sample
 // of its requests.
@@ -196,7 +196,7 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, result.Reaso
 	var why result.Reason
 	switch {
 	case d.Request == nil && c.tally.streamed:
-		if of, why = d.pooled(c); of != nil {
+		if of, why = d.pooledSample(c); of != nil {
 			s = of.summary()
 			of.free()
 		}
@@ -206,17 +206,17 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, result.Reaso
 	switch {
 	case s != nil:
 		return s, result.Reason{}
-	case !why.None():
+	case !why.IsNone():
 		return nil, why
-	case d.lacks == "" || d.Stream && c.tally.well() == 0:
+	case d.lacks == "" || d.Stream && c.tally.wellCount() == 0:
 		return nil, result.Reason{Code: result.NoneEndedWell}
 	}
 	return nil, result.Reason{Code: d.lacks}
 }
 
-// pooled is the sample of a metric that is pooled over requests, or why there is
+// pooledSample is the sample of a metric that is pooled over requests, or why there is
 // none.
-func (d *Definition) pooled(c *part) (*sample, result.Reason) {
+func (d *Definition) pooledSample(c *part) (*sample, result.Reason) {
 	if d.pool != nil {
 		return d.pool(c)
 	}
@@ -224,15 +224,15 @@ func (d *Definition) pooled(c *part) (*sample, result.Reason) {
 }
 
 // chunkGaps are the gaps between arrivals.
-func (c *part) chunkGaps() (*sample, result.Reason) { return c.gaps(false), result.Reason{} }
+func (c *part) chunkGaps() (*sample, result.Reason) { return c.gapSample(false), result.Reason{} }
 
 // tokenGaps are the gaps between tokens, of the streams that tell theirs.
 func (c *part) tokenGaps() (*sample, result.Reason) {
-	if why := c.noITL(); !why.None() {
+	if why := c.noITL(); !why.IsNone() {
 		return nil, why
 	}
-	s := c.gaps(true)
-	known, all := c.pool()
+	s := c.gapSample(true)
+	known, all := c.countStreams()
 	s.streams, s.excluded = known.requests, all.requests-known.requests
 	return s, result.Reason{}
 }
@@ -240,7 +240,7 @@ func (c *part) tokenGaps() (*sample, result.Reason) {
 // noITL returns why there are no token gaps, none if there are: of fewer than half
 // of the streams they would not be those of the run.
 func (c *part) noITL() result.Reason {
-	known, all := c.pool()
+	known, all := c.countStreams()
 	if 2*known.requests < all.requests {
 		return result.Reason{Code: result.ChunkTokensUnknown, N: float64(all.requests - known.requests), Of: float64(all.requests)}
 	}

@@ -34,7 +34,7 @@ func TestEveryMetricIsDefined(t *testing.T) {
 			}
 		}
 		// Rates that run.json has fields for are no definitions.
-		if want := m.Distribution() || i >= 0; (ways == 1) != want {
+		if want := m.HasPercentiles() || i >= 0; (ways == 1) != want {
 			t.Errorf("%s, of a %s, is measured in %d ways", m.Name, m.Of, ways)
 		}
 	}
@@ -45,7 +45,7 @@ func TestEveryMetricIsDefined(t *testing.T) {
 func additional() []Definition {
 	second := Definition{
 		Metric:  &metric.Metric{Name: "second", Key: "second_ms", Unit: metric.Milliseconds, Stream: true, Steady: true, Limit: true},
-		Request: func(q *Request, until int64) (float64, State) { return q.since(q.first, q.own[stall], until) },
+		Request: func(q *Request, until int64) (float64, State) { return q.intervalSince(q.first, q.own[stall], until) },
 		chunk: func(s *Stream, c *record.Chunk) {
 			if s.Count > 0 && c.T > s.first && s.own[stall] < 0 {
 				s.own[stall] = c.T
@@ -55,12 +55,12 @@ func additional() []Definition {
 	}
 	gap := Definition{
 		Metric: &metric.Metric{Name: "step", Key: "step_ms", Of: metric.Gap, Unit: metric.Milliseconds, Stream: true, Steady: true},
-		Gaps:   (*Stream).gaps,
+		Gaps:   (*Stream).eachGap,
 	}
 	cached := Definition{
 		Metric: &metric.Metric{Name: "cached tok/s", Key: "window.cached_tokens_per_s", Of: metric.Window, Unit: metric.TokensPerS},
 		Count: func(_ *Stream, r *record.Row, window *judge.Conditions) int64 {
-			if window.Holds(r.FirstToken) {
+			if window.InWindow(r.FirstToken) {
 				return int64(max(r.CachedTokens, 0))
 			}
 			return 0

@@ -29,17 +29,17 @@ func (f *Fold) energy(p *result.Point) *result.Energy {
 	if e == nil {
 		return nil
 	}
-	window := s.samples.Window(s.t0, s.t1)
+	window := s.samples.WindowOf(s.t0, s.t1)
 	if n, ok := window.Fact(telemetry.GPUs); ok {
 		gpus := int(n)
 		e.GPUs = &gpus
 	}
 	// What is told at the time 0 of a load was asked before it.
-	if before := s.samples.Between(telemetry.GPUPower, 0, 1); len(before) > 0 && s.t0 > 0 {
+	if before := s.samples.SamplesBetween(telemetry.GPUPower, 0, 1); len(before) > 0 && s.t0 > 0 {
 		e.IdleWatts = &before[0].Value
 	}
 	switch {
-	case !e.Why.None():
+	case !e.Why.IsNone():
 	case f.setup.GPUs > 0 && e.GPUs != nil && *e.GPUs != f.setup.GPUs:
 		e.Why = result.Reason{Code: result.OtherGPUCount, N: float64(*e.GPUs), Of: float64(f.setup.GPUs)}
 	case !(e.Joules > 0):
@@ -47,7 +47,7 @@ func (f *Fold) energy(p *result.Point) *result.Energy {
 	case e.Error > mostEnergyError*e.Joules:
 		e.Why = result.Reason{Code: result.EnergyInexact, Share: e.Error / e.Joules}
 	}
-	if !e.Why.None() {
+	if !e.Why.IsNone() {
 		return e
 	}
 	if x := p.Throughput.OutputTokensPerS; x != nil && *x > 0 {
@@ -65,7 +65,7 @@ func (f *Fold) energy(p *result.Point) *result.Energy {
 // of the window lies between the readings around it: what it may be off by at most is
 // known.
 func energyCounted(s *server) *result.Energy {
-	window := s.samples.Window(s.t0, s.t1)
+	window := s.samples.WindowOf(s.t0, s.t1)
 	joules, ok := window.Growth(telemetry.GPUEnergy)
 	if !ok || window.Seconds() <= 0 {
 		return nil
@@ -85,7 +85,7 @@ func energyCounted(s *server) *result.Energy {
 // the efficiency of that estimate. What the sensor itself is off by is not in it.
 func energySampled(s *server) *result.Energy {
 	seconds := float64(s.t1-s.t0) / 1e9
-	points := s.samples.Between(telemetry.GPUPower, max(s.t0, 1), s.t1)
+	points := s.samples.SamplesBetween(telemetry.GPUPower, max(s.t0, 1), s.t1)
 	if len(points) == 0 || seconds <= 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func meanOver(points []telemetry.Sample, t0, t1 int64) float64 {
 // wattsOfEach is the mean power of one GPU of the target, nil where it was not measured of
 // just these.
 func wattsOfEach(e *result.Energy, gpus int) *float64 {
-	if e == nil || !e.Why.None() || gpus <= 0 || e.GPUs == nil || *e.GPUs != gpus {
+	if e == nil || !e.Why.IsNone() || gpus <= 0 || e.GPUs == nil || *e.GPUs != gpus {
 		return nil
 	}
 	x := e.Watts / float64(gpus)

@@ -51,7 +51,7 @@ func TestEnergyBySamplesCoverage(t *testing.T) {
 				}
 			}
 			e := drew(seconds, samples)
-			if e.From != result.PowerSamples || !e.Why.None() {
+			if e.From != result.PowerSamples || !e.Why.IsNone() {
 				t.Fatalf("%+v", e)
 			}
 			if math.Abs(e.Joules-truth) <= e.Error {
@@ -133,10 +133,10 @@ func TestEnergyByToken(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 			continue
 		}
-		if !c.why.None() && (e.JoulesPerOutputToken != nil || e.TokensPerSPerMW != nil) {
+		if !c.why.IsNone() && (e.JoulesPerOutputToken != nil || e.TokensPerSPerMW != nil) {
 			t.Errorf("%s: a figure by token", name)
 		}
-		if c.why.None() {
+		if c.why.IsNone() {
 			near(t, name, e.JoulesPerOutputToken, e.Watts / *p.Throughput.OutputTokensPerS)
 			near(t, name, e.TokensPerSPerMW, 1e6 / *e.JoulesPerOutputToken)
 			near(t, name+": before the load", e.IdleWatts, 90)

@@ -12,15 +12,15 @@ import (
 
 // evidence returns the evidence that the checks of a point rest on.
 func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
-	known, streams := all.pool()
+	known, streams := all.countStreams()
 	e := &judge.Evidence{
 		Probe: f.probe, Queue: f.queue, Point: p, Cohort: all.times(), Until: f.end, Store: all.scratch,
-		Answers: all.answers(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
+		Answers: all.answerTimes(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
 		Asked: f.asked, Duplicates: f.duplicates,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed, ByTokenizer: f.flow.byTokenizer,
 	}
-	e.Served = f.served()
-	if x, known := f.server.foreign(); known {
+	e.Served = f.servedRequests()
+	if x, known := f.server.foreignShare(); known {
 		e.Foreign = &x
 	}
 	if e.Headline == metric.E2E {
@@ -49,8 +49,8 @@ func (c *part) times() iter.Seq[judge.Times] {
 	}
 }
 
-// answers returns how long the answers of the part took.
-func (c *part) answers() (took judge.Answers) {
+// answerTimes returns how long the answers of the part took.
+func (c *part) answerTimes() (took judge.Answers) {
 	const seconds = 1e9
 	if e2e := &c.outline.e2e; e2e.n > 0 {
 		took.Mean = e2e.total.Sum() / float64(e2e.n) / seconds
@@ -63,8 +63,8 @@ func (c *part) answers() (took judge.Answers) {
 // lag takes the percentiles of the headline with each request's lag and without
 // it.
 func (c *part) lag() (out judge.Lag) {
-	headline := c.taken(c.headline())
-	lagOf := func(q *Request) (float64, State) { return q.span(q.ready, q.sent) }
+	headline := c.metricFunc(c.headline())
+	lagOf := func(q *Request) (float64, State) { return q.clientInterval(q.ready, q.sent) }
 	samples := c.collect(question{unit: inMS, take: headline}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
 		x, st := headline(q)
 		if lag, is := lagOf(q); is == Known && st == Known {

@@ -126,9 +126,9 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		server:      server{t0: s.T0, t1: s.T1},
 		questions:   questions{alone: s.Alone},
 	}
-	f.conditions = s.conditions()
+	f.conditions = s.judgeConditions()
 	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
-	f.streams = record.Join[Stream]{Chunk: f.chunk, Row: f.row, Reset: (*Stream).Reset}
+	f.streams = record.Join[Stream]{Chunk: f.chunk, Row: f.endRequest, Reset: (*Stream).Reset}
 	f.workers = foldWorkers(store, &s)
 	return f
 }
@@ -183,7 +183,7 @@ func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 		f.arrivals.Add(c.T - f.setup.T0)
 	}
 	if s.Count == 0 || f.gatherer.chunks != nil { // as [Gatherer.Chunk], without its call
-		f.gatherer.before(s, c)
+		f.gatherer.beforeChunk(s, c)
 	}
 	s.addChunk(c)
 	if inside {
@@ -193,14 +193,14 @@ func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 	f.end = max(f.end, c.T)
 }
 
-// row ends a request: its gaps are pooled.
-func (f *Fold) row(r *record.Row, s *Stream) {
-	if f.seen.twice(r.ID) {
+// endRequest ends a request: its gaps are pooled.
+func (f *Fold) endRequest(r *record.Row, s *Stream) {
+	if f.seen.seenBefore(r.ID) {
 		f.duplicates++
 		return
 	}
 	if r.LostWithWorker() {
-		if f.conditions.Holds(r.Due) {
+		if f.conditions.InWindow(r.Due) {
 			f.lostWithWorker++
 		}
 		return
@@ -215,12 +215,12 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 	if r.Outcome == record.OK {
 		f.answered++
 	}
-	if f.probe.Damaged() && s.Count != int64(max(r.Chunks, 0)) {
+	if f.probe.IsDamaged() && s.Count != int64(max(r.Chunks, 0)) {
 		s.Reset() // what is left of its chunks has gaps that its stream had not
 	}
 	f.queue.Add(r)
 	f.talks.add(r)
-	visible := s.visible(r)
+	visible := s.visibleTokens(r)
 	f.flow.count(r, s, &f.conditions)
 	for i := range f.others {
 		if count := f.others[i].Count; count != nil {
@@ -228,11 +228,11 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 		}
 	}
 	switch {
-	case !f.conditions.Holds(r.Due):
+	case !f.conditions.InWindow(r.Due):
 	case r.Question != "":
 		f.questions.add(r)
 	default:
-		f.member(r, s, visible)
+		f.addMember(r, s, visible)
 	}
 }
 
@@ -243,8 +243,8 @@ type idSet struct {
 	bits  []uint64
 }
 
-// twice remembers an id and says whether it was there before.
-func (s *idSet) twice(id int64) bool {
+// seenBefore remembers an id and says whether it was there before.
+func (s *idSet) seenBefore(id int64) bool {
 	if id < 0 || id >= maxID {
 		return false
 	}
@@ -264,11 +264,11 @@ func (s *idSet) twice(id int64) bool {
 	return was != 0
 }
 
-// member adds a request to the cohort.
-func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
+// addMember adds a request to the cohort.
+func (f *Fold) addMember(r *record.Row, s *Stream, visible int64) {
 	q := f.gatherer.Request(s, r)
 	if r.Outcome == record.OK {
-		f.finished(r.Finish)
+		f.countFinish(r.Finish)
 	} else {
 		f.errors[r.Error]++
 		if e, ok := f.examples[r.Error]; r.Detail != "" && (!ok || r.ID < e.id) {
@@ -310,8 +310,8 @@ const (
 	otherReasons = "others"
 )
 
-// finished counts the finish reason of an answer.
-func (f *Fold) finished(reason string) {
+// countFinish counts the finish reason of an answer.
+func (f *Fold) countFinish(reason string) {
 	if _, known := f.finish[reason]; !known && len(f.finish) >= mostReasons {
 		reason = otherReasons
 	}
@@ -343,7 +343,7 @@ func withEnds(counted, usage, answers int64) int64 {
 // Done lies: an answer that the server leaves open after its end mark by up to
 // a second later than its last token.
 func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
-	if r.Outcome == record.OK && window.Holds(r.Done) {
+	if r.Outcome == record.OK && window.InWindow(r.Done) {
 		w.requests++
 		if r.OutputPlanned == 0 {
 			w.texts += int64(r.Choices)
@@ -354,7 +354,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 	if reached < 0 && r.Outcome == record.OK {
 		reached = r.Done
 	}
-	if reached >= 0 && window.Holds(reached) {
+	if reached >= 0 && window.InWindow(reached) {
 		switch {
 		case r.PromptTokens >= 0:
 			w.input += int64(r.PromptTokens) * million
@@ -366,7 +366,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 	}
 	own := r.Question == "" // calls of tools and objects have tokens without a text, and so without an event
 	if r.Outcome == record.OK && s.Count > 0 && own {
-		if r.CompletionTokens >= 0 && s.visible(r) == s.Count {
+		if r.CompletionTokens >= 0 && s.visibleTokens(r) == s.Count {
 			w.alike++
 		} else {
 			w.other++
@@ -397,7 +397,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		if end < 0 {
 			end = r.Done
 		}
-		if window.Holds(end) {
+		if window.InWindow(end) {
 			w.output += int64(r.CompletionTokens) * million
 		}
 	case r.CompletionTokens >= 0 && counted:
@@ -406,7 +406,7 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.Count) * million)
 	case counted:
 		w.output += s.tokensIn * million
-	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && window.Holds(r.Done)):
+	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && window.InWindow(r.Done)):
 		w.noOutput++
 	default:
 		w.lostOutput += s.inside

@@ -98,7 +98,7 @@ const (
 // its events are taken for one each.
 func trustOf(r *record.Row, s *Stream, visible int64) trust {
 	switch {
-	case !s.Blind || visible == s.Count || s.marker(r):
+	case !s.Blind || visible == s.Count || s.hasMarker(r):
 		return counted
 	case r.Outcome != record.OK && r.CompletionTokens < 0:
 		return alike
@@ -121,11 +121,11 @@ func (r *gapRun) atMost(x int64) (n int64) {
 	return r.gaps.AtMost(uint32(min(x, math.MaxUint32)))
 }
 
-// deviations is Σ(x − around)², summed in whole numbers so that it does not depend
+// squaredDeviations is Σ(x − around)², summed in whole numbers so that it does not depend
 // on the order of the gaps.
-func deviations[T uint32 | int64](b *spill.Bag[T], around float64) float64 {
+func squaredDeviations[T uint32 | int64](b *spill.Bag[T], around float64) float64 {
 	center := uint64(around)
-	high, low := b.Deviations(center)
+	high, low := b.SquaredDeviations(center)
 	rest, n := float64(center)-around, float64(b.Len())
 	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(b.Sum())-n*float64(center)) + n*rest*rest
 }
@@ -210,7 +210,7 @@ func newGapView(sets []*gapSet, perToken bool, limit trust, scratch *spill.Store
 				continue
 			}
 			v.runs = append(v.runs, r)
-			v.total += r.gaps.Len() * v.weight(r.tokens)
+			v.total += r.gaps.Len() * v.runWeight(r.tokens)
 			v.largest = max(v.largest, int64(r.gaps.Max()))
 		}
 		for u := range g.unseen.All() {
@@ -222,7 +222,7 @@ func newGapView(sets []*gapSet, perToken bool, limit trust, scratch *spill.Store
 			if w.trust > limit {
 				continue
 			}
-			k := v.weight(w.tokens)
+			k := v.runWeight(w.tokens)
 			v.wideRun(k, scratch).ns.Add((w.ns + k - 1) / k)
 			v.total += k
 			v.largest = max(v.largest, w.hi)
@@ -253,25 +253,25 @@ func (v *gapView) free() {
 	}
 }
 
-func (v *gapView) weight(tokens int32) int64 {
+func (v *gapView) runWeight(tokens int32) int64 {
 	if v.perToken {
 		return int64(max(tokens, 1))
 	}
 	return 1
 }
 
-// near counts the samples of exact gaps that are at most x.
-func (v *gapView) near(x int64) int64 {
+// countExactUpTo counts the samples of exact gaps that are at most x.
+func (v *gapView) countExactUpTo(x int64) int64 {
 	var n int64
 	for _, r := range v.runs {
-		k := v.weight(r.tokens)
+		k := v.runWeight(r.tokens)
 		n += k * r.atMost(x*k)
 	}
 	return n
 }
 
 func (v *gapView) atMost(x int64) int64 {
-	n := v.near(x)
+	n := v.countExactUpTo(x)
 	for _, w := range v.wide {
 		n += w.samples * w.ns.AtMost(x)
 	}
@@ -285,7 +285,7 @@ func (v *gapView) seek(...int64) {}
 // orderStatistic is the order statistic of a rank counted from 1: the smallest whole
 // number of nanoseconds that so many samples do not exceed.
 func (v *gapView) orderStatistic(rank int64) float64 {
-	return float64(smallest(v.largest, func(x int64) bool { return v.atMost(x) >= rank }))
+	return float64(searchSmallest(v.largest, func(x int64) bool { return v.atMost(x) >= rank }))
 }
 
 // mixed implements [distribution]: i of the rank smallest are of the others, for
@@ -310,9 +310,9 @@ func (v *gapView) mixed(with *spill.Numbers, rank int64) float64 {
 	return x
 }
 
-// smallest is the least x in [0, top] for which ok holds, top if for none; ok
+// searchSmallest is the least x in [0, top] for which ok holds, top if for none; ok
 // must stay true once it is.
-func smallest(top int64, ok func(int64) bool) int64 {
+func searchSmallest(top int64, ok func(int64) bool) int64 {
 	lo, hi := int64(0), top
 	for lo < hi {
 		if mid := lo + (hi-lo)/2; ok(mid) {
@@ -334,15 +334,15 @@ func (v *gapView) moments() (sum, squares float64) {
 	}
 	mean := sum / float64(v.total)
 	for _, r := range v.runs {
-		k := float64(v.weight(r.tokens))
+		k := float64(v.runWeight(r.tokens))
 		if v.perToken { // k·(ns/k − mean)²
-			squares += deviations(r.gaps, k*mean) / k
+			squares += squaredDeviations(r.gaps, k*mean) / k
 		} else {
-			squares += deviations(r.gaps, mean)
+			squares += squaredDeviations(r.gaps, mean)
 		}
 	}
 	for _, w := range v.wide {
-		squares += float64(w.samples) * deviations(w.ns, mean)
+		squares += float64(w.samples) * squaredDeviations(w.ns, mean)
 	}
 	return sum, max(squares, 0)
 }

@@ -55,10 +55,10 @@ type confidence struct {
 	ofTime float64 // by how much intervals of rates are wider for what the window may have missed
 }
 
-// confidence asks for many residence times without a queue, and for a queue that
+// assessConfidence asks for many residence times without a queue, and for a queue that
 // does not grow. How wide the run's own intervals come out is no criterion: a run
 // that met no slow period would pass it, and is the one that is wrong.
-func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answers, light float64) confidence {
+func (f *Fold) assessConfidence(all *part, stability stat.Stability, took judge.Answers, light float64) confidence {
 	c := confidence{}
 	window := f.conditions.Seconds()
 	switch {
@@ -66,13 +66,13 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 		c.why = result.Reason{Code: result.NothingAnswered}
 	case f.setup.Gone != nil:
 		c.why = result.Reason{Code: result.ServerWentAway}
-	case f.setup.Load.Varies():
+	case f.setup.Load.HasVaryingRate():
 		c.why = result.Reason{Code: result.RateVaries}
 	case stability == stat.Unstable:
 		c.why = result.Reason{Code: result.QueueGrew}
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
 		c.why = result.Reason{Code: result.NotSettled}
-	case !f.conditions.FewBursts().None():
+	case !f.conditions.FewBursts().IsNone():
 		c.why = f.conditions.FewBursts()
 	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
@@ -80,7 +80,7 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 	c.whySessions = c.why
 	session := f.setup.Load.SessionSeconds(light)
 	short := func(lengths float64) result.Reason {
-		switch n := all.tally.due(); {
+		switch n := all.tally.dueCount(); {
 		case window < lengths*session:
 			return f.conditions.TooShortForSessions(int(lengths), session)
 		case n < intervalRequests:
@@ -88,24 +88,24 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 		}
 		return result.Reason{}
 	}
-	if c.why.None() {
+	if c.why.IsNone() {
 		c.why, c.whySessions = short(intervalSessions), short(intervalWholeSessions)
 	}
-	if !c.whySessions.None() {
+	if !c.whySessions.IsNone() {
 		return c
 	}
-	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.variation())
+	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.residenceVariation())
 	c.ofTime = max(c.ofTimeSessions, 1+cautionSessions*session/window)
-	c.memory = all.outline.course.Memory()
+	c.memory = all.outline.course.MemoryLength()
 	if m := f.queue.Memory(f.end); m*leastMemories > 1 {
 		c.slow = f.conditions.TooSlow(1/m, leastMemories)
 	}
 	return c
 }
 
-// around is a value's interval, which is one of its logarithm: values are above 0
+// logInterval is a value's interval, which is one of its logarithm: values are above 0
 // and may be far larger than a run has shown, but not far smaller.
-func around(value, half float64) [2]float64 {
+func logInterval(value, half float64) [2]float64 {
 	if value <= 0 || half > 20*value { // values of both signs
 		return [2]float64{value - half, value + half}
 	}
@@ -114,7 +114,7 @@ func around(value, half float64) [2]float64 {
 
 // ofGaps is that of gaps, which are pooled over requests and have no order.
 func (c *confidence) ofGaps() *confidence {
-	if !c.why.None() {
+	if !c.why.IsNone() {
 		return c
 	}
 	return &confidence{why: gapsOnly}
@@ -124,28 +124,28 @@ func (c *confidence) ofGaps() *confidence {
 // samples as they were due.
 func (s *sample) meanInterval(out *result.Summary) {
 	b := s.inBatches(func(x float64) float64 { return x })
-	mean, half, ok := b.Widest(level)
-	if why := s.noInterval(ok); !why.None() {
+	mean, half, ok := b.WidestInterval(level)
+	if why := s.noInterval(ok); !why.IsNone() {
 		out.NoInterval["mean"] = why
 		return
 	}
-	v := around(mean, half)
-	if s.waits() {
-		v[1] = around(mean, missedWait*half)[1]
+	v := logInterval(mean, half)
+	if s.hasQueueing() {
+		v[1] = logInterval(mean, missedWait*half)[1]
 	}
 	out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
 }
 
-// waits reports whether a queue adds to the values without bound. TPOT is bounded by how much
+// hasQueueing reports whether a queue adds to the values without bound. TPOT is bounded by how much
 // a server batches.
-func (s *sample) waits() bool { return s.of == nil || s.of.Name != metric.TPOT }
+func (s *sample) hasQueueing() bool { return s.of == nil || s.of.Name != metric.TPOT }
 
 // noInterval returns why the sample has no intervals; enough says that it has batches.
 func (s *sample) noInterval(enough bool) result.Reason {
 	switch {
-	case !s.conf.why.None():
+	case !s.conf.why.IsNone():
 		return s.conf.why
-	case s.waits() && !s.conf.slow.None():
+	case s.hasQueueing() && !s.conf.slow.IsNone():
 		return s.conf.slow
 	case !enough:
 		return fewBatch
@@ -178,7 +178,7 @@ func (s *sample) overdispersions() (phis map[string]phi, independent float64) {
 	var limits []float64
 	var of []*stat.Batches
 	for _, q := range quantiles() {
-		if few, _ := stat.Support(q.p); s.n() < few {
+		if few, _ := stat.SamplesNeeded(q.p); s.n() < few {
 			continue
 		}
 		if x, over := s.percentile(q.p); !over {
@@ -203,7 +203,7 @@ func (s *sample) overdispersions() (phis map[string]phi, independent float64) {
 		r = 0
 	}
 	for i, b := range of {
-		own, ok := b.Merged(batches).Overdispersion()
+		own, ok := b.MergeTo(batches).Overdispersion()
 		phis[names[i]] = phi{own, ok, b}
 	}
 	return phis, float64(s.n()) * (1 - r) / (1 + r)
@@ -223,16 +223,16 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 		out.Phi[q.name] = of.own
 	}
 	n := s.n()
-	_, full := stat.Support(q.p)
+	_, full := stat.SamplesNeeded(q.p)
 	widest := 1.
 	if of.ok {
 		widest, of.ok = of.of.WidestDispersion(level)
 	}
 	why := s.noInterval(of.ok && n >= full)
-	if why.None() && q.p >= tail && s.of != nil && s.of.Name == metric.TTFT {
+	if why.IsNone() && q.p >= tail && s.of != nil && s.of.Name == metric.TTFT {
 		why = fewBursts
 	}
-	if !why.None() {
+	if !why.IsNone() {
 		out.NoInterval[q.name] = why
 		return
 	}
@@ -256,11 +256,11 @@ func rateInterval(rate float64, counts []float64, caution float64) ([2]float64, 
 	if mean <= 0 {
 		return [2]float64{}, false
 	}
-	return around(rate, rate*half/mean*caution), true
+	return logInterval(rate, rate*half/mean*caution), true
 }
 
-// late returns what was served in the second half of the window.
-func (f *Fold) late(rate *float64) *result.Late {
+// lateThroughput returns what was served in the second half of the window.
+func (f *Fold) lateThroughput(rate *float64) *result.Late {
 	if rate == nil || f.conditions.Seconds() < judge.Shortest {
 		return nil
 	}
@@ -281,15 +281,15 @@ func (f *Fold) late(rate *float64) *result.Late {
 	return l
 }
 
-// rates fills in the intervals of the throughput. What comes in goes out: a rate
+// setRateIntervals fills in the intervals of the throughput. What comes in goes out: a rate
 // varies less than latencies do, and that of requests less than that of their
 // tokens. Of what is remembered nothing had to be added in any queue that was
 // simulated, and for requests half of what the window may have missed was enough.
-func (f *Fold) rates(t *result.Throughput, c confidence) {
+func (f *Fold) setRateIntervals(t *result.Throughput, c confidence) {
 	if t.RequestsPerS == nil {
 		return
 	}
-	if !c.why.None() {
+	if !c.why.IsNone() {
 		t.NoInterval = c.why
 		return
 	}
@@ -333,15 +333,15 @@ func (t *tally) byBlock() []int64 {
 	return t.tokens[:]
 }
 
-// attained fills in the interval of the share of requests that met the objective, by the
+// setGoodInterval fills in the interval of the share of requests that met the objective, by the
 // over-dispersion of the requests as they were due.
-func (c *part) attained(out *result.SLO, good *judgement) {
+func (c *part) setGoodInterval(out *result.SLO, good *judgement) {
 	if out == nil || out.Attained == nil {
 		return
 	}
 	phi, ok := good.inBatches.WidestDispersion(level)
 	switch missed := good.due - good.good; {
-	case !c.conf.why.Or(c.conf.slow).None():
+	case !c.conf.why.Or(c.conf.slow).IsNone():
 		out.NoInterval = c.conf.why.Or(c.conf.slow)
 	case !ok || missed < leastMissed: // nothing tells how they come together
 		out.NoInterval = fewBursts

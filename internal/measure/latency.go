@@ -62,10 +62,10 @@ func (e *Events) Add(t int64, tokens int32) {
 	e.Blind = e.Blind || n == 0
 }
 
-// visible is n_s, the tokens that were streamed: what the server counted less
+// visibleTokens is n_s, the tokens that were streamed: what the server counted less
 // what it never streamed; without usage what the events say; Unset if it is
 // not known.
-func (e *Events) visible(r *record.Row) int64 {
+func (e *Events) visibleTokens(r *record.Row) int64 {
 	switch {
 	case r.CompletionTokens >= 0:
 		return max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
@@ -75,13 +75,13 @@ func (e *Events) visible(r *record.Row) int64 {
 	return record.Unset
 }
 
-// marker says that one token of the answer has no event: the one that ends the
+// hasMarker says that one token of the answer has no event: the one that ends the
 // reasoning, which servers count and do not send. It is taken for that where usage
 // counts one token more than there were events, and reasoning went over into the
 // answer behind the first token.
-func (e *Events) marker(r *record.Row) bool {
+func (e *Events) hasMarker(r *record.Row) bool {
 	return e.Count > 0 && e.Blind && r.CompletionTokens >= 0 && r.Choices <= 1 &&
-		r.FirstToken >= 0 && r.FirstAnswer > r.FirstToken && r.LastToken <= e.last && e.visible(r) == e.Count+1
+		r.FirstToken >= 0 && r.FirstAnswer > r.FirstToken && r.LastToken <= e.last && e.visibleTokens(r) == e.Count+1
 }
 
 // Latency is one request as far as its latencies need it.
@@ -108,7 +108,7 @@ type Latency struct {
 // n_first is what the first arrival brought: events that share its stamp are
 // not apart in time, so none of their tokens may be divided by.
 func LatencyOf(r *record.Row, e *Events) Latency {
-	visible := e.visible(r)
+	visible := e.visibleTokens(r)
 	l := Latency{
 		due: r.Due, sent: r.Sent, first: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
 		visible: int32(visible), firstTokens: r.FirstTokens, planned: r.OutputPlanned, output: r.CompletionTokens,
@@ -130,7 +130,7 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 	case e.Count == 0:
 	case !e.Blind:
 		l.firstTokens = int32(e.firstTokens)
-	case visible == e.Count, e.marker(r): // each event is one token
+	case visible == e.Count, e.hasMarker(r): // each event is one token
 		l.firstTokens = int32(e.firstEvents)
 	}
 	if l.output < 0 && !e.Blind {
@@ -145,15 +145,17 @@ func (l *Latency) OutputTokens() int32 { return l.output }
 
 // TTFT is the time to the first visible token. An answer that ended well
 // without one was waited for in vain.
-func (l *Latency) TTFT(v View, until int64) (float64, State) { return l.reached(v, l.first, until) }
+func (l *Latency) TTFT(v View, until int64) (float64, State) { return l.timeToToken(v, l.first, until) }
 
 // TTFA is the time to the first token that is no reasoning.
-func (l *Latency) TTFA(v View, until int64) (float64, State) { return l.reached(v, l.answer, until) }
+func (l *Latency) TTFA(v View, until int64) (float64, State) {
+	return l.timeToToken(v, l.answer, until)
+}
 
 // E2E is the time to the last token; of an answer that was not streamed, to
 // the end of its body.
 func (l *Latency) E2E(v View, until int64) (float64, State) {
-	return l.since(l.start(v), l.end(), until)
+	return l.intervalSince(l.start(v), l.end(), until)
 }
 
 // Generation is the time from the first token to the last.
@@ -164,7 +166,7 @@ func (l *Latency) Generation(until int64) (float64, State) {
 	if l.first < 0 {
 		return 0, l.state(false) // of a cut request: longer than nothing
 	}
-	return l.since(l.first, l.end(), until)
+	return l.intervalSince(l.first, l.end(), until)
 }
 
 // TPOT is (last token − first token) / (n_s − n_first), nanoseconds a token.
@@ -182,8 +184,8 @@ func (l *Latency) TPOTn1(until int64) (float64, State) {
 	return l.perToken(1, until)
 }
 
-// Several says that the request has several answers.
-func (l *Latency) Several() bool { return l.choices > 1 }
+// HasSeveralAnswers says that the request has several answers.
+func (l *Latency) HasSeveralAnswers() bool { return l.choices > 1 }
 
 // start is the stamp that a view counts from.
 func (l *Latency) start(v View) int64 {
@@ -217,8 +219,8 @@ func (l *Latency) state(there bool) State {
 	return Longer
 }
 
-// followed returns how long the request was followed from a stamp on.
-func (l *Latency) followed(from, until int64) float64 {
+// followedTime returns how long the request was followed from a stamp on.
+func (l *Latency) followedTime(from, until int64) float64 {
 	end := l.done
 	if end < 0 {
 		end = until
@@ -226,9 +228,9 @@ func (l *Latency) followed(from, until int64) float64 {
 	return float64(max(0, end-from))
 }
 
-// since is an interval that ended, or how long its end was waited for. A cut
+// intervalSince is an interval that ended, or how long its end was waited for. A cut
 // request that got as far has a definite value.
-func (l *Latency) since(from, to, until int64) (float64, State) {
+func (l *Latency) intervalSince(from, to, until int64) (float64, State) {
 	st := l.state(to >= 0)
 	switch {
 	case st == Excluded:
@@ -238,22 +240,22 @@ func (l *Latency) since(from, to, until int64) (float64, State) {
 	case to >= 0:
 		return float64(to - from), Known
 	case st == Longer:
-		return l.followed(from, until), Longer
+		return l.followedTime(from, until), Longer
 	}
 	return 0, Missing
 }
 
-// reached is the time to a token of a stream, which even an answer that ended
+// timeToToken is the time to a token of a stream, which even an answer that ended
 // well may never have brought.
-func (l *Latency) reached(v View, to, until int64) (float64, State) {
+func (l *Latency) timeToToken(v View, to, until int64) (float64, State) {
 	from := l.start(v)
 	switch {
 	case !l.stream:
 		return 0, Missing
 	case l.outcome == record.OK && to < 0 && from >= 0:
-		return l.followed(from, until), Longer
+		return l.followedTime(from, until), Longer
 	}
-	return l.since(from, to, until)
+	return l.intervalSince(from, to, until)
 }
 
 // nFirst is the number of tokens of the first arrival, 1 where it is not known; of several

@@ -142,9 +142,9 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 			stamps = append(stamps, Stamp{T: at, Choice: choice})
 			s.addChunk(&record.Chunk{T: at, Earliest: at, Choice: choice})
 		}
-		s.finish()
+		s.closeLanes()
 		var got, want []int64
-		s.gaps(&record.Row{Outcome: record.OK}, func(ns int64, _ State) { got = append(got, ns) })
+		s.eachGap(&record.Row{Outcome: record.OK}, func(ns int64, _ State) { got = append(got, ns) })
 		last := map[int32]int64{}
 		for _, e := range stamps {
 			if was, ok := last[e.Choice]; ok && e.T != was {
@@ -169,9 +169,9 @@ func TestGapsOfManyChoices(t *testing.T) {
 		e := Stamp{T: int64(i), Choice: int32(i % choices)}
 		s.addChunk(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice})
 	}
-	s.finish()
+	s.closeLanes()
 	n := 0
-	s.gaps(&record.Row{Outcome: record.OK}, func(ns int64, _ State) {
+	s.eachGap(&record.Row{Outcome: record.OK}, func(ns int64, _ State) {
 		if n++; ns != choices {
 			t.Fatalf("a gap of %d", ns)
 		}

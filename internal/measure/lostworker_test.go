@@ -55,7 +55,7 @@ func TestLostWithWorker(t *testing.T) {
 	if p.SLO.Met != yes || p.Outcome != result.OK {
 		t.Errorf("met %v (%v), the server was %v", p.SLO.Met, p.SLO.Why, p.Outcome)
 	}
-	if x, _, why := p.Figure(metric.All().Find(metric.Errors)); x == nil || *x != 0 {
+	if x, _, why := p.MetricValue(metric.All().Find(metric.Errors)); x == nil || *x != 0 {
 		t.Errorf("errors %v (%v), none failed", x, why)
 	}
 	if of := p.Workers[1]; of.Requests != 500-lost || of.Lost.Missed != lost+under {
@@ -71,10 +71,10 @@ func TestLostWithWorker(t *testing.T) {
 	}
 	// Where the limit hangs on what was under way it is open.
 	s.SLO = spec(t, "p95 ttft<200ms")
-	if p := fold(s, frames...).Point(); p.SLO.Met != undecided || p.SLO.Why.None() || math.Abs(*p.SLO.Attained-.95) > .02 {
+	if p := fold(s, frames...).Point(); p.SLO.Met != undecided || p.SLO.Why.IsNone() || math.Abs(*p.SLO.Attained-.95) > .02 {
 		t.Errorf("met %v (%v), %v within", p.SLO.Met, p.SLO.Why, *p.SLO.Attained)
 	}
-	claims, err := s.SLO.Claims()
+	claims, err := s.SLO.SplitClaims()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestDefinitions(t *testing.T) {
 	if p.Requests.Due != 2 || p.Requests.OK != 2 || p.Requests.Finish["length"] != 2 {
 		t.Errorf("requests %+v", p.Requests)
 	}
-	if m.SummaryOf(metric.TTFT).Withheld["p99"].None() || m.SummaryOf(metric.TTFT).NoInterval["p50"].None() || len(m.SummaryOf(metric.TTFT).Few) != 1 {
+	if m.SummaryOf(metric.TTFT).Withheld["p99"].IsNone() || m.SummaryOf(metric.TTFT).NoInterval["p50"].IsNone() || len(m.SummaryOf(metric.TTFT).Few) != 1 {
 		t.Errorf("ttft %+v", m.SummaryOf(metric.TTFT))
 	}
 }
@@ -213,10 +213,10 @@ const Unset = record.Unset
 func TestNoUsageNoTokens(t *testing.T) {
 	a := answer{due: 0, stamps: []int64{10, 20, 30}, usage: Unset, first: Unset}
 	p := fold(window(1), a.frame()).Point()
-	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why.None() {
+	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why.IsNone() {
 		t.Errorf("throughput %+v", p.Throughput)
 	}
-	if p.Metrics.SummaryOf(metric.TPOT) != nil || p.Metrics.SummaryOf(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"].None() || p.Metrics.Undefined["itl_ms"].None() {
+	if p.Metrics.SummaryOf(metric.TPOT) != nil || p.Metrics.SummaryOf(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"].IsNone() || p.Metrics.Undefined["itl_ms"].IsNone() {
 		t.Errorf("tpot %v, itl %v", p.Metrics.SummaryOf(metric.TPOT), p.Metrics.SummaryOf(metric.ITL))
 	}
 	near(t, "icl", p.Metrics.SummaryOf(metric.ICL).Mean, 10)
@@ -289,7 +289,7 @@ func TestChunksAreNotTokens(t *testing.T) {
 		near(t, name+" tpot", m.SummaryOf(metric.TPOT).Max, c.tpot)
 		near(t, name+" icl", m.SummaryOf(metric.ICL).P50, c.icl)
 		if c.itl == 0 {
-			if m.SummaryOf(metric.ITL) != nil || m.Undefined["itl_ms"].None() {
+			if m.SummaryOf(metric.ITL) != nil || m.Undefined["itl_ms"].IsNone() {
 				t.Errorf("%s: itl %+v", name, m.SummaryOf(metric.ITL))
 			}
 			continue
@@ -368,7 +368,7 @@ func TestHiddenBetweenVisible(t *testing.T) {
 	fr := answer{stamps: []int64{10, 20, 500, 510}, usage: 100, first: 1, hidden: 60}.frame()
 	fr.Rows[0].FirstAnswer = 500 * ms // reasoning was streamed before, and some was not
 	m := fold(window(1), fr).Point().Metrics
-	if m.SummaryOf(metric.TPOT) != nil || m.Undefined["tpot_ms"].None() {
+	if m.SummaryOf(metric.TPOT) != nil || m.Undefined["tpot_ms"].IsNone() {
 		t.Errorf("tpot %+v", m.SummaryOf(metric.TPOT))
 	}
 	near(t, "ttfa", m.SummaryOf(metric.TTFA).Max, 500)
@@ -461,7 +461,7 @@ func TestObjective(t *testing.T) {
 		"p99.95 ttft<200ms":              undecided,
 		"p99.95 ttft<200ms, errors<0.1%": undecided,
 	} {
-		if got := run(text, 1000); got.Met != want || want != yes && got.Why.None() && got.Deciding == "" {
+		if got := run(text, 1000); got.Met != want || want != yes && got.Why.IsNone() && got.Deciding == "" {
 			t.Errorf("%v: %v (%v), want %v", text, got.Met, got.Why, want)
 		}
 	}
@@ -486,7 +486,7 @@ func TestAttains(t *testing.T) {
 		{99, 99, .99, undecided}, {99, 98, .99, undecided}, {50, 48, .99, no}, {50, 0, .99, no},
 		{0, 0, .99, undecided}, {0, 0, 1, undecided}, {10, 10, 1, yes}, {10, 9, 1, no}, {1000, 999, .999, yes},
 	} {
-		if got := Attains(c.due, c.good, c.p); got != c.want {
+		if got := JudgeAtLeast(c.due, c.good, c.p); got != c.want {
 			t.Errorf("Attains(%d, %d, %g) = %s, want %s", c.due, c.good, c.p, got, c.want)
 		}
 	}
@@ -494,7 +494,7 @@ func TestAttains(t *testing.T) {
 		due, bad int64
 		want     result.Met
 	}{{1000, 9, yes}, {1000, 10, no}, {100, 0, yes}, {100, 1, no}, {99, 0, undecided}, {50, 1, no}} {
-		if got := Below(c.due, c.bad, .01); got != c.want {
+		if got := JudgeBelow(c.due, c.bad, .01); got != c.want {
 			t.Errorf("Below(%d, %d) = %s, want %s", c.due, c.bad, got, c.want)
 		}
 	}
@@ -576,7 +576,7 @@ func TestInterruptedIsUndecided(t *testing.T) {
 		frames = append(frames, f)
 	}
 	p := fold(s, frames...).Point()
-	if p.SLO.Met != undecided || p.SLO.Why.None() {
+	if p.SLO.Met != undecided || p.SLO.Why.IsNone() {
 		t.Errorf("met %v (%v)", p.SLO.Met, p.SLO.Why)
 	}
 	// What is missed without the interrupted ones is missed.
@@ -635,12 +635,12 @@ func TestTokenGapsArePooled(t *testing.T) {
 	} {
 		p := fold(window(10), mixed(c.n, c.odd, c.cut)...).Point()
 		near(t, name+": output", p.Throughput.OutputTokensPerS, c.output/10)
-		if p.Throughput.Why.None() == c.lower {
+		if p.Throughput.Why.IsNone() == c.lower {
 			t.Errorf("%v: why %v", name, p.Throughput.Why)
 		}
 		itl := p.Metrics.SummaryOf(metric.ITL)
 		if c.streams == 0 {
-			if itl != nil || p.Metrics.Undefined["itl_ms"].None() {
+			if itl != nil || p.Metrics.Undefined["itl_ms"].IsNone() {
 				t.Errorf("%v: %+v (%v)", name, itl, p.Metrics.Undefined["itl_ms"])
 			}
 			continue
@@ -669,7 +669,7 @@ func TestLimitOnPooledTokenGaps(t *testing.T) {
 		s := window(10)
 		s.SLO = spec(t, text)
 		p := fold(s, mixed(100, 5, 0)...).Point()
-		if p.SLO.Met != want || want == undecided && p.SLO.Why.None() {
+		if p.SLO.Met != want || want == undecided && p.SLO.Why.IsNone() {
 			t.Errorf("%v: %v (%v)", text, p.SLO.Met, p.SLO.Why)
 		}
 	}
@@ -693,7 +693,7 @@ func TestWindowTooShortForRates(t *testing.T) {
 		frames = append(frames, failed(i, 0, 50, record.ServerError(500)))
 	}
 	p := fold(s, frames...).Point()
-	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why.None() {
+	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why.IsNone() {
 		t.Errorf("%+v", x)
 	}
 	if p.Goodput != nil {

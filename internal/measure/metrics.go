@@ -76,9 +76,9 @@ func collect(parts []*part, questions []question) [][]*sample {
 	return samples
 }
 
-// ok narrows a metric to the requests that ended well, whose values are all
+// onlySuccessful narrows a metric to the requests that ended well, whose values are all
 // known.
-func ok(take func(*Request) (float64, State)) func(*Request) (float64, State) {
+func onlySuccessful(take func(*Request) (float64, State)) func(*Request) (float64, State) {
 	return func(q *Request) (float64, State) {
 		if q.outcome != record.OK {
 			return 0, Excluded
@@ -91,19 +91,19 @@ func ok(take func(*Request) (float64, State)) func(*Request) (float64, State) {
 func (d *Definition) question(until int64) question {
 	value := func(q *Request) (float64, State) { return d.Request(q, until) }
 	if d.answered {
-		value = ok(value)
+		value = onlySuccessful(value)
 	}
-	return question{d.unit(), value, d}
+	return question{d.unitDivisor(), value, d}
 }
 
-// edges ask for what merged arrivals leave open of a metric: the samples of its
+// edgeQuestions ask for what merged arrivals leave open of a metric: the samples of its
 // lower bounds and of its upper ones, and the latter without the requests that have
 // no value only because merging hid it. Without a function the value itself is its
 // bound.
-func (d *Definition) edges(until int64) []question {
+func (d *Definition) edgeQuestions(until int64) []question {
 	take := d.question(until).take
 	edge := func(bound func(*Request) float64, unseen func(*Request) bool) question {
-		return question{d.unit(), func(q *Request) (float64, State) {
+		return question{d.unitDivisor(), func(q *Request) (float64, State) {
 			x, st := take(q)
 			switch {
 			case st == Missing && unseen != nil && unseen(q):
@@ -117,8 +117,8 @@ func (d *Definition) edges(until int64) []question {
 	return []question{edge(d.low, d.unseen), edge(d.high, d.unseen), edge(d.high, nil)}
 }
 
-// open says that merged arrivals leave a request's value open.
-func (d *Definition) open(q *Request, x float64, st State) bool {
+// isOpen says that merged arrivals leave a request's value open.
+func (d *Definition) isOpen(q *Request, x float64, st State) bool {
 	switch st {
 	case Known:
 		return d.low != nil && d.low(q) != x || d.high != nil && d.high(q) != x
@@ -128,9 +128,9 @@ func (d *Definition) open(q *Request, x float64, st State) bool {
 	return false
 }
 
-// taken is the function that takes a metric from a request: one that no request
+// metricFunc is the function that takes a metric from a request: one that no request
 // has is missing of all.
-func (c *part) taken(name metric.Name) func(*Request) (float64, State) {
+func (c *part) metricFunc(name metric.Name) func(*Request) (float64, State) {
 	if take := c.takes[name]; take != nil {
 		return func(q *Request) (float64, State) { return take(q, c.until) }
 	}
@@ -188,12 +188,12 @@ func metricsOf(parts []*part) []result.Metrics {
 	return metrics
 }
 
-// gaps is the sample of chunk gaps, or of the token gaps of those streams
+// gapSample is the sample of chunk gaps, or of the token gaps of those streams
 // whose tokens are known.
-func (c *part) gaps(perToken bool) *sample {
+func (c *part) gapSample(perToken bool) *sample {
 	limit := unknown
 	if perToken {
-		limit = c.trusted()
+		limit = c.leastTrust()
 	}
 	v := newGapView(c.sets, perToken, limit, c.scratch)
 	s := &sample{values: v, longer: spill.NewNumbers(c.scratch), unit: inMS, conf: c.conf.ofGaps()}
@@ -226,7 +226,7 @@ func (c *part) gaps(perToken bool) *sample {
 // handedOver is the sample of what requests handed over of a metric.
 func (c *part) handedOver(d *Definition) *sample {
 	v := &gapView{}
-	s := &sample{values: v, longer: spill.NewNumbers(c.scratch), unit: d.unit(), conf: c.conf.ofGaps()}
+	s := &sample{values: v, longer: spill.NewNumbers(c.scratch), unit: d.unitDivisor(), conf: c.conf.ofGaps()}
 	s.frees = append(s.frees, s.longer.Free)
 	for _, g := range c.sets {
 		h := g.others[d.Name]
@@ -245,21 +245,21 @@ func (c *part) handedOver(d *Definition) *sample {
 	return s
 }
 
-// trusted is the least trust whose gaps are token gaps.
-func (c *part) trusted() trust {
+// leastTrust is the least trust whose gaps are token gaps.
+func (c *part) leastTrust() trust {
 	if c.oneEach {
 		return alike
 	}
 	return counted
 }
 
-// pool counts the streams with gaps, and those among them whose tokens are
+// countStreams counts the streams with gaps, and those among them whose tokens are
 // known.
-func (c *part) pool() (known, all streams) {
+func (c *part) countStreams() (known, all streams) {
 	for _, g := range c.sets {
 		for t, n := range g.streams {
 			all.plus(n)
-			if trust(t) <= c.trusted() {
+			if trust(t) <= c.leastTrust() {
 				known.plus(n)
 			}
 		}

@@ -17,9 +17,9 @@ const (
 	undecided = result.Undecided
 )
 
-// Attains judges the claim "at least the share p of due is good". Of fewer than 1/(1−p) requests it says no only when the
+// JudgeAtLeast judges the claim "at least the share p of due is good". Of fewer than 1/(1−p) requests it says no only when the
 // claim would fail even if all that are missing to that number were good.
-func Attains(due, good int64, p float64) result.Met {
+func JudgeAtLeast(due, good int64, p float64) result.Met {
 	if p >= 1 {
 		switch {
 		case good < due:
@@ -29,7 +29,7 @@ func Attains(due, good int64, p float64) result.Met {
 		}
 		return yes
 	}
-	few, _ := stat.Support(p)
+	few, _ := stat.SamplesNeeded(p)
 	switch n := max(due, few); {
 	case good+n-due < stat.Rank(n, p):
 		return no
@@ -39,10 +39,10 @@ func Attains(due, good int64, p float64) result.Met {
 	return yes
 }
 
-// Below judges the claim "the share of bad among due is below limit", with
+// JudgeBelow judges the claim "the share of bad among due is below limit", with
 // the same rule for fewer than 1/limit requests.
-func Below(due, bad int64, limit float64) result.Met {
-	few, _ := stat.Support(1 - limit)
+func JudgeBelow(due, bad int64, limit float64) result.Met {
+	few, _ := stat.SamplesNeeded(1 - limit)
 	n := max(due, few)
 	// The slack is what a decimal fraction lacks in binary.
 	top := limit * float64(n) * (1 - 1e-12)
@@ -68,7 +68,7 @@ type judgement struct {
 
 // countRequest takes in a request; how it does is one of the limits met by one.
 func (j *judgement) countRequest(s slo.Spec, one *judged) {
-	if s.Good(one) {
+	if s.IsMetBy(one) {
 		j.good++
 		j.output += int64(max(one.q.output, 0))
 		j.uncounted = j.uncounted || one.q.output < 0
@@ -77,7 +77,7 @@ func (j *judgement) countRequest(s slo.Spec, one *judged) {
 		j.joint++
 	}
 	for i, l := range s.Limits {
-		if l.Meets(one) {
+		if l.IsMetBy(one) {
 			j.within[i]++
 		}
 	}
@@ -86,10 +86,10 @@ func (j *judgement) countRequest(s slo.Spec, one *judged) {
 // objective judges the part against the objective, nil if there is none, and
 // says how many requests met it.
 func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
-	if s.None() {
+	if s.IsNone() {
 		return nil, nil
 	}
-	due, well := c.tally.due(), c.tally.well()
+	due, well := c.tally.dueCount(), c.tally.wellCount()
 	all := &judgement{due: due, well: well, within: make([]int64, len(s.Limits)), inBatches: stat.NewBatches(due, stat.FineBatches)}
 	stopped := c.tally.interrupted
 	kept := &judgement{due: due - stopped, well: well, within: make([]int64, len(s.Limits))} // without those whose end is not known for the instrument's
@@ -103,7 +103,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 			kept.countRequest(s, one)
 		}
 	}
-	out := c.judge(s, all, c.values(s))
+	out := c.judge(s, all, c.limitPercentiles(s))
 	if out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
 		if rest := c.judge(s, kept, nil); rest.Met != no {
@@ -127,26 +127,26 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 		}
 	}
 	for _, class := range s.Classes {
-		own, _ := f.part(f.groups.of(class.Name), scratch).objective(class.Spec)
+		own, _ := f.part(f.groups.groupsOf(class.Name), scratch).objective(class.Spec)
 		if own.Met == yes && nobodys > 0 {
 			own.Met, own.Deciding, own.Why = undecided, "", result.Reason{Code: result.ClassUnknown, N: float64(nobodys)}
 		}
 		list[class.Name] = &result.ClassSLO{Spec: own.Spec, Attained: own.Attained, Met: own.Met}
 		for _, l := range own.Limits {
-			l.Class, l.Spec = class.Name, class.Prefix()+l.Spec
+			l.Class, l.Spec = class.Name, class.LimitsPrefix()+l.Spec
 			out.Limits = append(out.Limits, l)
 		}
 		switch {
 		case own.Met != yes:
 			deciding := own.Deciding
 			if deciding != "" {
-				deciding = class.Prefix() + deciding
+				deciding = class.LimitsPrefix() + deciding
 			}
 			why := own.Why
-			if !why.None() && deciding == "" {
+			if !why.IsNone() && deciding == "" {
 				why.Class = class.Name
 			}
-			settle(out, own.Met, deciding, why)
+			applyLimit(out, own.Met, deciding, why)
 		}
 		out.Near = out.Near || own.Near
 	}
@@ -162,42 +162,42 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 	}
 	shared, code := false, result.WithinJoint
 	for i, l := range s.Limits {
-		r := c.limit(l, s, n, n.within[i])
+		r := c.judgeLimit(l, s, n, n.within[i])
 		if values != nil && values[i] != nil {
 			r.Value = values[i]
 		}
 		out.Limits = append(out.Limits, r)
-		if l.Joint() {
+		if l.IsJoint() {
 			shared = true
 			if r.Why.Code == result.NotStreaming {
-				settle(out, r.Met, r.Spec, r.Why)
+				applyLimit(out, r.Met, r.Spec, r.Why)
 				code = result.AtMostWithinJoint
 			}
 			continue
 		}
-		settle(out, r.Met, r.Spec, r.Why)
+		applyLimit(out, r.Met, r.Spec, r.Why)
 	}
 	if shared {
-		met := Attains(n.due, n.joint, s.Share())
+		met := JudgeAtLeast(n.due, n.joint, s.Share())
 		why := result.Reason{Code: code, N: float64(n.joint), Of: float64(n.due)}
 		if met == undecided {
-			few, _ := stat.Support(s.Share())
+			few, _ := stat.SamplesNeeded(s.Share())
 			why = tooFew(n.due, few)
 		}
-		settle(out, met, "", why)
+		applyLimit(out, met, "", why)
 	}
 	return out
 }
 
-// values are the percentiles that limits are on, of those limits that single
+// limitPercentiles are the percentiles that limits are on, of those limits that single
 // requests have; nil where one is not known.
-func (c *part) values(s slo.Spec) []*float64 {
+func (c *part) limitPercentiles(s slo.Spec) []*float64 {
 	values := make([]*float64, len(s.Limits))
 	var asked []question
 	var of []int
 	for i, l := range s.Limits {
-		if !l.OfShare() && !l.Metric.Pooled() && (c.tally.streamed || l.Metric == metric.E2E) {
-			asked, of = append(asked, question{unit: inMS, take: c.taken(l.Metric)}), append(of, i)
+		if !l.OfShare() && !l.Metric.IsPooled() && (c.tally.streamed || l.Metric == metric.E2E) {
+			asked, of = append(asked, question{unit: inMS, take: c.metricFunc(l.Metric)}), append(of, i)
 		}
 	}
 	for len(asked) > 0 {
@@ -205,10 +205,10 @@ func (c *part) values(s slo.Spec) []*float64 {
 		for k, sample := range c.collect(asked[:n]...) {
 			l := s.Limits[of[k]]
 			p := l.P()
-			if l.Joint() {
+			if l.IsJoint() {
 				p = s.Share()
 			}
-			if few, _ := stat.Support(p); p < 1 && sample.n() >= few {
+			if few, _ := stat.SamplesNeeded(p); p < 1 && sample.n() >= few {
 				if x, over := sample.percentile(p); !over {
 					x /= inMS
 					values[of[k]] = &x
@@ -233,11 +233,11 @@ func nearLimits(s slo.Spec, judged []result.Limit, within []int64, joint, due in
 	}
 	for i, l := range s.Limits {
 		switch {
-		case l.Joint():
+		case l.IsJoint():
 			if consider(joint, s.Share()) {
 				return false
 			}
-		case l.OfShare() || l.Metric.Pooled():
+		case l.OfShare() || l.Metric.IsPooled():
 			if judged[i].Met == no {
 				return false
 			}
@@ -248,10 +248,10 @@ func nearLimits(s slo.Spec, judged []result.Limit, within []int64, joint, due in
 	return any
 }
 
-// settle lets one limit weigh on the whole: any no is no, then any undecided
+// applyLimit lets one limit weigh on the whole: any no is no, then any undecided
 // is undecided. The first limit of that weight, "" for the joint ones, is kept with
 // its reason.
-func settle(out *result.SLO, met result.Met, limit string, why result.Reason) {
+func applyLimit(out *result.SLO, met result.Met, limit string, why result.Reason) {
 	weight := map[result.Met]int{yes: 0, undecided: 1, no: 2}
 	if weight[met] > weight[out.Met] {
 		out.Met, out.Deciding, out.Why = met, limit, why
@@ -263,8 +263,8 @@ func share(n, of int64) *float64 {
 	return &x
 }
 
-// limit judges one limit of which `within` requests are on the right side.
-func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result.Limit {
+// judgeLimit judges one limit of which `within` requests are on the right side.
+func (c *part) judgeLimit(l slo.Limit, s slo.Spec, n *judgement, within int64) result.Limit {
 	due := n.due
 	out := result.Limit{Spec: l.String(), Percentile: l.Percentile, Metric: l.Metric, Limit: float64(l.Max) / inMS}
 	if due > 0 {
@@ -274,31 +274,31 @@ func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result
 	switch {
 	case l.Metric == metric.Wrong:
 		out.Limit = l.MaxPercent / 100
-		c.questions.limit(&out)
+		c.questions.judgeLimit(&out)
 		return out
 	case l.Metric == metric.Errors:
 		bad := due - n.well
 		out.Limit = l.MaxPercent / 100
-		out.Met = Below(due, bad, out.Limit)
+		out.Met = JudgeBelow(due, bad, out.Limit)
 		if due > 0 {
 			out.Value = share(bad, due)
 		}
 		if out.Met == undecided {
-			few, _ := stat.Support(1 - out.Limit)
+			few, _ := stat.SamplesNeeded(1 - out.Limit)
 			out.Why = tooFew(due, few)
 		}
 		return out
 	case c.answeredWhole() && l.Metric != metric.E2E:
 		out.Met, out.Why, out.Attained = undecided, result.Reason{Code: result.NotStreaming}, nil
 		return out
-	case l.Metric.Pooled():
-		c.pooled(l, &out)
+	case l.Metric.IsPooled():
+		c.judgeGapLimit(l, &out)
 		return out
-	case l.Joint():
+	case l.IsJoint():
 		p = s.Share()
 	}
-	out.Met = Attains(due, within, p)
-	few, _ := stat.Support(p)
+	out.Met = JudgeAtLeast(due, within, p)
+	few, _ := stat.SamplesNeeded(p)
 	lost := due - n.well
 	switch {
 	case out.Met == undecided:
@@ -313,16 +313,16 @@ func tooFew(n, few int64) result.Reason {
 	return result.Reason{Code: result.FewForClaim, N: float64(n), Needed: float64(few)}
 }
 
-// pooled judges a limit on gaps by their exact percentile; where merging
+// judgeGapLimit judges a limit on gaps by their exact percentile; where merging
 // leaves open on which side it lies there is no verdict.
-func (c *part) pooled(l slo.Limit, out *result.Limit) {
+func (c *part) judgeGapLimit(l slo.Limit, out *result.Limit) {
 	out.Met, out.Attained = undecided, nil
 	at := slices.IndexFunc(c.definitions, func(d Definition) bool { return d.Name == l.Metric })
 	if at < 0 {
 		out.Why = result.Reason{Code: result.NotMeasured}
 		return
 	}
-	s, why := c.definitions[at].pooled(c)
+	s, why := c.definitions[at].pooledSample(c)
 	if s == nil {
 		out.Why = why
 		return
@@ -333,7 +333,7 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 		return
 	}
 	n, p := s.n(), l.P()
-	if few, _ := stat.Support(p); n < few {
+	if few, _ := stat.SamplesNeeded(p); n < few {
 		out.Why = result.Reason{Code: result.FewGapsForClaim, N: float64(n), Needed: float64(few)}
 		return
 	}
@@ -341,13 +341,13 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	excluded := 0.
 	open := result.MergedReadsLeave
 	if l.Metric == metric.ITL {
-		if known, all := c.pool(); known.tokens < all.tokens {
+		if known, all := c.countStreams(); known.tokens < all.tokens {
 			excluded = float64(all.tokens-known.tokens) / float64(all.tokens)
 			open = result.UnknownTokensLeave
 		}
 	}
-	lo, _ := s.span((p - excluded) / (1 - excluded))
-	_, hi := s.span(p / (1 - excluded))
+	lo, _ := s.quantileBounds((p - excluded) / (1 - excluded))
+	_, hi := s.quantileBounds(p / (1 - excluded))
 	if x, over := s.percentile(p); over {
 		out.Why = result.Reason{Code: result.PercentileCensored}
 	} else {
@@ -367,8 +367,8 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	}
 }
 
-// span returns the bounds that are certain of the p-quantile: it lies in [lo, hi].
-func (s *sample) span(p float64) (lo, hi float64) {
+// quantileBounds returns the bounds that are certain of the p-quantile: it lies in [lo, hi].
+func (s *sample) quantileBounds(p float64) (lo, hi float64) {
 	if p <= 0 || p > 1 {
 		return 0, math.Inf(1)
 	}

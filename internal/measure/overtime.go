@@ -48,7 +48,7 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 	}
 	every := 1
 	if !changes {
-		every = 1 + int(all.tally.due())/mostTimed
+		every = 1 + int(all.tally.dueCount())/mostTimed
 	}
 	if every > 1 {
 		o.Every = every
@@ -99,7 +99,7 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 		tpot := take(func(q *Request) (float64, State) { return q.TPOT(all.until) })
 		others := underWay(take(func(q *Request) (float64, State) { return float64(q.followedTo(all.until)), Known }))
 		beside := func(q timed) float64 { return others[q.of] }
-		f.differ(o, p, inBlocks(take((*Request).asked), itself), []levels{
+		f.compareLevels(o, p, inBlocks(take((*Request).tokenLoad), itself), []levels{
 			{o.Metric, inBlocks(list, itself), inBlocks(list, beside)},
 			{string(metric.TPOT), tpots, inBlocks(tpot, beside)},
 		})
@@ -137,8 +137,8 @@ func rankMS(v []float64, share float64) *float64 {
 	return &x
 }
 
-// asked returns the size of a request for the server, in tokens of both kinds.
-func (q *Request) asked() (float64, State) {
+// tokenLoad returns the size of a request for the server, in tokens of both kinds.
+func (q *Request) tokenLoad() (float64, State) {
 	return float64(max(q.prompt, q.inputPlanned, 0) + max(q.output, 0)), Known
 }
 
@@ -175,10 +175,10 @@ type levels struct {
 	values, beside [][]float64
 }
 
-// differ compares the levels of a long window's blocks, of which the requests that came due
+// compareLevels compares the levels of a long window's blocks, of which the requests that came due
 // in each are in order. A wait that the requests before it explain is none of the server's
 // being slower then.
-func (f *Fold) differ(o *result.OverTime, p *result.Point, asked [][]float64, of []levels) {
+func (f *Fold) compareLevels(o *result.OverTime, p *result.Point, asked [][]float64, of []levels) {
 	light := p.Seconds.Residence
 	lasts := max(light, f.setup.Load.SessionSeconds(light))
 	x := f.setup.Load.Expected
@@ -264,17 +264,17 @@ func reactions(list []timed, changes []float64, t0, t1 int64) (out []result.Reac
 			}
 		}
 		if r.After != nil && r.Peak != nil {
-			r.SettledS = settled(medians, *r.After, at, to, between)
+			r.SettledS = settledAfter(medians, *r.After, at, to, between)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// settled is after how many seconds the running medians stay near their level: within a
+// settledAfter is after how many seconds the running medians stay near their level: within a
 // fifth of it, or within what they vary by in the last third of the time. It is nil where
 // that third has no level itself, or does not begin within it.
-func settled(medians []timed, level float64, at, to int64, between func(from, to int64) []timed) *float64 {
+func settledAfter(medians []timed, level float64, at, to int64, between func(from, to int64) []timed) *float64 {
 	third, sixth := to-(to-at)/3, to-(to-at)/6
 	first, second := between(third, sixth), between(sixth, to)
 	if len(first) == 0 || len(second) == 0 {

@@ -10,29 +10,29 @@ import (
 
 // Point is the result of all that was added so far. More can be added after.
 func (f *Fold) Point() result.Point {
-	scratch := f.store.Scratch()
+	scratch := f.store.NewScratch()
 	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
 	all := f.part(f.groups.list, scratch)
-	all.look()
+	all.makeOutline()
 	p := result.Point{
 		Stage: f.setup.Stage,
 		Load:  f.setup.Load,
 
 		PrefixCache: f.setup.PrefixCache(),
 		Seconds:     f.seconds(),
-		Requests:    all.account(),
-		Throughput:  f.throughput(all.tally.due() + int64(f.questions.due())),
+		Requests:    all.countOutcomes(),
+		Throughput:  f.throughput(all.tally.dueCount() + int64(f.questions.dueCount())),
 		Answers:     f.questions.result(),
 	}
-	took := all.answers()
+	took := all.answerTimes()
 	p.Seconds.Residence = f.queue.Residence(took)
-	f.queue.Stability(&p, took, f.end)
+	f.queue.SetStability(&p, took, f.end)
 	p.OverTime = f.overTime(all, &p)
-	f.conf = f.confidence(all, p.Stability, took, p.Seconds.Residence)
+	f.conf = f.assessConfidence(all, p.Stability, took, p.Seconds.Residence)
 	p.Sessions = f.sessionsOf()
-	f.rates(&p.Throughput, f.conf)
-	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)
-	classes := f.groups.classes()
+	f.setRateIntervals(&p.Throughput, f.conf)
+	p.Throughput.Late = f.lateThroughput(p.Throughput.OutputTokensPerS)
+	classes := f.groups.shownClasses()
 	parts := []*part{all}
 	for i := range classes {
 		parts = append(parts, f.part(classes[i].groups, scratch))
@@ -56,7 +56,7 @@ func (f *Fold) Point() result.Point {
 	if objective != nil {
 		ofClasses = f.ofClasses(f.setup.SLO, objective, scratch)
 	}
-	all.attained(objective, good)
+	all.setGoodInterval(objective, good)
 	p.SLO = objective
 	if objective != nil {
 		p.Goodput = f.goodput(good)
@@ -64,23 +64,23 @@ func (f *Fold) Point() result.Point {
 			objective.Violations = f.inBlocks()
 		}
 	}
-	f.window(&p)
+	f.setWindowMetrics(&p)
 	signals := f.setup.Signals
 	if signals == nil {
-		signals = metric.Signals()
+		signals = metric.FromSignals()
 	}
 	p.Server, p.ServerMissing = f.server.values(signals), f.setup.Missing
 	p.Energy = f.energy(&p)
 	p.Cost = f.cost(&p)
-	p.Outcome = outcome(judge.Lost(p.Requests))
+	p.Outcome = outcome(judge.CountLost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {
 			p.Classes = map[string]result.Class{}
 		}
-		p.Classes[c.name] = result.Class{Requests: parts[i+1].account(), Metrics: metrics[i+1], SLO: ofClasses[c.name]}
+		p.Classes[c.name] = result.Class{Requests: parts[i+1].countOutcomes(), Metrics: metrics[i+1], SLO: ofClasses[c.name]}
 	}
-	judge.Withhold(&p, &f.conditions)
-	p.Standstills = f.arrivals.Standstills(&f.conditions, all.times())
+	judge.WithholdUnsteady(&p, &f.conditions)
+	p.Standstills = f.arrivals.FindStandstills(&f.conditions, all.times())
 	f.untilReached(&p)
 	p.Checks = f.evidence(all, &p).Checks()
 	f.judgeWorkers(&p)
@@ -145,8 +145,8 @@ func (f *Fold) throughput(due int64) result.Throughput {
 	return t
 }
 
-// window fills in the metrics of the window that have no field of their own.
-func (f *Fold) window(p *result.Point) {
+// setWindowMetrics fills in the metrics of the window that have no field of their own.
+func (f *Fold) setWindowMetrics(p *result.Point) {
 	s := f.conditions.Seconds()
 	for i := range f.others {
 		d := &f.others[i]
@@ -165,7 +165,7 @@ func (f *Fold) window(p *result.Point) {
 		if p.Window == nil {
 			p.Window = map[string]float64{}
 		}
-		p.Window[d.Field()] = x
+		p.Window[d.FieldName()] = x
 	}
 }
 

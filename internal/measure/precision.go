@@ -15,23 +15,23 @@ import (
 // until it is narrow picks such runs. It is a rule for stopping and no 95 % interval.
 func (f *Fold) Precision(want slo.Precision) (percent float64, why result.Reason) {
 	p := f.Point()
-	if !f.conf.why.None() {
+	if !f.conf.why.IsNone() {
 		return 0, f.conf.why
 	}
 	if p.Stability == stat.Unstable {
 		return 0, p.StabilityWhy
 	}
-	scratch := f.store.Scratch()
+	scratch := f.store.NewScratch()
 	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
 	all := f.part(f.groups.list, scratch)
-	s := all.collect(question{unit: inMS, take: all.taken(want.Metric)})[0]
+	s := all.collect(question{unit: inMS, take: all.metricFunc(want.Metric)})[0]
 	n := s.n()
 	var lo, hi, middle float64
-	switch few, _ := stat.Support(want.Percentile / 100); {
+	switch few, _ := stat.SamplesNeeded(want.Percentile / 100); {
 	case s.longer.Len() > 0:
 		return 0, censored
 	case want.Percentile == 0:
-		m, ok := s.inBatches(func(x float64) float64 { return x }).Merged(batches).Mean(level)
+		m, ok := s.inBatches(func(x float64) float64 { return x }).MergeTo(batches).Mean(level)
 		if !ok {
 			return 0, fewBatch
 		}
@@ -45,7 +45,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why result.Reason
 				return 1
 			}
 			return 0
-		}).Merged(batches).Overdispersion()
+		}).MergeTo(batches).Overdispersion()
 		if !ok {
 			return 0, fewBatch
 		}

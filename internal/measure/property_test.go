@@ -109,7 +109,7 @@ func TestIDsCountOnce(t *testing.T) {
 		seen := map[int64]bool{}
 		for i := range int64(2000) {
 			id := max(0, i-rng.Int64N(200))
-			if ids.twice(id) != seen[id] {
+			if ids.seenBefore(id) != seen[id] {
 				t.Fatal(id)
 			}
 			seen[id] = true
@@ -117,7 +117,7 @@ func TestIDsCountOnce(t *testing.T) {
 	})
 	ids := idSet{}
 	for i := range int64(1_000_000) {
-		ids.twice(i ^ 63)
+		ids.seenBefore(i ^ 63)
 	}
 	if len(ids.bits) > 2 || cap(ids.bits) > 64 {
 		t.Errorf("%d of %d words for ids that all came", len(ids.bits), cap(ids.bits))

@@ -51,14 +51,14 @@ func NewGatherer(definitions []Definition) *Gatherer {
 // Chunk takes in the next chunk of a request.
 func (g *Gatherer) Chunk(s *Stream, c *record.Chunk) {
 	if s.Count == 0 || len(g.chunks) > 0 {
-		g.before(s, c)
+		g.beforeChunk(s, c)
 	}
 	s.addChunk(c)
 }
 
-// before is asked with the first chunk of a stream, and with all where any metric
+// beforeChunk is asked with the first chunk of a stream, and with all where any metric
 // looks at chunks.
-func (g *Gatherer) before(s *Stream, c *record.Chunk) {
+func (g *Gatherer) beforeChunk(s *Stream, c *record.Chunk) {
 	if s.Count == 0 {
 		s.own = nothingOwn
 	}
@@ -69,13 +69,13 @@ func (g *Gatherer) before(s *Stream, c *record.Chunk) {
 
 // Request ends a stream and gives its request.
 func (g *Gatherer) Request(s *Stream, r *record.Row) Request {
-	s.finish()
+	s.closeLanes()
 	q := Request{
 		Latency: LatencyOf(r, &s.Events),
 		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken, lastGap: record.Unset,
 		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
 		hidden:      r.HiddenTokens > 0,
-		marker:      s.marker(r),
+		marker:      s.hasMarker(r),
 		interrupted: r.Error == record.ErrInterrupted || r.Error == record.ErrWorkerLost,
 	}
 	if r.Choices > 1 { // it is told of one of them, which may have found what another computed
@@ -130,22 +130,22 @@ func (q *Request) Stall(until int64) (float64, State) {
 		if q.lastGap < 0 {
 			return 0, st
 		}
-		return max(float64(q.own[stall]), q.followed(q.lastGap, until)), st
+		return max(float64(q.own[stall]), q.followedTime(q.lastGap, until)), st
 	}
 	return 0, st
 }
 
-// span is an interval between two stamps of the client's own side.
-func (q *Request) span(from, to int64) (float64, State) {
+// clientInterval is an interval between two stamps of the client's own side.
+func (q *Request) clientInterval(from, to int64) (float64, State) {
 	if from < 0 || to < 0 {
 		return 0, Missing
 	}
 	return float64(to - from), Known
 }
 
-// input is the number of prompt tokens: served, or planned where the server
+// inputTokens is the number of prompt tokens: served, or planned where the server
 // did not tell.
-func (q *Request) input() int32 {
+func (q *Request) inputTokens() int32 {
 	if q.prompt >= 0 {
 		return q.prompt
 	}

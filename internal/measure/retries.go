@@ -14,7 +14,7 @@ type retries struct {
 
 // add counts a request of the cohort.
 func (t *retries) add(r *record.Row) {
-	n := int64(r.Attempts())
+	n := int64(r.AttemptCount())
 	t.attempts += n
 	if n > 0 {
 		t.sent++

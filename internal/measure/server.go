@@ -78,7 +78,7 @@ var derived = map[metric.Name]func(told) (float64, bool){
 		x, ok := t.Ratio(telemetry.ComputedTokens, telemetry.PrefillSum)
 		return x, ok && !t.ours.several // the time is that of each answer, the tokens are computed once
 	},
-	metric.ServerForeign: func(t told) (float64, bool) { return t.foreign() },
+	metric.ServerForeign: func(t told) (float64, bool) { return t.foreignShare() },
 	metric.ServerCPU: func(t told) (float64, bool) {
 		if x, ok := t.Rate(telemetry.ProcessCPU); ok {
 			return x, true
@@ -99,7 +99,7 @@ func (o *ours) meanTTFT() float64 { return float64(o.ttft) / float64(o.ended) / 
 // any. Counters of a server that was restarted say nothing.
 func (s *server) values(signals []metric.Signal) map[string]float64 {
 	var values map[string]float64
-	window := s.samples.Window(s.t0, s.t1)
+	window := s.samples.WindowOf(s.t0, s.t1)
 	for i := range signals {
 		d := &signals[i]
 		x, ok := s.value(d, &window)
@@ -112,7 +112,7 @@ func (s *server) values(signals []metric.Signal) map[string]float64 {
 		if values == nil {
 			values = map[string]float64{}
 		}
-		values[d.Field()] = x
+		values[d.FieldName()] = x
 	}
 	return values
 }
@@ -144,21 +144,21 @@ func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 
 // total returns the growth of a counter from before the load to after it.
 func (s *server) total(signal telemetry.Signal) (float64, bool) {
-	return s.samples.Total(signal, s.ours.last)
+	return s.samples.TotalGrowth(signal, s.ours.last)
 }
 
-// foreign is the share of the tokens that the server counted over the load that were
+// foreignShare is the share of the tokens that the server counted over the load that were
 // not this run's.
-func (s *server) foreign() (float64, bool) {
+func (s *server) foreignShare() (float64, bool) {
 	prompt, known := s.total(telemetry.PromptTokens)
 	output, also := s.total(telemetry.OutputTokens)
 	all := prompt + output
 	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
 }
 
-// served returns the number of requests that the server counted, with those that it was sent and
+// servedRequests returns the number of requests that the server counted, with those that it was sent and
 // answered. It returns nil where that is not known.
-func (f *Fold) served() *judge.Served {
+func (f *Fold) servedRequests() *judge.Served {
 	if f.flow.generating == 0 { // of embeddings engines count each text, and some the query
 		return nil
 	}

@@ -28,7 +28,7 @@ func TestSessionBlocks(t *testing.T) {
 			t.Errorf("session %d: block %d, want %d", q.session, got, want)
 		}
 	}
-	if got, want := b.cluster(), (5*16.+5*4)/30; got != want {
+	if got, want := b.meanClusterSize(), (5*16.+5*4)/30; got != want {
 		t.Errorf("cluster %v, want %v", got, want)
 	}
 	if b = f.sessionBlocks(31); b.block(&Request{id: 99}, 30, 31, 5) != 4 || b.block(&Request{id: 9}, 1, 31, 5) != 4 || b.alone != 1 {

@@ -132,7 +132,7 @@ func (f *Fold) sessionsOf() *result.Sessions {
 			one.add(&list[to])
 		}
 		from = to
-		if !one.Begun || !f.conditions.Holds(one.Due) {
+		if !one.Begun || !f.conditions.InWindow(one.Due) {
 			continue
 		}
 		x.Begun++
@@ -155,25 +155,25 @@ func (f *Fold) sessionsOf() *result.Sessions {
 	if n := x.Finished + x.EndedEarly; n > 0 {
 		share := float64(x.EndedEarly) / float64(n)
 		x.FailedShare = &share
-		if phi, ok := stat.DispersionOf(early, level); ok && f.conf.whySessions.None() {
-			caution := f.caution()
+		if phi, ok := stat.DispersionOf(early, level); ok && f.conf.whySessions.IsNone() {
+			caution := f.sessionCaution()
 			v := stat.ClopperPearson(x.EndedEarly, n, phi*caution*caution, level)
 			x.FailedShareCI95 = &[2]float64{v.Lo, v.Hi}
 		}
 	}
-	x.FinalS = f.ranks(finals)
+	x.FinalS = f.rankStatistics(finals)
 	if n := float64(x.Finished); n > 0 {
 		again, read = again/n, read/n
 		x.RereadTokens, x.PromptTokens = &again, &read
 	}
-	x.ByTurn = f.placed(func(q *turn) int64 { return int64(q.turn) + 1 })
-	x.ByHistory = f.placed(func(q *turn) int64 { return int64(q.history) })
+	x.ByTurn = f.groupByPlace(func(q *turn) int64 { return int64(q.turn) + 1 })
+	x.ByHistory = f.groupByPlace(func(q *turn) int64 { return int64(q.history) })
 	return x
 }
 
-// placed groups the requests of the window by a number, in ranges that double: 1, 2, 3–4,
+// groupByPlace groups the requests of the window by a number, in ranges that double: 1, 2, 3–4,
 // 5–8 and so on, and 0 by itself.
-func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
+func (f *Fold) groupByPlace(of func(*turn) int64) (out []result.Placed) {
 	type group struct {
 		ttft                    []float64
 		cached, prompt, history float64
@@ -183,7 +183,7 @@ func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
 	for i := range f.talks.list {
 		q := &f.talks.list[i]
 		n := of(q)
-		if n < 0 || !f.conditions.Holds(q.due) {
+		if n < 0 || !f.conditions.InWindow(q.due) {
 			continue
 		}
 		k := -1 // of 0
@@ -221,7 +221,7 @@ func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
 		if k == 0 {
 			p.From = 1
 		}
-		p.TTFT = f.ranks(g.ttft)
+		p.TTFT = f.rankStatistics(g.ttft)
 		if g.told > 0 {
 			share := g.cached / g.prompt
 			p.CachedShare = &share
@@ -231,12 +231,14 @@ func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
 	return out
 }
 
-// caution is by how much intervals of whole sessions must be wider than they say.
-func (f *Fold) caution() float64 { return stat.Caution(f.conf.ofTimeSessions, f.conf.memory) }
+// sessionCaution is by how much intervals of whole sessions must be wider than they say.
+func (f *Fold) sessionCaution() float64 {
+	return stat.WideningFactor(f.conf.ofTimeSessions, f.conf.memory)
+}
 
-// ranks are the order statistics X(⌈np⌉) at a half and at nine tenths of values that stand
+// rankStatistics are the order statistics X(⌈np⌉) at a half and at nine tenths of values that stand
 // in the order of their sessions, with the interval of the median.
-func (f *Fold) ranks(values []float64) (r result.Ranks) {
+func (f *Fold) rankStatistics(values []float64) (r result.Ranks) {
 	n := int64(len(values))
 	if n == 0 {
 		return r
@@ -251,14 +253,14 @@ func (f *Fold) ranks(values []float64) (r result.Ranks) {
 	}
 	rank := func(share float64) int64 { return max(int64(math.Ceil(share*float64(n))), 1) }
 	r.P50, r.P90 = at(rank(.5)), at(rank(.9))
-	if !f.conf.whySessions.None() || r.P50 == nil {
+	if !f.conf.whySessions.IsNone() || r.P50 == nil {
 		return r
 	}
-	phi, ok := stat.DispersionOf(stat.Exceeding(values, *r.P50), level)
+	phi, ok := stat.DispersionOf(stat.MarkExceeding(values, *r.P50), level)
 	if !ok {
 		return r
 	}
-	caution := f.caution()
+	caution := f.sessionCaution()
 	lo, hi := stat.EffectiveRankInterval(n, float64(n)/(phi*caution*caution), .5, level)
 	if lo < 1 || hi > n {
 		return r

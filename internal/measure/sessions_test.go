@@ -114,11 +114,11 @@ func TestRanksInterval(t *testing.T) {
 		}
 		return r.P50CI95[1] - r.P50CI95[0]
 	}
-	free, bound := width(f.ranks(values(400, 1))), width(f.ranks(values(400, 20)))
+	free, bound := width(f.rankStatistics(values(400, 1))), width(f.rankStatistics(values(400, 20)))
 	if !(free > 0 && bound > 1.5*free) {
 		t.Errorf("widths %g of independent values and %g of alike ones", free, bound)
 	}
-	if w := width(f.ranks(values(12, 1))); w != 0 {
+	if w := width(f.rankStatistics(values(12, 1))); w != 0 {
 		t.Errorf("12 values have an interval of %g", w)
 	}
 	cut := values(400, 1)
@@ -127,13 +127,13 @@ func TestRanksInterval(t *testing.T) {
 			cut[i] = math.Inf(1)
 		}
 	}
-	if r := f.ranks(cut); r.P50 == nil || r.P90 != nil {
+	if r := f.rankStatistics(cut); r.P50 == nil || r.P90 != nil {
 		t.Errorf("of cut values %+v", r)
 	} else if v := r.P50CI95; v != nil && math.IsInf(v[1], 1) {
 		t.Errorf("the interval %v ends nowhere", v)
 	}
 	f.conf.whySessions = result.Reason{Code: result.FewRequests}
-	if w := width(f.ranks(values(400, 1))); w != 0 {
+	if w := width(f.rankStatistics(values(400, 1))); w != 0 {
 		t.Errorf("a short window has an interval of %g", w)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"pitot/internal/measure/judge"
 )
 
-// Settle moves the windows of those points whose load settled later than was
+// SettleWindows moves the windows of those points whose load settled later than was
 // planned for, and that ask for it: their T0 and Settling. It takes a pass of
 // its own over the records, for what is measured must be known while they are
 // added. Frames that cannot be read end it: the pass that measures will say so.
-func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
+func SettleWindows(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
 	courses := map[int32]*judge.Course{}
 	for point, s := range setups {
-		if c := s.conditions(); s.AutoWarmup && c.Ended() {
+		if c := s.judgeConditions(); s.AutoWarmup && c.Ended() {
 			courses[point] = judge.NewCourse(s.T1)
 		}
 	}
@@ -36,8 +36,8 @@ func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
 	}
 	for point, course := range courses {
 		s := setups[point]
-		c := s.conditions()
-		set := course.Settle(&c, !s.SLO.None())
+		c := s.judgeConditions()
+		set := course.FindSettling(&c, !s.SLO.IsNone())
 		s.Settling = set
 		switch {
 		case set == nil:

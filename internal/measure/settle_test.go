@@ -59,7 +59,7 @@ func moved(rows []record.Row, seconds float64, objective string, t testing.TB) S
 		setup.SLO = spec(t, objective)
 	}
 	setups := map[int32]Setup{0: setup}
-	Settle(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: rows}, nil) })
+	SettleWindows(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: rows}, nil) })
 	return setups[0]
 }
 
@@ -168,7 +168,7 @@ func TestNotSettledWithholds(t *testing.T) {
 	if c := find(t, p.Checks, "warm-up"); c.Status != result.Flag || c.Case != result.CaseLate {
 		t.Errorf("%+v", c)
 	}
-	if p.Throughput.CI95 != nil || p.Throughput.NoInterval.None() {
+	if p.Throughput.CI95 != nil || p.Throughput.NoInterval.IsNone() {
 		t.Errorf("%+v", p.Throughput)
 	}
 }

@@ -34,14 +34,14 @@ type Setup struct {
 	Stage    string // what the point is for in a sweep or a search, "" for nothing special
 
 	Residence  int64           // what a request takes at a light load, nanoseconds, 0 if not known
-	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [Settle]
+	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [SettleWindows]
 	Settling   *judge.Settling // what Settle found, nil before
 
 	Metrics []Definition    // what is measured, nil for [Definitions]
-	Signals []metric.Signal // what the server is asked for, nil for [metric.Signals]
+	Signals []metric.Signal // what the server is asked for, nil for [metric.FromSignals]
 
 	Ended  int64         // when the load did, nanoseconds since its begin; 0 where that is not known
-	GaveUp bool          // the window ended early because there was no use in going on, see [judge.Hopeless]
+	GaveUp bool          // the window ended early because there was no use in going on, see [judge.IsHopeless]
 	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until // how the looks at the window came out
 
@@ -57,8 +57,8 @@ type Setup struct {
 	Reuse *Reuse // what was expected of the prefix cache, beside what it had; nil where it is not known
 }
 
-// conditions returns the part of the setup that judging the point needs.
-func (s *Setup) conditions() judge.Conditions {
+// judgeConditions returns the part of the setup that judging the point needs.
+func (s *Setup) judgeConditions() judge.Conditions {
 	return judge.Conditions{
 		T0: s.T0, T1: s.T1, Load: s.Load, Requests: s.Requests, Planned: s.Planned, Residence: s.Residence, Settling: s.Settling,
 		Stamps: s.Stamps, Exact: s.Exact, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, GaveUp: s.GaveUp, Gone: s.Gone,

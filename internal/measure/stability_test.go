@@ -39,7 +39,7 @@ func TestUnstable(t *testing.T) {
 	engine.Slots = 8
 	p := virtual(t, 26, 40, engine, 1, func(_ *load.Config, s *measure.Setup) { s.SLO = objective(t, "p50 e2e<100s, p50 tpot<1s") })
 	g := p.Growth
-	if p.Stability != "unstable" || p.Outcome != "unstable" || p.StabilityWhy.None() || g == nil || g.PerS < 5 || g.PerS > 7 || g.Deficit < .19 || g.Deficit > .27 {
+	if p.Stability != "unstable" || p.Outcome != "unstable" || p.StabilityWhy.IsNone() || g == nil || g.PerS < 5 || g.PerS > 7 || g.Deficit < .19 || g.Deficit > .27 {
 		t.Fatalf("%s, %s, %v, %+v", p.Stability, p.Outcome, p.StabilityWhy, g)
 	}
 	if n := len(p.InFlight); n != 12 || p.InFlight[n-1] < p.InFlight[0]+150 {
@@ -50,7 +50,7 @@ func TestUnstable(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := p.Metrics.SummaryOf(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"].None() {
+	if s := p.Metrics.SummaryOf(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"].IsNone() {
 		t.Errorf("tpot: %+v", s)
 	}
 	if p.SLO.Met != "undecided" || p.SLO.Limits[0].Met != "undecided" || p.SLO.Limits[0].Value != nil || p.SLO.Limits[1].Met != "yes" || p.SLO.Limits[1].Value == nil {

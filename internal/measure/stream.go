@@ -95,7 +95,7 @@ func (s *Stream) addChunk(c *record.Chunk) {
 		l = s.lane(c.Choice)
 	}
 	if !l.begun || c.T != l.t {
-		s.end(l)
+		s.endArrival(l)
 		l.begun, l.t, l.events, l.open, l.exact, l.turn, l.tokens, l.begin = true, c.T, 0, 0, false, false, 0, lo
 	}
 	switch {
@@ -136,14 +136,14 @@ func (s *Stream) lane(choice int32) *lane {
 	return &s.lanes[len(s.lanes)-1]
 }
 
-// end closes the arrival that a lane is gathering.
-func (s *Stream) end(l *lane) {
+// endArrival closes the arrival that a lane is gathering.
+func (s *Stream) endArrival(l *lane) {
 	if !l.begun {
 		return
 	}
 	s.arrivals++
 	if l.prev {
-		s.gap(l)
+		s.keepGap(l)
 	} else if l.events > 1 && l.open > 0 {
 		s.unseen = append(s.unseen, unseenGaps{hi: l.t - l.begin, parts: max(int64(l.events), l.tokens) - 1})
 	}
@@ -154,11 +154,11 @@ func (s *Stream) end(l *lane) {
 	l.begun = false
 }
 
-// gap keeps the gap before the arrival of a lane.
+// keepGap keeps the gap before the arrival of a lane.
 //
 // Events with one exact stamp are one arrival for certain. Each event known
 // only as an interval may have come alone.
-func (s *Stream) gap(l *lane) {
+func (s *Stream) keepGap(l *lane) {
 	g := wideGap{
 		ns:     max(0, l.t-l.prevT),
 		lo:     max(0, l.lo-l.prevT),
@@ -187,8 +187,8 @@ func (s *Stream) gap(l *lane) {
 	}
 }
 
-// gaps hands over those between arrivals, as stamped: short ones first.
-func (s *Stream) gaps(r *record.Row, take func(ns int64, is State)) {
+// eachGap hands over those between arrivals, as stamped: short ones first.
+func (s *Stream) eachGap(r *record.Row, take func(ns int64, is State)) {
 	for i := range s.near {
 		take(int64(s.near[i].ns), Known)
 	}
@@ -205,12 +205,12 @@ func (s *Stream) gaps(r *record.Row, take func(ns int64, is State)) {
 	take(max(0, r.Done-last), Longer)
 }
 
-// finish closes all lanes.
-func (s *Stream) finish() {
+// closeLanes closes all lanes.
+func (s *Stream) closeLanes() {
 	s.choices, s.spans, s.firsts = int32(len(s.lanes)), 0, 0
 	for i := range s.lanes {
 		l := &s.lanes[i]
-		s.end(l)
+		s.endArrival(l)
 		s.spans += l.prevT - l.first
 		s.firsts += l.firstTokens
 	}

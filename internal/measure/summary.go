@@ -23,14 +23,14 @@ type distribution interface {
 // numbers are the finite ones of some.
 type numbers struct{ *spill.Numbers }
 
-func (x numbers) size() int64                       { return x.Finite() }
+func (x numbers) size() int64                       { return x.FiniteCount() }
 func (x numbers) seek(ranks ...int64)               { x.Seek(ranks...) }
 func (x numbers) orderStatistic(rank int64) float64 { return x.OrderStatistic(rank) }
 func (x numbers) moments() (sum, squares float64) {
-	return x.Total().Sum(), x.Total().Squares()
+	return x.FiniteTotal().Sum(), x.FiniteTotal().Squares()
 }
 func (x numbers) mixed(with *spill.Numbers, rank int64) float64 {
-	return spill.Ranks([]int64{rank}, x.Numbers, with)[0]
+	return spill.OrderStatistics([]int64{rank}, x.Numbers, with)[0]
 }
 
 // sample is one metric over a cohort: values, and the time for which those
@@ -62,9 +62,9 @@ func newSample(c *part, q *question) *sample {
 	order := spill.NewNumbers(c.scratch)
 	s := &sample{values: numbers{order}, order: order, longer: spill.NewNumbers(c.scratch), unit: q.unit, conf: c.conf, of: q.of}
 	s.frees = append(s.frees, s.order.Free, s.longer.Free)
-	if d := q.of; d != nil && d.followed() {
+	if d := q.of; d != nil && d.countsUnended() {
 		s.name = d.Key
-		if c.tally.well() < c.tally.due() {
+		if c.tally.wellCount() < c.tally.dueCount() {
 			s.well = spill.NewNumbers(c.scratch)
 			s.frees = append(s.frees, s.well.Free)
 		}
@@ -94,7 +94,7 @@ func (s *sample) addRequest(q *Request, x float64, st State) {
 		}
 		s.well.Add(x)
 	}
-	s.open = s.open || s.of.open(q, x, st)
+	s.open = s.open || s.of.isOpen(q, x, st)
 	s.labelled = s.labelled || s.of.labelled != nil && s.of.labelled(q)
 }
 
@@ -110,7 +110,7 @@ func (s *sample) free() {
 // follow from the requests' own.
 func (s *sample) summaryOf(c *part) *result.Summary {
 	if s.open {
-		edges := c.collect(s.of.edges(c.until)...)
+		edges := c.collect(s.of.edgeQuestions(c.until)...)
 		s.bounds = func(p float64) (lo, hi float64) {
 			lo, _ = edges[0].percentile(p)
 			hi, _ = edges[1].percentile(p)
@@ -131,9 +131,9 @@ func (s *sample) summaryOf(c *part) *result.Summary {
 		out.Label = s.of.label
 	}
 	if s.well != nil {
-		few, _ := stat.Support(.99)
+		few, _ := stat.SamplesNeeded(.99)
 		if n := s.well.Len(); n >= few {
-			if rank := stat.Rank(n, .99); rank <= s.well.Finite() {
+			if rank := stat.Rank(n, .99); rank <= s.well.FiniteCount() {
 				x := s.well.OrderStatistic(rank) / s.unit
 				out.P99OK = &x
 			}
@@ -187,7 +187,7 @@ func (s *sample) seek() {
 	}
 	ranks := []int64{1, values}
 	for _, q := range quantiles() {
-		if few, _ := stat.Support(q.p); n < few {
+		if few, _ := stat.SamplesNeeded(q.p); n < few {
 			continue
 		}
 		if rank := stat.Rank(n, q.p); rank <= values {
@@ -221,7 +221,7 @@ func (s *sample) summary() *result.Summary {
 	}
 	s.mean(out, scaled)
 	for _, q := range quantiles() {
-		few, full := stat.Support(q.p)
+		few, full := stat.SamplesNeeded(q.p)
 		if n < few {
 			out.Withheld[q.name] = result.Reason{Code: result.FewShown, N: float64(n), Needed: float64(few), Firm: float64(full)}
 			continue
@@ -272,7 +272,7 @@ func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
 		top = s.values.orderStatistic(values)
 	}
 	if cut := s.longer.Len(); cut > 0 {
-		out.Over["mean"] = (sum + s.longer.Total().Sum()) / float64(n) / s.unit
+		out.Over["mean"] = (sum + s.longer.FiniteTotal().Sum()) / float64(n) / s.unit
 		out.Over["max"] = max(top, s.longer.OrderStatistic(cut)) / s.unit
 		out.Withheld["sd"] = result.Reason{Code: result.SomeCensored, N: float64(cut), Of: float64(n)}
 		return

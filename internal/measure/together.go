@@ -8,19 +8,19 @@ import (
 	"pitot/internal/stat"
 )
 
-// Together gives percentiles over the requests of several points that had one load
+// PoolPercentiles gives percentiles over the requests of several points that had one load
 // each: more samples than any of them has, of metrics that every point has in a
 // steady state. Points are what the folds came to.
-func Together(folds []*Fold, points []result.Point) map[string]result.Together {
+func PoolPercentiles(folds []*Fold, points []result.Point) map[string]result.Together {
 	out := map[string]result.Together{}
 	if len(folds) < 2 {
 		return out
 	}
-	scratch := folds[0].store.Scratch()
+	scratch := folds[0].store.NewScratch()
 	defer scratch.Close()
 	for i := range folds[0].definitions {
 		d := &folds[0].definitions[i]
-		if d.Request == nil || len(d.Compared) == 0 || !everywhere(d.Metric, points) {
+		if d.Request == nil || len(d.Compared) == 0 || !hasMetricEverywhere(d.Metric, points) {
 			continue
 		}
 		var all *sample
@@ -38,7 +38,7 @@ func Together(folds []*Fold, points []result.Point) map[string]result.Together {
 		}
 		all.seek()
 		for _, p := range metric.Percentiles() {
-			few, firm := stat.Support(p.P)
+			few, firm := stat.SamplesNeeded(p.P)
 			if p.Key != "p50" && p.Key != "p99" || all.n() < few {
 				continue
 			}
@@ -57,10 +57,10 @@ func fewSomewhere(name metric.Name, key string, points []result.Point) bool {
 	return slices.ContainsFunc(points, func(p result.Point) bool { return slices.Contains(p.Metrics.SummaryOf(name).Few, key) })
 }
 
-// everywhere says that each point has the metric, and has it for its load.
-func everywhere(m *metric.Metric, points []result.Point) bool {
+// hasMetricEverywhere says that each point has the metric, and has it for its load.
+func hasMetricEverywhere(m *metric.Metric, points []result.Point) bool {
 	for i := range points {
-		if s := points[i].Metrics.SummaryOf(m.Name); s == nil || !s.NoSteadyState().None() {
+		if s := points[i].Metrics.SummaryOf(m.Name); s == nil || !s.NoSteadyState().IsNone() {
 			return false
 		}
 	}

@@ -33,16 +33,16 @@ func TestTogether(t *testing.T) {
 		points = append(points, f.Point())
 	}
 	slices.Sort(all)
-	got := Together(folds, points)
+	got := PoolPercentiles(folds, points)
 	x, ok := got["ttft_ms.p99"]
 	if want := stat.Percentile(all, .99); !ok || x.Value != want || x.N != int64(len(all)) || !x.Few {
 		t.Errorf("%+v of %d, want %g", x, len(all), want)
 	}
-	if _, ok := Together(folds[:1], points[:1])["ttft_ms.p99"]; ok {
+	if _, ok := PoolPercentiles(folds[:1], points[:1])["ttft_ms.p99"]; ok {
 		t.Error("one point is no repetition")
 	}
 	points[1].Metrics.SetSummary("ttft", nil)
-	if _, ok := Together(folds, points)["ttft_ms.p99"]; ok {
+	if _, ok := PoolPercentiles(folds, points)["ttft_ms.p99"]; ok {
 		t.Error("a point lacks it")
 	}
 }

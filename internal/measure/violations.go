@@ -25,17 +25,17 @@ type Violations struct {
 // Violations counts them; at most as many blocks as there are requests.
 func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 	all := f.part(f.groups.list, nil)
-	n := int(all.tally.due())
+	n := int(all.tally.dueCount())
 	v := Violations{N: n, Due: make([]int, len(claims)), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims)), InAny: make([]int, min(blocks, n))}
 	for i, c := range claims {
 		v.Due[i] = n
 		if c.Class != "" {
-			v.Due[i] = f.groups.due(c.Class)
+			v.Due[i] = f.groups.dueCount(c.Class)
 		}
 		v.Blocks[i] = make([]int, min(blocks, v.Due[i]))
 	}
 	in := f.sessionBlocks(n)
-	v.Cluster = in.cluster()
+	v.Cluster = in.meanClusterSize()
 	for i, c := range claims {
 		if c.OnAnswers() {
 			f.questions.violations(&v, i, blocks)
@@ -80,7 +80,7 @@ func (f *Fold) sessionBlocks(n int) *sessionBlocks {
 	}
 	sizes, sessions := map[int64]int{}, []int64{}
 	for i := range f.talks.list {
-		if q := &f.talks.list[i]; f.conditions.Holds(q.due) {
+		if q := &f.talks.list[i]; f.conditions.InWindow(q.due) {
 			if sizes[q.session] == 0 {
 				sessions = append(sessions, q.session)
 			}
@@ -94,7 +94,7 @@ func (f *Fold) sessionBlocks(n int) *sessionBlocks {
 		b.sizes = append(b.sizes, sizes[s])
 	}
 	for i := range f.talks.list {
-		if q := &f.talks.list[i]; f.conditions.Holds(q.due) {
+		if q := &f.talks.list[i]; f.conditions.InWindow(q.due) {
 			b.before[q.id] = before[q.session]
 		}
 	}
@@ -113,8 +113,8 @@ func (b *sessionBlocks) block(q *Request, k, n, blocks int) int {
 	return min(k*blocks/max(n, 1), blocks-1)
 }
 
-// cluster is the mean size of the session that a request is of.
-func (b *sessionBlocks) cluster() float64 {
+// meanClusterSize is the mean size of the session that a request is of.
+func (b *sessionBlocks) meanClusterSize() float64 {
 	if b == nil {
 		return 0
 	}
@@ -131,7 +131,7 @@ const windowBlocks = 10
 // inBlocks are the violations of each claim of the objective, none where it has a limit
 // that is no claim on requests.
 func (f *Fold) inBlocks() (list []result.Violations) {
-	claims, err := f.setup.SLO.Claims()
+	claims, err := f.setup.SLO.SplitClaims()
 	if err != nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func ofInstrument(name string) bool {
 func (f *Fold) judgeWorkers(p *result.Point) {
 	worst := map[string]result.Check{}
 	if len(f.setup.Workers) > 0 {
-		c := judge.Workers(f.setup.Workers)
+		c := judge.CheckWorkers(f.setup.Workers)
 		if c.Status == result.Pass {
 			p.Checks = append(p.Checks, c)
 		} else { // what others find may follow from it

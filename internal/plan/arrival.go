@@ -9,13 +9,13 @@ import (
 	"pitot/internal/workload/profile"
 )
 
-// Law is the arrival process, with the files that it is read from.
-func (l *Load) Law() (*arrival.Law, error) { return Arrivals(l.Arrival) }
+// ArrivalLaw is the arrival process, with the files that it is read from.
+func (l *Load) ArrivalLaw() (*arrival.Law, error) { return ReadArrivals(l.Arrival) }
 
-// Arrivals reads a law of arrivals, with the files that it is of.
-func Arrivals(text string) (*arrival.Law, error) {
+// ReadArrivals reads a law of arrivals, with the files that it is of.
+func ReadArrivals(text string) (*arrival.Law, error) {
 	files := workload.ArrivalFiles()
-	files.Profile = profile.Arrivals
+	files.Profile = profile.LawOf
 	return arrival.ParseLaw(text, files)
 }
 
@@ -23,7 +23,7 @@ func Arrivals(text string) (*arrival.Law, error) {
 // with times where no load is asked for, if nobody has asked for others.
 func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
 	defer func() { p.InTime = ofFile(p.Arrival, p.Workload) }()
-	if v != VerbRun || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Generated() || !p.timedFile() {
+	if v != VerbRun || d.given["arrival"] > 0 || p.Concurrency > 0 || p.IsGenerated() || !p.timedFile() {
 		return nil
 	}
 	if strings.ContainsAny(p.Workload, ",()") {
@@ -42,7 +42,7 @@ func (p *Plan) timedFile() bool {
 		return false
 	case kind == workload.Recorded:
 		rows, err := workload.OpenRows(p.Workload)
-		return err == nil && rows.Timed()
+		return err == nil && rows.HasTimes()
 	case kind == workload.Prompts && p.Rate == 0:
 		_, err := workload.PromptTimes(p.Workload)
 		return err == nil
@@ -69,7 +69,7 @@ func (p *Plan) takeOwnRate(v Verb) error {
 	if p.Arrival == Default().Arrival {
 		return nil
 	}
-	law, err := p.Law()
+	law, err := p.ArrivalLaw()
 	if err != nil {
 		return arrivalError(err)
 	}
@@ -78,7 +78,7 @@ func (p *Plan) takeOwnRate(v Verb) error {
 }
 
 func arrivalError(err error) error {
-	return say.Errorf("--arrival: %v", err).WithHint(say.Hint(err))
+	return say.Errorf("--arrival: %v", err).WithHint(say.HintOf(err))
 }
 
 // checkArrival asks whether the arrival process can be had at its rate. Where its rate
@@ -87,14 +87,14 @@ func (p *Plan) checkArrival() error {
 	if !p.Open() {
 		return nil
 	}
-	law, err := p.Law()
+	law, err := p.ArrivalLaw()
 	if err == nil {
-		_, err = law.Process(p.Rate, 0, 0)
+		_, err = law.NewProcess(p.Rate, 0, 0)
 	}
 	switch {
 	case err != nil:
 		return arrivalError(err)
-	case law.Varies() && !p.Until.None():
+	case law.HasVaryingRate() && !p.Until.IsNone():
 		return say.Errorf("--until needs a steady state, and the rate of %s changes with time", p.Arrival).WithHint("leave --until out, and give the window by --duration")
 	}
 	return nil
@@ -102,14 +102,14 @@ func (p *Plan) checkArrival() error {
 
 // checkSteady refuses arrival processes whose rate changes where loads are compared by it.
 func (p *Plan) checkSteady() error {
-	if p.Closed() {
+	if p.IsClosedLoop() {
 		return nil
 	}
-	law, err := p.Law()
+	law, err := p.ArrivalLaw()
 	switch {
 	case err != nil:
 		return arrivalError(err)
-	case law.Varies():
+	case law.HasVaryingRate():
 		return say.Errorf("the rate of %s changes with time, so that no load of it has a steady state to find a capacity or a curve in", p.Arrival).WithHint("measure it with pitot run, or search with poisson, gamma(…), on-off(…) or mmpp(…)")
 	}
 	return nil

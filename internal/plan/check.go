@@ -48,11 +48,11 @@ func (p *Plan) CheckTarget(v Verb) error {
 
 // checkLoads checks the loads of a sweep or a search for --over rate or concurrency.
 func (p *Plan) checkLoads() error {
-	if p.Over == OverAgents && !p.Conversing() {
+	if p.Over == OverAgents && !p.HasConversations() {
 		return say.Errorf("--over agents without sessions: each request stands alone").WithHint("say what an agent does: --workload agentic-coding, recorded sessions, or --turns 20; users who ask one thing after the other are --over concurrency")
 	}
 	for _, x := range append([]float64{p.At, p.MaxLoad}, p.Loads...) {
-		if p.Closed() && x != math.Trunc(x) {
+		if p.IsClosedLoop() && x != math.Trunc(x) {
 			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over " + p.Over + " takes whole numbers")
 		}
 		if p.MaxLoad > 0 && x > p.MaxLoad {
@@ -64,14 +64,14 @@ func (p *Plan) checkLoads() error {
 
 // checkFind requires an SLO that can be searched for.
 func (p *Plan) checkFind() error {
-	if p.SLO.None() {
+	if p.SLO.IsNone() {
 		hint := `write one, as --slo "p99 ttft<500ms, p99 tpot<50ms", or take one by its name:`
 		for _, s := range slo.Presets() {
 			hint += fmt.Sprintf("\n      --slo %-33s %s", s.Name, s.Spec) // pitot find --help has whose they are
 		}
 		return say.Errorf("no SLO given").WithHint(hint)
 	}
-	if _, err := p.SLO.Claims(); err != nil {
+	if _, err := p.SLO.SplitClaims(); err != nil {
 		return err
 	}
 	return nil
@@ -131,8 +131,8 @@ func (p *Plan) checkLoad() error {
 		return say.Errorf("no load given").WithHint("requests at times of their own: " + command + " --rate 4\n      users who wait for answers:      " + command + " --concurrency 8")
 	}
 	if n := p.Rate * p.Duration.Seconds(); p.Rate > 0 && p.Requests == 0 && p.Duration > 0 && n < 1 {
-		return say.Errorf("a window of %s at %s requests/s is expected to have %s requests: it would measure nothing", say.Span(p.Duration), say.Exact(p.Rate), say.Significant(n, 2)).
-			WithHint(fmt.Sprintf("--duration %s has about 10, or count them: --requests 10", say.Span(time.Duration(math.Ceil(10/p.Rate))*time.Second)))
+		return say.Errorf("a window of %s at %s requests/s is expected to have %s requests: it would measure nothing", say.Duration(p.Duration), say.Exact(p.Rate), say.Significant(n, 2)).
+			WithHint(fmt.Sprintf("--duration %s has about 10, or count them: --requests 10", say.Duration(time.Duration(math.Ceil(10/p.Rate))*time.Second)))
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func (p *Plan) checkLoad() error {
 // checkUntil requires a window that can be doubled.
 func (p *Plan) checkUntil() error {
 	switch {
-	case p.Until.None():
-	case p.NoStream && p.Until.Metric.Streamed():
+	case p.Until.IsNone():
+	case p.NoStream && p.Until.Metric.NeedsStreaming():
 		return say.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
 	case p.Duration > p.MaxDuration:
 		return say.Errorf("the first window, --duration %s, is longer than --max-duration %s", p.Duration, p.MaxDuration).WithHint("raise --max-duration")
@@ -152,16 +152,16 @@ func (p *Plan) checkUntil() error {
 // checkCache requires something that is shared, or nothing where a share of its own is.
 func (p *Plan) checkCache(v Verb) error {
 	shared := p.Prefix > 0 || p.Tree != nil
-	begins := shared && p.PrefixShare > 0 || p.Conversing() && (p.System > 0 || p.SubAgents.System > 0)
+	begins := shared && p.PrefixShare > 0 || p.HasConversations() && (p.System > 0 || p.SubAgents.System > 0)
 	warm := p.Cache == CacheWarm || p.Cache == CacheBoth
 	switch {
 	case warm && !begins:
 		return say.Errorf("--cache %s, and requests share nothing", p.Cache).WithHint("say what they begin with: --prefix 2048, --prefix 'tree(8x1024 zipf(1.1), 64x256)', or of conversations --system 800")
-	case warm && p.Tree.Leaves() > workload.MostShared:
-		return say.Errorf("--cache %s asks for each of %s prefixes before the load, which are too many", p.Cache, say.Count(p.Tree.Leaves())).WithHint("at most " + say.Count(workload.MostShared) + ": let the warm-up ask for them, with --warmup")
-	case p.Conversing() && p.Cache == CacheBoth:
+	case warm && p.Tree.LeafCount() > workload.MostShared:
+		return say.Errorf("--cache %s asks for each of %s prefixes before the load, which are too many", p.Cache, say.Count(p.Tree.LeafCount())).WithHint("at most " + say.Count(workload.MostShared) + ": let the warm-up ask for them, with --warmup")
+	case p.HasConversations() && p.Cache == CacheBoth:
 		return say.Errorf("--cache both compares request by request, and when the turns of a conversation come hangs on the answers before").WithHint("compare two runs: --cache warm, and without")
-	case p.Conversing() && p.Reused() > 0:
+	case p.HasConversations() && p.Reused() > 0:
 		return say.Errorf("--cache %s is for requests that stand alone: what the turns of a conversation share follows from their history", p.Cache).WithHint("say what they share: --system 800, --prefix 2048; --cache warm asks for it before the load")
 	case p.Cache == CacheBoth && p.Repeat > 1:
 		return say.Errorf("--cache both is two loads, and --repeat %d several of one", p.Repeat).WithHint("leave --repeat out: a longer --duration has more pairs")
@@ -176,13 +176,13 @@ func (p *Plan) checkCache(v Verb) error {
 // readSessions finds out what recorded sessions are like, where the workload is some.
 func (p *Ask) readSessions() error {
 	kind := workload.Prompts
-	if !p.Generated() && p.Mix == nil {
+	if !p.IsGenerated() && p.Mix == nil {
 		kind, _ = workload.Identify(p.Workload) // what is wrong with it is reported when it is opened
 	}
 	if p.Mix != nil {
 		for i := range p.Mix.Classes {
 			if err := p.Mix.Classes[i].Ask.readSessions(); err != nil {
-				return say.Errorf("class %s: %v", p.Mix.Classes[i].Name, err).WithHint(say.Hint(err))
+				return say.Errorf("class %s: %v", p.Mix.Classes[i].Name, err).WithHint(say.HintOf(err))
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func (p *Plan) checkFleet() error {
 	if p.Workers > 0 && p.Respect {
 		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
 	}
-	if p.Workers > mostHere && !p.Elsewhere() {
+	if p.Workers > mostHere && !p.IsRemote() {
 		return say.Errorf("--fleet %d are more processes than one machine is asked to start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet 'nats://HOST:4222?workers=" + strconv.Itoa(p.Workers) + "'")
 	}
 	return nil
@@ -236,9 +236,9 @@ func (p *Plan) checkFleet() error {
 func (p *Plan) checkObjective() error {
 	for _, c := range p.SLO.Classes {
 		if names := p.classNames(); names != nil && !slices.Contains(names, c.Name) {
-			return say.Errorf("--slo has limits of class %s, and %s has none", c.Name, p.Workload).WithHint(say.Known(c.Name, names))
+			return say.Errorf("--slo has limits of class %s, and %s has none", c.Name, p.Workload).WithHint(say.KnownHint(c.Name, names))
 		}
-		if p.classNames() == nil && p.Generated() {
+		if p.classNames() == nil && p.IsGenerated() {
 			return say.Errorf("--slo has limits of class %s, and --workload %s has no classes", c.Name, p.Workload).WithHint("name a file of classes with --workload: docs/workloads.md")
 		}
 	}
@@ -247,7 +247,7 @@ func (p *Plan) checkObjective() error {
 	}
 	for _, l := range p.SLO.All() {
 		if l.Max > 0 && l.Max >= p.Timeout {
-			return say.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), say.Span(p.Timeout)).WithHint("raise --timeout above the limit")
+			return say.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), say.Duration(p.Timeout)).WithHint("raise --timeout above the limit")
 		}
 	}
 	return nil

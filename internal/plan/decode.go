@@ -58,7 +58,7 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 	if args, err = d.decode(argv, environ); err != nil {
 		return p, nil, err
 	}
-	p.Spec, args = d.takeTarget(args, variables(environ))
+	p.Spec, args = d.takeTarget(args, environmentByName(environ))
 	p.Origins = d.origins
 	if err := d.takeOwnTimes(v, &p); err != nil {
 		return p, nil, err
@@ -69,7 +69,7 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 	if err := p.takeOwnRate(v); err != nil {
 		return p, nil, err
 	}
-	if d.given["duration"] == 0 && !p.Until.None() {
+	if d.given["duration"] == 0 && !p.Until.IsNone() {
 		p.Duration = min(p.Duration, p.MaxDuration/firstLook)
 	}
 	return p, args, d.checkConflicts(p.Kind())
@@ -89,14 +89,14 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 	return args, d.checkConflicts("")
 }
 
-// Recorded reads the plan of a run from its config.yaml, whichever verb made it. A name that means
+// ReadRecorded reads the plan of a run from its config.yaml, whichever verb made it. A name that means
 // one thing to a verb and another to the next, as duration, means what it does to that one.
-func Recorded(path string) (Plan, error) {
+func ReadRecorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())
 	by := RecordedBy(path)
 	for _, s := range Settings() {
-		if s.isIn(d.parts) && (d.known[s.Name] == nil || s.For(by)) { // those of verbs that measure come first
+		if s.isIn(d.parts) && (d.known[s.Name] == nil || s.AppliesTo(by)) { // those of verbs that measure come first
 			d.known[s.Name] = &s
 		}
 	}
@@ -110,12 +110,12 @@ func Recorded(path string) (Plan, error) {
 	return p, err
 }
 
-// Carried reads the plan of a verb from a config.yaml that another process wrote, as it has
+// ReadForWorker reads the plan of a verb from a config.yaml that another process wrote, as it has
 // it: of the environment only what the file leaves out, being secret, counts.
-func Carried(v Verb, path string, environ []string) (Plan, error) {
+func ReadForWorker(v Verb, path string, environ []string) (Plan, error) {
 	var secret []string
 	for _, s := range Settings() {
-		if s.Lost == nil || !s.For(v) {
+		if s.Lost == nil || !s.AppliesTo(v) {
 			continue
 		}
 		for _, e := range environ {
@@ -146,13 +146,13 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	}()
 	for _, name := range d.sortedNames() {
 		if values := onLine[name]; values != nil {
-			if err := d.assign(fromFlag, d.known[name].Flag(), name, values); err != nil {
+			if err := d.assignSetting(fromFlag, d.known[name].Flag(), name, values); err != nil {
 				return nil, err
 			}
 		}
 	}
-	env := variables(environ)
-	if err := d.environment(env); err != nil {
+	env := environmentByName(environ)
+	if err := d.decodeEnvironment(env); err != nil {
 		return nil, err
 	}
 	config := env[configVariable]
@@ -226,14 +226,14 @@ func (d *decoder) takeTarget(args []string, env map[string]string) (string, []st
 // always the same one is reported.
 func (d *decoder) sortedNames() []string { return slices.Sorted(maps.Keys(d.known)) }
 
-// assign takes the values of one setting, unless a stronger source has it
+// assignSetting takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
-func (d *decoder) assign(from source, where, name string, values []string) error {
+func (d *decoder) assignSetting(from source, where, name string, values []string) error {
 	stronger := d.given[name] > from
 	if stronger {
 		values = d.valuesOfOtherKeys(name, values)
 	}
-	if stronger && len(values) == 0 || d.overruled(name, from) {
+	if stronger && len(values) == 0 || d.isOverruled(name, from) {
 		d.noteSource(from, name, true)
 		return nil
 	}

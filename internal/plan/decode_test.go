@@ -48,7 +48,7 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Rate != 1 || p.Ask.Output != workload.Fixed(20) || p.Input != workload.Fixed(300) || p.Wait != 2*time.Second || p.Repeat != 1 {
+	if p.Rate != 1 || p.Ask.Output != workload.FixedLength(20) || p.Input != workload.FixedLength(300) || p.Wait != 2*time.Second || p.Repeat != 1 {
 		t.Errorf("%+v", p)
 	}
 	if p.Spec != "http://flag" || !slices.Equal(args, []string{"http://flag"}) {
@@ -78,7 +78,7 @@ func TestChoices(t *testing.T) {
 		{"key", sources{args: "--key-file k", env: map[string]string{"PITOT_KEY_ENV": "K"}},
 			func(p *Plan) { p.KeyFile = "k" }},
 		{"what a file asks beside the other's prompts", sources{args: "--workload f", file: "input: 9\nprefix: 3\nprefix-share: 0.5\noutput: 9"},
-			func(p *Plan) { p.Workload, p.Ask.Output = "f", workload.Fixed(9) }},
+			func(p *Plan) { p.Workload, p.Ask.Output = "f", workload.FixedLength(9) }},
 		{"what is as usual is beside nothing", sources{args: "--concurrency 8 --arrival poisson --insecure=false --ca-cert f"},
 			func(p *Plan) { p.Concurrency, p.CACert = 8, "f" }},
 	} {
@@ -233,7 +233,7 @@ func TestMistakes(t *testing.T) {
 		{sources{file: "requests: 5\nduration: 5s"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
 	} {
 		_, _, err := c.in.decode(t)
-		if key, _, ok := strings.Cut(c.in.file, ":"); ok && say.Hint(err) != "" {
+		if key, _, ok := strings.Cut(c.in.file, ":"); ok && say.HintOf(err) != "" {
 			c.hint = strings.Replace(c.hint, "write KEY:", "write "+key+":", 1)
 		}
 		name := c.in.args + c.in.file
@@ -249,10 +249,10 @@ func TestMistakes(t *testing.T) {
 		if !errors.As(err, &u) {
 			t.Errorf("%q: %v is not the user's", name, err)
 		}
-		if msg != c.msg || say.Hint(err) != c.hint {
-			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", name, msg, say.Hint(err), c.msg, c.hint)
+		if msg != c.msg || say.HintOf(err) != c.hint {
+			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", name, msg, say.HintOf(err), c.msg, c.hint)
 		}
-		if strings.Contains(err.Error()+say.Hint(err), "sk-secret") {
+		if strings.Contains(err.Error()+say.HintOf(err), "sk-secret") {
 			t.Errorf("%q: a secret is told: %v", name, err)
 		}
 	}

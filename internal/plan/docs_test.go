@@ -71,7 +71,7 @@ func cell(text string) string {
 // relations says how a setting stands to others, and to the kinds of target.
 func (s *Setting) relations() string {
 	var out []string
-	if s.Many() {
+	if s.IsRepeatable() {
 		out = append(out, "may be given more than once")
 	}
 	switch s.Targets {
@@ -93,7 +93,7 @@ func (s *Setting) relations() string {
 		out = append(out, not)
 	}
 	for _, n := range s.Needs {
-		out = append(out, "only with "+alternatives(n.AnyOf))
+		out = append(out, "only with "+joinFlags(n.AnyOf))
 	}
 	if len(out) == 0 {
 		return ""

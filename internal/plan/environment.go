@@ -26,8 +26,8 @@ func envName(name string) string {
 	return ours + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// variables gives an environment by name. An empty variable counts as not set.
-func variables(environ []string) map[string]string {
+// environmentByName gives an environment by name. An empty variable counts as not set.
+func environmentByName(environ []string) map[string]string {
 	m := map[string]string{}
 	for _, e := range environ {
 		if name, value, ok := strings.Cut(e, "="); ok && value != "" {
@@ -37,19 +37,19 @@ func variables(environ []string) map[string]string {
 	return m
 }
 
-// environment takes the settings of the PITOT_ variables. Those of other verbs
+// decodeEnvironment takes the settings of the PITOT_ variables. Those of other verbs
 // may stand there too.
-func (d *decoder) environment(env map[string]string) error {
+func (d *decoder) decodeEnvironment(env map[string]string) error {
 	for _, name := range d.sortedNames() {
 		v := env[envName(name)]
 		if v == "" || isServiceLink(envName(name), v) {
 			continue
 		}
 		values := []string{v}
-		if d.known[name].Many() {
+		if d.known[name].IsRepeatable() {
 			values = strings.Split(v, "\n")
 		}
-		if err := d.assign(fromEnvironment, envName(name), name, values); err != nil {
+		if err := d.assignSetting(fromEnvironment, envName(name), name, values); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func IgnoredVariables(environ []string) (notes []string) {
 	for _, s := range Settings() {
 		known = append(known, envName(s.Name))
 	}
-	for name, value := range variables(environ) {
+	for name, value := range environmentByName(environ) {
 		if !strings.HasPrefix(name, ours) || strings.HasPrefix(name, served) || slices.Contains(known, name) || isServiceLink(name, value) {
 			continue
 		}
@@ -84,8 +84,8 @@ func IgnoredVariables(environ []string) (notes []string) {
 		switch near := nearestVariable(name, known); {
 		case flag == "target":
 			note += ": the target is an argument, the key target of a config, or " + targetVariable
-		case elsewhere(flag) != "":
-			note += ": " + elsewhere(flag)
+		case otherToolFlag(flag) != "":
+			note += ": " + otherToolFlag(flag)
 		case near != "":
 			note += ": did you mean " + near + "?"
 		}
@@ -101,7 +101,7 @@ func nearestVariable(name string, known []string) string {
 	for _, k := range known {
 		tails = append(tails, strings.TrimPrefix(k, ours))
 	}
-	if near := say.Nearest(strings.TrimPrefix(name, ours), tails); near != "" {
+	if near := say.NearestName(strings.TrimPrefix(name, ours), tails); near != "" {
 		return ours + near
 	}
 	return ""

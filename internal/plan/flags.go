@@ -51,7 +51,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 		if !ok || s.KeyOnly {
 			return nil, nil, unknownFlag(name, all)
 		}
-		if !s.Many() && seen[name] {
+		if !s.IsRepeatable() && seen[name] {
 			return nil, nil, say.Errorf("--%s is given twice", name).WithHint("keep one of them")
 		}
 		seen[name] = true
@@ -101,14 +101,14 @@ func keyGiven(known map[string]*Setting, text string, seen map[string]bool) (fla
 	slices.Sort(keys)
 	switch {
 	case s == nil:
-		return flagValue{}, say.Errorf("--set: unknown key %.40q", key).WithHint(say.Known(key, keys))
+		return flagValue{}, say.Errorf("--set: unknown key %.40q", key).WithHint(say.KnownHint(key, keys))
 	case !s.KeyOnly:
 		return flagValue{}, say.Errorf("--set: %s has a flag", key).WithHint("write --" + key)
 	case !valued && s.Arg != "":
 		return flagValue{}, say.Errorf("--set %s needs a value", key).WithHint("for example --set " + key + "=" + exampleOf(s))
 	case !valued:
 		value = "true"
-	case !s.Many() && seen[setFlag+" "+key]:
+	case !s.IsRepeatable() && seen[setFlag+" "+key]:
 		return flagValue{}, say.Errorf("--set %s is given twice", key).WithHint("keep one of them")
 	}
 	seen[setFlag+" "+key] = true
@@ -156,7 +156,7 @@ func unknownFlag(name string, known map[string]*Setting) error {
 	if s := known[name]; s != nil {
 		return say.Errorf("unknown flag --%s", name).WithHint("it is a key of --config FILE, or " + say.ShellLine(s.Args(exampleOf(s))))
 	}
-	switch near := say.Nearest(name, names); {
+	switch near := say.NearestName(name, names); {
 	case known[name+"s"] != nil:
 		hint = "did you mean --" + name + "s?"
 	case targetSetting(strings.ReplaceAll(name, "-", "_")) != nil:
@@ -167,8 +167,8 @@ func unknownFlag(name string, known map[string]*Setting) error {
 		}
 	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
 		return &OtherVerb{name, say.Errorf("unknown flag --%s", name).WithHint("--" + name + " belongs to another verb")}
-	case elsewhere(name) != "":
-		hint = elsewhere(name)
+	case otherToolFlag(name) != "":
+		hint = otherToolFlag(name)
 	case near != "":
 		hint = "did you mean --" + near + "?"
 	}
@@ -187,8 +187,8 @@ func (e *OtherVerb) Error() string { return e.Err.Error() }
 // Unwrap gives the user's error.
 func (e *OtherVerb) Unwrap() error { return e.Err }
 
-// elsewhere maps names of other tools' flags to Pitot's.
-func elsewhere(name string) string {
+// otherToolFlag maps names of other tools' flags to Pitot's.
+func otherToolFlag(name string) string {
 	switch name {
 	case "key", "api-key", "token":
 		return "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"

@@ -23,8 +23,8 @@ type Fleet struct {
 // process is enough.
 const AutoFleet = -1
 
-// Elsewhere reports whether the workers are not started by this process.
-func (f *Fleet) Elsewhere() bool { return f.NATS != "" || f.Listen != "" }
+// IsRemote reports whether the workers are not started by this process.
+func (f *Fleet) IsRemote() bool { return f.NATS != "" || f.Listen != "" }
 
 // Bus is what is shown to the NATS server that the processes of a fleet share. All files.
 type Bus struct {
@@ -109,7 +109,7 @@ func parseBus(query string, b *Bus, others []string, other func(name, value stri
 			for _, p := range busParameters {
 				names = append(names, p.name)
 			}
-			return say.Errorf("unknown parameter %q of a fleet", name).WithHint(say.Known(name, names))
+			return say.Errorf("unknown parameter %q of a fleet", name).WithHint(say.KnownHint(name, names))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -131,7 +131,7 @@ func fleets(words map[string]int) kind[Fleet] {
 			listen, listens := strings.CutPrefix(place, "listen://")
 			if !strings.Contains(place, "://") {
 				f.Workers, err = number.parse(v)
-				if err != nil && say.Hint(err) == "" {
+				if err != nil && say.HintOf(err) == "" {
 					err = say.Errorf("%v", err).WithHint(fleetExample)
 				}
 				return f, err

@@ -57,7 +57,7 @@ func TestFleetMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", v, err, want)
 		}
-		if err != nil && strings.Contains(err.Error()+say.Hint(err), "sk-secret") {
+		if err != nil && strings.Contains(err.Error()+say.HintOf(err), "sk-secret") {
 			t.Errorf("a secret is shown: %v", err)
 		}
 	}

@@ -40,11 +40,11 @@ const (
 // longest bounds lengths of time, far below the overflow of nanoseconds.
 const longest = 365 * 24 * time.Hour
 
-func unchanged(v string) string { return v }
+func sameText(v string) string { return v }
 
 // nonEmptyWord is text that is not empty.
 func nonEmptyWord() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		if strings.TrimSpace(v) == "" {
 			return "", errors.New("empty") // mostly a variable that is not set
 		}
@@ -61,7 +61,7 @@ func filePath() kind[string] {
 
 // anything is any text; what is wrong with it is reported where it is used.
 func anything() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) { return v, nil }}
+	return kind[string]{write: sameText, parse: func(v string) (string, error) { return v, nil }}
 }
 
 func toggle() kind[bool] {
@@ -76,13 +76,13 @@ func toggle() kind[bool] {
 
 // oneOf is one of the names, of what they are called.
 func oneOf(what string, names ...string) kind[string] {
-	return kind[string]{write: unchanged, choices: choicesNamed(names...), parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, choices: choicesNamed(names...), parse: func(v string) (string, error) {
 		for _, n := range names {
 			if v == n {
 				return v, nil
 			}
 		}
-		return "", say.Errorf("unknown %s %q", what, v).WithHint(say.Known(v, names))
+		return "", say.Errorf("unknown %s %q", what, v).WithHint(say.KnownHint(v, names))
 	}}
 }
 
@@ -122,14 +122,14 @@ func numberWithin(least, most float64) kind[float64] {
 			return 0, fmt.Errorf("%q is not a number", v)
 		}
 		if x < least || x > most {
-			return 0, fmt.Errorf("%s is not between %s and %s", v, bound(least), bound(most))
+			return 0, fmt.Errorf("%s is not between %s and %s", v, formatBound(least), formatBound(most))
 		}
 		return x + 0, nil // a plain zero of -0
 	}}
 }
 
-// bound writes the end of a range for a message.
-func bound(x float64) string {
+// formatBound writes the end of a range for a message.
+func formatBound(x float64) string {
 	if x == math.Trunc(x) {
 		return say.Count(int64(x))
 	}
@@ -159,7 +159,7 @@ func span(least time.Duration) kind[time.Duration] {
 			return 0, err
 		}
 		if d < least {
-			return 0, fmt.Errorf("%s is shorter than %s", v, say.Span(least))
+			return 0, fmt.Errorf("%s is shorter than %s", v, say.Duration(least))
 		}
 		if d > longest {
 			return 0, fmt.Errorf("%s is longer than a year", v)
@@ -192,7 +192,7 @@ func orWord[T comparable](k kind[T], words map[string]T) kind[T] {
 				return x, nil
 			}
 			x, err := k.parse(v)
-			if err != nil && say.Hint(err) == "" {
+			if err != nil && say.HintOf(err) == "" {
 				err = say.Errorf("%s", err).WithHint("or in a word: " + strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 			}
 			return x, err
@@ -231,7 +231,7 @@ func workloadName() kind[string] {
 
 // presetName is a preset's name.
 func presetName() kind[string] {
-	return kind[string]{write: unchanged, choices: presetChoices, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, choices: presetChoices, parse: func(v string) (string, error) {
 		if _, ok := workload.PresetNamed(v); !ok && v != RandomWorkload {
 			return "", workload.UnknownPreset(v)
 		}
@@ -259,7 +259,7 @@ func turnCounts() kind[workload.Lengths] {
 		if err == nil {
 			return l, nil
 		}
-		hint := strings.ReplaceAll(say.Hint(err), "token", "turn")
+		hint := strings.ReplaceAll(say.HintOf(err), "token", "turn")
 		if a, b, ok := strings.Cut(v, "-"); ok {
 			if _, err := workload.ParseLengths("uniform(" + a + "," + b + ")"); err == nil {
 				hint = "write uniform(" + a + "," + b + ")"
@@ -347,7 +347,7 @@ func answerLength() kind[int] {
 	k := wholeNumber(1, many)
 	number := k.parse
 	k.parse = func(v string) (int, error) {
-		if l, err := workload.ParseLengths(v); err == nil && l != workload.Fixed(int(l.Mean())) {
+		if l, err := workload.ParseLengths(v); err == nil && l != workload.FixedLength(int(l.Mean())) {
 			return 0, say.Errorf("the reference's answers are all of one length, not %s", v).WithHint("write a number, as --output 100")
 		}
 		return number(v)
@@ -356,7 +356,7 @@ func answerLength() kind[int] {
 }
 
 func arrivals() kind[string] {
-	return kind[string]{write: unchanged, choices: lawChoices, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, choices: lawChoices, parse: func(v string) (string, error) {
 		// Files are read when the law is: a run's plan can be read without them.
 		_, err := arrival.ParseLaw(v, arrival.Files{
 			Times:   func(string) (arrival.Stamps, error) { return arrival.StampList{0, 0, 0, 1e9}, nil },
@@ -368,7 +368,7 @@ func arrivals() kind[string] {
 }
 
 func lawChoices() (out []Choice) {
-	for _, f := range arrival.Forms() {
+	for _, f := range arrival.ExampleForms() {
 		out = append(out, Choice{Name: f[0], About: f[1]})
 	}
 	return out
@@ -397,7 +397,7 @@ func objective() kind[slo.Spec] {
 
 func precision() kind[slo.Precision] {
 	return kind[slo.Precision]{parse: slo.ParsePrecision, write: func(p slo.Precision) string {
-		if p.None() {
+		if p.IsNone() {
 			return ""
 		}
 		return p.String()
@@ -406,7 +406,7 @@ func precision() kind[slo.Precision] {
 
 // jsonObject is a JSON object, as it was written.
 func jsonObject() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		var m map[string]json.RawMessage
 		err := json.Unmarshal([]byte(v), &m)
 		if err == nil && m == nil {
@@ -479,11 +479,11 @@ func words() kind[[]string] {
 			return "", errors.New("empty")
 		}
 		return v, nil
-	}, unchanged)
+	}, sameText)
 }
 
 func proxyURL() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		u, err := url.Parse(v)
 		if err != nil || u.Scheme != "http" || u.Hostname() == "" {
 			return "", say.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
@@ -496,7 +496,7 @@ func proxyURL() kind[string] {
 // comes from files: a URL is seen by whoever lists processes.
 func serverURL() kind[string] {
 	const example = "for example nats://nats.example:4222, or tls:// for TLS"
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		for one := range strings.SplitSeq(v, ",") {
 			u, err := url.Parse(one)
 			if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
@@ -514,7 +514,7 @@ func serverURL() kind[string] {
 // that it starts.
 func joinURL() kind[string] {
 	nats := serverURL()
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		if address, local := strings.CutPrefix(v, "local://"); local {
 			if host, _, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsLoopback() {
 				return v, nil
@@ -526,7 +526,7 @@ func joinURL() kind[string] {
 
 // label is a name as Kubernetes has them, with room for what is put behind it.
 func label() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`).MatchString(v) {
 			return "", say.Errorf("not a name of objects in Kubernetes").WithHint("lower case letters, digits and dashes, at most 40")
 		}
@@ -536,7 +536,7 @@ func label() kind[string] {
 
 // hostPort is where to listen.
 func hostPort() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		_, port, err := net.SplitHostPort(v)
 		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 {
 			return "", say.Errorf("not HOST:PORT").WithHint("for example 0.0.0.0:4222, or :4222")
@@ -548,7 +548,7 @@ func hostPort() kind[string] {
 // metricsPage is NAME=URL. Messages do not repeat the URL, which may hold a password.
 func metricsPage() kind[string] {
 	const example = "for example dcgm=http://gpu-host:9400/metrics"
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		name, page, ok := strings.Cut(v, "=")
 		if !ok || !isToken(name) || name == "" {
 			return "", say.Errorf("not NAME=URL").WithHint(example)
@@ -574,7 +574,7 @@ func metricsPage() kind[string] {
 }
 
 func variableName() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		for i, c := range []byte(v) {
 			if letter := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'; !letter && (i == 0 || c < '0' || c > '9') {
 				v = ""
@@ -589,7 +589,7 @@ func variableName() kind[string] {
 }
 
 func keyValue() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		if k, _, ok := strings.Cut(v, "="); !ok || k == "" {
 			return "", fmt.Errorf("%q is not KEY=VALUE", v)
 		}
@@ -598,7 +598,7 @@ func keyValue() kind[string] {
 }
 
 func headerLine() kind[string] {
-	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || !isToken(name) {
 			return "", errors.New("not NAME=VALUE") // it may be a secret: do not repeat it
@@ -645,14 +645,14 @@ func seedNumber() kind[uint64] {
 
 func (f seeded) parseInto(parts []any, v string) error {
 	err := f.one.parseInto(parts, v)
-	part[Ask](parts).SeedSet = err == nil
+	settingPart[Ask](parts).SeedSet = err == nil
 	return err
 }
 
 func (f seeded) usual(string) string { return "" }
 
 func (f seeded) reset(parts []any, _ string) {
-	a := part[Ask](parts)
+	a := settingPart[Ask](parts)
 	a.Seed, a.SeedSet = 0, false
 }
 
@@ -695,7 +695,7 @@ func prefixField() value {
 }
 
 func (f prefixed) parseInto(parts []any, v string) error {
-	a := part[Ask](parts)
+	a := settingPart[Ask](parts)
 	if strings.ContainsAny(v, "(*") {
 		t, err := workload.ParseTree(v)
 		if err == nil {
@@ -711,7 +711,7 @@ func (f prefixed) parseInto(parts []any, v string) error {
 }
 
 func (f prefixed) written(parts []any) []string {
-	if t := part[Ask](parts).Tree; t != nil {
+	if t := settingPart[Ask](parts).Tree; t != nil {
 		return []string{t.String()}
 	}
 	return f.one.written(parts)
@@ -719,5 +719,5 @@ func (f prefixed) written(parts []any) []string {
 
 func (f prefixed) reset(parts []any, written string) {
 	f.one.reset(parts, written)
-	part[Ask](parts).Tree = nil
+	settingPart[Ask](parts).Tree = nil
 }

@@ -72,9 +72,9 @@ func (m *Mix) Rate() (sum float64) {
 	return sum
 }
 
-// Law returns the arrivals of all classes together, each with its own law; "" where no class has
+// ArrivalLaw returns the arrivals of all classes together, each with its own law; "" where no class has
 // one. Classes without one are Poisson processes.
-func (m *Mix) Law() string {
+func (m *Mix) ArrivalLaw() string {
 	var terms []string
 	own := false
 	for i := range m.Classes {
@@ -95,7 +95,7 @@ func (m *Mix) Law() string {
 // Objective is the limits of its classes.
 func (m *Mix) Objective() (s slo.Spec) {
 	for i := range m.Classes {
-		if c := &m.Classes[i]; !c.SLO.None() {
+		if c := &m.Classes[i]; !c.SLO.IsNone() {
 			s.Classes = append(s.Classes, slo.Class{Name: c.Name, Spec: c.SLO})
 		}
 	}
@@ -110,16 +110,16 @@ func (m *Mix) Shares() (list []float64) {
 	return list
 }
 
-// Conversing says whether a class has conversations.
-func (m *Mix) Conversing() bool {
-	return slices.ContainsFunc(m.Classes, func(c MixClass) bool { return c.Ask.Conversing() })
+// HasConversations says whether a class has conversations.
+func (m *Mix) HasConversations() bool {
+	return slices.ContainsFunc(m.Classes, func(c MixClass) bool { return c.Ask.HasConversations() })
 }
 
-// generates says whether all classes have generated prompts, and whether some have.
-func (m *Mix) generates() (all, some bool) {
+// generatedPrompts says whether all classes have generated prompts, and whether some have.
+func (m *Mix) generatedPrompts() (all, some bool) {
 	all = true
 	for i := range m.Classes {
-		one := m.Classes[i].Ask.Generated()
+		one := m.Classes[i].Ask.IsGenerated()
 		all, some = all && one, some || one
 	}
 	return all, some
@@ -168,7 +168,7 @@ func ReadMix(path string) (*Mix, error) {
 	data, err := userfile.Read(path, userfile.MostText)
 	switch {
 	case err != nil:
-		return nil, unreadable.File("--workload", path, err, "name a file that can be read")
+		return nil, unreadable.FileError("--workload", path, err, "name a file that can be read")
 	case len(data) > mostMix:
 		return nil, say.Errorf("%s has more than %s bytes", path, say.Count(mostMix)).WithHint("a mix of classes is a page of YAML")
 	}
@@ -269,7 +269,7 @@ func eachKey(path string, n *yaml.Node, known []string, do func(at string, k, v 
 			return say.Errorf("%s%.60s is given twice, first on line %d", at, k.Value, seen[k.Value]).WithHint("keep one of them")
 		case !slices.Contains(known, k.Value):
 			hint := "its keys are " + strings.Join(known, ", ")
-			if near := say.Nearest(k.Value, known); near != "" {
+			if near := say.NearestName(k.Value, known); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			return say.Errorf("%sunknown key %.60q", at, k.Value).WithHint(hint)
@@ -316,17 +316,19 @@ func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
 			k := requestRate()
 			c.Rate, err = k.parse(value)
 		default:
-			return d.assign(fromFile, at+k.Value, k.Value, values)
+			return d.assignSetting(fromFile, at+k.Value, k.Value, values)
 		}
 		if err != nil {
-			return say.Errorf("%s%s: %v", at, k.Value, err).WithHint(say.Hint(err))
+			return say.Errorf("%s%s: %v", at, k.Value, err).WithHint(say.HintOf(err))
 		}
 		return nil
 	})
 	if err != nil {
 		return c, err
 	}
-	inClass := func(err error) error { return say.Errorf("%sclass %s: %v", line, c.Name, err).WithHint(say.Hint(err)) }
+	inClass := func(err error) error {
+		return say.Errorf("%sclass %s: %v", line, c.Name, err).WithHint(say.HintOf(err))
+	}
 	switch {
 	case !named:
 		return c, say.Errorf("%sa class has no name", line).WithHint("write name: chat; results are told apart by it")
@@ -343,7 +345,7 @@ func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
 	if err := d.checkConflicts(""); err != nil {
 		return c, inClass(errors.New(strings.ReplaceAll(err.Error(), "--", "")))
 	}
-	if d.given["think"] > 0 && !c.Ask.Conversing() {
+	if d.given["think"] > 0 && !c.Ask.HasConversations() {
 		return c, inClass(say.Errorf("think is the pause between the turns of a conversation, and its requests stand alone").WithHint("say how many turns: turns: 4"))
 	}
 	if c.SLO = g.SLO; len(c.SLO.Classes) > 0 {
@@ -401,7 +403,7 @@ func (d *decoder) takeMix(a *Ask) error {
 		}
 	}
 	a.Input, a.Output = m.lengths()
-	if law := m.Law(); law != "" && d.known["arrival"] != nil {
+	if law := m.ArrivalLaw(); law != "" && d.known["arrival"] != nil {
 		l := findPart[Load](d.parts)
 		switch {
 		case d.conditionHolds("concurrency") || d.conditionHolds("over=concurrency"), d.conditionHolds("over=agents"):
@@ -410,12 +412,12 @@ func (d *decoder) takeMix(a *Ask) error {
 			return say.Errorf("--arrival %s and the arrivals of the classes of %s both say when requests are due", l.Arrival, m.Path).WithHint("leave --arrival out, or leave arrival out of the classes")
 		}
 		if err := d.known["arrival"].parseInto(d.parts, law); err != nil {
-			return say.Errorf("%s: arrival: %v", m.Path, err).WithHint(say.Hint(err))
+			return say.Errorf("%s: arrival: %v", m.Path, err).WithHint(say.HintOf(err))
 		}
 	}
-	if objective := m.Objective(); !objective.None() && d.known["slo"] != nil && d.given["slo"] == 0 {
+	if objective := m.Objective(); !objective.IsNone() && d.known["slo"] != nil && d.given["slo"] == 0 {
 		if err := d.known["slo"].parseInto(d.parts, objective.String()); err != nil {
-			return say.Errorf("%s: slo: %v", m.Path, err).WithHint(say.Hint(err))
+			return say.Errorf("%s: slo: %v", m.Path, err).WithHint(say.HintOf(err))
 		}
 		d.recordOrigin("slo", m.Path, false)
 	}
@@ -435,7 +437,7 @@ func (m *Mix) lengths() (in, out workload.Lengths) {
 		total := 0.
 		for i := range m.Classes {
 			c := &m.Classes[i]
-			if !c.Ask.Generated() {
+			if !c.Ask.IsGenerated() {
 				continue
 			}
 			for k := range ranks {
@@ -461,7 +463,7 @@ func (m *Mix) lengths() (in, out workload.Lengths) {
 		}
 		l, err := workload.ParseLengths("quantiles(" + strings.Join(points, ",") + ")")
 		if err != nil {
-			return workload.Fixed(max(last, 1))
+			return workload.FixedLength(max(last, 1))
 		}
 		return l
 	}

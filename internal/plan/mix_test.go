@@ -51,7 +51,7 @@ func TestMix(t *testing.T) {
 		t.Errorf("%s; %s", p.Arrival, p.SLO)
 	}
 	reports := p.OfClass(1)
-	if !p.Generated() || reports.Prefix != 1024 || reports.Input.String() != "lognormal(6000,3000)" || p.ShareOf("reports") != .2 || reports.Seed == p.Seed {
+	if !p.IsGenerated() || reports.Prefix != 1024 || reports.Input.String() != "lognormal(6000,3000)" || p.ShareOf("reports") != .2 || reports.Seed == p.Seed {
 		t.Errorf("%+v", reports)
 	}
 	if chat := p.OfClass(0); chat.WholePreset() != "chat" {
@@ -68,7 +68,7 @@ func TestMix(t *testing.T) {
 		t.Errorf("--slo: %v, %v", p.SLO, err)
 	}
 	_ = os.Remove(path)
-	if _, err := Recorded(mixFile(t, string(again.YAML(VerbRun)))); err != nil {
+	if _, err := ReadRecorded(mixFile(t, string(again.YAML(VerbRun)))); err != nil {
 		t.Errorf("the plan of a run whose mix is gone: %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestMixOfConversations(t *testing.T) {
 	if err == nil {
 		err = p.Check(VerbRun)
 	}
-	if err != nil || !p.Conversing() || !p.GeneratedTurns() || p.MeanTurns() != 2 || p.LongestTurns() != 3 || p.ShareOf("b") != .75 || p.MeanThink() != 2*time.Second || p.MeanCluster() != .25+.75*3 {
+	if err != nil || !p.HasConversations() || !p.GeneratedTurns() || p.MeanTurns() != 2 || p.LongestTurns() != 3 || p.ShareOf("b") != .75 || p.MeanThink() != 2*time.Second || p.MeanCluster() != .25+.75*3 {
 		t.Errorf("%g turns on average, %g at most, share %g, %s, %g, %v", p.MeanTurns(), p.LongestTurns(), p.ShareOf("b"), p.MeanThink(), p.MeanCluster(), err)
 	}
 }
@@ -185,8 +185,8 @@ func FuzzMix(f *testing.F) {
 		if in, out := m.lengths(); in.IsZero() || out.IsZero() {
 			t.Error("no lengths")
 		}
-		if _, err := (&Load{Arrival: m.Law()}).Law(); m.Law() != "" && err != nil && !strings.Contains(m.Law(), "(") {
-			t.Errorf("%s: %v", m.Law(), err)
+		if _, err := (&Load{Arrival: m.ArrivalLaw()}).ArrivalLaw(); m.ArrivalLaw() != "" && err != nil && !strings.Contains(m.ArrivalLaw(), "(") {
+			t.Errorf("%s: %v", m.ArrivalLaw(), err)
 		}
 	})
 }

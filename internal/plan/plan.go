@@ -378,7 +378,7 @@ func keptNotes(settings []Setting, p *Plan) map[string]string {
 		if !s.Noted || !s.isIn(parts) {
 			continue
 		}
-		if values := s.shown(parts); len(values) > 0 {
+		if values := s.shownValues(parts); len(values) > 0 {
 			out[s.Name] = strings.Join(values, ", ")
 		}
 	}
@@ -394,7 +394,7 @@ func (e *Embedded) Settings() map[string]string {
 		if !s.isIn(parts) || s.NotKept != "" {
 			continue
 		}
-		if values := s.values(parts); len(values) > 0 {
+		if values := s.setValues(parts); len(values) > 0 {
 			out[s.Name] = strings.Join(values, ",")
 		}
 	}
@@ -426,8 +426,8 @@ const (
 	OverAgents      = "agents"      // the same, who hold one session after the other
 )
 
-// Closed says that loads are numbers of users.
-func (s *Search) Closed() bool { return s.Over == OverConcurrency || s.Over == OverAgents }
+// IsClosedLoop says that loads are numbers of users.
+func (s *Search) IsClosedLoop() bool { return s.Over == OverConcurrency || s.Over == OverAgents }
 
 // Open says whether the load is an open loop.
 func (l *Load) Open() bool { return l.Rate > 0 }
@@ -438,14 +438,14 @@ const (
 	HistoryPlanned = "planned" // generated words in its place
 )
 
-// Conversing says whether requests come in conversations: a rate is then one of their
+// HasConversations says whether requests come in conversations: a rate is then one of their
 // begins, and a user holds one after the other. Of classes it is enough that one has
 // conversations.
-func (a *Ask) Conversing() bool {
+func (a *Ask) HasConversations() bool {
 	if a.Mix != nil {
-		return a.Mix.Conversing()
+		return a.Mix.HasConversations()
 	}
-	return a.Turns != workload.Fixed(1) || a.Recorded != nil
+	return a.Turns != workload.FixedLength(1) || a.Recorded != nil
 }
 
 // GeneratedTurns says whether the turns of some conversations are generated.
@@ -453,7 +453,7 @@ func (a *Ask) GeneratedTurns() bool {
 	if a.Mix != nil {
 		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.GeneratedTurns() })
 	}
-	return a.Conversing() && a.Generated()
+	return a.HasConversations() && a.IsGenerated()
 }
 
 // MeanTurns returns the mean number of requests that come of each one that comes by itself.
@@ -469,7 +469,7 @@ func (a *Ask) MeanTurns() float64 {
 	if a.Recorded != nil {
 		return a.Recorded.Turns
 	}
-	if !a.Conversing() || !a.Generated() { // how many a file's have is known when it is open
+	if !a.HasConversations() || !a.IsGenerated() { // how many a file's have is known when it is open
 		return 1
 	}
 	return workload.MeanTurns(a.Turns, a.SubAgents)
@@ -489,7 +489,7 @@ func (a *Ask) MeanCluster() float64 {
 	if a.Recorded != nil {
 		return a.Recorded.Cluster
 	}
-	if !a.Conversing() {
+	if !a.HasConversations() {
 		return 1
 	}
 	return workload.ClusterOf(a.Turns, a.SubAgents)
@@ -497,19 +497,19 @@ func (a *Ask) MeanCluster() float64 {
 
 // LongestTurns is [Ask.MeanTurns], of classes that of the one whose conversations have most.
 func (a *Ask) LongestTurns() float64 {
-	if c := a.longest(); c != nil {
+	if c := a.longestClass(); c != nil {
 		return c.MeanTurns()
 	}
 	return a.MeanTurns()
 }
 
-// longest is the class whose conversations have most turns, nil where no class has any.
-func (a *Ask) longest() (of *Ask) {
+// longestClass is the class whose conversations have most turns, nil where no class has any.
+func (a *Ask) longestClass() (of *Ask) {
 	if a.Mix == nil {
 		return nil
 	}
 	for i := range a.Mix.Classes {
-		if c := &a.Mix.Classes[i].Ask; c.Conversing() && (of == nil || c.MeanTurns() > of.MeanTurns()) {
+		if c := &a.Mix.Classes[i].Ask; c.HasConversations() && (of == nil || c.MeanTurns() > of.MeanTurns()) {
 			of = c
 		}
 	}
@@ -519,7 +519,7 @@ func (a *Ask) longest() (of *Ask) {
 // MeanThink is the mean pause between the requests of a conversation, or of a user; of
 // classes that of the one whose conversations have most turns.
 func (a *Ask) MeanThink() time.Duration {
-	if c := a.longest(); c != nil {
+	if c := a.longestClass(); c != nil {
 		return c.MeanThink()
 	}
 	if a.Recorded != nil {
@@ -531,9 +531,9 @@ func (a *Ask) MeanThink() time.Duration {
 // EvenThink says that the pauses between the requests of a conversation are alike. Those of
 // recorded ones and of generators with tools are not.
 func (a *Ask) EvenThink() bool {
-	c := a.longest()
+	c := a.longestClass()
 	if c == nil {
-		return a.Recorded == nil && a.Think.Even()
+		return a.Recorded == nil && a.Think.IsRegular()
 	}
 	return c.EvenThink()
 }
@@ -546,10 +546,10 @@ func (a *Ask) FurtherInput() workload.Lengths {
 	return a.TurnInput
 }
 
-// Generated says whether prompts are generated.
-func (a *Ask) Generated() bool {
+// IsGenerated says whether prompts are generated.
+func (a *Ask) IsGenerated() bool {
 	if a.Mix != nil {
-		all, _ := a.Mix.generates()
+		all, _ := a.Mix.generatedPrompts()
 		return all
 	}
 	return a.Workload == RandomWorkload || a.Preset() != ""
@@ -558,10 +558,10 @@ func (a *Ask) Generated() bool {
 // SomeGenerated says whether prompts are generated, if only those of some classes.
 func (a *Ask) SomeGenerated() bool {
 	if a.Mix != nil {
-		_, some := a.Mix.generates()
+		_, some := a.Mix.generatedPrompts()
 		return some
 	}
-	return a.Generated()
+	return a.IsGenerated()
 }
 
 // What a prefix cache finds of the prompts.
@@ -586,7 +586,7 @@ func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
 // GeneratedWords says whether what is asked is made of generated words: where prompts are
 // generated, and where the requests of a trace, of recorded sessions or of a profile are asked.
 func (a *Ask) GeneratedWords() bool {
-	if a.Generated() {
+	if a.IsGenerated() {
 		return true
 	}
 	if a.Mix != nil {
@@ -607,14 +607,14 @@ func (a *Ask) OwnText() bool {
 // RecordedMeans are the mean lengths of the requests of a trace, in tokens, where the workload
 // is one and its rows say them all.
 func (a *Ask) RecordedMeans() (input, output float64, ok bool) {
-	if a.Generated() || a.Recorded != nil || !a.GeneratedWords() {
+	if a.IsGenerated() || a.Recorded != nil || !a.GeneratedWords() {
 		return 0, 0, false
 	}
 	rows, err := workload.OpenRows(a.Workload)
 	if err != nil {
 		return 0, 0, false
 	}
-	return rows.Means()
+	return rows.MeanLengths()
 }
 
 // samePause says that a pause is the one that is written so.
@@ -636,7 +636,7 @@ func (a *Ask) WholePreset() string {
 	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != p.Correlation {
 		return ""
 	}
-	if turns, _ := workload.ParseLengths(p.Turns); a.Conversing() && (a.Turns != turns || a.TurnInput.String() != p.TurnInput || a.System != p.System || a.SubAgents.String() != cmp.Or(p.SubAgents, "none") || !samePause(a.Think, p.Think)) || !a.Conversing() && p.Turns != "" {
+	if turns, _ := workload.ParseLengths(p.Turns); a.HasConversations() && (a.Turns != turns || a.TurnInput.String() != p.TurnInput || a.System != p.System || a.SubAgents.String() != cmp.Or(p.SubAgents, "none") || !samePause(a.Think, p.Think)) || !a.HasConversations() && p.Turns != "" {
 		return ""
 	}
 	return p.Name

@@ -71,7 +71,7 @@ func FlagsOf(of, to Verb, parts ...any) (flags []string) {
 		}
 	}
 	for _, s := range Settings() {
-		if !s.For(of) || !s.For(to) || !s.isIn(parts) || s.Name == "seed" {
+		if !s.AppliesTo(of) || !s.AppliesTo(to) || !s.isIn(parts) || s.Name == "seed" {
 			continue
 		}
 		v, has := preset[s.Name]
@@ -79,7 +79,7 @@ func FlagsOf(of, to Verb, parts ...any) (flags []string) {
 			if has && s.usual(v) == written || !has && s.usual(s.Default) == written {
 				continue
 			}
-			flags = append(flags, s.Args(s.Shown(written))...)
+			flags = append(flags, s.Args(s.ShownValue(written))...)
 		}
 	}
 	return flags

@@ -62,7 +62,7 @@ func TestPreset(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", args, d)
 		}
-		if !p.Generated() {
+		if !p.IsGenerated() {
 			t.Errorf("%s is taken for a file", args)
 		}
 	}

@@ -11,20 +11,20 @@ import (
 // asked for others: as they were for run; the nearest law with a steady state where loads are
 // compared.
 func (d *decoder) takeProfile(v Verb, p *Plan) error {
-	if v != VerbRun && v != VerbSweep && v != VerbFind || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Closed() || p.Generated() || !profile.IsFile(p.Workload) {
+	if v != VerbRun && v != VerbSweep && v != VerbFind || d.given["arrival"] > 0 || p.Concurrency > 0 || p.IsClosedLoop() || p.IsGenerated() || !profile.IsFile(p.Workload) {
 		return nil
 	}
 	known, err := profile.Open(p.Workload)
 	if err != nil {
 		return err
 	}
-	if _, err := known.Law(); err != nil {
+	if _, err := known.ArrivalLaw(); err != nil {
 		if p.Rate > 0 || v != VerbRun {
 			return nil // requests come as they usually do
 		}
 		return err
 	}
-	switch steady := known.Steady(); {
+	switch steady := known.SteadyLaw(); {
 	case v != VerbRun && steady != "":
 		p.Arrival = steady
 	case v != VerbRun:

@@ -7,14 +7,14 @@ import (
 	"pitot/internal/workload/question"
 )
 
-// Verifying is which requests are questions whose answers are checked: those that are asked
+// VerifiedShares is which requests are questions whose answers are checked: those that are asked
 // for, and the usual share where the objective has a limit on wrong answers.
-func (p *Plan) Verifying() question.Shares {
+func (p *Plan) VerifiedShares() question.Shares {
 	switch {
-	case !p.Ask.Questions.None():
+	case !p.Ask.Questions.IsNone():
 		return p.Ask.Questions
 	case p.SLO.LimitsAnswers():
-		return question.Usual()
+		return question.UsualShares()
 	}
 	return question.Shares{}
 }
@@ -35,12 +35,12 @@ func kindsOfQuestions() string {
 
 // checkQuestions refuses questions where nothing would be learnt of their answers.
 func (p *Plan) checkQuestions() error {
-	s := p.Verifying()
-	if s.None() {
+	s := p.VerifiedShares()
+	if s.IsNone() {
 		return nil
 	}
 	what := "--check-answers"
-	if p.Ask.Questions.None() {
+	if p.Ask.Questions.IsNone() {
 		what = "a limit on wrong answers"
 	}
 	switch {
@@ -50,7 +50,7 @@ func (p *Plan) checkQuestions() error {
 		return say.Errorf("%s asks each question alone before the load, which --no-probe forbids", what).WithHint("keep one of them")
 	case p.Workers > 0:
 		return say.Errorf("%s asks each question alone, and the workers of --fleet would all ask at once", what).WithHint("leave --fleet out, or verify in a run of its own")
-	case p.Conversing():
+	case p.HasConversations():
 		return say.Errorf("%s and conversations: a question would stand in for a whole conversation, and the load would be another one", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
 	case p.Choices > 1:
 		return say.Errorf("%s and --set n=%d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --set n out")

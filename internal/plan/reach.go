@@ -47,7 +47,7 @@ func (p *Plan) reachingArgs() (args []string) {
 	known := settingsOf(VerbRun)
 	for _, name := range reachingSettings {
 		if s := known[name]; s != nil {
-			for _, v := range s.values(p.parts()) {
+			for _, v := range s.setValues(p.parts()) {
 				args = append(args, reachingArg(name, s, v, s.Arg == "")...)
 			}
 		}
@@ -64,7 +64,7 @@ func reachingArg(name string, s *Setting, value string, toggle bool) []string {
 		return []string{"--" + name}
 	}
 	if s != nil {
-		value = s.Shown(value)
+		value = s.ShownValue(value)
 	}
 	value = strings.ReplaceAll(value, redacted, hiddenMark)
 	if s != nil {

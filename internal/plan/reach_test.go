@@ -35,7 +35,7 @@ func TestReachingArgs(t *testing.T) {
 		t.Errorf("of a plan: %s", got)
 	}
 	p.Spec = "http://h"
-	if hint := say.Hint(p.checkLoad()); strings.Count(hint, "pitot run http://h --model m --key-env K --insecure --header X-Api-Key=… --") != 2 {
+	if hint := say.HintOf(p.checkLoad()); strings.Count(hint, "pitot run http://h --model m --key-env K --insecure --header X-Api-Key=… --") != 2 {
 		t.Errorf("%s", hint)
 	}
 }

@@ -24,7 +24,7 @@ func TestRecordedByEachVerb(t *testing.T) {
 		if err := os.WriteFile(path, p.YAML(c.verb), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Recorded(path)
+		got, err := ReadRecorded(path)
 		if err != nil {
 			t.Errorf("%s: %v", c.verb, err)
 			continue

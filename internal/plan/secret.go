@@ -90,10 +90,10 @@ func publicBody(v string) Public {
 	return p
 }
 
-// Fields is the JSON object that is merged over each request's body, "" for none: what
+// BodyFields is the JSON object that is merged over each request's body, "" for none: what
 // --body says, over what several answers to a request take. Engines refuse those at
 // temperature 0, where all are the same.
-func (a *Ask) Fields() string {
+func (a *Ask) BodyFields() string {
 	if a.Choices <= 1 {
 		return a.Body
 	}
@@ -108,8 +108,8 @@ func (a *Ask) Fields() string {
 	return over + "}"
 }
 
-// PublicFields are [Ask.Fields] without the values of secret ones.
-func (a *Ask) PublicFields() string { return publicBody(a.Fields()).Shown }
+// PublicFields are [Ask.BodyFields] without the values of secret ones.
+func (a *Ask) PublicFields() string { return publicBody(a.BodyFields()).Shown }
 
 // Secrets are the values of the secret fields of the body: a server may repeat
 // them.
@@ -253,9 +253,9 @@ func RedactArgs(argv []string) []string {
 		switch {
 		case s == nil:
 		case has:
-			out[i] = a[:len(a)-len(value)] + s.Shown(value)
+			out[i] = a[:len(a)-len(value)] + s.ShownValue(value)
 		case i+1 < len(argv):
-			out[i+1] = s.Shown(argv[i+1])
+			out[i+1] = s.ShownValue(argv[i+1])
 		}
 	}
 	return out
@@ -265,7 +265,7 @@ func RedactArgs(argv []string) []string {
 func redactKey(secrets map[string]*Setting, text string) string {
 	key, value, valued := strings.Cut(text, "=")
 	if s := secrets[key]; s != nil && valued {
-		return key + "=" + s.Shown(value)
+		return key + "=" + s.ShownValue(value)
 	}
 	return text
 }

@@ -24,8 +24,8 @@ func TestSet(t *testing.T) {
 		"--set scrape-header=A=b": {"--set scrape-header without --scrape", "it is for the pages"},
 	} {
 		_, _, err := Decode(VerbRun, append([]string{"http://h", "--rate", "1"}, strings.Fields(args)...), nil)
-		if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(say.Hint(err), want[1]) {
-			t.Errorf("%s: %v, hint %q", args, err, say.Hint(err))
+		if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(say.HintOf(err), want[1]) {
+			t.Errorf("%s: %v, hint %q", args, err, say.HintOf(err))
 		}
 	}
 }

@@ -141,11 +141,11 @@ func (s *Setting) Flag() string {
 	return "--" + s.Name
 }
 
-// For says whether a verb takes the setting.
-func (s *Setting) For(v Verb) bool { return slices.Contains(s.Verbs, v) }
+// AppliesTo says whether a verb takes the setting.
+func (s *Setting) AppliesTo(v Verb) bool { return slices.Contains(s.Verbs, v) }
 
-// Many says whether it may be given more than once.
-func (s *Setting) Many() bool { return s.isList() }
+// IsRepeatable says whether it may be given more than once.
+func (s *Setting) IsRepeatable() bool { return s.isList() }
 
 // Usual returns the help's description of the value where none is given, "" for nothing.
 func (s *Setting) Usual() string {
@@ -155,16 +155,16 @@ func (s *Setting) Usual() string {
 	return s.Default
 }
 
-// Shown gives a value as it may be shown.
-func (s *Setting) Shown(v string) string {
+// ShownValue gives a value as it may be shown.
+func (s *Setting) ShownValue(v string) string {
 	if s.Public == nil {
 		return v
 	}
 	return s.Public(v).Shown
 }
 
-// values gives what is set, nothing where it is the default.
-func (s *Setting) values(parts []any) []string {
+// setValues gives what is set, nothing where it is the default.
+func (s *Setting) setValues(parts []any) []string {
 	v := s.written(parts)
 	if len(v) == 1 && v[0] == s.usual(s.Default) {
 		return nil
@@ -172,10 +172,10 @@ func (s *Setting) values(parts []any) []string {
 	return v
 }
 
-// shown gives the values as they may be shown.
-func (s *Setting) shown(parts []any) (out []string) {
-	for _, v := range s.values(parts) {
-		out = append(out, s.Shown(v))
+// shownValues gives the values as they may be shown.
+func (s *Setting) shownValues(parts []any) (out []string) {
+	for _, v := range s.setValues(parts) {
+		out = append(out, s.ShownValue(v))
 	}
 	return out
 }
@@ -207,7 +207,7 @@ type one[P, T any] struct {
 // field makes the value of a setting that is in one field.
 func field[P, T any](k kind[T], at func(*P) *T) value { return one[P, T]{k, at} }
 
-func (f one[P, T]) field(parts []any) *T { return f.at(part[P](parts)) }
+func (f one[P, T]) field(parts []any) *T { return f.at(settingPart[P](parts)) }
 
 func (f one[P, T]) parseInto(parts []any, v string) (err error) {
 	x, err := f.kind.parse(v)
@@ -219,12 +219,12 @@ func (f one[P, T]) parseInto(parts []any, v string) (err error) {
 
 func (f one[P, T]) written(parts []any) []string { return nonEmpty(f.kind.write(*f.field(parts))) }
 
-func (f one[P, T]) usual(written string) string { return f.kind.write(f.initial(written)) }
+func (f one[P, T]) usual(written string) string { return f.kind.write(f.initialValue(written)) }
 
-func (f one[P, T]) reset(parts []any, written string) { *f.field(parts) = f.initial(written) }
+func (f one[P, T]) reset(parts []any, written string) { *f.field(parts) = f.initialValue(written) }
 
-// initial is the value by default.
-func (f one[P, T]) initial(written string) (x T) {
+// initialValue is the value by default.
+func (f one[P, T]) initialValue(written string) (x T) {
 	if written == "" {
 		return x
 	}
@@ -287,9 +287,9 @@ func (f several[P, T]) reset(parts []any, _ string) { *f.field(parts) = nil }
 
 func (f several[P, T]) isList() bool { return true }
 
-// part finds the part of a plan that a setting is in. It panics if a verb lacks the part
+// settingPart finds the part of a plan that a setting is in. It panics if a verb lacks the part
 // of one of its settings, which is a bug.
-func part[P any](parts []any) *P {
+func settingPart[P any](parts []any) *P {
 	p := findPart[P](parts)
 	if p == nil {
 		panic(fmt.Sprintf("plan: no %v among the parts of this verb", reflect.TypeFor[P]()))
@@ -310,7 +310,7 @@ func findPart[P any](parts []any) *P {
 func settingsOf(v Verb) map[string]*Setting {
 	known := map[string]*Setting{}
 	for _, s := range Settings() {
-		if s.For(v) {
+		if s.AppliesTo(v) {
 			known[s.Name] = &s
 		}
 	}

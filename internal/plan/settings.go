@@ -528,7 +528,7 @@ func Settings() []Setting {
 			Help:  "name the role in an event of its own, at once",
 			value: field(toggle(), func(e *Embedded) *bool { return &e.RoleChunk })},
 		{Name: "face", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "SERVER", Unset: "that of its engine", Targets: MockTargets,
-			Help:  "whose routes it has: " + faces(),
+			Help:  "whose routes it has: " + describeFaces(),
 			value: field(oneOf("face", engines.FaceNames()...), func(e *Embedded) *string { return &e.Face })},
 		{Name: "speed", Verbs: verbs(VerbMock), OfTarget: true, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
 			Help:  "how many times as fast as in reality it runs",
@@ -616,8 +616,8 @@ func Settings() []Setting {
 	}
 }
 
-// faces says which ways of speaking a mock may have.
-func faces() string {
+// describeFaces says which ways of speaking a mock may have.
+func describeFaces() string {
 	var list []string
 	for _, f := range engines.Faces() {
 		list = append(list, f.Name+f.About)

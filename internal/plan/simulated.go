@@ -48,7 +48,7 @@ func (e *Embedded) Take(target string) (engine string, err error) {
 			value = "true"
 		}
 		if wrong := s.parseInto([]any{e}, value); wrong != nil && err == nil {
-			hint := say.Hint(wrong)
+			hint := say.HintOf(wrong)
 			if hint == "" {
 				hint = "for example " + key + "=" + exampleOf(s)
 			}
@@ -104,7 +104,7 @@ func (p *Plan) checkSimulated() error {
 		return err
 	}
 	for _, s := range TargetSettings() {
-		if s.Targets == MockTargets && len(s.values([]any{&e})) > 0 {
+		if s.Targets == MockTargets && len(s.setValues([]any{&e})) > 0 {
 			return say.Errorf("%s needs a server behind a socket, and %s has none", s.TargetKey(), p.Spec).WithHint("use mock: in place of sim:")
 		}
 	}

@@ -11,9 +11,9 @@ import (
 // Conflicts and requirements between settings, and with kinds of target, as the table
 // of settings declares them.
 
-// overruled says whether a source of higher precedence has set something that
+// isOverruled says whether a source of higher precedence has set something that
 // conflicts with a setting, which is then ignored.
-func (d *decoder) overruled(name string, from source) bool {
+func (d *decoder) isOverruled(name string, from source) bool {
 	stronger := func(condition string) bool {
 		other, _, valued := strings.Cut(condition, "=")
 		return d.given[other] > from && (!valued || d.conditionHolds(condition))
@@ -24,15 +24,15 @@ func (d *decoder) overruled(name string, from source) bool {
 		}
 	}
 	for _, c := range d.known[name].Clashes {
-		if stronger(c.With) && !d.together(d.known[name]) {
+		if stronger(c.With) && !d.goesTogether(d.known[name]) {
 			return true
 		}
 	}
 	return false
 }
 
-// together says that a setting goes with those that it clashes with otherwise.
-func (d *decoder) together(s *Setting) bool { return s.Unless != "" && d.conditionHolds(s.Unless) }
+// goesTogether says that a setting goes with those that it clashes with otherwise.
+func (d *decoder) goesTogether(s *Setting) bool { return s.Unless != "" && d.conditionHolds(s.Unless) }
 
 // checkConflicts refuses settings that exclude each other or lack what they require,
 // for a kind of target; "" where the verb has no target.
@@ -45,17 +45,17 @@ func (d *decoder) checkConflicts(kind string) error {
 		if a := s.Alternative; a != nil && d.given[a.To] > 0 {
 			return say.Errorf("%s", a.Mistake).WithHint(a.Hint)
 		}
-		if len(s.values(d.parts)) == 0 {
+		if len(s.setValues(d.parts)) == 0 {
 			continue // as it is without being given
 		}
 		for _, c := range s.Clashes {
-			if d.conditionHolds(c.With) && !d.together(s) {
+			if d.conditionHolds(c.With) && !d.goesTogether(s) {
 				return say.Errorf("%s has no meaning with --%s", s.Flag(), asFlag(c.With)).WithHint(d.presetHint(c))
 			}
 		}
 		for _, n := range s.Needs {
 			if n.Targets.Contains(kind) && !d.anyHolds(n.AnyOf) {
-				return say.Errorf("%s without %s", s.Flag(), alternatives(n.AnyOf)).WithHint(n.Hint)
+				return say.Errorf("%s without %s", s.Flag(), joinFlags(n.AnyOf)).WithHint(n.Hint)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func (d *decoder) checkConflicts(kind string) error {
 // presetHint returns the hint of a clash, and a preset's name where --workload is nearly one.
 func (d *decoder) presetHint(c Clash) string {
 	if a := findPart[Ask](d.parts); a != nil && strings.HasSuffix(c.With, "="+anyFile) {
-		if near := say.Nearest(a.Workload, workload.PresetNames()); near != "" {
+		if near := say.NearestName(a.Workload, workload.PresetNames()); near != "" {
 			return "did you mean --workload " + near + "? " + c.Hint
 		}
 	}
@@ -86,14 +86,14 @@ func (d *decoder) conditionHolds(condition string) bool {
 		return false
 	case valued && value == anyFile:
 		a := findPart[Ask](d.parts)
-		return d.given[name] > 0 && a != nil && a.Mix == nil && !a.Generated()
+		return d.given[name] > 0 && a != nil && a.Mix == nil && !a.IsGenerated()
 	case valued:
 		return slices.ContainsFunc(s.written(d.parts), func(v string) bool {
 			key, _, keyed := strings.Cut(v, "=")
-			return v == value || keyed && s.Many() && key == value
+			return v == value || keyed && s.IsRepeatable() && key == value
 		})
 	}
-	return d.given[name] > 0 && len(s.values(d.parts)) > 0
+	return d.given[name] > 0 && len(s.setValues(d.parts)) > 0
 }
 
 func (d *decoder) anyHolds(conditions string) bool {
@@ -111,7 +111,7 @@ func (d *decoder) anyHolds(conditions string) bool {
 // asFlag writes NAME or NAME=VALUE as on the command line, without the dashes.
 func asFlag(condition string) string { return strings.Replace(condition, "=", " ", 1) }
 
-func alternatives(conditions string) string {
+func joinFlags(conditions string) string {
 	var names []string
 	for c := range strings.FieldsSeq(conditions) {
 		names = append(names, "--"+asFlag(c))
@@ -123,7 +123,7 @@ func alternatives(conditions string) string {
 func (p *Plan) checkTargets() error {
 	kind, parts := p.Kind(), p.parts()
 	for _, s := range Settings() {
-		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Contains(kind) || len(s.values(parts)) == 0 {
+		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Contains(kind) || len(s.setValues(parts)) == 0 {
 			continue
 		}
 		hint := s.OtherTarget

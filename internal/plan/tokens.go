@@ -12,7 +12,7 @@ func (a *Ask) MeanTokens() (in, out float64) {
 
 // meanPair are the tokens of one prompt, or text, and of one answer to it.
 func (a *Ask) meanPair() (in, out float64) {
-	if a.Mix != nil && a.Conversing() { // each class has turns of its own
+	if a.Mix != nil && a.HasConversations() { // each class has turns of its own
 		for i := range a.Mix.Classes {
 			c := &a.Mix.Classes[i]
 			x, y := c.Ask.meanPair()
@@ -27,9 +27,9 @@ func (a *Ask) meanPair() (in, out float64) {
 	if in, out, ok := a.RecordedMeans(); ok {
 		return in, out
 	}
-	random := a.Generated()
+	random := a.IsGenerated()
 	if random {
-		in = a.history() + a.Input.Mean() + a.PrefixMean()
+		in = a.meanHistory() + a.Input.Mean() + a.PrefixMean()
 	}
 	if random || a.Output != Default().Ask.Output {
 		out = a.Output.Mean()
@@ -37,14 +37,14 @@ func (a *Ask) meanPair() (in, out float64) {
 	return in, out
 }
 
-// history returns the mean number of tokens that a request of a conversation has beyond its first
+// meanHistory returns the mean number of tokens that a request of a conversation has beyond its first
 // turn's.
-func (a *Ask) history() float64 {
+func (a *Ask) meanHistory() float64 {
 	if !a.GeneratedTurns() {
 		return 0
 	}
 	answer, further := a.Output.Mean(), a.FurtherInput().Mean()
-	started, prompts, read := a.SubAgents.Expect(answer, further)
+	started, prompts, read := a.SubAgents.ExpectedPerStep(answer, further)
 	begin := a.Input.Mean() + a.PrefixMean()
 	const draws = 1024
 	requests, tokens := 0.0, 0.0

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Unlike names what two searches ask for that is not the same, each with both values: the
+// SearchDifferences names what two searches ask for that is not the same, each with both values: the
 // workload, how it arrives, the API, the SLO and, of an embedded target, what it is. Where
 // a server is reached, how long it is searched and how it is watched may differ.
-func Unlike(before, now *Plan) (list []string) {
+func SearchDifferences(before, now *Plan) (list []string) {
 	had, has := before.parts(), now.parts()
 	value := func(values []string) string {
 		if len(values) == 0 {
@@ -20,14 +20,14 @@ func Unlike(before, now *Plan) (list []string) {
 	asks := []string{"api", "arrival", "max-in-flight", "over", "retry", "slo", "timeout"}
 	for _, s := range Settings() {
 		switch {
-		case !s.For(VerbFind) || s.Name == "seed":
+		case !s.AppliesTo(VerbFind) || s.Name == "seed":
 			continue
 		case s.Group != groupWorkload && !slices.Contains(asks, s.Name):
 			continue
 		case s.Public != nil: // what is kept of it is not all
 			continue
 		}
-		if a, b := value(s.values(had)), value(s.values(has)); a != b {
+		if a, b := value(s.setValues(had)), value(s.setValues(has)); a != b {
 			list = append(list, fmt.Sprintf("--%s %s there, %s here", s.Name, a, b))
 		}
 	}

@@ -29,7 +29,7 @@ func (d *decoder) readFile(path string) (target string, err error) {
 		if own := filepath.Join(path, rundir.Config); fileExists(own) {
 			hint = "did you mean " + own + "?"
 		}
-		return "", unreadable.File("config", path, err, hint)
+		return "", unreadable.FileError("config", path, err, hint)
 	}
 	return d.readYAML(path, data)
 }
@@ -69,14 +69,14 @@ func (d *decoder) readYAML(path string, data []byte) (target string, err error) 
 		if err != nil {
 			return "", say.Errorf("%s%s: %v", at, k.Value, err).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
-		if len(values) != 1 && (s == nil || !s.Many()) {
+		if len(values) != 1 && (s == nil || !s.IsRepeatable()) {
 			return "", say.Errorf("%s%s: want one value, not a list", at, k.Value).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if k.Value == "target" {
 			target = values[0]
 			continue
 		}
-		if err := d.assign(fromFile, at+k.Value, k.Value, values); err != nil {
+		if err := d.assignSetting(fromFile, at+k.Value, k.Value, values); err != nil {
 			return "", err
 		}
 	}
@@ -91,11 +91,11 @@ func document(path string, data []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, malformed(path, err)
+		return nil, fileLineError(path, err)
 	}
 	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, malformed(path, err)
+			return nil, fileLineError(path, err)
 		}
 		return nil, say.Errorf("%s:%d: a second document begins", path, second.Line).WithHint("one file is one run: leave out what begins with ---")
 	}
@@ -111,8 +111,8 @@ const (
 	quoteHint = "; put quotes around a value that has : # { or [ in it"
 )
 
-// malformed writes an error as FILE:LINE, as editors expect it.
-func malformed(path string, err error) error {
+// fileLineError writes an error as FILE:LINE, as editors expect it.
+func fileLineError(path string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	hint := plainLine + quoteHint
 	switch {
@@ -136,7 +136,7 @@ func malformed(path string, err error) error {
 func (d *decoder) unknownKey(at, key string) error {
 	names := append(d.sortedNames(), "target")
 	hint := "keys are the names of flags, see pitot run --help"
-	if n := say.Nearest(key, names); n != "" {
+	if n := say.NearestName(key, names); n != "" {
 		hint = "did you mean " + n + "?"
 	}
 	return say.Errorf("%sunknown key %q", at, key).WithHint(hint)
@@ -178,8 +178,8 @@ func RecordedBy(path string) Verb {
 // StdinPrefix begins the names of files that keep what came on standard input while it is used.
 const StdinPrefix = "pitot-stdin-"
 
-// passing reports whether a file is gone when the program ends.
-func passing(path string) bool {
+// isTemporary reports whether a file is gone when the program ends.
+func isTemporary(path string) bool {
 	return strings.HasPrefix(filepath.Base(path), StdinPrefix) || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/") || path == "/dev/stdin"
 }
 
@@ -193,16 +193,16 @@ func (p *Plan) YAML(v Verb) []byte {
 	}
 	parts := p.parts()
 	for _, s := range Settings() {
-		if s.NotKept != "" || !s.For(v) || p.Mix != nil && (s.Name == "input" || s.Name == "output") {
+		if s.NotKept != "" || !s.AppliesTo(v) || p.Mix != nil && (s.Name == "input" || s.Name == "output") {
 			continue
 		}
 		var kept []string
-		values := s.values(parts)
+		values := s.setValues(parts)
 		if p.unlikePreset(&s, parts) {
 			values = s.written(parts)
 		}
 		for _, value := range values {
-			if s.Name == "workload" && passing(value) {
+			if s.Name == "workload" && isTemporary(value) {
 				hidden = append(hidden, "--workload, which came through a pipe: save it in a file")
 				continue
 			}

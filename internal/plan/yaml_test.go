@@ -141,7 +141,7 @@ func drawn(t *rapid.T) Plan {
 	} else {
 		whole(&p.Concurrency, 1, mostUsers)("concurrency")
 	}
-	if p.Concurrency > 0 || p.Conversing() {
+	if p.Concurrency > 0 || p.HasConversations() {
 		maybe("think", func(string) {
 			var err error
 			if p.Think, err = workload.ParsePause(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "think")).String()); err != nil {
@@ -171,7 +171,7 @@ func drawn(t *rapid.T) Plan {
 	})
 	maybe("discount", func(string) { p.Discount = rapid.Float64Range(0, .999).Draw(t, "discount") })
 	maybe("token-price", func(n string) {
-		if !p.GPUPrice.None() { // they exclude each other
+		if !p.GPUPrice.IsUnknown() { // they exclude each other
 			return
 		}
 		real(&p.TokenPrice.Input, 1e-3, 1e6)(n)
@@ -235,14 +235,14 @@ func TestSettings(t *testing.T) {
 				taken[key] = true
 			}
 		}
-		if s.isIn(p.parts()) == (s.NotKept == noRun) && s.For(VerbRun) {
+		if s.isIn(p.parts()) == (s.NotKept == noRun) && s.AppliesTo(VerbRun) {
 			t.Errorf("--%s of a run is kept out of its config.yaml as %q", s.Name, s.NotKept)
 		}
 		s.reset(everything, s.Default) // panics where its default is none
-		if got := s.values(everything); len(got) > 0 && s.Name != "seed" {
+		if got := s.setValues(everything); len(got) > 0 && s.Name != "seed" {
 			t.Errorf("--%s is %q by default and not %q", s.Name, got, s.Default)
 		}
-		if s.Arg == "" && (s.Usual() != "" || s.Many()) {
+		if s.Arg == "" && (s.Usual() != "" || s.IsRepeatable()) {
 			t.Errorf("--%s is no switch", s.Name)
 		}
 		for _, c := range s.Choices() {
@@ -342,8 +342,8 @@ func TestHiddenIsGivenAgain(t *testing.T) {
 		{[]string{"--body", `{"top_p":1}`, "--header", "x-tenant=1"}, "the value of the header Cookie was not stored", "give it again: --header Cookie=…"},
 	} {
 		_, _, err := Decode(VerbRun, append([]string{"--config", path}, c.args...), nil)
-		if err == nil || err.Error() != c.msg || say.Hint(err) != c.hint {
-			t.Errorf("%q: %v, hint %q", c.args, err, say.Hint(err))
+		if err == nil || err.Error() != c.msg || say.HintOf(err) != c.hint {
+			t.Errorf("%q: %v, hint %q", c.args, err, say.HintOf(err))
 		}
 	}
 	got, _, err := Decode(VerbRun, []string{"--config", path, "--body", `{"top_p":1}`, "--header", "X-Tenant=1", "--header", "cookie=2"}, nil)
@@ -354,7 +354,7 @@ func TestHiddenIsGivenAgain(t *testing.T) {
 		t.Errorf("headers %q, want %q", got.Headers, want)
 	}
 	// What is read of a run that has been need not be whole.
-	if _, err := Recorded(path); err != nil {
+	if _, err := ReadRecorded(path); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,14 +16,14 @@ func init() {
 	if _, given := os.LookupEnv("RAPID_SEED"); given {
 		return
 	}
-	set("rapid.seed", "1")
+	setFlagDefault("rapid.seed", "1")
 	if _, given := os.LookupEnv("RAPID_CHECKS"); !given {
-		set("rapid.checks", "50")
+		setFlagDefault("rapid.checks", "50")
 	}
 }
 
-// set gives a flag another default.
-func set(name, value string) {
+// setFlagDefault gives a flag another default.
+func setFlagDefault(name, value string) {
 	f := flag.Lookup(name)
 	f.DefValue = value
 	if err := f.Value.Set(value); err != nil {

@@ -40,7 +40,7 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 		case a.Finding == result.AnswersDamaged && x.Chance != nil && *x.Chance < result.BeyondChance:
 			text += ": damage, as the known answers show, and perhaps batch variance"
 		case a.Finding == result.AnswersVary || a.Finding == result.AnswersDiffer && a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0:
-			text += ": " + variance(x, a.Wrong)
+			text += ": " + batchVarianceText(x, a.Wrong)
 		case a.Finding == result.AnswersDiffer:
 			text += ": batch variance or damage, which no known answer tells apart here"
 		case x.Wrong > 0 && x.AloneWrong > 0:
@@ -54,7 +54,7 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 	for _, k := range a.Kinds {
 		switch {
 		case k.NotAsked != "":
-			missing = append(missing, k.Kind+" ("+say.Cut(say.Plain(k.NotAsked), 120)+")")
+			missing = append(missing, k.Kind+" ("+say.Truncate(say.PlainLine(k.NotAsked), 120)+")")
 		case k.TellsNothing:
 			silent = append(silent, fmt.Sprintf("%s (%s of %s)", k.Kind, say.Count(k.Checked.AloneWrong), say.Count(k.Checked.AloneAnswered)))
 		}
@@ -100,9 +100,9 @@ func oftenByChance(x *result.Answered, loads int) string {
 	return text
 }
 
-// variance says what greedy answers that differ come from where no more known answers are wrong
+// batchVarianceText says what greedy answers that differ come from where no more known answers are wrong
 // than chance explains. That clears the server only of damage that known would have told of.
-func variance(greedy, known *result.Answered) string {
+func batchVarianceText(greedy, known *result.Answered) string {
 	share, ok := known.ToldFrom()
 	switch {
 	case !ok:
@@ -135,8 +135,8 @@ func damagedText(a *result.Answers) string {
 	return fmt.Sprintf("the server answers wrong under this load: %s of the answers that are known, %s one at a time", say.Percent(*a.Wrong.Share), say.Percent(*a.Wrong.AloneShare))
 }
 
-// answers remarks on the questions.
-func (m *PointModel) answers(run *result.Run, p *result.Point) {
+// addAnswers remarks on the questions.
+func (m *PointModel) addAnswers(run *result.Run, p *result.Point) {
 	if p.Answers != nil && p.Answers.Finding == result.AnswersDamaged && m.Outcome == "" {
 		m.Outcome = damagedText(p.Answers)
 	}
@@ -154,7 +154,7 @@ func AnswersTable(a *result.Answers) Table {
 		x, note := &k.Checked, ""
 		switch {
 		case k.NotAsked != "":
-			note = "not asked: " + say.Plain(k.NotAsked)
+			note = "not asked: " + say.PlainLine(k.NotAsked)
 		case k.TellsNothing:
 			note = "tells nothing: wrong already at one user"
 		case k.DifferAt != nil:
@@ -166,7 +166,7 @@ func AnswersTable(a *result.Answers) Table {
 			}
 			return []string{fmt.Sprintf("%s of %s, %s", say.Count(wrong), say.Count(of), say.Percent(*share)), say.Percent(ci[0]) + " to " + say.Percent(ci[1])}
 		}
-		row := append([]string{say.Plain(k.Kind)}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
+		row := append([]string{say.PlainLine(k.Kind)}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
 		t.Rows = append(t.Rows, append(append(row, cells(x.AloneWrong, x.AloneAnswered, x.AloneShare, x.AloneCI95)...), note))
 	}
 	return t

@@ -32,14 +32,14 @@ func TestBatchVarianceOrDamage(t *testing.T) {
 	}
 	const alone, either = "batch variance, as", "batch variance, or damage to fewer than"
 	for range 20 {
-		if text := variance(greedy(.15), known(10, .15)); !strings.HasPrefix(text, either) {
+		if text := batchVarianceText(greedy(.15), known(10, .15)); !strings.HasPrefix(text, either) {
 			t.Fatal(text)
 		}
-		if text := variance(greedy(.8), known(200, 0)); !strings.HasPrefix(text, alone) {
+		if text := batchVarianceText(greedy(.8), known(200, 0)); !strings.HasPrefix(text, alone) {
 			t.Fatal(text)
 		}
 	}
-	if text := variance(greedy(.8), &result.Answered{Answered: 2, AloneAnswered: 3}); !strings.Contains(text, "do not tell apart") {
+	if text := batchVarianceText(greedy(.8), &result.Answered{Answered: 2, AloneAnswered: 3}); !strings.Contains(text, "do not tell apart") {
 		t.Error(text)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // How the results of `pitot check`, the audit of the instrument, look.
 
-// JSON writes any result for programs.
-func JSON(w io.Writer, v any) error {
+// WriteJSON writes any result for programs.
+func WriteJSON(w io.Writer, v any) error {
 	data, err := result.Indent(v)
 	if err == nil {
 		_, err = w.Write(data)
@@ -34,9 +34,9 @@ func CheckHead(w io.Writer, r audit.Reference, window time.Duration, workers int
 		by = ", by " + say.Plural(workers, "worker") + ": under all of them the one that is off by most"
 	}
 	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level%s\n",
-		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window), by)
+		say.Duration(r.TTFT), say.Duration(r.ITL), say.Plural(r.Tokens, "token"), say.Duration(window), by)
 	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
-	few, firm := stat.Support(.99)
+	few, firm := stat.SamplesNeeded(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
 	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints ±%g ms, which are what is shown\n\n", float64(audit.Tolerance)/1e6)
 	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
@@ -52,7 +52,7 @@ func CheckLevel(w io.Writer, l *audit.Level) {
 }
 
 func checkRow(w io.Writer, name, speed string, cpu time.Duration, l *audit.Accuracy) {
-	figures := l.Figures()
+	figures := l.KeyFigures()
 	cells := []any{name, say.Count(figures[0].N), speed, fmt.Sprintf("%.1f", float64(cpu)/1e3)}
 	if l.EndToEnd {
 		cells[2], cells[3] = say.Unknown, say.Unknown
@@ -69,7 +69,7 @@ func checkRow(w io.Writer, name, speed string, cpu time.Duration, l *audit.Accur
 		lag = fewMark(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
 	}
 	gap := say.Unknown
-	if _, known := l.Inside(); known {
+	if _, known := l.IsWithinBounds(); known {
 		gap = insideText(figures[2], figures[3])
 	}
 	fmt.Fprintf(w, checkLine, append(cells, say.Percent(l.MergedShare), lag, gap)...)
@@ -79,12 +79,12 @@ func checkRow(w io.Writer, name, speed string, cpu time.Duration, l *audit.Accur
 // outside.
 func insideText(p50, p99 audit.Figure) string {
 	shown, name, word := p99, "", "inside"
-	if in, _ := p99.Inside(); !in {
+	if in, _ := p99.IsWithinBounds(); !in {
 		word = "OUTSIDE"
-	} else if in, _ := p50.Inside(); !in {
+	} else if in, _ := p50.IsWithinBounds(); !in {
 		shown, name, word = p50, "p50 ", "OUTSIDE"
 	}
-	lo, hi := shown.Range()
+	lo, hi := shown.TrueRange()
 	return fmt.Sprintf("%s%s%.3f %s %.3f–%.3f", name, fewMark(shown.Few), *shown.True, word, lo, hi)
 }
 
@@ -96,8 +96,8 @@ func fewMark(is bool) string {
 	return ""
 }
 
-// Checked writes the verdict and the levels that it rests on.
-func Checked(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
+// WriteCheck writes the verdict and the levels that it rests on.
+func WriteCheck(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
 	if len(levels) == 0 {
 		return
 	}
@@ -174,7 +174,7 @@ func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int
 	const limit = .1 // ms
 	var off []string
 	for _, l := range levels {
-		figures := l.Figures()
+		figures := l.KeyFigures()
 		if e, known := figures[0].Error(); !known {
 			off = append(off, fmt.Sprintf("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream")))
 		} else if e > limit || e < -limit {
@@ -211,7 +211,7 @@ func endToEnd(l *audit.Level) string {
 // error is over the limit, in milliseconds.
 func levelsWithin(levels []*audit.Level, limit float64) []*audit.Level {
 	levels = slices.SortedFunc(slices.Values(levels), func(a, b *audit.Level) int { return a.Streams - b.Streams })
-	if i := slices.IndexFunc(levels, func(l *audit.Level) bool { return l.Worst() > limit }); i >= 0 {
+	if i := slices.IndexFunc(levels, func(l *audit.Level) bool { return l.LargestError() > limit }); i >= 0 {
 		return levels[:i]
 	}
 	return levels
@@ -233,10 +233,10 @@ func withinText(levels []*audit.Level, limit string) string {
 // many samples where they are few at all of them.
 func figuresOf(levels []*audit.Level) string {
 	var names []string
-	for i := range (&audit.Level{}).Figures() {
+	for i := range (&audit.Level{}).KeyFigures() {
 		name, n, firm := "", int64(0), false
 		for _, l := range levels {
-			f := l.Figures()[i]
+			f := l.KeyFigures()[i]
 			if _, known := f.Error(); known {
 				name, n, firm = f.Name, max(n, f.N), firm || !f.Few
 			}
@@ -270,7 +270,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 		table.Rows = append(table.Rows, []string{c.Tool + " reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
 	}
 	table.writeTerminal(p, Style{})
-	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
+	if lo, firm := stat.SamplesNeeded(.99); t.TTFT != nil && t.TTFT.N < firm {
 		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}
 	var facts []string

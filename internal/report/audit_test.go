@@ -186,7 +186,7 @@ func TestInsideHoldsAsPrinted(t *testing.T) {
 			t.Fatal(b.String())
 		}
 		number := func(i int) float64 { x, _ := strconv.ParseFloat(found[i], 64); return x }
-		in, _ := l.Inside()
+		in, _ := l.IsWithinBounds()
 		if printed := number(4) <= number(2) && number(2) <= number(5); printed != (found[3] == "inside") || in != printed {
 			t.Errorf("%s (inside: %v)", found[0], in)
 		}

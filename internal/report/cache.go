@@ -34,7 +34,7 @@ func CacheText(c *result.PrefixCache) (figures, difference string) {
 		figures += "; " + say.Plural(c.Asked, "request") + " asked for what is shared before the load, outside of all figures"
 	}
 	if c.Served != nil {
-		difference = unexpected(c, *c.Served)
+		difference = unexpectedCacheText(c, *c.Served)
 	}
 	return figures, difference
 }
@@ -82,8 +82,8 @@ func expectedFor(c *result.PrefixCache) string {
 
 func percent(share float64) string { return say.Decimal(100*share, 1) }
 
-// unexpected says why a served share may not be the expected one.
-func unexpected(c *result.PrefixCache, served float64) string {
+// unexpectedCacheText says why a served share may not be the expected one.
+func unexpectedCacheText(c *result.PrefixCache, served float64) string {
 	apart := " by " + say.Decimal(100*math.Abs(served-c.Expected), 1) + " points"
 	switch {
 	case served > c.Expected+unlikeExpected && c.Tokens == 0 && !c.Off:
@@ -100,8 +100,8 @@ func unexpected(c *result.PrefixCache, served float64) string {
 	return "less than expected" + apart + ": others may use the server, a router may spread requests over several caches, or part of the cache is not there for prefixes"
 }
 
-// cache shows it.
-func (m *PointModel) cache(p *result.Point) {
+// addCache shows it.
+func (m *PointModel) addCache(p *result.Point) {
 	figures, difference := CacheText(p.PrefixCache)
 	if figures == "" {
 		return

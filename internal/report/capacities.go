@@ -13,12 +13,12 @@ import (
 
 // buildCapacities is the table of one objective: a line for each thing that is known.
 func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
-	m := PairModel{Title: []string{say.Plain(p.What)}}
+	m := PairModel{Title: []string{say.PlainLine(p.What)}}
 	if len(c.Sides) > 2 {
-		m.Title = []string{say.Plain(p.B + " against " + p.A), say.Plain(p.What)}
+		m.Title = []string{say.PlainLine(p.B + " against " + p.A), say.PlainLine(p.What)}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, say.Plain(n))
+		m.Notes = append(m.Notes, say.PlainLine(n))
 	}
 	few := ""
 	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
@@ -38,7 +38,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	if len(p.Rows) > 0 {
 		m.table(p, few == "")
 	} else {
-		x, y := heads(say.Plain(p.A), say.Plain(p.B))
+		x, y := heads(say.PlainLine(p.A), say.PlainLine(p.B))
 		m.Table.Head = []string{"", x, y, "change"}
 	}
 	add := func(name, x, y, change string) {
@@ -61,7 +61,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	add("at most", foundText(a, a.AtMost), foundText(b, b.AtMost), most)
 	dearer := ""
 	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
-		dearer = say.Change(*y / *x - 1, false)
+		dearer = say.RelativeChange(*y / *x - 1, false)
 	}
 	add("$ per M tokens", say.Optional(a.USDPerMOutput), say.Optional(b.USDPerMOutput), dearer)
 	if len(m.Table.Rows) == 0 {
@@ -80,15 +80,15 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 		of   *compare.Found
 	}{{p.A, a}, {p.B, b}} {
 		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
-			m.Notes = append(m.Notes, say.Plain(s.name)+": "+say.Plain(s.of.Binding)+" is reached first")
+			m.Notes = append(m.Notes, say.PlainLine(s.name)+": "+say.PlainLine(s.of.Binding)+" is reached first")
 		}
 	}
 	for _, l := range p.Left {
-		m.Notes = append(m.Notes, "no estimate: "+say.Plain(l.Why))
+		m.Notes = append(m.Notes, "no estimate: "+say.PlainLine(l.Why))
 	}
 	told := *p
 	told.Left = nil
-	m.legend(c, &told)
+	m.addLegend(c, &told)
 	return m
 }
 
@@ -110,12 +110,12 @@ func boundText(word string, x *float64) string {
 	if x == nil {
 		return ""
 	}
-	return word + say.Change(*x, false)
+	return word + say.RelativeChange(*x, false)
 }
 
-// capacities makes the answer of what searches found, where no verdict on the systems
+// answerFromCapacities makes the answer of what searches found, where no verdict on the systems
 // says it.
-func (m *AnswerModel) capacities(p *compare.Pair, v compare.Verdict) {
+func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 	a, b := &p.Capacity.A, &p.Capacity.B
 	unit := LoadSuffix(p.Capacity.Over)
 	if v.Word == compare.NotCompared {
@@ -126,28 +126,28 @@ func (m *AnswerModel) capacities(p *compare.Pair, v compare.Verdict) {
 	if b.NoLoad {
 		word = ": "
 	}
-	said := fmt.Sprintf("%s%s%s; %s: %s", say.Plain(p.B), word, capacityText(b, unit), say.Plain(p.A), capacityText(a, unit))
+	said := fmt.Sprintf("%s%s%s; %s: %s", say.PlainLine(p.B), word, capacityText(b, unit), say.PlainLine(p.A), capacityText(a, unit))
 	change := ""
 	switch at := slices.IndexFunc(p.Rows, func(r compare.Row) bool { return r.Metric == "capacity" }); {
 	case at >= 0:
 		r := &p.Rows[at]
-		change = say.Change(r.Change, false)
+		change = say.RelativeChange(r.Change, false)
 		if r.CI95 != nil {
-			change += fmt.Sprintf(" (95 %% interval %s…%s)", say.Signed(r.CI95[0], false), say.Signed(r.CI95[1], false))
+			change += fmt.Sprintf(" (95 %% interval %s…%s)", say.SignedChange(r.CI95[0], false), say.SignedChange(r.CI95[1], false))
 		}
 	case p.Capacity.ChangeAtLeast != nil && *p.Capacity.ChangeAtLeast > 0:
-		change = "at least " + say.Change(*p.Capacity.ChangeAtLeast, false) + " (95 %)"
+		change = "at least " + say.RelativeChange(*p.Capacity.ChangeAtLeast, false) + " (95 %)"
 	case p.Capacity.ChangeAtMost != nil && *p.Capacity.ChangeAtMost < 0:
-		change = "at most " + say.Change(*p.Capacity.ChangeAtMost, false) + " (95 %)"
+		change = "at most " + say.RelativeChange(*p.Capacity.ChangeAtMost, false) + " (95 %)"
 	case p.Capacity.ChangeAtLeast != nil && p.Capacity.ChangeAtMost != nil:
-		change = fmt.Sprintf("between %s and %s (90 %%)", say.Change(*p.Capacity.ChangeAtLeast, false), say.Change(*p.Capacity.ChangeAtMost, false))
+		change = fmt.Sprintf("between %s and %s (90 %%)", say.RelativeChange(*p.Capacity.ChangeAtLeast, false), say.RelativeChange(*p.Capacity.ChangeAtMost, false))
 	}
 	if v.Word == compare.Undistinguished && v.Why != "" {
 		m.Claim, m.Basis, m.Aside, m.More = said, "", false, nil
 		if change != "" {
 			m.Claim += ": " + change
 		}
-		m.More = append(m.More, "no verdict on the systems ("+say.Plain(v.Why)+")", moreLaunches())
+		m.More = append(m.More, "no verdict on the systems ("+say.PlainLine(v.Why)+")", moreLaunches())
 	} else {
 		m.More = append(m.More, said)
 	}
@@ -182,8 +182,8 @@ func noCapacity(p *compare.Pair) string {
 		name string
 		of   *compare.Found
 	}{{p.A, &p.Capacity.A}, {p.B, &p.Capacity.B}} {
-		if !s.of.Says() {
-			without = append(without, say.Plain(s.name))
+		if !s.of.IsKnown() {
+			without = append(without, say.PlainLine(s.name))
 		}
 	}
 	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": pitot find --continue RUN goes on with it"

@@ -30,7 +30,7 @@ type sayings struct {
 
 // BuildCheck puts a check into words.
 func BuildCheck(c *result.Check) CheckModel {
-	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}
+	m := CheckModel{Name: say.PlainLine(c.Name), Status: c.Status}
 	words := checkWords()[c.Name]
 	value, limit := words.value, words.limit
 	if value == nil {
@@ -42,7 +42,7 @@ func BuildCheck(c *result.Check) CheckModel {
 	if m.Value = value(c); c.Worker != nil {
 		m.Value += fmt.Sprintf(" on worker %d, the worst", *c.Worker)
 	}
-	m.Value, m.Limit = say.Plain(m.Value), say.Plain(limit(c))
+	m.Value, m.Limit = say.PlainLine(m.Value), say.PlainLine(limit(c))
 	var advice []string
 	for _, r := range c.Advice {
 		advice = append(advice, ReasonText(r))
@@ -79,16 +79,16 @@ func limitOf(c *result.Check) string {
 	return fmt.Sprintf("≤ %g %s", *c.Limit, c.Unit)
 }
 
-// number is a value that may not be known.
-func number(x *float64) float64 {
+// valueOrZero is a value that may not be known.
+func valueOrZero(x *float64) float64 {
 	if x == nil {
 		return 0
 	}
 	return *x
 }
 
-// signed is a number with its sign, also in front of what is added.
-func signed(x float64) string {
+// signedText is a number with its sign, also in front of what is added.
+func signedText(x float64) string {
 	if x < 0 {
 		return say.Significant(x, 4)
 	}
@@ -131,8 +131,8 @@ func checkWords() map[string]sayings {
 			limit: always("none lost"),
 		},
 		result.CheckDamage:       {value: damagedRecords, limit: always("none lost")},
-		result.CheckOwnErrors:    {value: counted},
-		result.CheckClientLimits: {value: counted},
+		result.CheckOwnErrors:    {value: countText},
+		result.CheckClientLimits: {value: countText},
 		result.CheckWorkers:      {value: lostWorkers, limit: always("none lost")},
 		result.CheckSendLag: {value: sendLag, limit: func(c *result.Check) string {
 			if c.Status == result.Fail {
@@ -141,17 +141,17 @@ func checkWords() map[string]sayings {
 			return "shifts p50 and p99 by ≤ 1 ms or 2 %"
 		}},
 		result.CheckClientCPU: {
-			value: func(c *result.Check) string { return fmt.Sprintf("%.0f %% of the cores", 100*number(c.Value)) },
+			value: func(c *result.Check) string { return fmt.Sprintf("%.0f %% of the cores", 100*valueOrZero(c.Value)) },
 		},
 		result.CheckHost: {value: busyHost, limit: func(c *result.Check) string {
-			return fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0[1]f %% of the time", 100*number(c.Limit))
+			return fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0[1]f %% of the time", 100*valueOrZero(c.Limit))
 		}},
 		result.CheckPauses: {
 			value: func(c *result.Check) string {
-				return "at most " + say.Significant(number(c.Value), 2) + " ms in a second"
+				return "at most " + say.Significant(valueOrZero(c.Value), 2) + " ms in a second"
 			},
 		},
-		result.CheckClockSteps: {value: counted},
+		result.CheckClockSteps: {value: countText},
 		result.CheckStamps: {
 			value: func(c *result.Check) string {
 				if c.Case == "kernel" && c.Status != result.Pass {
@@ -169,7 +169,7 @@ func checkWords() map[string]sayings {
 		result.CheckMerged: {},
 		result.CheckArrivals: {
 			value: func(c *result.Check) string {
-				text := "distance of sent from due " + say.Significant(100*number(c.Value), 2) + " %"
+				text := "distance of sent from due " + say.Significant(100*valueOrZero(c.Value), 2) + " %"
 				if a2, ok := c.Detail["a2"]; ok {
 					text += ", A² of the gaps " + say.Significant(a2, 2)
 				}
@@ -182,13 +182,13 @@ func checkWords() map[string]sayings {
 		result.CheckMaxInFlight: {limit: with("held back")},
 		result.CheckOffered: {
 			value: func(c *result.Check) string {
-				return say.Significant(number(c.Value), 4) + " of " + say.Significant(number(c.Limit), 4) + " requests a second came due"
+				return say.Significant(valueOrZero(c.Value), 4) + " of " + say.Significant(valueOrZero(c.Limit), 4) + " requests a second came due"
 			},
 			limit: always("within 5 %, or chance"),
 		},
 		result.CheckAchieved: {
 			value: func(c *result.Check) string {
-				text := say.Significant(number(c.Value), 4) + " of " + say.Significant(number(c.Limit), 4) + " requests a second ended"
+				text := say.Significant(valueOrZero(c.Value), 4) + " of " + say.Significant(valueOrZero(c.Limit), 4) + " requests a second ended"
 				if c.Case == result.CaseChance {
 					text += ": a difference within chance"
 				}
@@ -211,32 +211,32 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckLockStep: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("requests in an eighth of a cycle vary by %.0f %%", 100*number(c.Value))
+				return fmt.Sprintf("requests in an eighth of a cycle vary by %.0f %%", 100*valueOrZero(c.Value))
 			},
-			limit: func(c *result.Check) string { return fmt.Sprintf("≤ %.0f %%", 100*number(c.Limit)) },
+			limit: func(c *result.Check) string { return fmt.Sprintf("≤ %.0f %%", 100*valueOrZero(c.Limit)) },
 		},
 		result.CheckLittle: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%s in flight, %s by rate × E2E and %s at the edges", say.Significant(number(c.Value), 4), say.Significant(c.Detail["by_rate"], 4), signed(c.Detail["edges"]))
+				return fmt.Sprintf("%s in flight, %s by rate × E2E and %s at the edges", say.Significant(valueOrZero(c.Value), 4), say.Significant(c.Detail["by_rate"], 4), signedText(c.Detail["edges"]))
 			},
 			limit: always("within 2 % or 1 ms a request"),
 		},
 		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins")},
 		result.CheckWindow: {
 			value: func(c *result.Check) string {
-				return say.Significant(number(c.Value), 3) + " s, slowest request " + say.Significant(c.Detail["slowest"], 3) + " s"
+				return say.Significant(valueOrZero(c.Value), 3) + " s, slowest request " + say.Significant(c.Detail["slowest"], 3) + " s"
 			},
 			limit: always("≥ 2 × the slowest request"),
 		},
 		result.CheckResidences: {
 			value: func(c *result.Check) string {
-				return say.Significant(number(c.Value), 3) + " in the window, one takes " + say.Significant(c.Detail["one"], 3) + " s"
+				return say.Significant(valueOrZero(c.Value), 3) + " in the window, one takes " + say.Significant(c.Detail["one"], 3) + " s"
 			},
-			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", valueOrZero(c.Limit)) },
 		},
 		result.CheckSamples: {
-			value: func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", number(c.Value), c.Case) },
-			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+			value: func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", valueOrZero(c.Value), c.Case) },
+			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", valueOrZero(c.Limit)) },
 		},
 		result.CheckErrors:      {},
 		result.CheckResets:      {},
@@ -248,13 +248,15 @@ func checkWords() map[string]sayings {
 				case result.CaseProcess:
 					return "its process was restarted"
 				case result.CaseConnections:
-					return fmt.Sprintf("all %.0f connections in use broke at once, %s s into the window", number(c.Value), say.Significant(c.Detail["at"], 3))
+					return fmt.Sprintf("all %.0f connections in use broke at once, %s s into the window", valueOrZero(c.Value), say.Significant(c.Detail["at"], 3))
 				}
 				return "none seen"
 			},
 		},
 		result.CheckGone: {
-			value: func(c *result.Check) string { return say.Significant(number(c.Value), 3) + " s after the load began" },
+			value: func(c *result.Check) string {
+				return say.Significant(valueOrZero(c.Value), 3) + " s after the load began"
+			},
 		},
 		result.CheckServed: {
 			value: func(c *result.Check) string {
@@ -271,7 +273,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckServedTokens: {
 			value: func(c *result.Check) string {
-				return say.Percent(number(c.Value)) + " of the tokens that the server counted were not this run's"
+				return say.Percent(valueOrZero(c.Value)) + " of the tokens that the server counted were not this run's"
 			},
 			limit: always("1 %"),
 		},
@@ -282,10 +284,10 @@ func checkWords() map[string]sayings {
 				switch {
 				case c.Case == result.CaseBeyond:
 					return fmt.Sprintf("the server has a token %.0f, and the file ends at %.0f", c.Detail["highest"], c.Detail["size"]-1)
-				case number(c.Value) == 0:
+				case valueOrZero(c.Value) == 0:
 					return fmt.Sprintf("%.0f tokens of a text, as the server has", ours)
 				case c.Case == result.CaseIDs:
-					return fmt.Sprintf("of %.0f tokens that it makes of a text the server has %.0f others", ours, number(c.Value))
+					return fmt.Sprintf("of %.0f tokens that it makes of a text the server has %.0f others", ours, valueOrZero(c.Value))
 				}
 				return fmt.Sprintf("it makes %.0f tokens of a text of which the server counts %.0f", ours, theirs)
 			},
@@ -323,7 +325,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckRepeated: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("%s for %s", say.Plural(int(number(c.Limit)), "prompt"), say.Plural(int(number(c.Value)), "request"))
+				return fmt.Sprintf("%s for %s", say.Plural(int(valueOrZero(c.Limit)), "prompt"), say.Plural(int(valueOrZero(c.Value)), "request"))
 			},
 			limit: always("none twice"),
 		},
@@ -334,17 +336,19 @@ func checkWords() map[string]sayings {
 				}
 				return "medians of the classes differ by a factor of " + say.Significant(*c.Value, 3)
 			},
-			limit: func(c *result.Check) string { return fmt.Sprintf("medians within a factor of %g", number(c.Limit)) },
+			limit: func(c *result.Check) string {
+				return fmt.Sprintf("medians within a factor of %g", valueOrZero(c.Limit))
+			},
 		},
 	}
 }
 
-// counted writes a whole number of things.
-func counted(c *result.Check) string { return fmt.Sprintf("%.0f %s", number(c.Value), c.Unit) }
+// countText writes a whole number of things.
+func countText(c *result.Check) string { return fmt.Sprintf("%.0f %s", valueOrZero(c.Value), c.Unit) }
 
 // busyHost says what else the client's machine did.
 func busyHost(c *result.Check) string {
-	text := fmt.Sprintf("other processes held %.0f %% of the cores", 100*number(c.Value))
+	text := fmt.Sprintf("other processes held %.0f %% of the cores", 100*valueOrZero(c.Value))
 	if waited, known := c.Detail["waited"]; known {
 		text += fmt.Sprintf(", some task waited for a core %.0f %% of the time", 100*waited)
 	}
@@ -376,9 +380,9 @@ func sendLag(c *result.Check) string {
 	text := "p99 " + say.Significant(d["lag_p99"], 3) + " ms"
 	switch {
 	case len(open) == 0:
-		text += ", shift " + say.Significant(number(c.Value), 3) + " ms"
+		text += ", shift " + say.Significant(valueOrZero(c.Value), 3) + " ms"
 	case len(judged) > 0:
-		text += fmt.Sprintf(", shift of %s %s ms", strings.Join(judged, " and "), say.Significant(number(c.Value), 3))
+		text += fmt.Sprintf(", shift of %s %s ms", strings.Join(judged, " and "), say.Significant(valueOrZero(c.Value), 3))
 	}
 	if len(open) > 0 {
 		text += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %s ms",
@@ -390,7 +394,7 @@ func sendLag(c *result.Check) string {
 // warmedUp says when the load had settled and when the window began.
 func warmedUp(c *result.Check) string {
 	seconds := func(s float64) string { return say.Significant(s, 3) + " s" }
-	begin, planned := number(c.Limit), c.Detail["planned"]
+	begin, planned := valueOrZero(c.Limit), c.Detail["planned"]
 	switch {
 	case c.Case == result.CaseDrift:
 		return fmt.Sprintf("not settled: %s in flight in the first half of the window, %s in the second", say.Significant(c.Detail["first_half"], 3), say.Significant(c.Detail["second_half"], 3))
@@ -412,5 +416,5 @@ func lostWorkers(c *result.Check) string {
 	if c.Status == result.Pass {
 		return "none lost"
 	}
-	return fmt.Sprintf("%.0f of %.0f lost", number(c.Value), c.Detail["of"])
+	return fmt.Sprintf("%.0f of %.0f lost", valueOrZero(c.Value), c.Detail["of"])
 }

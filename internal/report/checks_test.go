@@ -11,7 +11,7 @@ import (
 func TestEveryCheckIsPutIntoWords(t *testing.T) {
 	cases := []string{"", result.CaseUnknown, result.CaseGone, result.CaseEmpty, result.CaseLate, result.CaseDrift,
 		result.CaseClosed, result.CaseChance, result.CaseBacklog, result.CaseCut, result.CaseProcess, result.CaseConnections, result.CaseHost, result.CaseThrottled, result.CaseTokenizer, result.CaseIDs, result.CaseBeyond, "kernel", "user", "virtual"}
-	for _, k := range result.Checks() {
+	for _, k := range result.CheckKinds() {
 		if _, ok := checkWords()[k.Name]; !ok {
 			t.Errorf("%s has no words", k.Name)
 		}

@@ -42,7 +42,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	}
 	best := &x.Options[0]
 	m.Answer = "take " + deployed(best)
-	if x.Rate > 0 && short(x, best) {
+	if x.Rate > 0 && isCapacityShort(x, best) {
 		m.Answer = fmt.Sprintf("nothing that was tried carries %s; the nearest is %s", RateText(x, x.Rate), deployed(best))
 	}
 	if best.PerHour > 0 {
@@ -63,7 +63,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	if o := asPublished(x); o != nil {
 		m.Facts = append(m.Facts, []string{fmt.Sprintf("%s weights may answer otherwise than the published ones: with %s it is %s%s", best.DType, o.DType, deployed(o), perHour(o))})
 	}
-	m.Options, m.Legend = options(x)
+	m.Options, m.Legend = optionTable(x)
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
 	switch w := best.Whole; {
@@ -73,14 +73,14 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	case w.Router == choose.CacheAware && w.BalanceAbsThreshold == 0 && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines):
 		m.Remarks = append(m.Remarks, "this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
 	}
-	m.Start = []string{say.ShellLine(best.Serve())}
-	if router := best.Router(best.WorkerURLs()...); router != nil {
+	m.Start = []string{say.ShellLine(best.ServeCommand())}
+	if router := best.RouterCommand(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))
 	}
-	if best.Base() {
+	if best.IsBaseModel() {
 		m.Remarks = append(m.Remarks, "the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
 	}
-	m.Verify = []string{say.ShellLine(x.Verify(best, "http://HOST:8000")), say.ShellLine(x.Verify(best, ""))}
+	m.Verify = []string{say.ShellLine(x.VerifyCommand(best, "http://HOST:8000")), say.ShellLine(x.VerifyCommand(best, ""))}
 	return m
 }
 
@@ -100,8 +100,8 @@ func deployed(o *choose.Option) string {
 	return fmt.Sprintf("%d engines on %s each, %s", o.Engines, on, weights)
 }
 
-// short says that an option's engines carry less together than is wanted.
-func short(x *choose.Choice, o *choose.Option) bool {
+// isCapacityShort says that an option's engines carry less together than is wanted.
+func isCapacityShort(x *choose.Choice, o *choose.Option) bool {
 	w := o.Whole
 	return w != nil && (!w.Met || w.Interval != nil && w.Capacity < x.Rate*(1-1e-6))
 }
@@ -116,7 +116,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	facts = append(facts, []string{
 		fmt.Sprintf("carries %s (%s, 80 %%)", RateText(x, carried), fromTo(within)),
 		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
-		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", likely(o.Enough), asked(x.Sure)), o.Claim + " is reached first",
+		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", probabilityText(o.Enough), sureText(x.Sure)), o.Claim + " is reached first",
 	})
 	more := ""
 	switch {
@@ -131,7 +131,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 	if o.Engines > 1 {
 		loss = fmt.Sprintf("if one engine fails the others carry %.0f %% of what is wanted", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
 	}
-	facts = append(facts, present(more, loss))
+	facts = append(facts, nonEmpty(more, loss))
 	w := o.Whole
 	switch {
 	case w == nil:
@@ -211,10 +211,10 @@ func howSure(x *choose.Choice) []string {
 			}
 			same = append(same, text)
 		default:
-			others = append(others, fmt.Sprintf("%s (%s)", deployed(o), likely(o.Cheapest)))
+			others = append(others, fmt.Sprintf("%s (%s)", deployed(o), probabilityText(o.Cheapest)))
 		}
 	}
-	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", likely(best.Cheapest))
+	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", probabilityText(best.Cheapest))
 	if len(others) > 0 && slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
 		first += ", and taken because by the twin's figures as they stand nothing costs less"
 	}
@@ -240,16 +240,16 @@ func costsTheSame(x *choose.Choice, a, b *choose.Option) bool {
 	return a.GPUs == b.GPUs
 }
 
-// asked is the probability that --sure wants.
-func asked(sure float64) string {
+// sureText is the probability that --sure wants.
+func sureText(sure float64) string {
 	if sure == 0 {
 		return ""
 	}
 	return " (" + say.Percent(sure) + " wanted)"
 }
 
-// likely writes a probability that was found out by drawing: none is certain.
-func likely(p float64) string {
+// probabilityText writes a probability that was found out by drawing: none is certain.
+func probabilityText(p float64) string {
 	switch {
 	case p > 0.99:
 		return "over 99 %"
@@ -272,8 +272,8 @@ func asPublished(x *choose.Choice) *choose.Option {
 	return nil
 }
 
-// options are a line each.
-func options(x *choose.Choice) (t Table, legend []string) {
+// optionTable are a line each.
+func optionTable(x *choose.Choice) (t Table, legend []string) {
 	priced := x.Options[0].PerHour > 0
 	t.Head = []string{"engine", "n", "each carries", "80 %"}
 	if priced {
@@ -286,7 +286,7 @@ func options(x *choose.Choice) (t Table, legend []string) {
 			break
 		}
 		engines := say.Count(o.Engines)
-		if x.Rate > 0 && short(x, o) {
+		if x.Rate > 0 && isCapacityShort(x, o) {
 			engines = "> " + engines
 		}
 		row := []string{EngineName(o), engines, say.Quantity(o.Capacity), say.Quantity(o.Interval[0]) + "…" + say.Quantity(o.Interval[1])}
@@ -303,7 +303,7 @@ func options(x *choose.Choice) (t Table, legend []string) {
 			}
 			row = append(row, hour, million, interval)
 		}
-		t.Rows = append(t.Rows, append(row, likely(o.Cheapest), limitName(o.Claim)))
+		t.Rows = append(t.Rows, append(row, probabilityText(o.Cheapest), limitName(o.Claim)))
 	}
 	carries := "requests"
 	if x.Turns > 0 {
@@ -391,7 +391,7 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 		if key.kernels {
 			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
 		}
-		if !held(key.engine) {
+		if !isEngineValidated(key.engine) {
 			list = append(list, fmt.Sprintf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct))
 			continue
 		}
@@ -400,8 +400,8 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 	return list
 }
 
-// held reports whether an engine's times were held against running servers.
-func held(name string) bool {
+// isEngineValidated reports whether an engine's times were held against running servers.
+func isEngineValidated(name string) bool {
 	k, ok := engines.ByName(name)
 	return ok && k.Held
 }

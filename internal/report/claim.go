@@ -26,14 +26,14 @@ type Claim struct {
 	Because  []string // names of the checks that did not pass
 }
 
-// Sure reports whether the interval is known: a reason why not need not be near the sentence.
-func (c *Claim) Sure() bool { return c.Interval != "" && !c.Unsure }
+// HasInterval reports whether the interval is known: a reason why not need not be near the sentence.
+func (c *Claim) HasInterval() bool { return c.Interval != "" && !c.Unsure }
 
 // noInterval returns the words of why an interval is not known.
 func noInterval(why result.Reason) string { return "no interval: " + ReasonText(why) }
 
 // ReasonText returns the words of a reason, plain: a class in them has the user's name.
-func ReasonText(r result.Reason) string { return say.Plain(reasons.Text(r)) }
+func ReasonText(r result.Reason) string { return say.PlainLine(reasons.Text(r)) }
 
 // Figure is one number that is read at a glance.
 type Figure struct {
@@ -51,9 +51,9 @@ type Condition struct {
 // notKnown stands in place of a guess.
 const notKnown = "not known"
 
-// conclude says what the run shows.
-func (m *Model) conclude(run *result.Run) {
-	m.Conditions = conditions(run, m)
+// setConclusion says what the run shows.
+func (m *Model) setConclusion(run *result.Run) {
+	m.Conditions = claimConditions(run, m)
 	switch {
 	case m.Overview != nil:
 		m.claimOverview(run)
@@ -67,7 +67,7 @@ func (m *Model) conclude(run *result.Run) {
 		return
 	}
 	m.Claim.Verdict = run.Verdict
-	m.Limited = limited(run)
+	m.Limited = limiterLines(run)
 }
 
 // atLoad is a load as a sentence begins with it.
@@ -110,9 +110,9 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 			c.Sentence += " It answered " + say.Quantity(*x) + " a second."
 		}
 	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), metText(s.Met, "not met"))
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.PlainLine(s.Spec), metText(s.Met, "not met"))
 		if s.Attained != nil {
-			c.Sentence += ": " + attained(s) + " of all requests due were good"
+			c.Sentence += ": " + goodShareText(s) + " of all requests due were good"
 		}
 		c.Sentence += "."
 		if x := p.Throughput.RequestsPerS; x != nil && p.Outcome == result.Unstable && s.Met == result.No {
@@ -121,11 +121,11 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		switch {
 		case s.CI95 != nil:
 			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
-		case !s.NoInterval.None():
+		case !s.NoInterval.IsNone():
 			c.Interval, c.Unsure = noInterval(s.NoInterval), true
 		}
-		if why := strings.Join(present(s.Deciding, ReasonText(s.Why)), ": "); s.Met == result.Undecided && why != "" {
-			c.Interval = strings.Join(present(c.Interval, why), " · ")
+		if why := strings.Join(nonEmpty(s.Deciding, ReasonText(s.Why)), ": "); s.Met == result.Undecided && why != "" {
+			c.Interval = strings.Join(nonEmpty(c.Interval, why), " · ")
 		}
 	default:
 		var parts []string
@@ -134,12 +134,12 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		} else if x := p.Throughput.RequestsPerS; x != nil {
 			parts = append(parts, say.Quantity(*x)+" answers per second")
 		}
-		for _, d := range headlines(&p.Metrics) {
+		for _, d := range headlineMetrics(&p.Metrics) {
 			if len(parts) == 3 {
 				break
 			}
 			for _, key := range []string{"p99", "p50"} {
-				v := cell(d.Summary, key)
+				v := cellText(d.Summary, key)
 				if v == say.Unknown {
 					continue
 				}
@@ -154,7 +154,7 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 		if len(parts) == 0 {
 			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
 		}
-		if c.Interval == "" && !p.Throughput.NoInterval.None() {
+		if c.Interval == "" && !p.Throughput.NoInterval.IsNone() {
 			c.Interval, c.Unsure = noInterval(p.Throughput.NoInterval), true
 		}
 	}
@@ -216,7 +216,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 		return list
 	}
 	if g := goodput(p); g != nil {
-		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.Plain(p.SLO.Spec)})
+		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.PlainLine(p.SLO.Spec)})
 	}
 	rate := func(name string, x *float64, unit, key string) {
 		if x == nil {
@@ -236,16 +236,16 @@ func pointFigures(p *result.Point) (list []Figure) {
 	}
 	rate("Throughput", t.RequestsPerS, "req/s", "requests_per_s")
 	rate("Output", t.OutputTokensPerS, "tok/s", "output_tokens_per_s")
-	for _, d := range headlines(&p.Metrics) {
-		if d.Summary == nil || !d.Summary.NoSteadyState().None() {
+	for _, d := range headlineMetrics(&p.Metrics) {
+		if d.Summary == nil || !d.Summary.NoSteadyState().IsNone() {
 			continue
 		}
 		unit, tail := string(d.Unit), shownOf([]result.Point{*p}, d.Name)[1]
-		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cell(d.Summary, tail) + " " + unit})
+		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cellText(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cellText(d.Summary, tail) + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: priceText(c)}
-		if c.USDPerMGoodOutput != nil && meets(p) {
+		if c.USDPerMGoodOutput != nil && meetsSLO(p) {
 			f.Note = "$" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO · " + f.Note
 		}
 		list = append(list, f)
@@ -266,29 +266,29 @@ func (m *Model) claimOverview(run *result.Run) {
 		switch {
 		case k.Carried != nil && len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
-		case quoted(k) != nil:
-			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*quoted(k)), say.Plain(k.SLO))
+		case highestWithinSLO(k) != nil:
+			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*highestWithinSLO(k)), say.PlainLine(k.SLO))
 		case k.Floor != nil:
-			c.Sentence = fmt.Sprintf("No load meets %s.", say.Plain(k.SLO))
+			c.Sentence = fmt.Sprintf("No load meets %s.", say.PlainLine(k.SLO))
 		case len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		}
 		var sure []string
-		if quoted(k) != nil && k.Bounds != nil {
+		if highestWithinSLO(k) != nil && k.Bounds != nil {
 			sure = append(sure, say.Percent(k.Bounds.Level)+" sure")
 		}
 		switch {
 		case k.CI95 != nil && k.Estimate != nil:
 			s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
 			if k.Covers != "" {
-				s += ", of " + say.Plain(k.Covers)
+				s += ", of " + say.PlainLine(k.Covers)
 			}
 			sure = append(sure, s)
-		case quoted(k) != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
+		case highestWithinSLO(k) != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
 			sure = append(sure, "and not above "+load(*k.Bracket[1]))
 		case k.Floor != nil:
 			sure = append(sure, floorCause(k.Floor))
-		case !k.Why.None():
+		case !k.Why.IsNone():
 			sure = append(sure, ReasonText(k.Why))
 		}
 		if v := k.Verified; v != nil && k.Load != nil {
@@ -305,14 +305,14 @@ func (m *Model) claimOverview(run *result.Run) {
 	c.Sentence = claimSentence(strings.Join(o.Answer, ", "))
 	if k := run.Curve; k != nil {
 		if len(o.Answer) == 0 && len(k.Points) > 0 {
-			c.Sentence = straight(run)
+			c.Sentence = straightCurveText(run)
 		}
-		bounds := crossing(k)
+		bounds := capacityFromCurve(k)
 		switch {
 		case len(bounds) > 0:
 			c.Interval = strings.Join(bounds, " · ")
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
-		case !k.NoKnee.None():
+		case !k.NoKnee.IsNone():
 			c.Interval = noKnee(k)
 		default:
 			c.Interval = "no range: the loads are too few"
@@ -321,8 +321,8 @@ func (m *Model) claimOverview(run *result.Run) {
 	}
 }
 
-// straight returns what a curve shows that has neither a knee nor a saturation.
-func straight(run *result.Run) string {
+// straightCurveText returns what a curve shows that has neither a knee nor a saturation.
+func straightCurveText(run *result.Run) string {
 	order := run.ByLoad()
 	least, most := run.Points[order[0]].Load.Value(), run.Points[order[len(order)-1]].Load.Value()
 	unit := " " + result.LoadUnit(run.Curve.Over)
@@ -344,14 +344,14 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
 		}
 	}
-	addFigure("Capacity", quoted(k), "at least: the load to quote")
+	addFigure("Capacity", highestWithinSLO(k), "at least: the load to quote")
 	note := ""
 	if k.CI95 != nil {
 		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])
 	}
 	addFigure("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Estimate == nil {
-		addFigure("At most", b[1], say.Percent(level(k))+" sure")
+		addFigure("At most", b[1], say.Percent(boundConfidence(k))+" sure")
 	}
 	if f := k.Floor; f != nil {
 		m.Figures = append(m.Figures, Figure{Name: "Violated at any load", Value: say.Percent(float64(f.Violations) / float64(max(f.Requests, 1))), Note: "of " + say.Plural(f.Requests, "request") + " at up to " + say.Quantity(f.Load) + " " + unit})
@@ -386,7 +386,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + say.Plain(p.SLO.Spec)})
+		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + say.PlainLine(p.SLO.Spec)})
 	}
 	if s := k.Saturation; s != nil {
 		f := Figure{Name: "Saturation", Value: say.Quantity(s.RequestsPerS), Unit: "req/s"}
@@ -395,7 +395,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		}
 		m.Figures = append(m.Figures, f)
 	}
-	if at, usd := cheapest(run); at >= 0 {
+	if at, usd := cheapestPoint(run); at >= 0 {
 		p := &run.Points[at]
 		f := Figure{Name: "Lowest cost", Value: "$" + say.Quantity(usd), Unit: "per M output tokens", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit}
 		if p.SLO != nil {
@@ -426,10 +426,10 @@ func judgedLoads(run *result.Run) (loads []judgedLoad, held, next int) {
 		}
 		no := p.SLO.Met == result.No || p.Stability == stat.Unstable || p.Outcome == result.Failing
 		if k := len(loads) - 1; k >= 0 && loads[k].load == p.Load.Value() {
-			loads[k].all, loads[k].no = loads[k].all && meets(p), loads[k].no || no
+			loads[k].all, loads[k].no = loads[k].all && meetsSLO(p), loads[k].no || no
 			continue
 		}
-		loads = append(loads, judgedLoad{p.Load.Value(), meets(p), no})
+		loads = append(loads, judgedLoad{p.Load.Value(), meetsSLO(p), no})
 	}
 	for i, l := range loads {
 		if l.no {
@@ -452,7 +452,7 @@ func highestMet(run *result.Run, over string) string {
 	spec := ""
 	for i := range run.Points {
 		if p := &run.Points[i]; p.SLO != nil {
-			spec = say.Plain(p.SLO.Spec)
+			spec = say.PlainLine(p.SLO.Spec)
 		}
 	}
 	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
@@ -503,8 +503,8 @@ func goodput(p *result.Point) *result.Goodput {
 	return p.Goodput
 }
 
-// meets says that a point met the SLO, as it was measured.
-func meets(p *result.Point) bool {
+// meetsSLO says that a point met the SLO, as it was measured.
+func meetsSLO(p *result.Point) bool {
 	return p.SLO != nil && p.SLO.Met == result.Yes && p.Stability != stat.Unstable && p.Verdict != result.Invalid
 }
 
@@ -512,7 +512,7 @@ func meets(p *result.Point) bool {
 // were judged did not miss it.
 func metUpTo(run *result.Run) func(*result.Point) bool {
 	loads, held, _ := judgedLoads(run)
-	return func(p *result.Point) bool { return held >= 0 && p.Load.Value() <= loads[held].load && meets(p) }
+	return func(p *result.Point) bool { return held >= 0 && p.Load.Value() <= loads[held].load && meetsSLO(p) }
 }
 
 // mostGoodput is the point with the most of it among those that met the SLO, -1 if none
@@ -528,10 +528,10 @@ func mostGoodput(run *result.Run) int {
 	return at
 }
 
-// cheapest is the stable point at which output tokens cost least, and what they
+// cheapestPoint is the stable point at which output tokens cost least, and what they
 // cost there: where there is an SLO, those within it at a point that met it; -1 where
 // no price is known.
-func cheapest(run *result.Run) (at int, usd float64) {
+func cheapestPoint(run *result.Run) (at int, usd float64) {
 	at = -1
 	counts := metUpTo(run)
 	for i := range run.Points {
@@ -550,11 +550,11 @@ func cheapest(run *result.Run) (at int, usd float64) {
 	return at, usd
 }
 
-// limited says what limits the target, as far as the run tells.
-func limited(run *result.Run) (list []string) {
+// limiterLines says what limits the target, as far as the run tells.
+func limiterLines(run *result.Run) (list []string) {
 	addSentence := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if c := run.Capacity; c != nil && severalLimits(c) {
-		addSentence("%s is reached before the other limits.", say.Plain(c.Binding))
+		addSentence("%s is reached before the other limits.", say.PlainLine(c.Binding))
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
@@ -594,7 +594,7 @@ func limited(run *result.Run) (list []string) {
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						addSentence("%s is not met.", say.Plain(l.Spec))
+						addSentence("%s is not met.", say.PlainLine(l.Spec))
 					}
 				}
 			}
@@ -611,7 +611,7 @@ const shortUnknown = "Which resource of the server is short is " + notKnown + " 
 
 // byOrder says that an embedded target had its faults from the user.
 func byOrder(run *result.Run) string {
-	if faults(run) == "" {
+	if faultText(run) == "" {
 		return ""
 	}
 	return "; faults were ordered"
@@ -633,10 +633,10 @@ func sentText(s *result.Sent) (parts []string) {
 	return parts
 }
 
-// conditions are the facts that the field expects with a figure.
-func conditions(run *result.Run, m *Model) (list []Condition) {
+// claimConditions are the facts that the field expects with a figure.
+func claimConditions(run *result.Run, m *Model) (list []Condition) {
 	addCondition := func(name string, values ...string) {
-		v := strings.Join(present(values...), " · ")
+		v := strings.Join(nonEmpty(values...), " · ")
 		list = append(list, Condition{name, v, v != ""})
 		if v == "" {
 			list[len(list)-1].Value = notKnown
@@ -677,10 +677,10 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		flags = append([]string{f}, flags...)
 	}
 	addCondition("Engine flags", flags...)
-	if set := ordered(run); len(set) > 0 {
+	if set := changedSettings(run); len(set) > 0 {
 		addCondition("Settings, as ordered", set...)
 	}
-	if f := faults(run); f != "" {
+	if f := faultText(run); f != "" {
 		addCondition("Faults, as ordered", f)
 	}
 	addCondition("Target", run.Target.Spec, run.Target.API)
@@ -689,7 +689,7 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	var adapted []string
 	for _, a := range run.Target.Adaptations {
-		adapted = append(adapted, say.Plain(reasons.Adapted(a)))
+		adapted = append(adapted, say.PlainLine(reasons.AdaptationText(a)))
 	}
 	if len(adapted) > 0 {
 		addCondition("Adapted", adapted...)
@@ -704,9 +704,9 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		warmups = append(warmups, p.Seconds.Warmup)
 		windows = append(windows, p.Seconds.Window)
 	}
-	addCondition("Load model", span(loads))
-	addCondition("Warm-up", between(warmups))
-	addCondition("Window", between(windows))
+	addCondition("Load model", spanText(loads))
+	addCondition("Warm-up", durationRange(warmups))
+	addCondition("Window", durationRange(windows))
 	addCondition("Requests", say.Count(due)+" due in the windows of "+say.Plural(len(run.Points), "point"))
 	if s := run.Sent; s != nil {
 		addCondition("Sent in all", sentText(s)...)
@@ -754,8 +754,8 @@ func loadModel(p *result.Point) string {
 	return s
 }
 
-// between is the least and the most of some lengths of time.
-func between(list []float64) string {
+// durationRange is the least and the most of some lengths of time.
+func durationRange(list []float64) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -766,8 +766,8 @@ func between(list []float64) string {
 	return lo + " to " + hi
 }
 
-// span is one text where all are alike, else the first and the last.
-func span(list []string) string {
+// spanText is one text where all are alike, else the first and the last.
+func spanText(list []string) string {
 	list = slices.Compact(list)
 	switch len(list) {
 	case 0:

@@ -10,7 +10,7 @@ import (
 
 // What nobody told is not guessed.
 func TestConditions(t *testing.T) {
-	m := Build(reporttest.Serving(2000), "")
+	m := Build(reporttest.ServerRun(2000), "")
 	got := map[string]Condition{}
 	for _, c := range m.Conditions {
 		got[c.Name] = c
@@ -23,7 +23,7 @@ func TestConditions(t *testing.T) {
 	if c := got["Engine"]; c.Value != "vllm 0.11.2" {
 		t.Errorf("engine: %q", c.Value)
 	}
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	run.Notes = map[string]string{"gpu": "H100 SXM", "precision": "fp8", "flags": "--tensor-parallel-size 2"}
 	for _, c := range Build(run, "").Conditions {
 		switch c.Name {
@@ -37,7 +37,7 @@ func TestConditions(t *testing.T) {
 
 // A curve that does not bend is no sweep that went wrong.
 func TestClaimOfStraightCurve(t *testing.T) {
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	second := run.Points[0]
 	rate := 2 * *second.Load.Rate
 	second.Load.Rate = &rate
@@ -54,7 +54,7 @@ func TestClaimOfStraightCurve(t *testing.T) {
 
 // What a sweep quotes is of no load above one that did not meet the SLO.
 func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
-	run := reporttest.Swept() // 4, 8.4, 33.6 and 47.5, the last unstable
+	run := reporttest.SweepRun() // 4, 8.4, 33.6 and 47.5, the last unstable
 	for i := range run.Points {
 		usd := 10 - float64(i)
 		run.Points[i].Cost = &result.Cost{USDPerMGoodOutput: &usd}
@@ -69,7 +69,7 @@ func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
 	if got, want := quoted(), "met p99 ttft<200ms up to 4/s; at 8.4/s, the next, it was not met; 33.6/s met it too, which is taken for chance"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	cheap, _ := cheapest(run)
+	cheap, _ := cheapestPoint(run)
 	if at := mostGoodput(run); at != 0 || cheap != 0 {
 		t.Errorf("goodput at %d, cost at %d", at, cheap)
 	}
@@ -77,14 +77,14 @@ func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
 	if got, want := quoted(), "p99 ttft<200ms was not met at 4/s; 33.6/s met it, which is taken for chance"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if cheap, _ := cheapest(run); cheap >= 0 || mostGoodput(run) >= 0 {
+	if cheap, _ := cheapestPoint(run); cheap >= 0 || mostGoodput(run) >= 0 {
 		t.Error("something is quoted though the lowest load did not meet the SLO")
 	}
 }
 
 // A sweep that is INVALID at most of its loads says that first.
 func TestSweepThatIsMostlyInvalid(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	for i := range 3 {
 		run.Points[i].Verdict = result.Invalid
 	}
@@ -104,7 +104,7 @@ func TestWhatAnInvalidRunStillKnows(t *testing.T) {
 		result.CheckClientLimits: "Still known: 2,700 of 2,700 requests were answered, though the client did not send all of them.",
 		result.CheckRecording:    "Still known: at least 2,700 requests were answered. What the server reports of itself holds.",
 	} {
-		run := reporttest.Serving(2700)
+		run := reporttest.ServerRun(2700)
 		p := &run.Points[0]
 		p.Verdict, p.Checks = result.Invalid, []result.Check{{Name: cause, Status: result.Fail}}
 		if p.Server = nil; cause == result.CheckRecording {
@@ -119,7 +119,7 @@ func TestWhatAnInvalidRunStillKnows(t *testing.T) {
 
 // A run that ended before its window was measured nothing, and says why.
 func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	run.Interrupted = true
 	run.Points[0].Requests, run.Points[0].Seconds = result.Requests{}, result.Seconds{Warmup: 4}
 	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, ", nothing was measured: the run ended before its warm-up did.") {
@@ -129,7 +129,7 @@ func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
 
 // An objective that is missed because more comes than is served says so in the first line.
 func TestClaimOfAnOverload(t *testing.T) {
-	run, served := reporttest.Serving(2000), 23.94
+	run, served := reporttest.ServerRun(2000), 23.94
 	p := &run.Points[0]
 	p.Outcome, p.SLO, p.Throughput.RequestsPerS = result.Unstable, &result.SLO{Spec: "p99 ttft<200ms", Met: result.No}, &served
 	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
@@ -139,7 +139,7 @@ func TestClaimOfAnOverload(t *testing.T) {
 
 // A run that was stopped says so before its figures, and advises nothing against the server.
 func TestClaimOfAStoppedRun(t *testing.T) {
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	run.Interrupted = true
 	p := &run.Points[0]
 	p.Requests = result.Requests{Due: 238, OK: 18, Cut: 220, Errors: map[string]int{record.ErrInterrupted: 220}}

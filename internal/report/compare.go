@@ -81,13 +81,13 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
-			others = append(others, say.Plain(s.Name))
+			others = append(others, say.PlainLine(s.Name))
 		}
 		m.Sides = append(m.Sides, sideText(s))
 	}
-	m.Title = strings.Join(others, ", ") + " against " + say.Plain(c.Sides[0].Name)
+	m.Title = strings.Join(others, ", ") + " against " + say.PlainLine(c.Sides[0].Name)
 	for _, d := range c.Differences {
-		m.Differs = append(m.Differs, [2]string{say.Plain(d.What), valuesText(d)})
+		m.Differs = append(m.Differs, [2]string{say.PlainLine(d.What), valuesText(d)})
 	}
 	if len(c.Differences) == 0 {
 		m.Same = "server, configuration, environment: no difference is known"
@@ -95,23 +95,23 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 		m.BySide = bySide(c)
 	}
 	for _, w := range c.Warnings {
-		m.Warnings = append(m.Warnings, say.Plain(w))
+		m.Warnings = append(m.Warnings, say.PlainLine(w))
 	}
 	for i := range c.Pairs {
 		m.Pairs = append(m.Pairs, buildPair(c, &c.Pairs[i]))
 	}
 	for _, o := range c.Clauses {
-		m.Clauses = append(m.Clauses, ClauseModel{o.State, say.Plain(o.Spec + ": " + o.Why)})
+		m.Clauses = append(m.Clauses, ClauseModel{o.State, say.PlainLine(o.Spec + ": " + o.Why)})
 	}
 	for _, v := range c.Verdicts {
-		m.Answers = append(m.Answers, answer(c, v))
+		m.Answers = append(m.Answers, verdictAnswer(c, v))
 	}
 	return m
 }
 
 func sideText(s compare.SideInfo) string {
 	if len(s.Files) > 0 {
-		return fmt.Sprintf("%s: another instrument, %s, %s", say.Plain(s.Name), say.Plain(s.Instrument), say.Plural(len(s.Files), "file"))
+		return fmt.Sprintf("%s: another instrument, %s, %s", say.PlainLine(s.Name), say.PlainLine(s.Instrument), say.Plural(len(s.Files), "file"))
 	}
 	runs := 0
 	for _, l := range s.Launches {
@@ -121,17 +121,17 @@ func sideText(s compare.SideInfo) string {
 	if len(s.Launches) == 1 {
 		n = "1 launch"
 	}
-	return fmt.Sprintf("%s: %s, %s", say.Plain(s.Name), n, say.Plural(runs, "run"))
+	return fmt.Sprintf("%s: %s, %s", say.PlainLine(s.Name), n, say.Plural(runs, "run"))
 }
 
 // bySide has a row for each difference, and a column for each side.
 func bySide(c *compare.Comparison) *Table {
 	t := &Table{Head: []string{""}}
 	for _, s := range c.Sides {
-		t.Head = append(t.Head, say.Plain(s.Name))
+		t.Head = append(t.Head, say.PlainLine(s.Name))
 	}
 	for _, d := range c.Differences {
-		t.Rows = append(t.Rows, append([]string{say.Plain(d.What)}, valueTexts(d)...))
+		t.Rows = append(t.Rows, append([]string{say.PlainLine(d.What)}, valueTexts(d)...))
 	}
 	return t
 }
@@ -151,7 +151,7 @@ func valuesText(d compare.Difference) string {
 // valueTexts are those of each side.
 func valueTexts(d compare.Difference) (parts []string) {
 	for _, v := range d.Values {
-		text := say.Plain(strings.Join(v, ", "))
+		text := say.PlainLine(strings.Join(v, ", "))
 		switch {
 		case text == "":
 			text = say.Unknown
@@ -167,15 +167,15 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	if p.Capacity != nil {
 		return buildCapacities(c, p)
 	}
-	m := PairModel{Title: []string{say.Plain(p.What)}, Why: say.Plain(p.Why)}
+	m := PairModel{Title: []string{say.PlainLine(p.What)}, Why: say.PlainLine(p.Why)}
 	if len(c.Sides) > 2 {
-		m.Title = []string{say.Plain(p.B + " against " + p.A), say.Plain(p.What)}
+		m.Title = []string{say.PlainLine(p.B + " against " + p.A), say.PlainLine(p.What)}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, say.Plain(n))
+		m.Notes = append(m.Notes, say.PlainLine(n))
 	}
 	if p.Overload != nil {
-		m.Overload = say.Plain(p.Overload.Text(p.What))
+		m.Overload = say.PlainLine(p.Overload.Text(p.What))
 	}
 	if p.Why != "" {
 		return m
@@ -188,7 +188,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	case p.HasOtherInstrument():
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
-		m.Title = append(m.Title, say.Plain("no verdict ("+few+")"))
+		m.Title = append(m.Title, say.PlainLine("no verdict ("+few+")"))
 	case p.Scope != "":
 		m.Title = append(m.Title, string(p.Scope))
 	case p.Launches[0] == p.Launches[1]:
@@ -197,12 +197,12 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
 	}
 	m.table(p, few == "" && !p.HasOtherInstrument())
-	m.legend(c, p)
+	m.addLegend(c, p)
 	if p.Paired != nil {
 		m.Paired = pairedModel(p)
 	}
 	if p.Day != nil {
-		m.day(p)
+		m.addDayComparison(p)
 	}
 	return m
 }
@@ -210,7 +210,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 // pairedModel has a row for each latency.
 func pairedModel(p *compare.Pair) *PairedModel {
 	m := &PairedModel{
-		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), say.Plain(p.B), say.Plain(p.A), compare.TheseRuns),
+		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), say.PlainLine(p.B), say.PlainLine(p.A), compare.TheseRuns),
 		Table: Table{Head: []string{"", "mean", "95 % interval", "p50", "p90", "pairs"}},
 	}
 	for _, r := range p.Paired.Rows {
@@ -238,7 +238,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 		interval = "within-launch"
 	}
 	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
-	a, b := heads(say.Plain(p.A), say.Plain(p.B))
+	a, b := heads(say.PlainLine(p.A), say.PlainLine(p.B))
 	m.Table.Head = []string{"", a, b, "change"}
 	if !p.HasOtherInstrument() {
 		m.Table.Head = append(m.Table.Head, interval)
@@ -261,18 +261,18 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 			}
 			return say.Quantity(x)
 		}
-		row := []string{name, value(r.A), value(r.B), say.Change(r.Change, r.OfShare())}
+		row := []string{name, value(r.A), value(r.B), say.RelativeChange(r.Change, r.OfShare())}
 		switch v := r.CI95; {
 		case p.HasOtherInstrument():
 		case v == nil:
 			row = append(row, say.Unknown)
 		default:
-			row = append(row, say.Signed(v[0], r.OfShare())+"…"+say.Signed(v[1], r.OfShare()))
+			row = append(row, say.SignedChange(v[0], r.OfShare())+"…"+say.SignedChange(v[1], r.OfShare()))
 		}
 		if robust {
 			cell := say.Unknown
 			if r.Robust != nil {
-				cell = say.Signed(*r.Robust, r.OfShare())
+				cell = say.SignedChange(*r.Robust, r.OfShare())
 			}
 			row = append(row, cell)
 		}
@@ -311,7 +311,7 @@ func heads(a, b string) (string, string) {
 		return s
 	}
 	for n := 10; n < max(len(a), len(b)); n += 10 {
-		if x, y := say.Cut(a, n), say.Cut(b, n); x != y {
+		if x, y := say.Truncate(a, n), say.Truncate(b, n); x != y {
 			return x, y
 		}
 		if x, y := ending(a, n), ending(b, n); x != y {
@@ -321,8 +321,8 @@ func heads(a, b string) (string, string) {
 	return a, b
 }
 
-// legend explains what occurs in the table, and says what is missing from it.
-func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
+// addLegend explains what occurs in the table, and says what is missing from it.
+func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 	few, robust, missing, corrected := false, false, "", 0
 	for _, r := range p.Rows {
 		few = few || r.Few && r.Unit != "share"
@@ -333,15 +333,15 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 		if r.PAdjusted != nil && !r.PreRegistered {
 			corrected++
 		}
-		if r.Verdict == compare.Equivalent && !r.Why.None() && r.PAdjusted != nil {
-			m.Notes = append(m.Notes, r.Metric+" "+say.Change(r.Change, r.OfShare())+": "+ReasonText(r.Why))
+		if r.Verdict == compare.Equivalent && !r.Why.IsNone() && r.PAdjusted != nil {
+			m.Notes = append(m.Notes, r.Metric+" "+say.RelativeChange(r.Change, r.OfShare())+": "+ReasonText(r.Why))
 		}
 	}
 	if few {
 		m.Legend = append(m.Legend, "~ few independent samples")
 	}
 	if missing != "" {
-		m.Legend = append(m.Legend, "no interval: "+say.Plain(missing))
+		m.Legend = append(m.Legend, "no interval: "+say.PlainLine(missing))
 	}
 	if text := detectableText(p); text != "" {
 		m.Notes = append(m.Notes, text)
@@ -364,8 +364,8 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Unit == "ms" }) {
 		m.Legend = append(m.Legend, "times in ms")
 	}
-	m.needed(p)
-	m.left(p)
+	m.noteLaunchesNeeded(p)
+	m.addUncompared(p)
 }
 
 // beyondMargin reports whether a row is equivalent and its 95 % interval leaves what is: two one-sided
@@ -388,8 +388,8 @@ func detectableText(p *compare.Pair) string {
 	return "the smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
 }
 
-// needed notes how many launches a side detect the change that matters, for metrics with fewer.
-func (m *PairModel) needed(p *compare.Pair) {
+// noteLaunchesNeeded notes how many launches a side detect the change that matters, for metrics with fewer.
+func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
 	var sizes []string
 	of := map[string][]string{}
 	for _, r := range p.Rows {
@@ -414,8 +414,8 @@ func (m *PairModel) needed(p *compare.Pair) {
 	}
 }
 
-// left says which metrics are not compared, once for each reason.
-func (m *PairModel) left(p *compare.Pair) {
+// addUncompared says which metrics are not compared, once for each reason.
+func (m *PairModel) addUncompared(p *compare.Pair) {
 	var costs []string
 	for _, c := range p.Costs {
 		costs = append(costs, "a "+c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
@@ -432,7 +432,7 @@ func (m *PairModel) left(p *compare.Pair) {
 		of[l.Why] = append(of[l.Why], l.Metric)
 	}
 	for _, why := range reasons {
-		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+say.Plain(why))
+		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+say.PlainLine(why))
 	}
 }
 
@@ -447,9 +447,9 @@ func dollarsOf(usd *float64) string {
 // mostNamed is the number of changes that the verdict names at most.
 const mostNamed = 4
 
-// answer is the verdict in a line.
-func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
-	a, b := say.Plain(c.Sides[0].Name), say.Plain(v.B)
+// verdictAnswer is the verdict in a line.
+func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
+	a, b := say.PlainLine(c.Sides[0].Name), say.PlainLine(v.B)
 	m := AnswerModel{Word: v.Word}
 	within := say.ChangeSize(c.Within, false)
 	changes := namedChanges(c, v.B, func(r *compare.Row) bool {
@@ -466,12 +466,12 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 			if x.Side == v.B {
 				text = "it" + strings.TrimPrefix(text, v.B)
 			}
-			changes = append([]string{say.Plain(text)}, changes...)
+			changes = append([]string{say.PlainLine(text)}, changes...)
 		}
 	}
 	switch v.Word {
 	case compare.Undistinguished:
-		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.Plain(v.Why), true
+		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.PlainLine(v.Why), true
 		if v.Why == "" && v.Equivalent > 0 {
 			m.Claim = "no difference of " + b + " from " + a + " is established"
 		}
@@ -483,7 +483,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
 			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
 		}
-		if short := c.TooShort(v.B); !short.None() {
+		if short := c.TooShort(v.B); !short.IsNone() {
 			m.More = append(m.More, tooShort(short))
 		} else {
 			m.More = append(m.More, moreLaunches())
@@ -493,7 +493,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	case compare.OtherInstrument:
 		m.Claim = "no verdict on " + b + " against " + a + ": measured by another instrument"
 	case compare.NotCompared:
-		m.Claim, m.Basis = b+" was not compared with "+a, say.Plain(v.Why)
+		m.Claim, m.Basis = b+" was not compared with "+a, say.PlainLine(v.Why)
 	default:
 		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
 	}
@@ -503,11 +503,11 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	}
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
-			m.capacities(p, v)
+			m.answerFromCapacities(p, v)
 		}
 	}
 	if c.Primary != "" {
-		m.primary(c, v, changes)
+		m.leadWithPrimary(c, v, changes)
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
 		m.More = append(m.More, say.Count(v.Equivalent)+" equivalent within "+within)
@@ -517,7 +517,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More = append(m.More, "not compared at "+say.Plain(l))
+			m.More = append(m.More, "not compared at "+say.PlainLine(l))
 		}
 	}
 	return m
@@ -539,19 +539,19 @@ func moreLaunches() string {
 // tooShort says how short runs without a verdict come to one: longer, or of more launches.
 func tooShort(why result.Reason) string {
 	return fmt.Sprintf("the runs are too short for intervals (%s): %s, or %d launches a side, starts of the server: pitot run … --launch NAME",
-		reasons.Few(why), reasons.LongerFlag(why.Longer), compare.Enough)
+		reasons.ShortageText(why), reasons.LongerFlag(why.Longer), compare.Enough)
 }
 
-// primary puts the metric first that the comparison was made for, and what else
+// leadWithPrimary puts the metric first that the comparison was made for, and what else
 // changed behind it.
-func (m *AnswerModel) primary(c *compare.Comparison, v compare.Verdict, changes []string) {
-	a, b, name := say.Plain(c.Sides[0].Name), say.Plain(v.B), c.Primary+", the primary metric"
+func (m *AnswerModel) leadWithPrimary(c *compare.Comparison, v compare.Verdict, changes []string) {
+	a, b, name := say.PlainLine(c.Sides[0].Name), say.PlainLine(v.B), c.Primary+", the primary metric"
 	if len(changes) > 0 {
 		m.More = append([]string{"besides: " + strings.Join(changes, ", ")}, m.More...)
 	}
 	switch v.Primary {
 	case compare.NotCompared:
-		m.Claim, m.Basis, m.Aside = name+", was not compared", say.Plain(c.Without(v.B)), false
+		m.Claim, m.Basis, m.Aside = name+", was not compared", say.PlainLine(c.MissingPrimary(v.B)), false
 		return
 	case compare.OtherInstrument:
 		return
@@ -582,16 +582,16 @@ func primaryChanges(c *compare.Comparison, b string) (out []string) {
 			if p.B != b || !r.Primary {
 				continue
 			}
-			text := say.Change(r.Change, r.OfShare())
+			text := say.RelativeChange(r.Change, r.OfShare())
 			if v := r.CI95; v != nil {
-				text += fmt.Sprintf(" (95 %% interval %s…%s", say.Signed(v[0], r.OfShare()), say.Signed(v[1], r.OfShare()))
+				text += fmt.Sprintf(" (95 %% interval %s…%s", say.SignedChange(v[0], r.OfShare()), say.SignedChange(v[1], r.OfShare()))
 				if r.PAdjusted != nil {
 					text += fmt.Sprintf(", p = %.2g", *r.PAdjusted)
 				}
 				text += ")"
 			}
 			if places > 1 {
-				text += " at " + say.Plain(p.What)
+				text += " at " + say.PlainLine(p.What)
 				if r.Verdict != compare.Undistinguished {
 					text += ", " + r.Verdict
 				}
@@ -623,7 +623,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		places++
 		for _, r := range p.Rows {
 			if counts(&r) {
-				all = append(all, change{r.Metric + " " + say.Change(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
+				all = append(all, change{r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
 			}
 		}
 	}
@@ -633,7 +633,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		if places > 1 {
 			text += " at " + x.where
 		}
-		out = append(out, say.Plain(text))
+		out = append(out, say.PlainLine(text))
 	}
 	if n := len(all) - mostNamed; n > 0 {
 		out = append(out, fmt.Sprintf("and %d more", n))
@@ -692,7 +692,7 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 			p.write(s, yellow, "", "not compared: "+pair.Why)
 		}
 		if len(pair.Table.Rows) > 0 {
-			narrow, legend := pair.narrow()
+			narrow, legend := pair.narrowTable()
 			narrow.writeTerminal(p, s)
 			p.write(s, dim, "", legend...)
 		}
@@ -712,9 +712,9 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	return p.err
 }
 
-// narrow is the table for 80 columns, in which the verdicts that say something
+// narrowTable is the table for 80 columns, in which the verdicts that say something
 // stand out, and its legend.
-func (m *PairModel) narrow() (Table, []string) {
+func (m *PairModel) narrowTable() (Table, []string) {
 	t, legend := Table{Head: m.Table.Head}, m.Legend
 	for _, r := range m.Table.Rows {
 		r = slices.Clone(r)
@@ -732,43 +732,43 @@ func (m *PairModel) narrow() (Table, []string) {
 // WriteMarkdown writes it for a pull request: the verdict first.
 func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
-	p.line("### " + text(m.Title))
+	p.line("### " + escapeMarkdown(m.Title))
 	p.line("")
 	for _, a := range m.Answers {
-		p.item(strong(a.Sentence()), joined(texts(a.More)...))
+		p.item(strongText(a.Sentence()), joinMarkup(escapeTexts(a.More)...))
 	}
 	for _, c := range m.Clauses {
-		p.item("--fail-if " + strong(c.State) + " " + text(c.Text))
+		p.item("--fail-if " + strongText(c.State) + " " + escapeMarkdown(c.Text))
 	}
-	p.item(texts(m.Sides)...)
+	p.item(escapeTexts(m.Sides)...)
 	if len(m.Differs) == 0 {
-		p.item(text(m.Same))
+		p.item(escapeMarkdown(m.Same))
 	}
 	for _, d := range m.Differs {
-		p.item(text(d[0] + ": " + d[1]))
+		p.item(escapeMarkdown(d[0] + ": " + d[1]))
 	}
 	for _, warning := range m.Warnings {
-		p.item(strong(warning))
+		p.item(strongText(warning))
 	}
 	for _, pair := range m.Pairs {
 		p.line("")
-		p.line("#### " + joined(texts(pair.Title)...))
+		p.line("#### " + joinMarkup(escapeTexts(pair.Title)...))
 		p.line("")
 		if pair.Overload != "" {
-			p.item(text(pair.Overload + ": what needs a steady state is not compared"))
+			p.item(escapeMarkdown(pair.Overload + ": what needs a steady state is not compared"))
 			p.line("")
 		}
 		if pair.Why != "" {
-			p.item("not compared: " + text(pair.Why))
+			p.item("not compared: " + escapeMarkdown(pair.Why))
 		}
 		if len(pair.Table.Rows) > 0 {
 			p.table(pair.Table)
 			p.line("")
-			p.item(texts(pair.Legend)...)
+			p.item(escapeTexts(pair.Legend)...)
 		}
 		if pair.Paired != nil {
 			p.line("")
-			p.line(text(pair.Paired.Title))
+			p.line(escapeMarkdown(pair.Paired.Title))
 			p.line("")
 			p.table(pair.Paired.Table)
 			p.line("")
@@ -779,7 +779,7 @@ func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 			p.line("")
 		}
 		for _, n := range pair.Notes {
-			p.item(text(n))
+			p.item(escapeMarkdown(n))
 		}
 	}
 	return p.err

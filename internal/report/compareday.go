@@ -9,12 +9,12 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// day puts two sides beside each other by time of day, and says of which a run's own test says that
+// addDayComparison puts two sides beside each other by time of day, and says of which a run's own test says that
 // it was slower at some times. Whether one side is faster than the other is not told by it.
-func (m *PairModel) day(p *compare.Pair) {
+func (m *PairModel) addDayComparison(p *compare.Pair) {
 	d := p.Day
 	a, b := heads(p.A, p.B)
-	name := strings.ToUpper(say.Plain(d.Metric)) + " p50 "
+	name := strings.ToUpper(say.PlainLine(d.Metric)) + " p50 "
 	t := &Table{Head: []string{"time of day, ms", name + a, b}}
 	tokens := slices.ContainsFunc(d.Times, func(at compare.DayTime) bool { return at.A.TPOT != nil && at.B.TPOT != nil })
 	if tokens {
@@ -27,7 +27,7 @@ func (m *PairModel) day(p *compare.Pair) {
 		return say.Quantity(*x)
 	}
 	for _, at := range d.Times {
-		row := []string{say.Plain(at.From) + "–" + say.Plain(at.To), number(at.A.P50), number(at.B.P50)}
+		row := []string{say.PlainLine(at.From) + "–" + say.PlainLine(at.To), number(at.A.P50), number(at.B.P50)}
 		if tokens {
 			row = append(row, number(at.A.TPOT), number(at.B.TPOT))
 		}
@@ -36,7 +36,7 @@ func (m *PairModel) day(p *compare.Pair) {
 	m.Day = t
 	var parts []string
 	for _, s := range d.Slower {
-		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", say.Plain(s.Side), strings.ToUpper(say.Plain(s.Metric)), say.Decimal(s.Times, 1), say.Plain(s.From), say.Plain(s.To)))
+		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", say.PlainLine(s.Side), strings.ToUpper(say.PlainLine(s.Metric)), say.Decimal(s.Times, 1), say.PlainLine(s.From), say.PlainLine(s.To)))
 	}
 	if len(parts) > 0 {
 		m.Notes = append(m.Notes, "slower at some times than at others, by the runs' own test: "+strings.Join(parts, "; "))

@@ -9,10 +9,10 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// cost says what serving costs at a load and what it takes of energy, a line each.
-func (m *PointModel) cost(p *result.Point) {
+// addCost says what serving costs at a load and what it takes of energy, a line each.
+func (m *PointModel) addCost(p *result.Point) {
 	line := func(head string, parts ...string) {
-		if parts = present(parts...); len(parts) > 0 {
+		if parts = nonEmpty(parts...); len(parts) > 0 {
 			parts[0] = head + parts[0]
 			m.Cost = append(m.Cost, parts)
 		}
@@ -23,10 +23,10 @@ func (m *PointModel) cost(p *result.Point) {
 			first += fmt.Sprintf(" (%s to %s)", say.Quantity(ci[0]), say.Quantity(ci[1]))
 		}
 		within := ""
-		if c.USDPerMGoodOutput != nil && meets(p) {
+		if c.USDPerMGoodOutput != nil && meetsSLO(p) {
 			within = fmt.Sprintf("$%s within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
-		line("cost: ", first, within, dollars(c.USDPerMTokens, 1, "per million in and out"), dollars(c.USDPerRequest, 1000, "per 1,000 requests"), priceText(c))
+		line("cost: ", first, within, costText(c.USDPerMTokens, 1, "per million in and out"), costText(c.USDPerRequest, 1000, "per 1,000 requests"), priceText(c))
 	}
 	e := p.Energy
 	if e == nil {
@@ -47,7 +47,7 @@ func (m *PointModel) cost(p *result.Point) {
 	}
 	each := fmt.Sprintf("%s J per output token (%s)", say.Quantity(*e.JoulesPerOutputToken), energyError(e))
 	good := ""
-	if e.JoulesPerGoodToken != nil && meets(p) {
+	if e.JoulesPerGoodToken != nil && meetsSLO(p) {
 		good = fmt.Sprintf("%s J within the SLO", say.Quantity(*e.JoulesPerGoodToken))
 	}
 	line("energy: ", each, good, fmt.Sprintf("%s tok/s per MW", say.Quantity(*e.TokensPerSPerMW)), drew, idle)
@@ -62,8 +62,8 @@ func energyError(e *result.Energy) string {
 	return fmt.Sprintf("±%s at 95 %%, by %s of power", off, say.Plural(e.Samples, "sample"))
 }
 
-// dollars returns the cost of n units as text. It returns "" if the price is not known.
-func dollars(usd *float64, n float64, of string) string {
+// costText returns the cost of n units as text. It returns "" if the price is not known.
+func costText(usd *float64, n float64, of string) string {
 	if usd == nil {
 		return ""
 	}
@@ -78,9 +78,9 @@ func priceText(c *result.Cost) (text string) {
 	}
 	switch c.Basis {
 	case result.TokenPrice:
-		text = "at $" + say.Plain(c.Price) + " per million tokens in/out"
+		text = "at $" + say.PlainLine(c.Price) + " per million tokens in/out"
 		if strings.Count(c.Price, "/") == 2 {
-			text = "at $" + say.Plain(c.Price) + " per million tokens in/cached/out"
+			text = "at $" + say.PlainLine(c.Price) + " per million tokens in/cached/out"
 		}
 	case result.ListPrice:
 		text = "at the list price of " + hour
@@ -131,7 +131,7 @@ func costColumns(p *result.Point) []string {
 		switch {
 		case p.SLO == nil && c.USDPerMOutput != nil:
 			usd = say.Quantity(*c.USDPerMOutput)
-		case p.SLO != nil && meets(p) && c.USDPerMGoodOutput != nil:
+		case p.SLO != nil && meetsSLO(p) && c.USDPerMGoodOutput != nil:
 			usd = say.Quantity(*c.USDPerMGoodOutput)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"pitot/internal/say"
 )
 
-// damage says what a run's journal lost, a sentence for each damaged stretch.
-func damage(run *result.Run) (lines []string) {
+// damageLines says what a run's journal lost, a sentence for each damaged stretch.
+func damageLines(run *result.Run) (lines []string) {
 	const most = 5
 	for i := range run.Damage {
 		if i == most {

@@ -67,9 +67,9 @@ func branchOf(c explain.Cause, of metric.Name) string {
 	return branchFar
 }
 
-// decide draws the way at the first load that tells what limits the run, else at the
+// buildDecision draws the way at the first load that tells what limits the run, else at the
 // highest; nil where there is no objective. x may be nil: nothing was found out then.
-func decide(run *result.Run, x *inspect.Explanation) *Decision {
+func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 	at := -1
 	for _, i := range run.ByLoad() {
 		// What an INVALID window shows may be the client's doing; requests of one that was
@@ -81,7 +81,7 @@ func decide(run *result.Run, x *inspect.Explanation) *Decision {
 		}
 	}
 	for _, i := range run.ByLoad() { // of a search a load below its limit misses by chance
-		if run.Points[i].SLO != nil && inspect.Telling(run, i) {
+		if run.Points[i].SLO != nil && inspect.IsTelling(run, i) {
 			at = i
 			break
 		}
@@ -102,7 +102,7 @@ func decide(run *result.Run, x *inspect.Explanation) *Decision {
 	d.Steps = append(d.Steps,
 		target("TTFT", "a long input, or a queue?", p.SLO, found, first, branchBefore, branchAround, branchQueue, branchPrompt),
 		target("TPOT and all that comes later", "near the bound, or far from it?", p.SLO, found, later, branchBefore, branchAround, branchQueue, branchNear, branchFar),
-		served(p), cost(p))
+		throughputStep(p), costStep(p))
 	last := DecisionStep{Name: "All pass", State: "pass", Says: "stop: nothing has to be changed"}
 	for i := range d.Steps {
 		switch d.Steps[i].State {
@@ -139,9 +139,9 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 	if step.State != "miss" {
 		return step
 	}
-	step.Says = "missed: " + say.Plain(strings.Join(missed, ", ")) + ". "
-	if found != nil && found.Apart() != "" { // refused, failed or wrong, and not late
-		step.Says += "Not by its latency: " + found.Apart()
+	step.Says = "missed: " + say.PlainLine(strings.Join(missed, ", ")) + ". "
+	if found != nil && found.OtherFailure() != "" { // refused, failed or wrong, and not late
+		step.Says += "Not by its latency: " + found.OtherFailure()
 		return step
 	}
 	step.Says += strings.ToUpper(question[:1]) + question[1:]
@@ -151,11 +151,11 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 			f := &found.Symptoms[i].Primary
 			taken = branchOf(f.Cause, found.Symptoms[i].Symptom.Metric)
 			if f.Cause == explain.Unknown {
-				step.Then = "Not known. What would tell: " + say.Plain(f.Confirm) + "."
+				step.Then = "Not known. What would tell: " + say.PlainLine(f.Confirm) + "."
 			} else {
-				step.Then = say.Plain(found.Name(f.Cause)) + confidenceText(f) + "."
+				step.Then = say.PlainLine(found.Name(f.Cause)) + confidenceText(f) + "."
 				if f.Try != nil {
-					step.Then += " Try " + say.Plain(trialText(f.Try, found.Symptoms[i].Symptom)) + "."
+					step.Then += " Try " + say.PlainLine(trialText(f.Try, found.Symptoms[i].Symptom)) + "."
 				}
 			}
 		}
@@ -166,8 +166,8 @@ func target(name, question string, s *result.SLO, found *inspect.Point, of func(
 	return step
 }
 
-// served is the question of throughput.
-func served(p *result.Point) DecisionStep {
+// throughputStep is the question of throughput.
+func throughputStep(p *result.Point) DecisionStep {
 	step := DecisionStep{Name: "Throughput", State: "open", Says: "whether the load is served is not decided"}
 	rate := ""
 	if x := p.Throughput.RequestsPerS; x != nil {
@@ -184,8 +184,8 @@ func served(p *result.Point) DecisionStep {
 	return step
 }
 
-// cost returns the decision step for cost. No limit applies to it.
-func cost(p *result.Point) DecisionStep {
+// costStep returns the decision step for cost. No limit applies to it.
+func costStep(p *result.Point) DecisionStep {
 	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: --gpus and --gpu-price tell it"}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		step.State, step.Says = "pass", fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))

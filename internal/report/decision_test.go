@@ -53,7 +53,7 @@ func TestDecision(t *testing.T) {
 		{"a window that is INVALID", []result.Point{with(point(1, result.No, result.Yes, stat.Stable), invalid), point(2, result.Yes, result.Yes, stat.Stable)}, nil, "2.00 req/s", "pass pass pass none pass", ""},
 		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stat.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
 	} {
-		d := decide(&result.Run{Points: c.points}, c.x)
+		d := buildDecision(&result.Run{Points: c.points}, c.x)
 		if d == nil {
 			t.Fatalf("%s: no way", c.name)
 		}
@@ -72,10 +72,10 @@ func TestDecision(t *testing.T) {
 		}
 	}
 	cut := with(point(2, result.No, result.No, stat.Undecided), func(p *result.Point) { p.Stage = result.StageCurve }) // due nothing yet
-	if d := decide(&result.Run{Interrupted: true, Points: []result.Point{point(1, result.Yes, result.Yes, stat.Stable), cut}}, nil); d.Load != "1.00 req/s" {
+	if d := buildDecision(&result.Run{Interrupted: true, Points: []result.Point{point(1, result.Yes, result.Yes, stat.Stable), cut}}, nil); d.Load != "1.00 req/s" {
 		t.Errorf("it is decided at %s, which was interrupted", d.Load)
 	}
-	if decide(&result.Run{Points: []result.Point{{}}}, nil) != nil {
+	if buildDecision(&result.Run{Points: []result.Point{{}}}, nil) != nil {
 		t.Error("a run without an objective has a way to decide")
 	}
 }

@@ -70,9 +70,9 @@ func DrawPreset(p workload.Preset) Drawing {
 
 // DrawMix is one of several classes of requests.
 func DrawMix(name, about string, classes []MixedClass) Drawing {
-	d := Drawing{Name: name, About: say.Plain(about), Facts: []string{"classes of requests: " + say.Count(len(classes))}}
+	d := Drawing{Name: name, About: say.PlainLine(about), Facts: []string{"classes of requests: " + say.Count(len(classes))}}
 	for _, c := range classes {
-		part := DrawnPart{Name: c.Name, What: say.Plain(c.What)}
+		part := DrawnPart{Name: c.Name, What: say.PlainLine(c.What)}
 		if !c.Input.IsZero() {
 			part.Prompts, part.Answers = spreadOf(c.Input, c.Prefix), spreadOf(c.Output, 0)
 			part.Pairs = pairsOf(workload.RandomConfig{Input: c.Input, Output: c.Output, Prefix: c.Prefix, PrefixShare: 1})
@@ -112,7 +112,7 @@ func DrawFile(name string, t *workload.Trace) Drawing {
 	if t.Counted {
 		d.Facts = append(d.Facts, "prompt tokens as counted here: a server's tokenizer may differ")
 	}
-	if r := t.Correlation(); !math.IsNaN(r) {
+	if r := t.LengthCorrelation(); !math.IsNaN(r) {
 		d.Facts = append(d.Facts, "rank correlation of prompts and answers "+say.Decimal(r, 2))
 	}
 	if n := len(part.Times); n > 1 && part.Times[n-1] > 0 {
@@ -162,8 +162,8 @@ func presetSettings(p workload.Preset) []string {
 	return list
 }
 
-// Quantiles is the table of what a drawing's distributions come to.
-func (d *Drawing) Quantiles() Table {
+// QuantileTable is the table of what a drawing's distributions come to.
+func (d *Drawing) QuantileTable() Table {
 	t := Table{Head: []string{"", "mean", "p1", "p10", "p50", "p90", "p99", "max"}}
 	add := func(name string, values []float64, written func(float64) string) {
 		n := len(values)

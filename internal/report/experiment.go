@@ -68,8 +68,8 @@ func standingOf(r *experiment.Record, name string) *experiment.Standing {
 	return nil
 }
 
-// most is the configuration that carries most, nil where none was measured.
-func most(r *experiment.Record) (best *experiment.Standing) {
+// highestCapacity is the configuration that carries most, nil where none was measured.
+func highestCapacity(r *experiment.Record) (best *experiment.Standing) {
 	for i := range r.Standings {
 		if s := &r.Standings[i]; s.Carries != nil && (best == nil || *s.Carries > *best.Carries) {
 			best = s
@@ -94,7 +94,7 @@ func decisionClaim(r *experiment.Record) string {
 		}
 		return fmt.Sprintf("%s: it carries %s%s%s, %s wanted", verb, boundMark(s), perS(*s.Carries), rangeText(s.Interval), contractLoad(r))
 	}
-	best := most(r)
+	best := highestCapacity(r)
 	switch {
 	case best == nil:
 		return nothingYet(r)
@@ -108,7 +108,7 @@ func decisionClaim(r *experiment.Record) string {
 func nothingYet(r *experiment.Record) string {
 	if n := len(r.Sittings); n > 0 {
 		if why := r.Sittings[n-1].Why; why.Code == result.SittingFailed {
-			return "undecided: " + say.Plain(why.Quote)
+			return "undecided: " + say.PlainLine(why.Quote)
 		}
 	}
 	if r.Launches.Done > 0 {
@@ -125,7 +125,7 @@ func boundMark(s *experiment.Standing) string {
 }
 
 func decisionBasis(r *experiment.Record) (list []string) {
-	list = append(list, say.Plain(r.Contract.Limits)+" · "+say.Plain(r.Contract.Workload)+", row "+r.Contract.Row)
+	list = append(list, say.PlainLine(r.Contract.Limits)+" · "+say.PlainLine(r.Contract.Workload)+", row "+r.Contract.Row)
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts []string
 		if s.Least != nil {
@@ -144,7 +144,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		list = append(list, strings.Join(parts, " · "))
 		switch {
 		case s.Change != nil:
-			text := fmt.Sprintf("%s%s against the baseline%s", say.Change(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
+			text := fmt.Sprintf("%s%s against the baseline%s", say.RelativeChange(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
 			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
 				text += ", which is not established; but the baseline may lose more"
 			}
@@ -155,10 +155,10 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	}
 	if r.Open != "" {
 		why := r.Open
-		if best := most(r); best != nil && best.Launches > 1 { // a bound is named
+		if best := highestCapacity(r); best != nil && best.Launches > 1 { // a bound is named
 			why += " (" + confidence(r) + ", corrected for all looks and configurations)"
 		}
-		list = append(list, say.Plain(why))
+		list = append(list, say.PlainLine(why))
 	}
 	if text := othersText(r); text != "" {
 		list = append(list, text)
@@ -172,7 +172,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
-			list = append(list, say.Plain(fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.Change(c.Change, c.OfShare))))
+			list = append(list, say.PlainLine(fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))))
 		}
 	}
 	uncounted := ""
@@ -205,7 +205,7 @@ func othersText(r *experiment.Record) string {
 	}
 	leads := r.Accepted
 	if leads == "" {
-		leads = most(r).Name
+		leads = highestCapacity(r).Name
 	}
 	open := func(s experiment.Standing) bool {
 		return s.Name != leads && s.GivenUp == 0 && (r.Accepted == "" || s.Contract != "misses")
@@ -224,7 +224,7 @@ func changeInterval(v *[2]float64, share bool) string {
 	if v == nil {
 		return ""
 	}
-	return " (" + say.Signed(v[0], share) + " to " + say.Signed(v[1], share) + ")"
+	return " (" + say.SignedChange(v[0], share) + " to " + say.SignedChange(v[1], share) + ")"
 }
 
 func configurationSection(r *experiment.Record) DecisionSection {
@@ -235,7 +235,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	s.Table.Head[4] = "change"
 	for i := range r.Standings {
 		c := &r.Standings[i]
-		row := []string{c.Name, launchesText(c), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, Standing(r, c)}
+		row := []string{c.Name, launchesText(c), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, StandingText(r, c)}
 		if c.Carries != nil && c.Bound != "" {
 			row[2] = map[string]string{"at least": "≥ ", "at most": "≤ "}[c.Bound] + row[2]
 		}
@@ -243,15 +243,15 @@ func configurationSection(r *experiment.Record) DecisionSection {
 			row[3] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
 		}
 		if c.Change != nil {
-			row[4] = say.Change(*c.Change, false)
-			row[5] = say.Signed(c.Change95[0], false) + "…" + say.Signed(c.Change95[1], false)
+			row[4] = say.RelativeChange(*c.Change, false)
+			row[5] = say.SignedChange(c.Change95[0], false) + "…" + say.SignedChange(c.Change95[1], false)
 		}
 		if c.USDPerM != nil {
 			row[6] = usdText(*c.USDPerM)
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
-	s.Brief = s.Table.without(func(column int) bool { return column == 5 })
+	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 5 })
 	byGPU := ""
 	if r.PerGPU {
 		byGPU = " by GPU"
@@ -260,13 +260,13 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
-				s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)))
+				s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)))
 			}
 		}
 	}
 	for i := range r.Standings {
 		if c := &r.Standings[i]; len(c.Unknown) > 0 {
-			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))))
+			s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))))
 		}
 	}
 	var reasons []string // each with those that it rejects
@@ -286,7 +286,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		names[why] = append(names[why], c.Name)
 	}
 	for _, why := range reasons {
-		s.Lines = append(s.Lines, say.Plain(strings.Join(names[why], ", ")+": "+why))
+		s.Lines = append(s.Lines, say.PlainLine(strings.Join(names[why], ", ")+": "+why))
 	}
 	for i := range r.NotStarted {
 		s.Lines = append(s.Lines, notStarted(&r.NotStarted[i])...)
@@ -308,23 +308,23 @@ func notStarted(f *experiment.Failure) []string {
 	if f.Tries > 2 {
 		times = fmt.Sprintf(" (%d times in a row)", f.Tries)
 	}
-	lines := []string{say.Plain(f.Configuration + " is left out: " + f.Why + times)}
+	lines := []string{say.PlainLine(f.Configuration + " is left out: " + f.Why + times)}
 	if f.Log != "" {
 		verb := " ends with"
 		if len(f.Last) == 0 {
 			verb = " is empty"
 		}
-		lines = append(lines, say.Plain("its log "+f.Log+verb))
+		lines = append(lines, say.PlainLine("its log "+f.Log+verb))
 	}
 	for _, l := range f.Last {
-		lines = append(lines, "  "+say.Plain(l))
+		lines = append(lines, "  "+say.PlainLine(l))
 	}
 	return lines
 }
 
-// Standing is a configuration's in a word: "accepted", "given up", or as it stands to the
+// StandingText is a configuration's in a word: "accepted", "given up", or as it stands to the
 // contract.
-func Standing(r *experiment.Record, c *experiment.Standing) string {
+func StandingText(r *experiment.Record, c *experiment.Standing) string {
 	switch {
 	case c.Name == r.Accepted:
 		return "accepted"
@@ -337,20 +337,20 @@ func Standing(r *experiment.Record, c *experiment.Standing) string {
 func hypothesisSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "hypotheses", Title: "Hypotheses"}
 	for _, h := range r.Hypotheses {
-		text := fmt.Sprintf("%s: %s", h.Outcome, say.Plain(h.Text))
+		text := fmt.Sprintf("%s: %s", h.Outcome, say.PlainLine(h.Text))
 		if h.Launches > 0 {
 			text += fmt.Sprintf(": %s against %s", say.Quantity(h.Left), say.Quantity(h.Right))
 			if h.Ratio != nil {
 				text += ", " + say.Quantity(*h.Ratio) + " times" + rangeText(h.Interval)
 			} else if h.Interval != nil {
-				text += ", a difference of " + say.Signed(h.Interval[0], true) + " to " + say.Signed(h.Interval[1], true)
+				text += ", a difference of " + say.SignedChange(h.Interval[0], true) + " to " + say.SignedChange(h.Interval[1], true)
 			}
 		}
 		if h.Why != "" {
 			text += " (" + h.Why + ")"
 		}
 		if h.Expected != "" {
-			text += "; " + say.Plain(h.Expected)
+			text += "; " + say.PlainLine(h.Expected)
 		}
 		s.Lines = append(s.Lines, text)
 	}
@@ -366,7 +366,7 @@ func effectInterval(v [2]float64, share bool) string {
 	if !share && (v[0] < 0.1-1 || v[1] > 10-1) {
 		return "not known"
 	}
-	return say.Signed(v[0], share) + "…" + say.Signed(v[1], share)
+	return say.SignedChange(v[0], share) + "…" + say.SignedChange(v[1], share)
 }
 
 func effectSection(r *experiment.Record) DecisionSection {
@@ -383,7 +383,7 @@ func effectSection(r *experiment.Record) DecisionSection {
 		if e.Interval != nil {
 			ci = effectInterval(*e.Interval, e.OfShare)
 		}
-		row := []string{e.Configuration, e.Row, e.Metric, write(e.Baseline), write(e.Value), say.Change(e.Change, e.OfShare), ci, e.Verdict}
+		row := []string{e.Configuration, e.Row, e.Metric, write(e.Baseline), write(e.Value), say.RelativeChange(e.Change, e.OfShare), ci, e.Verdict}
 		s.Table.Rows = append(s.Table.Rows, row)
 		switch e.Verdict {
 		case experiment.NotDiscerned:
@@ -408,7 +408,7 @@ func controlSection(r *experiment.Record) DecisionSection {
 	for _, c := range r.Controls {
 		if c.Moved {
 			moved++
-			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.Change(c.Change, c.OfShare))))
+			s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))))
 		}
 	}
 	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
@@ -423,14 +423,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 func limiterSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "limits", Title: "What limits it"}
 	if l := r.Limiter; l != nil {
-		s.Lines = append(s.Lines, say.Plain(l.Configuration+": "+l.Sentence))
+		s.Lines = append(s.Lines, say.PlainLine(l.Configuration+": "+l.Sentence))
 		if l.Try != "" {
-			s.Lines = append(s.Lines, "try "+say.Plain(l.Try))
+			s.Lines = append(s.Lines, "try "+say.PlainLine(l.Try))
 		}
 		s.Lines = append(s.Lines, "in full: pitot explain "+say.ShellLine([]string{l.Run}))
 	}
 	if d := r.Distance; d != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", say.Plain(d.Configuration), perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", say.PlainLine(d.Configuration), perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
 	}
 	return s
 }
@@ -438,24 +438,24 @@ func limiterSection(r *experiment.Record) DecisionSection {
 // environmentSection is where and with what it was measured.
 func environmentSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "environment", Title: "Environment"}
-	s.Lines = append(s.Lines, "target: "+say.Plain(r.Target))
+	s.Lines = append(s.Lines, "target: "+say.PlainLine(r.Target))
 	if len(r.Server) > 0 {
 		var facts []string
 		for _, key := range slices.Sorted(maps.Keys(r.Server)) {
 			facts = append(facts, key+" "+r.Server[key])
 		}
-		s.Lines = append(s.Lines, "server: "+say.Plain(strings.Join(facts, " · ")))
+		s.Lines = append(s.Lines, "server: "+say.PlainLine(strings.Join(facts, " · ")))
 	}
 	s.Lines = append(s.Lines, "pitot "+r.Pitot.Version)
 	if m := r.Machine; m != nil {
-		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)))
+		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)))
 	}
 	for _, x := range r.Sittings {
 		ended := "killed"
 		if x.Ended != "" {
 			ended = dayOf(x.Ended) + ", " + ReasonText(x.Why)
 		}
-		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)))
+		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)))
 	}
 	s.InFiles = true
 	return s
@@ -468,9 +468,9 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	}
 	s.Lines = append(s.Lines, badLines(r)...)
 	if d := r.Drift; d != nil && (d.Slower || d.Interval[0] > 0) {
-		text := "the machine gets faster from launch to launch: " + say.Signed(d.PerBlock, false) + changeInterval(&d.Interval, false)
+		text := "the machine gets faster from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false)
 		if d.Slower {
-			text = "the machine gets slower from launch to launch: " + say.Signed(d.PerBlock, false) + changeInterval(&d.Interval, false) + "; what is sure to be carried is said of the last one, and nothing of later ones"
+			text = "the machine gets slower from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false) + "; what is sure to be carried is said of the last one, and nothing of later ones"
 		}
 		s.Lines = append(s.Lines, text)
 	}
@@ -487,7 +487,7 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	}
 	s.Lines = append(s.Lines, text)
 	for _, v := range r.Void {
-		s.Lines = append(s.Lines, say.Plain(v))
+		s.Lines = append(s.Lines, say.PlainLine(v))
 	}
 	return s
 }
@@ -498,7 +498,7 @@ func badLines(r *experiment.Record) (list []string) {
 	for _, c := range r.Standings {
 		all += c.Launches + c.Bad
 		if c.Uneven {
-			list = append(list, say.Plain(c.Name)+": most of its launches carry much less than its others; all count, and nothing is said of it that bad launches would explain")
+			list = append(list, say.PlainLine(c.Name)+": most of its launches carry much less than its others; all count, and nothing is said of it that bad launches would explain")
 		}
 	}
 	if len(r.Bad) == 0 {
@@ -507,7 +507,7 @@ func badLines(r *experiment.Record) (list []string) {
 	var names []string
 	less := 0.0
 	for _, b := range r.Bad {
-		names = append(names, fmt.Sprintf("%s %d (%s)", say.Plain(b.Configuration), b.Launch, say.Signed(-b.Less, false)))
+		names = append(names, fmt.Sprintf("%s %d (%s)", say.PlainLine(b.Configuration), b.Launch, say.SignedChange(-b.Less, false)))
 		less += b.Less / float64(len(r.Bad))
 	}
 	verb := map[bool]string{true: "is not", false: "are not"}[len(r.Bad) == 1]
@@ -519,7 +519,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 	s.Table.Head = []string{"", "load", "launches", "within", "requests", "violate", "the limit"}
 	for _, c := range r.Standings {
 		for _, l := range c.Ladder {
-			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), say.Plain(l.Limit)})
+			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), say.PlainLine(l.Limit)})
 		}
 	}
 	s.Brief = Table{Head: s.Table.Head}
@@ -529,7 +529,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 func nextSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "next", Title: "What next"}
 	for _, n := range r.Next {
-		s.Lines = append(s.Lines, say.Plain(n))
+		s.Lines = append(s.Lines, say.PlainLine(n))
 	}
 	return s
 }
@@ -574,21 +574,21 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 // WriteMarkdown writes the record.
 func (m DecisionModel) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
-	p.line("# " + text(say.Sentence(m.Claim)))
+	p.line("# " + escapeMarkdown(say.Sentence(m.Claim)))
 	p.line("")
 	for _, b := range m.Basis {
-		p.item(text(b))
+		p.item(escapeMarkdown(b))
 	}
 	for _, part := range m.Sections {
 		p.line("")
-		p.line("## " + text(part.Title))
+		p.line("## " + escapeMarkdown(part.Title))
 		p.line("")
 		if len(part.Table.Rows) > 0 {
 			p.table(part.Table)
 			p.line("")
 		}
 		for _, l := range part.Lines {
-			p.item(text(l))
+			p.item(escapeMarkdown(l))
 		}
 		if len(part.Commands) > 0 {
 			p.line("```")
@@ -608,7 +608,7 @@ func stoppedText(r *experiment.Record) string {
 		return text
 	}
 	switch why := r.Sittings[len(r.Sittings)-1].Why; {
-	case why.None(), why.Code == result.SittingDone:
+	case why.IsNone(), why.Code == result.SittingDone:
 	case why.Code == result.SittingFailed && r.Launches.Done == 0: // the answer says why
 		text += "; it failed"
 	default:

@@ -20,11 +20,11 @@ import (
 
 // symptomText is the symptom and how much of it there is, as the run's report has it.
 func symptomText(d *explain.Diagnosis, of *result.Point) string {
-	value := cell(of.Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of)
+	value := cellText(of.Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of)
 	if value == say.Unknown {
 		return symptomName(d.Symptom) + " (too few samples, or no steady state, for a value)"
 	}
-	return say.Plain(symptomName(d.Symptom) + " " + value + " ms")
+	return say.PlainLine(symptomName(d.Symptom) + " " + value + " ms")
 }
 
 // evidenceText is a number with its unit and where it was read.
@@ -111,14 +111,14 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 		s += " (another model: judge its answers again)"
 	}
 	if t.Gain > 0 {
-		return s + "; the twins expect " + symptomName(of) + " " + foretold(t.Gain) + " lower"
+		return s + "; the twins expect " + symptomName(of) + " " + forecastShare(t.Gain) + " lower"
 	}
 	return s + "; what it brings no twin says"
 }
 
-// foretold is a share by which twins expect something to change: of a forecast no more is known than
+// forecastShare is a share by which twins expect something to change: of a forecast no more is known than
 // whole percents, and less.
-func foretold(x float64) string {
+func forecastShare(x float64) string {
 	if x < 0.01 {
 		return "under 1 %"
 	}
@@ -130,20 +130,20 @@ func limitSentence(run *result.Run, x *inspect.Explanation) string {
 	if len(x.Points) == 0 {
 		return "Nothing was measured."
 	}
-	at := worst(run, x)
+	at := mostTellingPoint(run, x)
 	if at == nil {
 		return "What limits it is " + notKnown + "."
 	}
-	if at.Apart() != "" {
-		return "What limits it is " + at.Apart() + "."
+	if at.OtherFailure() != "" {
+		return "What limits it is " + at.OtherFailure() + "."
 	}
 	d := &at.Symptoms[0]
 	if d.Primary.Cause == explain.Unknown {
-		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.Plain(d.Primary.Claim))
+		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.PlainLine(d.Primary.Claim))
 	}
 	name := symptomName(d.Symptom)
 	switch {
-	case !d.Light():
+	case !d.IsLightLoad():
 		return fmt.Sprintf("%s at %s is limited by %s%s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary))
 	case at.Met == result.No:
 		return fmt.Sprintf("%s at %s is limited by %s%s, and hardly by the load: %s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary), twiceText(d))
@@ -171,7 +171,7 @@ func twiceText(d *explain.Diagnosis) string {
 	case x < 1.005:
 		return "twice the load would not lengthen it, the twins say"
 	case x < 2:
-		return "at twice the load the twins expect " + name + " " + foretold(x-1) + " higher"
+		return "at twice the load the twins expect " + name + " " + forecastShare(x-1) + " higher"
 	case x < 10:
 		return "at twice the load the twins expect " + name + " about " + say.Significant(x, 2) + " times as high"
 	}
@@ -180,15 +180,15 @@ func twiceText(d *explain.Diagnosis) string {
 
 func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
 
-// worst is the first load that its reader asks about ([inspect.Telling]), else the first
+// mostTellingPoint is the first load that its reader asks about ([inspect.IsTelling]), else the first
 // that does not meet its objective, else the highest.
-func worst(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
+func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
 	missed := false
 	for i := range x.Points {
 		p := &x.Points[i]
 		switch {
-		case len(p.Symptoms) == 0 && p.Apart() == "":
-		case inspect.Telling(run, p.Index):
+		case len(p.Symptoms) == 0 && p.OtherFailure() == "":
+		case inspect.IsTelling(run, p.Index):
 			return p
 		case !missed:
 			at, missed = p, p.Met == result.No
@@ -197,10 +197,10 @@ func worst(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
 	return at
 }
 
-// Explain puts what was found out about the causes into the model: in place of that
+// AddExplanation puts what was found out about the causes into the model: in place of that
 // nothing is known of them.
-func (m *Model) Explain(x *inspect.Explanation) {
-	m.Decision = decide(m.Run, x)
+func (m *Model) AddExplanation(x *inspect.Explanation) {
+	m.Decision = buildDecision(m.Run, x)
 	if x == nil || len(m.Limited) == 0 || m.Limited[len(m.Limited)-1] != shortUnknown {
 		return
 	}
@@ -211,9 +211,9 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	}
 	var list []string
 	open := ""
-	at := worst(m.Run, x)
-	if at != nil && at.Apart() != "" {
-		m.Why = at.Apart() + "."
+	at := mostTellingPoint(m.Run, x)
+	if at != nil && at.OtherFailure() != "" {
+		m.Why = at.OtherFailure() + "."
 	}
 	var points []*inspect.Point // that first by which explain's first line goes
 	if at != nil {
@@ -225,20 +225,20 @@ func (m *Model) Explain(x *inspect.Explanation) {
 		}
 	}
 	for _, p := range points {
-		if p.Apart() != "" {
-			list = append(list, say.Sentence(p.Apart()))
+		if p.OtherFailure() != "" {
+			list = append(list, say.Sentence(p.OtherFailure()))
 			continue
 		}
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
 			list = append(list, findingSentence(p, d))
 			if open == "" {
-				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, say.Plain(d.Primary.Confirm))
+				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, say.PlainLine(d.Primary.Confirm))
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
-				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
+				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.PlainLine(f.Claim), confidenceText(f))
 				if f.Try != nil {
-					m.Why += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
+					m.Why += " Try " + say.PlainLine(trialText(f.Try, d.Symptom)) + "."
 				}
 			}
 		}
@@ -251,15 +251,15 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	}
 }
 
-// Limiters puts into a comparison what limits a side otherwise than the first.
-func (m *ComparisonModel) Limiters(of map[string][]inspect.Change) {
+// AddLimiters puts into a comparison what limits a side otherwise than the first.
+func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 	for _, side := range slices.Sorted(maps.Keys(of)) {
 		var parts []string
 		for _, x := range of[side] {
 			parts = append(parts, fmt.Sprintf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To))
 		}
 		if len(parts) > 0 {
-			m.Differs = append(m.Differs, [2]string{"what limits " + say.Plain(side), strings.Join(parts, "; ")})
+			m.Differs = append(m.Differs, [2]string{"what limits " + say.PlainLine(side), strings.Join(parts, "; ")})
 		}
 	}
 }
@@ -267,31 +267,31 @@ func (m *ComparisonModel) Limiters(of map[string][]inspect.Change) {
 // findingSentence is a diagnosis in a sentence or three.
 func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	f := &d.Primary
-	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
+	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.PlainLine(f.Claim), confidenceText(f))
 	if parts := partsText(d); parts != "" {
 		s = say.Sentence(parts) + " " + s
 	}
 	if path := pathOf(p, d); path != "" {
 		s += " The way there: " + path + "."
 	}
-	if d.Light() {
+	if d.IsLightLoad() {
 		s += " The load hardly adds to it: " + twiceText(d) + "."
 	}
 	if also := heldDown(d); also != "" {
-		s += " Also: " + say.Plain(also) + "."
+		s += " Also: " + say.PlainLine(also) + "."
 	}
 	if f.Cause == explain.Unknown {
-		return s + " What would tell: " + say.Plain(f.Confirm) + "."
+		return s + " What would tell: " + say.PlainLine(f.Confirm) + "."
 	}
 	var evidence []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
 	}
 	if len(evidence) > 0 {
-		s += " Because: " + say.Plain(strings.Join(evidence, "; ")) + "."
+		s += " Because: " + say.PlainLine(strings.Join(evidence, "; ")) + "."
 	}
 	if f.Try != nil {
-		s += " Try " + say.Plain(trialText(f.Try, d.Symptom)) + "."
+		s += " Try " + say.PlainLine(trialText(f.Try, d.Symptom)) + "."
 	}
 	return s
 }
@@ -316,9 +316,9 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 	if x.Deployment != "" {
 		asked = "held against twins of " + x.Deployment
 	}
-	p.write(s, dim, "", "of "+say.Plain(x.Run), asked)
+	p.write(s, dim, "", "of "+say.PlainLine(x.Run), asked)
 	for _, n := range x.Notes {
-		p.write(s, "", "", say.Plain(n))
+		p.write(s, "", "", say.PlainLine(n))
 	}
 	if len(x.Over) > 0 {
 		p.line("")
@@ -363,13 +363,13 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
 		f := &d.Primary
-		claim := present(partsText(d), f.Claim+confidenceText(f))
+		claim := nonEmpty(partsText(d), f.Claim+confidenceText(f))
 		p.hanging(s, bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
 		if several && f.Cause != explain.Unknown {
 			if f.Try != nil {
 				writeRow(p, s, "try", trialText(f.Try, d.Symptom))
 			}
-			writeRow(p, s, "also", say.Plain(heldDown(d)))
+			writeRow(p, s, "also", say.PlainLine(heldDown(d)))
 			continue
 		}
 		writeFinding(p, s, x, f, d.Symptom)
@@ -382,7 +382,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 			if a.Alike {
 				name = "as much"
 			}
-			writeRow(p, s, name, say.Plain(a.Claim), otherTrial(a, f, d.Symptom))
+			writeRow(p, s, name, say.PlainLine(a.Claim), otherTrial(a, f, d.Symptom))
 		}
 	}
 }
@@ -422,7 +422,7 @@ func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
 
 // writeRow writes what there is under a name.
 func writeRow(p *printer, s Style, name string, items ...string) {
-	if items = present(items...); len(items) > 0 {
+	if items = nonEmpty(items...); len(items) > 0 {
 		p.hanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestNothingIsShortBelowAFloor(t *testing.T) {
 	of := func(f *result.Floor) Model {
 		m := Model{Run: &result.Run{Capacity: &result.Capacity{Floor: f}}, Limited: []string{shortUnknown}}
-		m.Explain(&inspect.Explanation{Points: []inspect.Point{{Load: "0.1 req/s", Met: result.No, Symptoms: []explain.Diagnosis{{
+		m.AddExplanation(&inspect.Explanation{Points: []inspect.Point{{Load: "0.1 req/s", Met: result.No, Symptoms: []explain.Diagnosis{{
 			Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"},
 			Primary: explain.Finding{Cause: explain.Host, Claim: "the host", Confidence: explain.Sure},
 		}}}}})

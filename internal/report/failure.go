@@ -24,7 +24,7 @@ type Failures struct {
 	Classes []string // how many of each class of errors, and a message of it
 }
 
-func (m *PointModel) failures(p *result.Point) {
+func (m *PointModel) addFailures(p *result.Point) {
 	r := p.Requests
 	switch p.Outcome {
 	case "", result.OK:
@@ -69,9 +69,9 @@ func (m *PointModel) failures(p *result.Point) {
 			others += r.Errors[class]
 			continue
 		}
-		line := say.Count(r.Errors[class]) + " " + say.Plain(class)
-		if example := say.Plain(r.ErrorExamples[class]); example != "" {
-			line = say.Cut(line+": "+example, maxMessage)
+		line := say.Count(r.Errors[class]) + " " + say.PlainLine(class)
+		if example := say.PlainLine(r.ErrorExamples[class]); example != "" {
+			line = say.Truncate(line+": "+example, maxMessage)
 		}
 		m.Failures.Classes = append(m.Failures.Classes, line)
 	}

@@ -42,18 +42,18 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		seconds, requests, in, out = seconds+r.Seconds, requests+r.Requests, in+r.Input, out+r.Output
 	}
 	t.Rows = append(t.Rows, []string{"all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), ""})
-	t = t.without(func(column int) bool { return column == 6 })
+	t = t.withoutColumns(func(column int) bool { return column == 6 })
 	t.writeTerminal(p, s)
 	for _, r := range f.Rows {
 		if r.Row.Question != "" {
-			p.hanging(s, "", "", "  ", r.Row.Name+": "+say.Plain(r.Row.Question))
+			p.hanging(s, "", "", "  ", r.Row.Name+": "+say.PlainLine(r.Row.Question))
 		}
 	}
 	for _, r := range f.Rows {
 		for _, h := range r.Row.Hypotheses {
-			p.hanging(s, "", "", "  ", "hypothesis: "+say.Plain(h.Text))
+			p.hanging(s, "", "", "  ", "hypothesis: "+say.PlainLine(h.Text))
 		}
-		expected, note := f.Plan.Expected(r.Row)
+		expected, note := f.Plan.ExpectedHypotheses(r.Row)
 		for _, h := range expected {
 			p.hanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
 		}
@@ -70,7 +70,7 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		if gpus := f.Plan.GPUs(c); gpus != "" {
 			line += " (" + gpus + ": it is held against the others by what a GPU carries)"
 		}
-		p.line("  %s", say.Plain(line))
+		p.line("  %s", say.PlainLine(line))
 	}
 	if f.Start > 0 {
 		by := "as those that were made"
@@ -83,14 +83,14 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		p.write(s, "", "", fmt.Sprintf("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by))
 	}
 	for _, n := range f.Notes {
-		p.write(s, yellow, "", "note: "+say.Plain(n))
+		p.write(s, yellow, "", "note: "+say.PlainLine(n))
 	}
 	p.line("")
 	if f.Done > 0 {
 		p.write(s, "", "", fmt.Sprintf("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts)))
 	}
 	for _, v := range f.Void {
-		p.write(s, yellow, "", "void, planned otherwise: "+say.Plain(v))
+		p.write(s, yellow, "", "void, planned otherwise: "+say.PlainLine(v))
 	}
 	for _, o := range f.Over {
 		p.write(s, yellow, "", "over the budget: "+o)
@@ -148,7 +148,7 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 		}
 	}
 	if w := x.Waits; w != nil {
-		p.write(s, yellow, "", fmt.Sprintf("it waits: %s (%s, launch %d)", say.Plain(w.Sentence()), w.Configuration, w.Launch))
+		p.write(s, yellow, "", fmt.Sprintf("it waits: %s (%s, launch %d)", say.PlainLine(w.Sentence()), w.Configuration, w.Launch))
 	}
 	for _, section := range m.Sections {
 		if section.ID == "next" {

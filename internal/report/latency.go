@@ -38,8 +38,8 @@ func caveatOf(s *result.Summary, key string) caveat {
 	return firm
 }
 
-// cell is one value of a summary with its mark.
-func cell(s *result.Summary, key string) string {
+// cellText is one value of a summary with its mark.
+func cellText(s *result.Summary, key string) string {
 	switch caveatOf(s, key) {
 	case atLeast:
 		return ">" + say.Quantity(s.Over[key])
@@ -66,11 +66,11 @@ func (c *caveats) cell(s *result.Summary, key string) string {
 	if is == absent && s != nil {
 		c.lack[key] = true
 	}
-	return cell(s, key)
+	return cellText(s, key)
 }
 
-// headlines are the distributions that stand where there is room for few.
-func headlines(m *result.Metrics) (list []result.Distribution) {
+// headlineMetrics are the distributions that stand where there is room for few.
+func headlineMetrics(m *result.Metrics) (list []result.Distribution) {
 	for _, d := range m.List {
 		if d.Show == metric.Headline {
 			list = append(list, d)
@@ -123,11 +123,11 @@ func (l line) title() string {
 	return l.name
 }
 
-// tables shows the latencies of all and of each class.
-func (m *PointModel) tables(p *result.Point) {
-	lines := m.lines(&p.Metrics)
+// addLatencyTables shows the latencies of all and of each class.
+func (m *PointModel) addLatencyTables(p *result.Point) {
+	lines := m.metricLines(&p.Metrics)
 	shown := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
-		return !slices.ContainsFunc(lines, func(l line) bool { return cell(l.summary, c.Key) != say.Unknown })
+		return !slices.ContainsFunc(lines, func(l line) bool { return cellText(l.summary, c.Key) != say.Unknown })
 	})
 	m.Latencies.Head = []string{"ms"}
 	for _, c := range shown {
@@ -141,19 +141,19 @@ func (m *PointModel) tables(p *result.Point) {
 			row = append(row, marks.cell(l.summary, c.Key))
 		}
 		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.cell(l.summary, "max"), marks.cell(l.summary, "mean"), say.Count(l.summary.N)))
-		m.remarks(l)
+		m.addLineRemarks(l)
 	}
 	if len(lines) == 0 {
 		m.Latencies = Table{}
 	}
-	m.classes(p, marks)
-	m.legend(marks, shown)
-	m.intervals(p, lines)
+	m.addClasses(p, marks)
+	m.addLegend(marks, shown)
+	m.addIntervalTable(p, lines)
 }
 
-// lines are the metrics that there are; for those that are undefined a remark
+// metricLines are the metrics that there are; for those that are undefined a remark
 // says why, once for each reason.
-func (m *PointModel) lines(x *result.Metrics) (lines []line) {
+func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 	var whys []string
 	without := map[string][]string{}
 	addRow := func(name string, view bool, key string, s *result.Summary) {
@@ -182,7 +182,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks = append(m.Remarks, "TPOT "+say.Plain(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
+		m.Remarks = append(m.Remarks, "TPOT "+say.PlainLine(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
 	}
 	for _, why := range whys {
 		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
@@ -194,7 +194,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 func rowName(d *result.Distribution) string {
 	name := cmp.Or(d.Under, d.Metric.Label)
 	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
-		name += " " + say.Plain(d.Summary.Label)
+		name += " " + say.PlainLine(d.Summary.Label)
 	}
 	if d.Unit != metric.Milliseconds {
 		name += ", " + string(d.Unit)
@@ -215,13 +215,13 @@ func differs(a, b *result.Summary) bool {
 
 // viewsAgree says that no metric has two views that differ.
 func viewsAgree(x *result.Metrics) bool {
-	return !slices.ContainsFunc(x.Views(), func(v result.Views) bool {
+	return !slices.ContainsFunc(x.AllViews(), func(v result.Views) bool {
 		return v.Response.Summary == nil || v.Service.Summary == nil || differs(v.Response.Summary, v.Service.Summary)
 	})
 }
 
-// remarks says what the kernel's merging leaves open, and what is missing.
-func (m *PointModel) remarks(l line) {
+// addLineRemarks says what the kernel's merging leaves open, and what is missing.
+func (m *PointModel) addLineRemarks(l line) {
 	s, name := l.summary, l.name
 	b, ok := s.Bounds["p99"]
 	if ok && s.P99 != nil && b[1]-b[0] > 0.02**s.P99 {
@@ -240,7 +240,7 @@ func (m *PointModel) remarks(l line) {
 	}
 }
 
-func (m *PointModel) classes(p *result.Point, marks *caveats) {
+func (m *PointModel) addClasses(p *result.Point, marks *caveats) {
 	if len(p.Classes) < 2 {
 		return
 	}
@@ -254,13 +254,13 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	names := slices.SortedFunc(maps.Keys(p.Classes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(length(a), length(b)), strings.Compare(a, b))
 	})
-	heads := headlines(&p.Metrics)
+	heads := headlineMetrics(&p.Metrics)
 	for _, d := range heads {
 		t.Head = append(t.Head, headsOf(d.Metric, usual())...)
 	}
 	for _, n := range names {
 		c := p.Classes[n]
-		row := []string{say.Cut(say.Plain(n), maxName), say.Count(c.Requests.Due)}
+		row := []string{say.Truncate(say.PlainLine(n), maxName), say.Count(c.Requests.Due)}
 		for _, d := range heads {
 			for _, key := range usual() {
 				row = append(row, marks.cell(c.Metrics.SummaryOf(d.Name), key))
@@ -286,9 +286,9 @@ func headsOf(m *metric.Metric, keys []string) (heads []string) {
 // maxName is the length of a class's name that a report shows at most, in characters.
 const maxName = 24
 
-// legend explains the marks that occur, and says which percentiles are missing for
+// addLegend explains the marks that occur, and says which percentiles are missing for
 // lack of samples and how many they need. Those that no row has are not shown.
-func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
+func (m *PointModel) addLegend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[fewSamples] {
 		m.Legend = append(m.Legend, "~ few independent samples")
 	}
@@ -298,7 +298,7 @@ func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
 	needs := ""
 	for _, p := range metric.Percentiles() {
 		dropped := len(m.Latencies.Rows) > 0 && !slices.Contains(shown, p)
-		switch least, _ := p.Support(); {
+		switch least, _ := p.SamplesNeeded(); {
 		case !dropped && !marks.lack[p.Key]:
 		case needs == "":
 			needs = p.Name + " needs " + say.Count(least)

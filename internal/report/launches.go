@@ -35,13 +35,13 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 	valid := 0
 	var others []string
 	for _, r := range s.Runs {
-		m.Title = say.Plain(r.Run.Target.Spec) + " · " + say.Plural(len(s.Runs), "launch")
+		m.Title = say.PlainLine(r.Run.Target.Spec) + " · " + say.Plural(len(s.Runs), "launch")
 		if r.Run.Verdict == result.Valid {
 			valid++
 			continue
 		}
-		text := "launch " + say.Plain(r.Run.Launch) + " " + string(r.Run.Verdict)
-		if why := because(r.Run); len(why) > 0 {
+		text := "launch " + say.PlainLine(r.Run.Launch) + " " + string(r.Run.Verdict)
+		if why := decidingChecks(r.Run); len(why) > 0 {
 			text += ": " + strings.Join(why, ", ")
 		}
 		others = append(others, text)
@@ -56,8 +56,8 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 	return m
 }
 
-// because are the checks that decided a run's verdict, each once.
-func because(run *result.Run) (names []string) {
+// decidingChecks are the checks that decided a run's verdict, each once.
+func decidingChecks(run *result.Run) (names []string) {
 	for i := range run.Points {
 		for _, name := range buildPoint(run, &run.Points[i]).Because {
 			if !slices.Contains(names, name) {
@@ -108,23 +108,23 @@ func spreadModel(d compare.Spread) SpreadModel {
 			spreads = append(spreads, text)
 		}
 	}
-	m.Answer = []string{say.Plain(d.What), of}
+	m.Answer = []string{say.PlainLine(d.What), of}
 	switch {
 	case d.Why != "":
-		m.Answer = append(m.Answer, "no value: "+say.Plain(d.Why))
+		m.Answer = append(m.Answer, "no value: "+say.PlainLine(d.Why))
 	case len(spreads) > 0:
 		m.Answer = append(m.Answer, strings.Join(spreads, ", "))
 	}
 	if len(m.Table.Rows) > 0 {
-		m.Legend = present("interval of the mean over launches (of times and rates the geometric), by Student's t over these", map[bool]string{true: "~ few independent samples"}[few])
+		m.Legend = nonEmpty("interval of the mean over launches (of times and rates the geometric), by Student's t over these", map[bool]string{true: "~ few independent samples"}[few])
 	} else {
 		m.Table = Table{}
 	}
 	for _, l := range d.Left {
-		m.Notes = append(m.Notes, say.Plain(l.Metric+": "+l.Why))
+		m.Notes = append(m.Notes, say.PlainLine(l.Metric+": "+l.Why))
 	}
 	for _, n := range d.Notes {
-		m.Notes = append(m.Notes, say.Plain(n))
+		m.Notes = append(m.Notes, say.PlainLine(n))
 	}
 	return m
 }
@@ -154,22 +154,22 @@ func (m LaunchesModel) WriteTerminal(w io.Writer, s Style) error {
 // WriteMarkdown writes it for a document.
 func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
-	p.line("### " + text(m.Title))
+	p.line("### " + escapeMarkdown(m.Title))
 	for _, l := range m.Loads {
 		p.line("")
-		p.line(strong(strings.Join(l.Answer, " · ")))
+		p.line(strongText(strings.Join(l.Answer, " · ")))
 		p.line("")
 		if len(l.Table.Rows) > 0 {
 			p.table(l.Table)
 			p.line("")
-			p.item(texts(l.Legend)...)
+			p.item(escapeTexts(l.Legend)...)
 		}
 		for _, n := range l.Notes {
-			p.item(text(n))
+			p.item(escapeMarkdown(n))
 		}
 	}
 	for _, v := range m.Verdicts {
-		p.item(text(v))
+		p.item(escapeMarkdown(v))
 	}
 	return p.err
 }
@@ -187,7 +187,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			continue
 		}
 		if load.Launches < compare.Enough {
-			p.write(s, "", "", fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", say.Plain(load.What), say.Plural(load.Launches, "launch"), compare.Enough))
+			p.write(s, "", "", fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", say.PlainLine(load.What), say.Plural(load.Launches, "launch"), compare.Enough))
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
@@ -197,7 +197,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
 		}
 		if len(list) > 0 {
-			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", say.Plain(load.What), load.Launches))
+			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", say.PlainLine(load.What), load.Launches))
 			p.write(s, "", "  ", list...)
 			p.write(s, "", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
 		}

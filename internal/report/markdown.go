@@ -12,14 +12,14 @@ import (
 // WriteMarkdown writes the model as one section for a pull request or document.
 func (m Model) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
-	p.line("### " + text(m.Title))
+	p.line("### " + escapeMarkdown(m.Title))
 	p.line("")
-	m.claim(p)
+	m.writeClaim(p)
 	for _, f := range m.Facts {
-		p.item(texts(f)...)
+		p.item(escapeTexts(f)...)
 	}
 	for _, warning := range m.Warnings {
-		p.item(strong(warning))
+		p.item(strongText(warning))
 	}
 	if m.Overview != nil {
 		m.Overview.writeMarkdown(p)
@@ -35,16 +35,16 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	return p.err
 }
 
-// claim writes what a reader takes away, with goodput next to throughput. For many loads together
+// writeClaim writes what a reader takes away, with goodput next to throughput. For many loads together
 // the rest is in a list of its own and in the table of loads.
-func (m *Model) claim(p *markdown) {
-	p.line(strong(m.Claim.Sentence))
+func (m *Model) writeClaim(p *markdown) {
+	p.line(strongText(m.Claim.Sentence))
 	if m.Overview != nil {
 		p.line("")
 		return
 	}
 	if m.Claim.Interval != "" {
-		p.line(text(strings.ToUpper(m.Claim.Interval[:1]) + m.Claim.Interval[1:] + "."))
+		p.line(escapeMarkdown(strings.ToUpper(m.Claim.Interval[:1]) + m.Claim.Interval[1:] + "."))
 	}
 	p.line("")
 	if len(m.Figures) == 0 {
@@ -69,7 +69,7 @@ func (m *Model) conditions(p *markdown) {
 	p.line("| | |")
 	p.line("|---|---|")
 	for _, c := range m.Conditions {
-		p.line("| " + text(c.Name) + " | " + text(c.Value) + " |")
+		p.line("| " + escapeMarkdown(c.Name) + " | " + escapeMarkdown(c.Value) + " |")
 	}
 	p.line("")
 	p.line("</details>")
@@ -78,32 +78,32 @@ func (m *Model) conditions(p *markdown) {
 func (m *PointModel) writeMarkdown(p *markdown) {
 	if m.Ordinal != "" {
 		p.line("")
-		p.line("#### " + text(strings.ToUpper(m.Ordinal[:1])+m.Ordinal[1:]))
+		p.line("#### " + escapeMarkdown(strings.ToUpper(m.Ordinal[:1])+m.Ordinal[1:]))
 		p.line("")
 	}
-	p.item(texts(m.Load)...)
+	p.item(escapeTexts(m.Load)...)
 	p.line("")
-	verdict := strong(string(m.Verdict))
+	verdict := strongText(string(m.Verdict))
 	if len(m.Because) > 0 {
-		verdict += ": " + text(strings.Join(m.Because, ", "))
+		verdict += ": " + escapeMarkdown(strings.Join(m.Because, ", "))
 	}
-	p.line(joined(append([]markup{verdict}, texts(m.Headline)...)...))
+	p.line(joinMarkup(append([]markup{verdict}, escapeTexts(m.Headline)...)...))
 	if m.Outcome != "" || m.Failures != nil || m.Objective != nil {
 		p.line("")
 	}
 	if m.Outcome != "" {
-		p.item(strong(m.Outcome))
+		p.item(strongText(m.Outcome))
 	}
 	if f := m.Failures; f != nil {
-		p.item(text(f.Total))
+		p.item(escapeMarkdown(f.Total))
 		for _, class := range f.Classes {
-			p.line("  - " + text(class))
+			p.line("  - " + escapeMarkdown(class))
 		}
 	}
 	if o := m.Objective; o != nil {
-		p.item(strong(o.Facts[0]), joined(texts(o.Facts[1:])...))
+		p.item(strongText(o.Facts[0]), joinMarkup(escapeTexts(o.Facts[1:])...))
 		for _, l := range o.Limits {
-			p.line("  - " + joined(texts(l)...))
+			p.line("  - " + joinMarkup(escapeTexts(l)...))
 		}
 	}
 	if len(m.Latencies.Rows) > 0 {
@@ -118,23 +118,23 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 	}
 	p.line("")
 	if len(m.Legend) > 0 {
-		p.item(texts(m.Legend)...)
+		p.item(escapeTexts(m.Legend)...)
 	}
 	for _, r := range m.Remarks {
-		p.item(text(r))
+		p.item(escapeMarkdown(r))
 	}
 	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.item(texts(parts)...)
+		p.item(escapeTexts(parts)...)
 	}
-	p.item(texts(m.Instrument)...)
+	p.item(escapeTexts(m.Instrument)...)
 	for _, c := range m.NotPassed {
-		p.item(strong(string(c.Status)) + " " + text(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))
+		p.item(strongText(string(c.Status)) + " " + escapeMarkdown(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))
 	}
-	p.item(text(m.ChecksPassed()))
+	p.item(escapeMarkdown(m.ChecksPassed()))
 }
 
 // markup is Markdown. Constants are Markdown as they stand; what comes from servers, files and
-// users becomes markup through [text], which escapes it, and by no other way.
+// users becomes markup through [escapeMarkdown], which escapes it, and by no other way.
 type markup string
 
 // markdown writes Markdown and remembers the first error.
@@ -154,7 +154,7 @@ func (p *markdown) line(line markup) {
 func (p *markdown) item(parts ...markup) {
 	parts = slices.DeleteFunc(parts, func(m markup) bool { return m == "" })
 	if len(parts) > 0 {
-		p.line("- " + joined(parts...))
+		p.line("- " + joinMarkup(parts...))
 	}
 }
 
@@ -163,7 +163,7 @@ func (p *markdown) table(t Table) {
 	row := func(cells []string) {
 		line := markup("|")
 		for _, c := range cells {
-			line += " " + text(c) + " |"
+			line += " " + escapeMarkdown(c) + " |"
 		}
 		p.line(line)
 	}
@@ -174,8 +174,8 @@ func (p *markdown) table(t Table) {
 	}
 }
 
-// joined joins parts on a line.
-func joined(parts ...markup) markup {
+// joinMarkup joins parts on a line.
+func joinMarkup(parts ...markup) markup {
 	var all []string
 	for _, m := range parts {
 		all = append(all, string(m))
@@ -183,30 +183,30 @@ func joined(parts ...markup) markup {
 	return markup(strings.Join(all, " · "))
 }
 
-// texts escapes each of several texts.
-func texts(parts []string) (out []markup) {
+// escapeTexts escapes each of several texts.
+func escapeTexts(parts []string) (out []markup) {
 	for _, s := range parts {
-		out = append(out, text(s))
+		out = append(out, escapeMarkdown(s))
 	}
 	return out
 }
 
-// strong is text that stands out.
-func strong(s string) markup {
+// strongText is text that stands out.
+func strongText(s string) markup {
 	if s == "" {
 		return ""
 	}
-	return "**" + text(s) + "**"
+	return "**" + escapeMarkdown(s) + "**"
 }
 
 // inCode is a line of a code block, which it cannot end.
 func inCode(s string) markup {
-	return markup(strings.ReplaceAll(say.Plain(s), "```", "'''"))
+	return markup(strings.ReplaceAll(say.PlainLine(s), "```", "'''"))
 }
 
-// text makes a text one line of Markdown that shows it as it is: no HTML, no links, no images,
+// escapeMarkdown makes a text one line of Markdown that shows it as it is: no HTML, no links, no images,
 // no characters that control a terminal or the direction of text.
-func text(s string) markup { return markup(markdownEscapes.Replace(say.Plain(s))) }
+func escapeMarkdown(s string) markup { return markup(markdownEscapes.Replace(say.PlainLine(s))) }
 
 var markdownEscapes = strings.NewReplacer(
 	"\\", "\\\\", "&", "&amp;", "<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~", "[", "\\[", "]", "\\]",

@@ -82,18 +82,18 @@ type Table struct {
 
 // Build makes the model of a run in a directory.
 func Build(run *result.Run, dir string) Model {
-	m := Model{Run: run, Dir: say.Plain(dir), Title: say.Plain(run.Target.Spec)}
+	m := Model{Run: run, Dir: say.PlainLine(dir), Title: say.PlainLine(run.Target.Spec)}
 	if run.Target.Model != "" { // servers of one model need not name it
-		m.Title = say.Plain(run.Target.Model + " at " + run.Target.Spec)
+		m.Title = say.PlainLine(run.Target.Model + " at " + run.Target.Spec)
 	}
-	m.Facts = facts(run)
+	m.Facts = runFacts(run)
 	if run.Interrupted {
-		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then"+resume(run, dir))
+		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then"+resumeCommand(run, dir))
 	}
 	if run.Recovered {
 		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way count as cut off")
 	}
-	m.Warnings = append(m.Warnings, damage(run)...)
+	m.Warnings = append(m.Warnings, damageLines(run)...)
 	if len(run.Points) == 0 && len(run.Damage) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}
@@ -109,12 +109,12 @@ func Build(run *result.Run, dir string) Model {
 		}
 		m.Points = append(m.Points, p)
 	}
-	m.conclude(run)
+	m.setConclusion(run)
 	return m
 }
 
-// resume says how a search or a sweep in a directory goes on, "" of another run.
-func resume(run *result.Run, dir string) string {
+// resumeCommand says how a search or a sweep in a directory goes on, "" of another run.
+func resumeCommand(run *result.Run, dir string) string {
 	if run.Capacity == nil && run.Curve == nil || dir == "" {
 		return ""
 	}
@@ -122,11 +122,11 @@ func resume(run *result.Run, dir string) string {
 	if run.Curve != nil {
 		verb = "sweep"
 	}
-	return "; to go on: " + say.Plain(say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir}))
+	return "; to go on: " + say.PlainLine(say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir}))
 }
 
-// facts returns what the run requested, and from which target.
-func facts(run *result.Run) [][]string {
+// runFacts returns what the run requested, and from which target.
+func runFacts(run *result.Run) [][]string {
 	var w struct {
 		Kind          string
 		Preset        string
@@ -178,12 +178,12 @@ func facts(run *result.Run) [][]string {
 	if w.Prefix != nil {
 		in = w.Prefix.Prompt
 	}
-	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
+	asked := []string{tokenLengths(in) + " tokens in, " + tokenLengths(w.Output) + " out"}
 	if w.Sampling.Stop == "natural" && run.Target.Kind == "http" { // nobody told it how many
-		asked = []string{tokens(in) + " tokens in"}
+		asked = []string{tokenLengths(in) + " tokens in"}
 	}
 	if w.Batch != nil {
-		how, asked = run.Target.API, batchText(tokens(in), w.Batch)
+		how, asked = run.Target.API, batchText(tokenLengths(in), w.Batch)
 	}
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
@@ -193,9 +193,9 @@ func facts(run *result.Run) [][]string {
 	}
 	switch {
 	case w.Mix != nil:
-		asked = []string{say.Plain(w.Mix.Name)}
+		asked = []string{say.PlainLine(w.Mix.Name)}
 		for _, c := range w.Mix.Classes {
-			asked = append(asked, say.Percent(c.Share)+" "+say.Plain(c.Name))
+			asked = append(asked, say.Percent(c.Share)+" "+say.PlainLine(c.Name))
 		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
@@ -258,7 +258,7 @@ func facts(run *result.Run) [][]string {
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
 		notes = append(notes, k+"="+run.Notes[k])
 	}
-	out := [][]string{present(how, engine), present(asked...)}
+	out := [][]string{nonEmpty(how, engine), nonEmpty(asked...)}
 	if w.Sampling.Stop == "natural" {
 		text := "answers have no length that was asked for: E2E, tok/s and cost compare only with runs whose answers are as long"
 		if len(run.Points) > 0 {
@@ -266,22 +266,22 @@ func facts(run *result.Run) [][]string {
 				text += ", " + say.Quantity(*mean) + " tokens on average"
 			}
 		}
-		out = append(out, present(text))
+		out = append(out, nonEmpty(text))
 	}
 	for _, a := range run.Target.Adaptations {
-		out = append(out, present(say.Plain(reasons.Adapted(a))))
+		out = append(out, nonEmpty(say.PlainLine(reasons.AdaptationText(a))))
 	}
-	if set := ordered(run); len(set) > 0 {
-		out = append(out, present("settings: "+strings.Join(set, ", ")))
+	if set := changedSettings(run); len(set) > 0 {
+		out = append(out, nonEmpty("settings: "+strings.Join(set, ", ")))
 	}
-	if f := faults(run); f != "" {
-		out = append(out, present("faults, as ordered: "+f))
+	if f := faultText(run); f != "" {
+		out = append(out, nonEmpty("faults, as ordered: "+f))
 	}
 	if len(notes) > 0 {
-		out = append(out, present(notes...))
+		out = append(out, nonEmpty(notes...))
 	}
 	if effect := effectText(run.CacheEffect); effect != "" && run.Verdict == result.Invalid { // else it is the answer
-		out = append(out, present(effect))
+		out = append(out, nonEmpty(effect))
 	}
 	return out
 }
@@ -293,14 +293,14 @@ func batchText(in string, b *workload.BatchDescription) []string {
 		texts += ", " + in + " tokens each"
 	}
 	if b.Query != "" {
-		texts += ", with a query of " + tokens(b.Query) + " tokens"
+		texts += ", with a query of " + tokenLengths(b.Query) + " tokens"
 	}
 	return []string{texts, "nothing is generated: no TTFT, TPOT or ITL"}
 }
 
-// ordered are the settings of an embedded target that are not as usual. What its
+// changedSettings are the settings of an embedded target that are not as usual. What its
 // engine reports is shown already, and faults have a line of their own.
-func ordered(run *result.Run) (list []string) {
+func changedSettings(run *result.Run) (list []string) {
 	alreadyShown := []string{"faults", "ttft", "itl", "jitter", "slots", "tokens-per-chunk", "speed"}
 	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
 		if !slices.Contains(alreadyShown, k) {
@@ -310,8 +310,8 @@ func ordered(run *result.Run) (list []string) {
 	return list
 }
 
-// faults are those that an embedded target was asked to make, "" for none.
-func faults(run *result.Run) string {
+// faultText are those that an embedded target was asked to make, "" for none.
+func faultText(run *result.Run) string {
 	list := strings.Split(run.Target.Settings["faults"], ",")
 	for i := range list {
 		list[i] = strings.TrimSpace(list[i])
@@ -319,9 +319,9 @@ func faults(run *result.Run) string {
 	return strings.Join(list, ", ")
 }
 
-// tokens writes a distribution of lengths: 1,024 or uniform(1,9); of quantiles the
+// tokenLengths writes a distribution of lengths: 1,024 or uniform(1,9); of quantiles the
 // middle and the ends, for they are many.
-func tokens(lengths string) string {
+func tokenLengths(lengths string) string {
 	if n, err := strconv.Atoi(lengths); err == nil {
 		return say.Count(n)
 	}
@@ -332,11 +332,11 @@ func tokens(lengths string) string {
 	return lengths
 }
 
-// present leaves out what is empty.
-func present(parts ...string) []string {
+// nonEmpty leaves out what is empty.
+func nonEmpty(parts ...string) []string {
 	var out []string
 	for _, s := range parts {
-		if s = say.Plain(s); s != "" {
+		if s = say.PlainLine(s); s != "" {
 			out = append(out, s)
 		}
 	}
@@ -345,25 +345,25 @@ func present(parts ...string) []string {
 
 func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m := PointModel{Load: loadText(p), Verdict: p.Verdict}
-	m.headline(p)
-	m.failures(p)
-	m.Objective = objective(p)
-	m.backlog(p)
+	m.setHeadline(p)
+	m.addFailures(p)
+	m.Objective = buildObjective(p)
+	m.addBacklog(p)
 	m.overTime(p)
-	m.answers(run, p)
-	m.retries(p)
+	m.addAnswers(run, p)
+	m.addRetries(p)
 	m.rateLimits(p)
-	m.sessions(p)
-	m.until(p)
-	m.tables(p)
+	m.addSessions(p)
+	m.addStopRule(p)
+	m.addLatencyTables(p)
 	m.ViewsAgree = viewsAgree(&p.Metrics)
-	m.further(run, p)
-	m.instrument(run, p)
+	m.addOtherMetrics(run, p)
+	m.addInstrument(run, p)
 	for _, status := range []result.Status{result.Fail, result.Flag} {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
 				m.NotPassed = append(m.NotPassed, BuildCheck(c))
-				m.Because = append(m.Because, say.Plain(c.Name))
+				m.Because = append(m.Because, say.PlainLine(c.Name))
 			}
 		}
 	}
@@ -417,16 +417,16 @@ func loadText(p *result.Point) []string {
 		s += ", failed requests sent again as --retry " + l.Retry
 	}
 	span := say.Seconds(p.Seconds.Window)
-	if planned := p.Seconds.Window + late(p); late(p) > 0.1*planned { // enough to wonder where it is
+	if planned := p.Seconds.Window + lateSeconds(p); lateSeconds(p) > 0.1*planned { // enough to wonder where it is
 		span += fmt.Sprintf(" of %s, after %s of warm-up: the load settled late", say.Seconds(planned), say.Seconds(p.Seconds.Warmup))
 	} else if p.Seconds.Warmup > 0 {
 		span += " after " + say.Seconds(p.Seconds.Warmup) + " of warm-up"
 	}
-	return present(s, span)
+	return nonEmpty(s, span)
 }
 
-// late returns the seconds of the window that were given up because the load settled only in it.
-func late(p *result.Point) float64 {
+// lateSeconds returns the seconds of the window that were given up because the load settled only in it.
+func lateSeconds(p *result.Point) float64 {
 	for _, c := range p.Checks {
 		if planned, known := c.Detail["planned"]; c.Name == result.CheckWarmup && c.Limit != nil && known {
 			return max(0, *c.Limit-planned)
@@ -435,15 +435,15 @@ func late(p *result.Point) float64 {
 	return 0
 }
 
-func (m *PointModel) headline(p *result.Point) {
+func (m *PointModel) setHeadline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
 	addSentence := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
 	addSentence("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	if x := t.RequestsPerS; x != nil {
 		addSentence("%s req/s", say.Quantity(*x))
 	}
-	if x := metric.All().Find(metric.InputsRate); p.Window[x.Field()] > 0 {
-		addSentence("%s %s", say.Quantity(p.Window[x.Field()]), string(x.Unit))
+	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
+		addSentence("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
 	if x := t.OutputTokensPerS; x != nil {
 		addSentence("%s output tok/s", say.Quantity(*x))
@@ -454,14 +454,14 @@ func (m *PointModel) headline(p *result.Point) {
 	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
 		addSentence("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
-	if b := balance(p); b != "" {
+	if b := stabilityText(p); b != "" {
 		m.Headline = append(m.Headline, b)
 	}
 	if n := r.LostWithWorker; n > 0 {
 		m.Remarks = append(m.Remarks, say.Plural(n, "request")+" more were a lost worker's to send: nobody sent them, and they count in no share")
 	}
 	switch {
-	case t.Why.None():
+	case t.Why.IsNone():
 	case t.RequestsPerS == nil:
 		m.Remarks = append(m.Remarks, "no rates: "+ReasonText(t.Why))
 	default:
@@ -469,25 +469,25 @@ func (m *PointModel) headline(p *result.Point) {
 	}
 }
 
-// further shows the metrics that have no figure of their own here: those of the window
+// addOtherMetrics shows the metrics that have no figure of their own here: those of the window
 // next to its others; those of the server have sentences of their own.
-func (m *PointModel) further(run *result.Run, p *result.Point) {
-	for _, x := range run.Further() {
-		v, _, _ := p.Figure(x)
+func (m *PointModel) addOtherMetrics(run *result.Run, p *result.Point) {
+	for _, x := range run.FurtherMetrics() {
+		v, _, _ := p.MetricValue(x)
 		if v == nil || x.Of == metric.Server || x.Show == metric.Data || x.Name == metric.InputsRate || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
 			continue
 		}
-		text := x.Label + " " + written(x.Unit)(*v)
+		text := x.Label + " " + formatterFor(x.Unit)(*v)
 		if x.Unit != metric.Share && x.Unit != metric.Count {
 			text += " " + string(x.Unit)
 		}
 		m.Headline = append(m.Headline, text)
 	}
-	m.server(run, p)
-	m.cost(p)
+	m.addServer(run, p)
+	m.addCost(p)
 }
 
-func (m *PointModel) instrument(run *result.Run, p *result.Point) {
+func (m *PointModel) addInstrument(run *result.Run, p *result.Point) {
 	stamps := map[string]string{
 		"kernel": "chunk times are the kernel's receive stamps", "user": "chunk times were taken in user space",
 		"virtual": "virtual time: no socket, no machine has a part in this",
@@ -499,7 +499,7 @@ func (m *PointModel) instrument(run *result.Run, p *result.Point) {
 			lag += ", p99 " + say.Quantity(*l.P99) + " ms"
 		}
 	}
-	m.Instrument = present(stamps, lag, carriedBy(p.Workers))
+	m.Instrument = nonEmpty(stamps, lag, carriedBy(p.Workers))
 }
 
 // carriedBy says who carried a load out together, and how far their clocks are known to be

@@ -5,8 +5,8 @@ import (
 	"pitot/internal/say"
 )
 
-// written returns the function that formats values of a unit.
-func written(unit metric.Unit) func(float64) string {
+// formatterFor returns the function that formats values of a unit.
+func formatterFor(unit metric.Unit) func(float64) string {
 	switch unit {
 	case metric.Share:
 		return say.Percent

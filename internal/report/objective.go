@@ -10,24 +10,24 @@ import (
 	"pitot/internal/slo"
 )
 
-// objective says how the SLO came out, nil if there was none.
-func objective(p *result.Point) *Objective {
+// buildObjective says how the SLO came out, nil if there was none.
+func buildObjective(p *result.Point) *Objective {
 	s := p.SLO
 	if s == nil {
 		return nil
 	}
-	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + metText(s.Met, "NOT met")}}
+	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.PlainLine(s.Spec) + ": " + metText(s.Met, "NOT met")}}
 	several, share := len(s.Limits) > 1, jointShares(s.Spec)
 	common, once := commonReasons(s), []string(nil)
 	for _, l := range s.Limits {
-		if text := ReasonText(l.Why); !l.Why.None() && common[text] > 1 {
+		if text := ReasonText(l.Why); !l.Why.IsNone() && common[text] > 1 {
 			l.Why = result.Reason{}
 			if !slices.Contains(once, text) {
 				once = append(once, text)
 			}
 		}
 		if several {
-			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
+			o.Limits = append(o.Limits, append([]string{say.PlainLine(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
 		} else {
 			o.Facts = append(o.Facts, limitFacts(l, share(l.Class))...)
 		}
@@ -38,7 +38,7 @@ func objective(p *result.Point) *Objective {
 	o.Table = limitsTable(p)
 	o.Facts = append(o.Facts, once...)
 	// A reason that concerns one limit is shown next to that limit.
-	if !s.Why.None() && s.Deciding == "" {
+	if !s.Why.IsNone() && s.Deciding == "" {
 		o.Facts = append(o.Facts, ReasonText(s.Why))
 	}
 	if s.Near {
@@ -46,7 +46,7 @@ func objective(p *result.Point) *Objective {
 	}
 	o.Facts = append(o.Facts, limitsDidIt(p)...)
 	if s.Attained != nil && several {
-		o.Facts = append(o.Facts, attained(s)+" of all due requests ended well"+heldAgainst(s.Limits))
+		o.Facts = append(o.Facts, goodShareText(s)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}
 	if g := p.Goodput; g != nil {
 		good := "goodput " + say.Quantity(g.RequestsPerS)
@@ -78,7 +78,7 @@ func exceeds(a, b *float64) bool {
 func commonReasons(s *result.SLO) map[string]int {
 	n := map[string]int{}
 	for i := range s.Limits {
-		if !s.Limits[i].Why.None() {
+		if !s.Limits[i].Why.IsNone() {
 			n[ReasonText(s.Limits[i].Why)]++
 		}
 	}
@@ -90,14 +90,14 @@ func limitsTable(p *result.Point) Table {
 	s := p.SLO
 	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShares(s.Spec)
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
+		t.Rows = append(t.Rows, []string{say.PlainLine(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
 	}
 	for _, c := range classesJointly(p) {
 		t.Rows = append(t.Rows, c[:])
 	}
 	joint := say.Unknown
 	if s.Attained != nil {
-		joint = attained(s) + " of all due requests" + heldAgainst(s.Limits)
+		joint = goodShareText(s) + " of all due requests" + heldAgainst(s.Limits)
 	}
 	t.Rows = append(t.Rows, []string{"jointly", metText(s.Met, "not met"), joint})
 	return t
@@ -119,7 +119,7 @@ func classesJointly(p *result.Point) (list [][3]string) {
 		if c.SLO.Attained != nil {
 			within = say.Percent(*c.SLO.Attained) + " of its " + say.Plural(c.Requests.Due, "request") + " within each of its limits"
 		}
-		list = append(list, [3]string{say.Plain(name) + " jointly", metText(c.SLO.Met, "not met"), within})
+		list = append(list, [3]string{say.PlainLine(name) + " jointly", metText(c.SLO.Met, "not met"), within})
 	}
 	return list
 }
@@ -136,7 +136,7 @@ func heldAgainst(limits []result.Limit) string {
 		case l.Attained != nil:
 			in++
 		default:
-			but = append(but, say.Plain(l.Spec))
+			but = append(but, say.PlainLine(l.Spec))
 		}
 	}
 	switch {
@@ -169,9 +169,9 @@ func jointShares(spec string) func(class string) float64 {
 	}
 }
 
-// attained is the share of requests that were good, written so that it stands on the
+// goodShareText is the share of requests that were good, written so that it stands on the
 // side of what is asked for that it is on: 98.96 % is not 99 % where 99 % are asked.
-func attained(s *result.SLO) string {
+func goodShareText(s *result.SLO) string {
 	share := jointShares(s.Spec)("")
 	if len(s.Limits) == 1 && s.Limits[0].Percentile > 0 {
 		share = s.Limits[0].Percentile / 100
@@ -209,7 +209,7 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 		}
 		facts = append(facts, within+of)
 	}
-	if !l.Why.None() {
+	if !l.Why.IsNone() {
 		facts = append(facts, ReasonText(l.Why))
 	}
 	return facts

@@ -37,7 +37,7 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 			if name == "nothing counted" { // nothing was due
 				s.Attained = nil
 			}
-			o := objective(&result.Point{SLO: s})
+			o := buildObjective(&result.Point{SLO: s})
 			var got string
 			for _, f := range o.Facts {
 				if strings.Contains(f, "of all due requests ended") {
@@ -87,7 +87,7 @@ func TestJointShareStandsOnItsSide(t *testing.T) {
 			{Spec: "tpot<50ms", Metric: "tpot", Limit: 50, Attained: new(1.), Met: "yes"},
 		}
 		p := &result.Point{SLO: &result.SLO{Spec: "ttft<200ms, tpot<50ms @99%", Attained: new(c.attained), Met: c.met, Limits: limits}}
-		o := objective(p)
+		o := buildObjective(p)
 		text := []string{strings.Join(o.Facts, " · "), strings.Join(o.Limits[0], " · "), fmt.Sprint(o.Table.Rows)}
 		for _, s := range text {
 			if !strings.Contains(s, c.want) || c.not != "" && strings.Contains(s, " "+c.not) {
@@ -113,7 +113,7 @@ func TestObjectiveSaysOnce(t *testing.T) {
 			Goodput:    &result.Goodput{RequestsPerS: 4.03, OutputTokensPerS: &c.goodput},
 			Throughput: result.Throughput{RequestsPerS: new(4.03), OutputTokensPerS: &c.output},
 		}
-		o := objective(p)
+		o := buildObjective(p)
 		text := strings.Join(o.Facts, "\n") + fmt.Sprint(o.Limits)
 		if n := strings.Count(text, "53 requests are too few"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, text)
@@ -122,7 +122,7 @@ func TestObjectiveSaysOnce(t *testing.T) {
 			t.Errorf("goodput %v of %v: told %v", c.goodput, c.output, got)
 		}
 		p.SLO.Limits[1].Why.N = 40 // each has its own
-		if text := fmt.Sprint(objective(p).Limits); !strings.Contains(text, "53 requests") || !strings.Contains(text, "40 requests") {
+		if text := fmt.Sprint(buildObjective(p).Limits); !strings.Contains(text, "53 requests") || !strings.Contains(text, "40 requests") {
 			t.Errorf("%s", text)
 		}
 	}

@@ -17,44 +17,44 @@ import (
 // How another tool's result looks. There is no verdict: nothing in such a file
 // says whether its instrument kept up.
 
-// Foreign writes what a file of another tool says, for a terminal or as
+// WriteToolResult writes what a file of another tool says, for a terminal or as
 // Markdown.
-func Foreign(w io.Writer, r *tools.Result, asMarkdown bool) error {
+func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 	p, md := &printer{w: w}, &markdown{w: w}
-	title := say.Plain(r.Tool + " " + r.Version)
+	title := say.PlainLine(r.Tool + " " + r.Version)
 	if r.Model != "" {
-		title = say.Plain(r.Model) + ", by " + title
+		title = say.PlainLine(r.Model) + ", by " + title
 	}
-	facts := present("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
+	facts := nonEmpty("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
 	if by := r.MeasuredBy(); by != "" {
-		facts = present("measured by "+by, "written in that tool's format and by its definitions")
+		facts = nonEmpty("measured by "+by, "written in that tool's format and by its definitions")
 	}
 	if asMarkdown {
-		md.line("### " + text(title))
+		md.line("### " + escapeMarkdown(title))
 		md.line("")
-		md.item(strong(facts[0]), text(r.File), text(r.Started))
+		md.item(strongText(facts[0]), escapeMarkdown(r.File), escapeMarkdown(r.Started))
 		for _, n := range r.Notes {
-			md.item(text(n))
+			md.item(escapeMarkdown(n))
 		}
 	} else {
 		p.line("")
 		p.line("%s", title)
 		p.write(Style{}, "", "", facts...)
-		p.write(Style{}, "", "", present(r.File, r.Started)...)
+		p.write(Style{}, "", "", nonEmpty(r.File, r.Started)...)
 		for _, n := range r.Notes {
-			p.write(Style{}, "", "", say.Plain(n))
+			p.write(Style{}, "", "", say.PlainLine(n))
 		}
 	}
 	for i := range r.Points {
 		point := &r.Points[i]
 		load := foreignLoad(point)
 		if n := len(r.Points); n > 1 {
-			load = append(present(fmt.Sprintf("result %d of %d", i+1, n), string(point.Verdict)), load...)
+			load = append(nonEmpty(fmt.Sprintf("result %d of %d", i+1, n), string(point.Verdict)), load...)
 		}
 		p.line("")
 		if asMarkdown {
-			md.item(texts(load)...)
-			md.item(texts(foreignHeadline(point))...)
+			md.item(escapeTexts(load)...)
+			md.item(escapeTexts(foreignHeadline(point))...)
 			md.line("")
 		} else {
 			p.write(Style{}, "", "", load...)
@@ -73,7 +73,7 @@ func Foreign(w io.Writer, r *tools.Result, asMarkdown bool) error {
 		}
 		for _, m := range meanings {
 			if asMarkdown {
-				md.item(text(m))
+				md.item(escapeMarkdown(m))
 			} else {
 				p.write(Style{}, "", "", m)
 			}
@@ -183,9 +183,9 @@ type SideBySide struct {
 	foreign bool
 }
 
-// Run adds the points of a run, by load: the latencies that count from when a request
+// AddRun adds the points of a run, by load: the latencies that count from when a request
 // was sent, as the others do.
-func (b *SideBySide) Run(run *result.Run, dir string) {
+func (b *SideBySide) AddRun(run *result.Run, dir string) {
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		load := tools.Point{Rate: p.Load.Rate}
@@ -195,14 +195,14 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 		}
 		ttft, e2e, tpot := p.Metrics.SummaryOf(metric.ServiceTTFT), p.Metrics.SummaryOf(metric.ServiceE2E), p.Metrics.SummaryOf(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
-			say.Plain(filepath.Base(dir)), loadOfTool(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
+			say.PlainLine(filepath.Base(dir)), loadOfTool(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
 		})
 	}
 }
 
-// Foreign adds those of another tool.
-func (b *SideBySide) Foreign(r *tools.Result) {
+// AddToolResult adds those of another tool.
+func (b *SideBySide) AddToolResult(r *tools.Result) {
 	b.foreign = true
 	mean := func(s *tools.Summary) string {
 		if s == nil {
@@ -217,8 +217,8 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 			tpot = say.Unknown
 		}
 		b.rows = append(b.rows, []string{
-			say.Plain(filepath.Base(r.File)), loadOfTool(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
-			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), say.Plain(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
+			say.PlainLine(filepath.Base(r.File)), loadOfTool(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
+			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), say.PlainLine(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
 		})
 	}
 }
@@ -275,5 +275,5 @@ func ofSummary(s *result.Summary, key string) string {
 	if key == "mean" {
 		return say.Optional(s.Mean)
 	}
-	return cell(s, key)
+	return cellText(s, key)
 }

@@ -20,7 +20,7 @@ func TestForeign(t *testing.T) {
 	}}
 	for _, markdown := range []bool{false, true} {
 		var b, s strings.Builder
-		if err := Foreign(&b, r, markdown); err != nil {
+		if err := WriteToolResult(&b, r, markdown); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range b.String() {
@@ -37,14 +37,14 @@ func TestForeign(t *testing.T) {
 			t.Errorf("a column that nobody filled:\n%s", b.String())
 		}
 		var sideBySide SideBySide
-		sideBySide.Foreign(r)
-		sideBySide.Run(&result.Run{Points: []result.Point{{Verdict: result.Invalid}}}, "runs/one")
+		sideBySide.AddToolResult(r)
+		sideBySide.AddRun(&result.Run{Points: []result.Point{{Verdict: result.Invalid}}}, "runs/one")
 		if err := sideBySide.Write(&s, markdown); err != nil || !strings.Contains(s.String(), "pitot, INVALID") || strings.Contains(s.String(), "\x1b") {
 			t.Errorf("%v:\n%s", err, s.String())
 		}
 	}
 	var alone SideBySide
-	alone.Run(&result.Run{Points: make([]result.Point, 3)}, "runs/one")
+	alone.AddRun(&result.Run{Points: make([]result.Point, 3)}, "runs/one")
 	var s strings.Builder
 	if err := alone.Write(&s, false); err != nil || s.Len() > 0 {
 		t.Errorf("runs alone are laid side by side: %s", s.String())
@@ -53,11 +53,11 @@ func TestForeign(t *testing.T) {
 
 // Loads lie side by side in their order, whatever order they were measured in.
 func TestSideBySideIsSorted(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	slices.Reverse(run.Points)
 	var sideBySide SideBySide
-	sideBySide.Foreign(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
-	sideBySide.Run(run, "runs/one")
+	sideBySide.AddToolResult(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
+	sideBySide.AddRun(run, "runs/one")
 	var got []string
 	for _, r := range sideBySide.rows[1:] {
 		got = append(got, r[1])

@@ -26,7 +26,7 @@ func (m *PointModel) overTime(p *result.Point) {
 	if o == nil {
 		return
 	}
-	name := strings.ToUpper(say.Plain(o.Metric))
+	name := strings.ToUpper(say.PlainLine(o.Metric))
 	number := func(x *float64) string {
 		if x == nil {
 			return "–"
@@ -51,7 +51,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		t.Rows = append(t.Rows, row)
 	}
 	m.OverTime = t
-	m.levels(o)
+	m.addSlowPeriods(o)
 	for _, r := range o.Reactions {
 		if r.Before == nil || r.After == nil || r.Peak == nil {
 			continue
@@ -91,18 +91,18 @@ func blockTime(o *result.OverTime, block int) string {
 	return at(from) + "–" + at(to)
 }
 
-// levels remarks on the times at which the server was slower than chance makes one that is
+// addSlowPeriods remarks on the times at which the server was slower than chance makes one that is
 // always alike.
-func (m *PointModel) levels(o *result.OverTime) {
+func (m *PointModel) addSlowPeriods(o *result.OverTime) {
 	var parts []string
-	for _, d := range o.Slower() {
+	for _, d := range o.SlowerBlocks() {
 		parts = append(parts, fmt.Sprintf("%s p50 %s ms at %s, %s× the %s ms at %s",
-			strings.ToUpper(say.Plain(d.Metric)), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
+			strings.ToUpper(say.PlainLine(d.Metric)), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
 	}
 	if len(parts) > 0 {
 		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (of servers that are always alike "+falseLevels+" runs show as much)")
 	}
-	if !o.Untold.None() {
+	if !o.Untold.IsNone() {
 		m.Remarks = append(m.Remarks, "whether the server was slower at some times than at others cannot be told: "+ReasonText(o.Untold))
 	}
 }

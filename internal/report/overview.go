@@ -48,14 +48,14 @@ func overview(run *result.Run) *Overview {
 	}
 	o := &Overview{Verdict: run.Verdict, Points: len(run.Points), Unit: pointUnit(run)}
 	if c := run.Capacity; c != nil {
-		o.capacity(c, run)
+		o.addCapacity(c, run)
 	}
 	if c := run.Curve; c != nil {
-		o.curve(c, run)
+		o.addCurve(c, run)
 	}
-	o.loads(run)
-	o.spread(run.Curve, run)
-	o.checks(run)
+	o.addLoadTable(run)
+	o.addSpreadTable(run.Curve, run)
+	o.addFailedChecks(run)
 	return o
 }
 
@@ -80,38 +80,38 @@ func LoadSuffix(over string) string {
 	return " " + result.LoadUnit(over)
 }
 
-// capacity tells the highest load that meets the SLO, as far as it is known: first the
+// addCapacity tells the highest load that meets the SLO, as far as it is known: first the
 // best that can be said of it, then what that rests on.
-func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
+func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 	load := func(x float64) string {
-		if result.Closed(c.Over) && x == math.Trunc(x) { // users come whole
+		if result.IsClosedLoop(c.Over) && x == math.Trunc(x) { // users come whole
 			return say.Count(int(x)) + LoadSuffix(c.Over)
 		}
 		return say.Quantity(x) + LoadSuffix(c.Over)
 	}
-	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	addFact := func(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 	asked := c.Asked()
 	long := asked != nil && c.Verified != nil && c.Verified.Refuted // by a long look
 	short := asked != nil && c.Verified == nil && c.Bounds != nil && c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked
 	switch {
 	case asked == nil:
-		o.Answer = append(bestOf(c), say.Plain(c.SLO))
+		o.Answer = append(bestOf(c), say.PlainLine(c.SLO))
 	case c.Verified != nil && c.Verified.Passed:
-		o.Answer = []string{say.Plain(c.SLO) + " is met at " + load(*asked)}
+		o.Answer = []string{say.PlainLine(c.SLO) + " is met at " + load(*asked)}
 	case long:
-		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(*asked)}
+		o.Answer = []string{say.PlainLine(c.SLO) + " is NOT met at " + load(*asked)}
 	case short:
-		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
+		o.Answer = []string{say.PlainLine(c.SLO) + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
 	default:
-		o.Answer = []string{"undecided whether " + say.Plain(c.SLO) + " is met at " + load(*asked)}
+		o.Answer = []string{"undecided whether " + say.PlainLine(c.SLO) + " is met at " + load(*asked)}
 	}
 	if f := c.Floor; f != nil {
 		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
-			say.Plain(f.Spec), say.Percent(f.Lower), say.Percent(level(c)), say.Percent(f.Allowed)), floorCause(f))
+			say.PlainLine(f.Spec), say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
 	if u := c.Unmet; u != nil {
 		addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
-			load(u.Load), say.Plain(u.Spec), say.Percent(u.Allowed), say.Percent(u.Confidence)))
+			load(u.Load), say.PlainLine(u.Spec), say.Percent(u.Allowed), say.Percent(u.Confidence)))
 	}
 	if x := c.NotEmptiedS; x != nil {
 		addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
@@ -142,24 +142,24 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	if f := c.Forecast; f != nil {
 		addFact(forecastText(f), cameOut(c))
 	}
-	addFact(density(c)...)
+	addFact(userDensity(c)...)
 	addFact(capacityCost(run, load)...)
-	if !c.Why.None() && c.Floor == nil && !long && !short { // the answer says that
-		addFact(ReasonText(c.Why), reasons.Enough(c.Enough, run.Target.Kind == "sim"))
+	if !c.Why.IsNone() && c.Floor == nil && !long && !short { // the answer says that
+		addFact(ReasonText(c.Why), reasons.SufficientBudgets(c.Enough, run.Target.Kind == "sim"))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
-		addFact(say.Plain(c.Covers))
+		addFact(say.PlainLine(c.Covers))
 	}
 	if severalLimits(c) {
-		parts := []string{say.Plain(c.Binding) + " is reached first"}
+		parts := []string{say.PlainLine(c.Binding) + " is reached first"}
 		for _, l := range c.Limits {
 			if l.Spec == c.Binding {
 				continue
 			}
-			s := say.Plain(l.Spec)
-			if l.Estimate != nil && l.Why.None() {
+			s := say.PlainLine(l.Spec)
+			if l.Estimate != nil && l.Why.IsNone() {
 				s += " at " + load(*l.Estimate)
-			} else if !l.Why.None() {
+			} else if !l.Why.IsNone() {
 				s += ": " + ReasonText(l.Why)
 			}
 			parts = append(parts, s)
@@ -179,12 +179,12 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		if x.Restart {
 			of = "on another start of it"
 		}
-		addFact("goes on with "+say.Plain(x.Run)+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
+		addFact("goes on with "+say.PlainLine(x.Run)+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
 	}
 }
 
-// density tells how many users a GPU and a megawatt of the GPUs' power have.
-func density(c *result.Capacity) (parts []string) {
+// userDensity tells how many users a GPU and a megawatt of the GPUs' power have.
+func userDensity(c *result.Capacity) (parts []string) {
 	if c.PerGPU != nil {
 		parts = append(parts, say.Quantity(*c.PerGPU)+" "+result.LoadUnit(c.Over)+" a GPU")
 	}
@@ -240,8 +240,8 @@ func cameOut(c *result.Capacity) string {
 // alone there is nothing to say.
 func severalLimits(c *result.Capacity) bool { return c.Binding != "" && len(c.Limits) > 1 }
 
-// level is with which a search's bounds hold.
-func level(c *result.Capacity) float64 {
+// boundConfidence is with which a search's bounds hold.
+func boundConfidence(c *result.Capacity) float64 {
 	if c.Bounds != nil {
 		return c.Bounds.Level
 	}
@@ -251,7 +251,7 @@ func level(c *result.Capacity) float64 {
 // bestOf is the best that can be said of a capacity: every bound with its level.
 func bestOf(c *result.Capacity) (parts []string) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
-	sure := func(text string) string { return text + " (" + say.Percent(level(c)) + ")" }
+	sure := func(text string) string { return text + " (" + say.Percent(boundConfidence(c)) + ")" }
 	if c.Floor != nil {
 		return []string{"no load meets it"}
 	}
@@ -282,7 +282,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 		parts = append(parts, s)
 	case c.Estimate != nil:
 		parts = append(parts, "estimate "+load(*c.Estimate))
-	case most != nil && quoted(c) != nil:
+	case most != nil && highestWithinSLO(c) != nil:
 		parts = append(parts, sure("at most "+load(*most)))
 	case most != nil:
 		parts = append(parts, sure("capacity at most "+load(*most)))
@@ -292,7 +292,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "no bound of the capacity is 95 % sure yet")
-		if p := quietest(c); p != nil {
+		if p := highestWithoutViolation(c); p != nil {
 			parts = append(parts, fmt.Sprintf("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load)))
 		}
 	}
@@ -320,8 +320,8 @@ func knownAbove(c *result.Capacity) *float64 {
 	return c.Bracket[0]
 }
 
-// quoted is the highest load that is known to be within; nil where none is.
-func quoted(c *result.Capacity) *float64 {
+// highestWithinSLO is the highest load that is known to be within; nil where none is.
+func highestWithinSLO(c *result.Capacity) *float64 {
 	if met := knownAbove(c); met != nil {
 		return met
 	}
@@ -331,9 +331,9 @@ func quoted(c *result.Capacity) *float64 {
 // noKnee returns why a curve has none.
 func noKnee(c *result.Curve) string { return "no knee: " + ReasonText(c.NoKnee) }
 
-// quietest is the highest load below all violations at which none was seen: what was
+// highestWithoutViolation is the highest load below all violations at which none was seen: what was
 // measured, and no bound. It is nil where there is none.
-func quietest(c *result.Capacity) (at *result.CapacityProbe) {
+func highestWithoutViolation(c *result.Capacity) (at *result.CapacityProbe) {
 	for i := range c.Trail {
 		p := &c.Trail[i]
 		below := func(o result.CapacityProbe) bool {
@@ -357,10 +357,10 @@ func floorCause(f *result.Floor) string {
 	return fmt.Sprintf("%s of them failed, the others took longer than the limit", say.Count(f.Errors))
 }
 
-// curve tells what the loads of a sweep show.
-func (o *Overview) curve(c *result.Curve, run *result.Run) {
+// addCurve tells what the loads of a sweep show.
+func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
-	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	addFact := func(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
 	}
@@ -368,7 +368,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		of := say.Plural(len(run.Points), o.Unit)
 		o.Answer = append([]string{fmt.Sprintf("INVALID at %d of %s: nothing is known of these", n, of)}, o.Answer...)
 	}
-	addFact(crossing(c)...)
+	addFact(capacityFromCurve(c)...)
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -386,10 +386,10 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if k.Resampled != nil {
 			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.Resampled[0]), say.Quantity(k.Resampled[1]))
 		}
-	case !c.NoKnee.None():
+	case !c.NoKnee.IsNone():
 		addFact(noKnee(c))
 	}
-	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
+	if answer := nonEmpty(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
 		o.Answer = answer
 	} else {
 		addFact(answer...)
@@ -399,18 +399,18 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if k.Resampled == nil {
 			why = "no range: the loads are too few"
 		}
-		addFact("knee by "+say.Plain(k.Method), why)
+		addFact("knee by "+say.PlainLine(k.Method), why)
 	}
 	if c.UnstableFrom != nil {
 		addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if n := c.LeftOut; n > 0 {
-		addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), was(n), them(n)))
+		addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), wasOrWere(n), itOrThem(n)))
 	}
 	if at := mostGoodput(run); at >= 0 {
-		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.Plain(run.Points[at].SLO.Spec))
+		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.PlainLine(run.Points[at].SLO.Spec))
 	}
-	if at, usd := cheapest(run); at >= 0 {
+	if at, usd := cheapestPoint(run); at >= 0 {
 		p := &run.Points[at]
 		tokens := "output tokens"
 		if p.SLO != nil {
@@ -430,8 +430,8 @@ func invalidPoints(run *result.Run) (n int) {
 	return n
 }
 
-// crossing says what the loads tell of the capacity, as far as they do.
-func crossing(c *result.Curve) (parts []string) {
+// capacityFromCurve says what the loads tell of the capacity, as far as they do.
+func capacityFromCurve(c *result.Curve) (parts []string) {
 	x := c.Crossing
 	if x == nil {
 		return nil
@@ -449,24 +449,24 @@ func crossing(c *result.Curve) (parts []string) {
 	if x.Estimate != nil {
 		parts = append(parts, load(*x.Estimate)+" by interpolation")
 		if x.Binding != "" && x.Binding != x.SLO {
-			parts = append(parts, say.Plain(x.Binding)+" is reached first")
+			parts = append(parts, say.PlainLine(x.Binding)+" is reached first")
 		}
-	} else if !x.Why.None() {
+	} else if !x.Why.IsNone() {
 		parts = append(parts, "no capacity by interpolation: "+ReasonText(x.Why))
 	}
-	return present(parts...)
+	return nonEmpty(parts...)
 }
 
-// loads is the table, by load.
-func (o *Overview) loads(run *result.Run) {
+// addLoadTable is the table, by load.
+func (o *Overview) addLoadTable(run *result.Run) {
 	head := "asked/s"
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
 	}
 	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s", "inputs/s"}
 	var heads metric.Catalogue
-	for _, m := range run.Metrics().Distributions() {
-		if m.Show == metric.Headline && !(m.Stream && !streams(run)) {
+	for _, m := range run.Metrics().WithPercentiles() {
+		if m.Show == metric.Headline && !(m.Stream && !hasStreaming(run)) {
 			heads = append(heads, m)
 		}
 	}
@@ -498,7 +498,7 @@ func (o *Overview) loads(run *result.Run) {
 		if p.SLO != nil {
 			within, good = say.Unknown, say.Unknown
 			if p.SLO.Attained != nil && !cut {
-				within = attained(p.SLO)
+				within = goodShareText(p.SLO)
 			}
 			if g := p.Goodput; g != nil && !cut {
 				good = say.Quantity(g.RequestsPerS)
@@ -521,7 +521,7 @@ func (o *Overview) loads(run *result.Run) {
 		case inPart(run, p):
 			mark, partly = "in part", true
 		}
-		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p), inputs(p)}
+		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answeredText(p), good, output(p), inputs(p)}
 		for _, m := range heads {
 			for _, key := range shownOf(run.Points, m.Name) {
 				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
@@ -529,7 +529,7 @@ func (o *Overview) loads(run *result.Run) {
 		}
 		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within, wrongCell(p)), costColumns(p)...), mark))
 	}
-	o.Loads = o.Loads.without(func(column int) bool {
+	o.Loads = o.Loads.withoutColumns(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
 	if text := mostRetried(run); text != "" {
@@ -588,8 +588,8 @@ func wrongCell(p *result.Point) string {
 	return cell
 }
 
-// streams says whether some point has an answer that was streamed, or none to tell by.
-func streams(run *result.Run) bool {
+// hasStreaming says whether some point has an answer that was streamed, or none to tell by.
+func hasStreaming(run *result.Run) bool {
 	return len(run.Points) == 0 || slices.ContainsFunc(run.Points, func(p result.Point) bool {
 		return p.Metrics.Undefined["ttft_ms"].Code != result.NotStreaming
 	})
@@ -597,7 +597,7 @@ func streams(run *result.Run) bool {
 
 // inputs are the texts a second that were given a vector or a score, "" of other loads.
 func inputs(p *result.Point) string {
-	if x, ok := p.Window[metric.All().Find(metric.InputsRate).Field()]; ok {
+	if x, ok := p.Window[metric.All().Find(metric.InputsRate).FieldName()]; ok {
 		return say.Quantity(x)
 	}
 	return ""
@@ -620,8 +620,8 @@ func (o *Overview) LoadsLegend(t Table) (list []string) {
 	return list
 }
 
-// spread is the table of repeated loads: the least and the most of each value.
-func (o *Overview) spread(c *result.Curve, run *result.Run) {
+// addSpreadTable is the table of repeated loads: the least and the most of each value.
+func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 	if c == nil || len(c.Repeats) == 0 {
 		return
 	}
@@ -646,7 +646,7 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 		row := []string{say.Decimal(r.Load, 3), say.Count(len(r.Points))}
 		for _, v := range values {
 			spread, ok := r.Spread[v.key()]
-			write := written(v.Unit)
+			write := formatterFor(v.Unit)
 			switch lo, hi := write(spread[0]), write(spread[1]); {
 			case !ok:
 				row = append(row, say.Unknown)
@@ -658,12 +658,12 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 		}
 		o.Spread.Rows = append(o.Spread.Rows, row)
 	}
-	o.Legend = append(o.Legend, "repeats: least and most, "+say.Plain(c.Repeats[0].Covers))
+	o.Legend = append(o.Legend, "repeats: least and most, "+say.PlainLine(c.Repeats[0].Covers))
 }
 
-// answered returns the number of answers that ended in the window. For a point that was ended early
+// answeredText returns the number of answers that ended in the window. For a point that was ended early
 // the number that there would have been is not known.
-func answered(p *result.Point) string {
+func answeredText(p *result.Point) string {
 	if p.EndedEarly {
 		return say.Unknown
 	}
@@ -678,8 +678,8 @@ func output(p *result.Point) string {
 	return say.Optional(p.Throughput.OutputTokensPerS)
 }
 
-// checks gathers what did not pass, each check once.
-func (o *Overview) checks(run *result.Run) {
+// addFailedChecks gathers what did not pass, each check once.
+func (o *Overview) addFailedChecks(run *result.Run) {
 	type check struct {
 		result.Status
 		name string
@@ -710,7 +710,7 @@ func (o *Overview) checks(run *result.Run) {
 			case invalid && c.Status != result.Fail:
 				clean = false
 				continue
-			case run.Points[i].Excused(c, run.Capacity.Carries(i)):
+			case run.Points[i].IsExcused(c, run.Capacity.RestsOn(i)):
 				aside, few = aside || c.Name != result.CheckSamples, few || c.Name == result.CheckSamples
 				continue
 			}
@@ -736,8 +736,8 @@ func (o *Overview) checks(run *result.Run) {
 	slices.SortStableFunc(o.Failed, func(a, b FailedCheck) int { return cmp.Compare(a.Status, b.Status) }) // fail before flag
 }
 
-// passed says how many points there is nothing to say about.
-func (o *Overview) passed() string {
+// passedText says how many points there is nothing to say about.
+func (o *Overview) passedText() string {
 	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, say.Plural(o.Points, o.Unit))
 	if o.Clean == o.Points {
 		text = "all checks passed at all " + say.Plural(o.Points, o.Unit)
@@ -749,25 +749,25 @@ func (o *Overview) passed() string {
 		text += fmt.Sprintf("; at %d few samples, marked ~, are the only flag", o.Few)
 	}
 	if o.Invalid > 0 {
-		text += "; " + o.Discarded()
+		text += "; " + o.DiscardedText()
 	}
 	return text
 }
 
-// Discarded says how many windows of a search were INVALID and carry nothing, and why.
-func (o *Overview) Discarded() string {
-	return fmt.Sprintf("%s %s INVALID (%s): nothing rests on that", say.Plural(o.Invalid, "window"), was(o.Invalid), strings.Join(o.Why, ", "))
+// DiscardedText says how many windows of a search were INVALID and carry nothing, and why.
+func (o *Overview) DiscardedText() string {
+	return fmt.Sprintf("%s %s INVALID (%s): nothing rests on that", say.Plural(o.Invalid, "window"), wasOrWere(o.Invalid), strings.Join(o.Why, ", "))
 }
 
-// was and them are the words for so many.
-func was(n int) string {
+// wasOrWere and them are the words for so many.
+func wasOrWere(n int) string {
 	if n == 1 {
 		return "was"
 	}
 	return "were"
 }
 
-func them(n int) string {
+func itOrThem(n int) string {
 	if n == 1 {
 		return "it"
 	}
@@ -782,7 +782,7 @@ func (o *Overview) writeTerminal(p *printer, s Style) {
 	p.line("")
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")
-	loads := o.Loads.narrow(p.columns())
+	loads := o.Loads.fitWidth(p.textWidth())
 	loads.writeTerminal(p, s)
 	if o.Spread != nil {
 		p.line("")
@@ -798,15 +798,15 @@ func (o *Overview) writeTerminal(p *printer, s Style) {
 		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.sentence())
 		p.write(s, "", "      ", f.Advice)
 	}
-	p.write(s, "", "", o.passed())
+	p.write(s, "", "", o.passedText())
 }
 
 func (o *Overview) writeMarkdown(p *markdown) {
 	p.line("")
-	p.line(strong(string(o.Verdict))) // the answer is the claim above
+	p.line(strongText(string(o.Verdict))) // the answer is the claim above
 	p.line("")
 	for _, f := range o.Facts {
-		p.item(texts(f)...)
+		p.item(escapeTexts(f)...)
 	}
 	p.line("")
 	p.table(o.Loads)
@@ -815,9 +815,9 @@ func (o *Overview) writeMarkdown(p *markdown) {
 		p.table(*o.Spread)
 		p.line("")
 	}
-	p.item(texts(o.LoadsLegend(o.Loads))...)
+	p.item(escapeTexts(o.LoadsLegend(o.Loads))...)
 	for _, f := range o.Failed {
-		p.item(strong(string(f.Status)) + " " + text(f.sentence()+". "+f.Advice))
+		p.item(strongText(string(f.Status)) + " " + escapeMarkdown(f.sentence()+". "+f.Advice))
 	}
-	p.item(text(o.passed()))
+	p.item(escapeMarkdown(o.passedText()))
 }

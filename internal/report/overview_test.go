@@ -11,10 +11,10 @@ import (
 
 // The table of loads has the percentiles that the objective limits, and p99 where it limits none.
 func TestLoadsShowWhatTheObjectiveLimits(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	heads := func() []string {
 		var o Overview
-		o.loads(run)
+		o.addLoadTable(run)
 		at := slices.Index(o.Loads.Head, "TTFT p50")
 		return o.Loads.Head[at : at+4]
 	}

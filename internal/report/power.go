@@ -21,7 +21,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 		source = "as the plan says"
 	}
 	p.write(s, "", "", fmt.Sprintf("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
-		say.Plain(r.Twin), say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source))
+		say.PlainLine(r.Twin), say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source))
 	if r.Budgeted < f.Plan.Launches {
 		line := fmt.Sprintf("the budget is enough for %d of %s", r.Budgeted, say.Plural(f.Plan.Launches, "launch"))
 		if r.Budgeted < 2 {
@@ -30,7 +30,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 		p.write(s, yellow, "", line)
 	}
 	for _, u := range r.Unknown {
-		p.write(s, yellow, "", "not simulated: "+say.Plain(u))
+		p.write(s, yellow, "", "not simulated: "+say.PlainLine(u))
 	}
 	t := Table{Head: []string{"row", "metric", "baseline", "smallest change", "most expected", "of", ""}}
 	for i := range r.Lines {
@@ -43,7 +43,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 			row[1] = "carries"
 		}
 		if l.Most != nil {
-			row[4], row[5] = say.Change(l.Most.Change, l.OfShare), l.Most.Configuration
+			row[4], row[5] = say.RelativeChange(l.Most.Change, l.OfShare), l.Most.Configuration
 		}
 		if l.Tells {
 			row[6] = "tells"
@@ -56,7 +56,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 	p.line("")
 	p.write(s, bold, "", "What each knob is expected to do")
 	for i := range r.Knobs {
-		p.hanging(s, "", "", "  ", say.Plain(expectedOfKnob(r, &r.Knobs[i])))
+		p.hanging(s, "", "", "  ", say.PlainLine(expectedOfKnob(r, &r.Knobs[i])))
 	}
 	waste := idleParts(f)
 	if len(waste) == 0 {
@@ -65,7 +65,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 	p.line("")
 	p.write(s, bold, "", "What would tell nothing, if the twin is right")
 	for _, l := range waste {
-		p.hanging(s, "", "", "  ", say.Plain(l))
+		p.hanging(s, "", "", "  ", say.PlainLine(l))
 	}
 }
 
@@ -106,7 +106,7 @@ func idleParts(f *experiment.Forecast) (waste []string) {
 		if usd > 0 {
 			line += ", " + usdText(usd)
 		}
-		if line += " of the plan"; f.Plan.Hypothesized(name) {
+		if line += " of the plan"; f.Plan.HasHypothesis(name) {
 			line += "; a hypothesis rests on it"
 		}
 		waste = append(waste, line)
@@ -144,7 +144,7 @@ func expectedOfKnob(r *experiment.Power, k *experiment.PowerKnob) string {
 			parts = append(parts, fmt.Sprintf("%d more", len(k.Effects)-n))
 			break
 		}
-		parts = append(parts, e.Of()+" "+say.Change(e.Change, e.OfShare))
+		parts = append(parts, e.Of()+" "+say.RelativeChange(e.Change, e.OfShare))
 	}
 	text := "nothing that " + say.Plural(r.Launches, "launch") + " would tell"
 	if len(parts) > 0 {

@@ -17,8 +17,8 @@ import (
 
 const gib = 1 << 30
 
-// Prediction writes what to expect of a deployment.
-func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
+// WritePrediction writes what to expect of a deployment.
+func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	d, b := x.Deployment, x.Bounds
 	limits := d.Limits()
@@ -29,7 +29,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		p.line("")
 		title = ""
 	}
-	p.write(s, title, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
+	p.write(s, title, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
 	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
 		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
@@ -40,7 +40,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		each = " of each"
 	}
 	engine := ""
-	if d.Replicated() {
+	if d.IsReplicated() {
 		engine = " into each engine"
 	}
 	p.line("")
@@ -52,7 +52,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
 	}
 	rows = append(rows,
-		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.Active()-d.Model.Embedding())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
+		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.ActiveWeights()-d.Model.EmbeddingWeights())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
 		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit%s, or %s requests of this length", say.Quantity(b.KVPerToken/1e3), say.Count(x.KVTokens), engine, say.Count(x.Fit))},
 		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", say.Count(int64(b.ComputeBatch)))},
 		[]string{"memory", memory(x.Memory) + each},
@@ -111,12 +111,12 @@ func errorToExpect(x *predict.Prediction) string {
 	switch e := x.Error; {
 	case x.Deployment.FittedError != nil:
 		f := x.Deployment.FittedError
-		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn).", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads) + beyond(x)
+		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn).", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads) + extrapolationError(x)
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
 		near := fmt.Sprintf("An estimate: of another system four of five measurements should be within %.0f %% in TPOT and %.0f %% in TTFT, by %d public ones of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
-		if e.Wider() {
+		if e.CoversAllSystems() {
 			near += " and by those of all other kinds, for so few tell little"
 		}
 		if e.KeptOut == 0 {
@@ -127,9 +127,9 @@ func errorToExpect(x *predict.Prediction) string {
 	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }
 
-// beyond says how far off those loads of a fitted twin may be that are unlike the ones
+// extrapolationError says how far off those loads of a fitted twin may be that are unlike the ones
 // it was fitted on.
-func beyond(x *predict.Prediction) string {
+func extrapolationError(x *predict.Prediction) string {
 	var users []string
 	var e deploy.ExpectedError
 	for i := range x.Curve {
@@ -158,7 +158,7 @@ func noFaster(b deploy.Bounds) string {
 func lengths(asked string, mean int) string {
 	switch {
 	case strings.HasPrefix(asked, "quantiles("):
-		return strings.TrimSuffix(tokens(asked), ")") + ", mean " + say.Count(mean) + ")"
+		return strings.TrimSuffix(tokenLengths(asked), ")") + ", mean " + say.Count(mean) + ")"
 	case strings.Contains(asked, "("):
 		return fmt.Sprintf("%s (mean %s)", asked, say.Count(mean))
 	}
@@ -172,13 +172,13 @@ func memory(m deploy.Memory) string {
 
 func ms(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
 
-// Known writes the models and accelerators that have a name.
-func Known(w io.Writer, k *predict.Known, s Style) error {
+// WriteKnown writes the models and accelerators that have a name.
+func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
-		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), say.Count(m.Context), m.DType, m.Repository})
+		t.Rows = append(t.Rows, []string{m.Name, parameterText(m.Parameters), parameterText(m.Active), say.Count(m.Context), m.DType, m.Repository})
 	}
 	t.writeTerminal(p, s)
 	p.line("")
@@ -200,14 +200,14 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 	return p.err
 }
 
-// billions writes a number of parameters.
-func billions(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
+// parameterText writes a number of parameters.
+func parameterText(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
 
-// Replay writes a recording next to what the twin made of it.
-func Replay(w io.Writer, x *predict.Replayed, s Style) error {
+// WriteReplay writes a recording next to what the twin made of it.
+func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), say.Count(x.Requests)))
+	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.HardwareName(), say.Count(x.Requests)))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
@@ -244,7 +244,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
+	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.PlainLine(x.Run), x.Deployment.Spec))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
@@ -271,9 +271,9 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 	return p.err
 }
 
-// Fit writes what a calibration found and how far it is from the part of the runs
+// WriteFit writes what a calibration found and how far it is from the part of the runs
 // that it did not see.
-func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
+func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
@@ -294,7 +294,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	t := Table{Head: []string{"parameter", "value", "range", ""}}
 	var alike []string
 	for _, f := range x.Parameters {
-		interval, note := physical(f.Low, f.Unit)+" to "+physical(f.High, f.Unit), ""
+		interval, note := quantityText(f.Low, f.Unit)+" to "+quantityText(f.High, f.Unit), ""
 		switch {
 		case f.Reason != "":
 			interval, note = "-", f.Reason
@@ -304,7 +304,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		if f.StandIn != "" && !slices.Contains(alike, f.StandIn+" from "+f.Name) {
 			alike = append(alike, f.Name+" from "+f.StandIn)
 		}
-		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), interval, note})
+		t.Rows = append(t.Rows, []string{f.Name, quantityText(f.Value, f.Unit), interval, note})
 	}
 	t.writeTerminal(p, s)
 	p.line("")
@@ -323,7 +323,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.line("")
 		t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
 		for _, r := range x.Runs {
-			t.errors(say.Plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
+			t.addErrorRows(say.PlainLine(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
 		}
 		t.writeTerminal(p, s)
 		p.line("")
@@ -334,7 +334,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
 		var without []string
 		for _, l := range x.LeftOut {
-			name := say.Plain(l.Runs[0])
+			name := say.PlainLine(l.Runs[0])
 			if n := len(l.Runs) - 1; n > 0 {
 				name += fmt.Sprintf(" and %d more", n)
 			}
@@ -342,7 +342,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 				without = append(without, name+": "+l.Reason)
 				continue
 			}
-			t.errors(name, l.ErrorPct, l.AbsErrorPct, l.Requests)
+			t.addErrorRows(name, l.ErrorPct, l.AbsErrorPct, l.Requests)
 		}
 		if len(t.Rows) > 0 {
 			t.writeTerminal(p, s)
@@ -369,9 +369,9 @@ const tellingPace = 3
 // loads that were left out say all that these do.
 const fewRuns = 6
 
-// errors adds the rows of how far a prediction is off: of several, the mean size,
+// addErrorRows adds the rows of how far a prediction is off: of several, the mean size,
 // and the sign that all of them have.
-func (t *Table) errors(name string, mean, size *predict.Metrics, requests int) {
+func (t *Table) addErrorRows(name string, mean, size *predict.Metrics, requests int) {
 	n := say.Count(requests)
 	pct := func(mean, size float64) string {
 		if size > math.Abs(mean)*1.001 {
@@ -393,8 +393,8 @@ func (t *Table) errors(name string, mean, size *predict.Metrics, requests int) {
 	}
 }
 
-// physical writes a quantity of a unit.
-func physical(v float64, unit string) string {
+// quantityText writes a quantity of a unit.
+func quantityText(v float64, unit string) string {
 	switch {
 	case unit != "s":
 		return say.Quantity(v)

@@ -48,11 +48,11 @@ func (v repeatedValue) unit() string {
 // repeatedValues are those that are shown, in their order: rates first.
 func repeatedValues(run *result.Run) (list []repeatedValue) {
 	for _, m := range run.Metrics() {
-		if m.Single() && m.Show != metric.Data {
+		if m.HasSingleValue() && m.Show != metric.Data {
 			list = append(list, repeatedValue{Metric: m})
 		}
 	}
-	for _, m := range run.Metrics().Distributions() {
+	for _, m := range run.Metrics().WithPercentiles() {
 		if len(m.Compared) == 0 || m.Instead != "" && run.Metrics().Find(m.Instead) != nil {
 			continue
 		}
@@ -77,7 +77,7 @@ func repeats(run *result.Run) *Repeats {
 	var pooled int64
 	medians := map[string]string{}
 	for _, v := range repeatedValues(run) {
-		write, key := written(v.Metric.Unit), v.key()
+		write, key := formatterFor(v.Metric.Unit), v.key()
 		spread, ok := r.Spread[key]
 		if _, all := r.Pooled[key]; !ok && !all || v.Name == metric.CachedShare && spread[1] == 0 {
 			continue
@@ -123,7 +123,7 @@ func repeats(run *result.Run) *Repeats {
 			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(name[:1]) + v.name()[1:], Value: median, Unit: v.unit(), Note: least + " to " + most + asked})
 		}
 	}
-	o.Legend = present(map[bool]string{true: "~ few independent samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
+	o.Legend = nonEmpty(map[bool]string{true: "~ few independent samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
 	if pooled > 0 {
 		o.Legend = append(o.Legend, "of all: over the "+say.Plural(int(pooled), "request")+" of all repeats together")
 	}
@@ -133,17 +133,17 @@ func repeats(run *result.Run) *Repeats {
 			spreads = append(spreads, text)
 		}
 	}
-	o.answer(run, spreads)
+	o.setAnswer(run, spreads)
 	return o
 }
 
-// answer is the sentence to quote.
-func (o *Repeats) answer(run *result.Run, medians []string) {
+// setAnswer is the sentence to quote.
+func (o *Repeats) setAnswer(run *result.Run, medians []string) {
 	r, load := run.Repeats, atLoad(&run.Points[0])
 	of := say.Plural(len(r.Points), "repeat")
 	switch s := run.Points[0].SLO; {
 	case s != nil && len(r.Met) > 0:
-		met := fmt.Sprintf("%s, %s is met in %s of %s", load, say.Plain(s.Spec), say.Count(r.Met[result.Yes]), of)
+		met := fmt.Sprintf("%s, %s is met in %s of %s", load, say.PlainLine(s.Spec), say.Count(r.Met[result.Yes]), of)
 		if n := r.Met[result.Undecided]; n > 0 {
 			met += ", undecided in " + say.Count(n)
 		}
@@ -196,5 +196,5 @@ func (o *Repeats) writeMarkdown(p *markdown) {
 	p.line("")
 	p.table(o.Table)
 	p.line("")
-	p.item(texts(o.Legend)...)
+	p.item(escapeTexts(o.Legend)...)
 }

@@ -10,9 +10,9 @@ import (
 	"pitot/internal/say"
 )
 
-// retries remarks on requests that were sent again: what that made of the load, and what
+// addRetries remarks on requests that were sent again: what that made of the load, and what
 // the first attempts alone would have been.
-func (m *PointModel) retries(p *result.Point) {
+func (m *PointModel) addRetries(p *result.Point) {
 	x, due := p.Retries, p.Requests.Due
 	if x == nil || due == 0 {
 		return
@@ -40,7 +40,7 @@ func (m *PointModel) retries(p *result.Point) {
 			text += ", …"
 			break
 		}
-		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), say.Plain(class))
+		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), say.PlainLine(class))
 	}
 	m.Remarks = append(m.Remarks, text)
 	if x.Amplification != nil {

@@ -9,17 +9,17 @@ import (
 	"pitot/internal/say"
 )
 
-// server says what servers and GPUs told of themselves: what the batch was like, what
+// addServer says what servers and GPUs told of themselves: what the batch was like, what
 // TTFT is made of, what the prefix cache and the GPUs did. A figure that is not known is
 // left out.
-func (m *PointModel) server(run *result.Run, p *result.Point) {
+func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 	all := run.Metrics()
 	value := func(name metric.Name) (float64, bool) {
 		d := all.Find(name)
 		if d == nil {
 			return 0, false
 		}
-		x, ok := p.Server[d.Field()]
+		x, ok := p.Server[d.FieldName()]
 		return x, ok
 	}
 	amount := func(name metric.Name) string {
@@ -30,7 +30,7 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 		if all.Find(name).Unit == metric.Count {
 			return say.Decimal(x, 1)
 		}
-		return written(all.Find(name).Unit)(x)
+		return formatterFor(all.Find(name).Unit)(x)
 	}
 	with := func(before string, name metric.Name, after string) string {
 		if s := amount(name); s != "" {
@@ -39,7 +39,7 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 		return ""
 	}
 	line := func(head string, parts ...string) {
-		if parts = present(parts...); len(parts) > 0 {
+		if parts = nonEmpty(parts...); len(parts) > 0 {
 			parts[0] = head + parts[0]
 			m.Server = append(m.Server, parts)
 		}
@@ -67,7 +67,7 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	switch {
 	case front != "":
 		while := ""
-		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && !ttft.NoSteadyState().None() {
+		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && !ttft.NoSteadyState().IsNone() {
 			while = ", while the queue grew"
 		}
 		line("", fmt.Sprintf("mean TTFT %s ms = %s network and front end + %s queue + %s prefill%s", amount(metric.ServerClientTTFT), front, queue, prefill, while))
@@ -109,8 +109,8 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	}
 	var others []string // of a catalogue that has more
 	for _, d := range all {
-		if x, ok := p.Server[d.Field()]; ok && d.Of == metric.Server && d.Show != metric.Data && !strings.HasPrefix(string(d.Name), "server ") && d.Name != metric.ServerHits {
-			text := d.Label + " " + written(d.Unit)(x)
+		if x, ok := p.Server[d.FieldName()]; ok && d.Of == metric.Server && d.Show != metric.Data && !strings.HasPrefix(string(d.Name), "server ") && d.Name != metric.ServerHits {
+			text := d.Label + " " + formatterFor(d.Unit)(x)
 			if d.Unit != metric.Share && d.Unit != metric.Count {
 				text += " " + string(d.Unit)
 			}
@@ -118,5 +118,5 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 		}
 	}
 	line("", others...)
-	m.cache(p)
+	m.addCache(p)
 }

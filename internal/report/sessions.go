@@ -14,8 +14,8 @@ import (
 // (SemiAnalysisAI/InferenceX, pull request 1393).
 const mostFailed = 0.05
 
-// sessions makes the tables by turn and by history, and remarks on how conversations ended.
-func (m *PointModel) sessions(p *result.Point) {
+// addSessions makes the tables by turn and by history, and remarks on how conversations ended.
+func (m *PointModel) addSessions(p *result.Point) {
 	x := p.Sessions
 	if x == nil {
 		return

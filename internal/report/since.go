@@ -83,9 +83,9 @@ func sizeText(x float64, share bool) string {
 	case share && x >= 1, !share && x > mostSize:
 		return nothing
 	case share:
-		return say.Change(-x, true) + " or " + say.Change(x, true)
+		return say.RelativeChange(-x, true) + " or " + say.RelativeChange(x, true)
 	}
-	return say.Change(-x/(1+x), false) + " or " + say.Change(x, false)
+	return say.RelativeChange(-x/(1+x), false) + " or " + say.RelativeChange(x, false)
 }
 
 // sinceSection is that of a record that is held against an earlier one.
@@ -110,9 +110,9 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		}
 		ci := say.Unknown
 		if l.Interval != nil {
-			ci = say.Signed(l.Interval[0], l.OfShare) + "…" + say.Signed(l.Interval[1], l.OfShare)
+			ci = say.SignedChange(l.Interval[0], l.OfShare) + "…" + say.SignedChange(l.Interval[1], l.OfShare)
 		}
-		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.Change(l.Change, l.OfShare), ci, say.Unknown, l.Verdict}
+		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.RelativeChange(l.Change, l.OfShare), ci, say.Unknown, l.Verdict}
 		if l.Smallest != nil {
 			row[7] = sizeText(*l.Smallest, l.OfShare)
 		}
@@ -130,15 +130,15 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		s.Lines = append(s.Lines, "would be seen: established in four of five such pairs of records, after the correction")
 	}
 	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
-		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))))
+		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))))
 	}
 	if len(x.Changed) > 0 {
-		s.Lines = append(s.Lines, say.Plain("what differs around them: "+strings.Join(x.Changed, "; ")))
+		s.Lines = append(s.Lines, say.PlainLine("what differs around them: "+strings.Join(x.Changed, "; ")))
 	} else {
 		s.Lines = append(s.Lines, "versions, settings and machines are the same, as far as they are known")
 	}
 	for _, l := range x.Left {
-		s.Lines = append(s.Lines, "not compared: "+say.Plain(l))
+		s.Lines = append(s.Lines, "not compared: "+say.PlainLine(l))
 	}
 	return s
 }
@@ -164,13 +164,13 @@ func trendSection(t *experiment.Trend) DecisionSection {
 	}
 	s.Table.Head = []string{"begun", "record", "pitot", "accepted", "carries", "95 % interval", "what is new"}
 	for _, r := range t.Records {
-		row := []string{dayOf(r.When), say.Plain(r.Record), r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, say.Plain(strings.Join(r.Changed, "; "))}
+		row := []string{dayOf(r.When), say.PlainLine(r.Record), r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, say.PlainLine(strings.Join(r.Changed, "; "))}
 		if v := r.Interval; v != nil {
 			row[5] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
-	s.Brief = s.Table.without(func(column int) bool { return column == 6 })
+	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 6 })
 	for _, c := range t.Changes {
 		write := say.Quantity
 		if c.OfShare {
@@ -178,10 +178,10 @@ func trendSection(t *experiment.Trend) DecisionSection {
 		}
 		what := "nothing that is known"
 		if len(c.Changed) > 0 {
-			what = say.Plain(strings.Join(c.Changed, "; "))
+			what = say.PlainLine(strings.Join(c.Changed, "; "))
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, say.Plain(c.Configuration),
-			write(c.Was), write(c.Now), say.Change(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, say.PlainLine(c.Configuration),
+			write(c.Was), write(c.Now), say.RelativeChange(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what))
 	}
 	switch {
 	case t.Lines == 0:

@@ -14,7 +14,7 @@ func TestStoredRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Since = experiment.Compare("last", r, r)
+	r.Since = experiment.CompareRecords("last", r, r)
 	r.Since.Worse, r.Since.Lines[0].Verdict = 1, experiment.Worse
 	r.Trend = experiment.TrendOf([]string{"a", "b"}, []*experiment.Record{r, r})
 	var md, text bytes.Buffer

@@ -15,9 +15,9 @@ import (
 // How far the numbers of a point may be trusted to stand for its load:
 // whether it was in balance, and how wide their intervals are.
 
-// balance is the stability as the headline has it; the outcome says what is
+// stabilityText is the stability as the headline has it; the outcome says what is
 // unstable, and a remark what is undecided.
-func balance(p *result.Point) string {
+func stabilityText(p *result.Point) string {
 	switch {
 	case p.Stability != stat.Stable, p.NotKeptUp(): // its check says that less ends than comes
 		return ""
@@ -30,9 +30,9 @@ func balance(p *result.Point) string {
 	return "queue stable (too few requests to show an overload)"
 }
 
-// backlog says what would tell whether a load was in balance, or how it was
+// addBacklog says what would tell whether a load was in balance, or how it was
 // not: by the course of what was in flight.
-func (m *PointModel) backlog(p *result.Point) {
+func (m *PointModel) addBacklog(p *result.Point) {
 	if p.EndedEarly {
 		m.Remarks = append(m.Remarks, fmt.Sprintf("hopeless, ended early after %.3g s: %s", p.Seconds.Window, ReasonText(p.StabilityWhy)))
 	}
@@ -40,13 +40,13 @@ func (m *PointModel) backlog(p *result.Point) {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
 	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
-	case p.Load.Varies(): // said of the arrivals
-	case p.Stability == stat.Undecided && !p.StabilityWhy.None():
+	case p.Load.HasVaryingRate(): // said of the arrivals
+	case p.Stability == stat.Undecided && !p.StabilityWhy.IsNone():
 		m.Remarks = append(m.Remarks, "stability undecided: "+ReasonText(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
-		m.course(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
-	case e2e != nil && !e2e.NoSteadyState().None():
-		m.course(p, "in flight, ")
+		m.addCourse(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
+	case e2e != nil && !e2e.NoSteadyState().IsNone():
+		m.addCourse(p, "in flight, ")
 	}
 }
 
@@ -55,14 +55,14 @@ func standsStill(s *result.Standstills) string {
 	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, its machine or this one, by the clock", say.Quantity(s.ForMS), say.Decimal(s.EveryS, 3), say.Count(s.N))
 }
 
-// until says how a window came out that was to last until a value is known well
+// addStopRule says how a window came out that was to last until a value is known well
 // enough.
-func (m *PointModel) until(p *result.Point) {
+func (m *PointModel) addStopRule(p *result.Point) {
 	u := p.Until
 	if u == nil {
 		return
 	}
-	spec := strings.ReplaceAll(say.Plain(u.Spec), "+-", "±")
+	spec := strings.ReplaceAll(say.PlainLine(u.Spec), "+-", "±")
 	text := "target not reached: " + spec
 	if u.Reached {
 		text = "target reached: " + spec
@@ -71,13 +71,13 @@ func (m *PointModel) until(p *result.Point) {
 	if h := u.HalfWidthPercent; h != nil {
 		text += fmt.Sprintf(", the last ±%.3g %%", *h)
 	}
-	if !u.Why.None() {
+	if !u.Why.IsNone() {
 		text += ": " + ReasonText(u.Why)
 	}
 	m.Remarks = append(m.Remarks, text+" (a rule for stopping, not a 95 % interval)")
 }
 
-func (m *PointModel) course(p *result.Point, what string) {
+func (m *PointModel) addCourse(p *result.Point, what string) {
 	if len(p.InFlight) == 0 {
 		return
 	}
@@ -88,9 +88,9 @@ func (m *PointModel) course(p *result.Point, what string) {
 	m.Remarks = append(m.Remarks, fmt.Sprintf("%smeans of %s each: %s", what, say.Seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", ")))
 }
 
-// intervals are a table of their own, and the reason for those that there are
+// addIntervalTable are a table of their own, and the reason for those that there are
 // not is given once.
-func (m *PointModel) intervals(p *result.Point, lines []line) {
+func (m *PointModel) addIntervalTable(p *result.Point, lines []line) {
 	keys := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
 		return !slices.ContainsFunc(lines, func(l line) bool { return l.summary.CI95[c.Key] != [2]float64{} })
 	})
@@ -138,16 +138,16 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 	e2e := p.Metrics.SummaryOf(metric.E2E)
 	switch {
-	case e2e != nil && !e2e.NoSteadyState().None(): // which is why there are no intervals either
+	case e2e != nil && !e2e.NoSteadyState().IsNone(): // which is why there are no intervals either
 		return
 	case m.Intervals == nil:
 		why := p.Throughput.NoInterval
 		for _, l := range lines {
-			if why.None() {
+			if why.IsNone() {
 				why = l.summary.NoInterval["p50"]
 			}
 		}
-		if !why.None() {
+		if !why.IsNone() {
 			m.Legend = append(m.Legend, "no intervals: "+ReasonText(why))
 		}
 		return
@@ -159,7 +159,7 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 		return ""
 	})
 	m.noIntervalOf(lines, func(l line, key string) string {
-		if name := percentileName(key); l.summary.NoInterval[metric.Mean].None() && !slices.Contains(m.Intervals.Head, name) {
+		if name := percentileName(key); l.summary.NoInterval[metric.Mean].IsNone() && !slices.Contains(m.Intervals.Head, name) {
 			return name
 		}
 		return ""
@@ -174,7 +174,7 @@ func (m *PointModel) noIntervalOf(lines []line, name func(l line, key string) st
 	for _, c := range append(metric.Percentiles(), metric.Percentile{Key: metric.Mean, Name: metric.Mean}) {
 		for _, l := range lines {
 			r := l.summary.NoInterval[c.Key]
-			if r.None() || l.summary.Value(c.Key) == nil || !why.None() && r != why {
+			if r.IsNone() || l.summary.Value(c.Key) == nil || !why.IsNone() && r != why {
 				continue
 			}
 			if x := name(l, c.Key); x != "" && !slices.Contains(names, x) {

@@ -68,7 +68,7 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 		}
 	} else {
 		p.write(s, bold, "", m.Claim.Sentence)
-		if m.Claim.Sure() {
+		if m.Claim.HasInterval() {
 			p.write(s, "", "", m.Claim.Interval)
 		}
 	}
@@ -118,7 +118,7 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 
 // verdictLine is a repeat's verdict, and what its checks found.
 func (m *PointModel) verdictLine(p *printer, s Style) {
-	verdict := strings.Join(present(m.Ordinal, string(m.Verdict)), ": ")
+	verdict := strings.Join(nonEmpty(m.Ordinal, string(m.Verdict)), ": ")
 	if len(m.Because) > 0 {
 		verdict += ", " + strings.Join(m.Because, ", ")
 	}
@@ -133,7 +133,7 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 	if m.Ordinal != "" {
 		code = bold
 	}
-	p.write(s, code, "", present(append([]string{m.Ordinal}, m.Load...)...)...)
+	p.write(s, code, "", nonEmpty(append([]string{m.Ordinal}, m.Load...)...)...)
 	p.line("")
 	verdict := string(m.Verdict)
 	if len(m.Because) > 0 {
@@ -217,7 +217,7 @@ func (t Table) writeTerminal(p *printer, s Style) {
 	write := func(r []string) string {
 		var b strings.Builder
 		for i, c := range r {
-			c = say.Cut(c, max(width[i], 1))
+			c = say.Truncate(c, max(width[i], 1))
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
 			if i == 0 {
 				b.WriteString(c + pad)
@@ -233,9 +233,9 @@ func (t Table) writeTerminal(p *printer, s Style) {
 	}
 }
 
-// without gives the table less some of its columns. Which of the others are
+// withoutColumns gives the table less some of its columns. Which of the others are
 // spare stays as it was.
-func (t Table) without(out func(column int) bool) Table {
+func (t Table) withoutColumns(out func(column int) bool) Table {
 	var keep, moved []int
 	for i := range t.Head {
 		moved = append(moved, len(keep))
@@ -261,11 +261,11 @@ func (t Table) without(out func(column int) bool) Table {
 	return less
 }
 
-// narrow leaves out spare columns until the table has a width, as far as it can.
-func (t Table) narrow(width int) Table {
+// fitWidth leaves out spare columns until the table has a width, as far as it can.
+func (t Table) fitWidth(width int) Table {
 	for len(t.Spare) > 0 && t.width() > width {
 		first := t.Spare[0]
-		t = t.without(func(column int) bool { return column == first })
+		t = t.withoutColumns(func(column int) bool { return column == first })
 	}
 	return t
 }
@@ -290,10 +290,10 @@ func (t Table) widths() (list []int) {
 	return list
 }
 
-// fill breaks items, with a dot between those on one line, into lines: between
+// fillLines breaks items, with a dot between those on one line, into lines: between
 // items where it can, else between words, but not between a number and its
 // unit.
-func fill(width int, items ...string) (lines []string) {
+func fillLines(width int, items ...string) (lines []string) {
 	at := ""
 	flush := func() {
 		if at != "" {
@@ -310,7 +310,7 @@ func fill(width int, items ...string) (lines []string) {
 			}
 			flush()
 		}
-		for _, word := range words(item) {
+		for _, word := range unbreakableWords(item) {
 			if at != "" && !fits(" "+word) {
 				flush()
 			}
@@ -329,8 +329,8 @@ func fill(width int, items ...string) (lines []string) {
 	return lines
 }
 
-// words are the parts of a text that stay on one line.
-func words(text string) (out []string) {
+// unbreakableWords are the parts of a text that stay on one line.
+func unbreakableWords(text string) (out []string) {
 	for _, w := range strings.Fields(text) {
 		if n := len(out); n > 0 && len(out[n-1]) < 24 {
 			last, _ := utf8.DecodeLastRuneInString(out[n-1])
@@ -351,8 +351,8 @@ type printer struct {
 	err   error
 }
 
-// columns are those that text keeps to.
-func (p *printer) columns() int {
+// textWidth are those that text keeps to.
+func (p *printer) textWidth() int {
 	if p.width <= 0 {
 		return textWidth
 	}
@@ -408,8 +408,8 @@ func (p *printer) hanging(s Style, code, indent, hang string, items ...string) {
 	if len(items) == 0 {
 		return
 	}
-	left := utf8.RuneCountInString(strings.Join(words(items[0]), " ")) // to be painted
-	for i, l := range fill(p.columns()-len(hang), items...) {
+	left := utf8.RuneCountInString(strings.Join(unbreakableWords(items[0]), " ")) // to be painted
+	for i, l := range fillLines(p.textWidth()-len(hang), items...) {
 		if i > 0 {
 			indent = hang
 		}

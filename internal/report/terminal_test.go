@@ -24,7 +24,7 @@ func TestFill(t *testing.T) {
 		{[]string{"https://example.com/a/b/c"}, []string{"https://example.com/", "a/b/c"}},
 		{[]string{""}, nil},
 	} {
-		got := fill(20, c.items...)
+		got := fillLines(20, c.items...)
 		if len(got) != len(c.want) {
 			t.Errorf("%q: %q", c.items, got)
 			continue
@@ -48,7 +48,7 @@ func TestFill(t *testing.T) {
 			}
 			return s
 		}
-		lines := fill(width, items...)
+		lines := fillLines(width, items...)
 		if letters(lines) != letters(items) {
 			t.Fatalf("%q became %q", items, lines)
 		}
@@ -62,8 +62,8 @@ func TestFill(t *testing.T) {
 
 // Text fits a terminal narrower than most.
 func TestTerminalWidth(t *testing.T) {
-	run := reporttest.Serving(2000)
-	run.Points[0].Checks = append(run.Points[0].Checks, reporttest.Flagged(result.CheckWindow, result.Flag, 9, 0))
+	run := reporttest.ServerRun(2000)
+	run.Points[0].Checks = append(run.Points[0].Checks, reporttest.NewCheck(result.CheckWindow, result.Flag, 9, 0))
 	for _, c := range []struct{ width, most int }{{0, textWidth}, {60, 60}, {200, textWidth}, {10, leastWidth}} {
 		var b strings.Builder
 		if err := Build(run, "").WriteTerminal(&b, Style{Width: c.width}); err != nil {

@@ -14,8 +14,8 @@ import (
 
 // How workloads look.
 
-// Presets writes the workloads that have a name, one a line.
-func Presets(w io.Writer, s Style) error {
+// WritePresets writes the workloads that have a name, one a line.
+func WritePresets(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	const row = "%-20s %6s %7s %7s %6s %6s  %-28s %s"
@@ -50,8 +50,8 @@ func lengthsOf(p workload.Preset, written string) workload.Lengths {
 	return l
 }
 
-// thinks is the pause of a preset's conversations.
-func thinks(p workload.Preset) workload.Pause {
+// thinkPause is the pause of a preset's conversations.
+func thinkPause(p workload.Preset) workload.Pause {
 	x, err := workload.ParsePause(p.Think)
 	if err != nil {
 		panic(fmt.Sprintf("report: preset %s: %v", p.Name, err))
@@ -59,8 +59,8 @@ func thinks(p workload.Preset) workload.Pause {
 	return x
 }
 
-// Preset draws one of them.
-func Preset(w io.Writer, preset workload.Preset, s Style) error {
+// WritePreset draws one of them.
+func WritePreset(w io.Writer, preset workload.Preset, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	in, out := presetLengths(preset)
 	p.line("")
@@ -69,25 +69,25 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 		p.write(s, "", "", fact)
 	}
 	if preset.Turns != "" {
-		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Span(thinks(preset).Mean())))
+		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Duration(thinkPause(preset).Mean())))
 	}
 	if law, err := workload.ParseSubAgents(preset.SubAgents); err == nil {
 		p.write(s, "", "", subAgentsSay(law)+", which run at once, each behind "+say.Count(law.System)+" tokens that all sub-agents share; the next step waits for them and reads their last answers")
 	}
 	p.line("")
 	p.line("prompt tokens")
-	histogram(p, s, in)
+	drawHistogram(p, s, in)
 	if preset.Turns != "" {
 		p.line("")
 		p.line("tokens that each further request adds")
-		histogram(p, s, lengthsOf(preset, preset.TurnInput))
+		drawHistogram(p, s, lengthsOf(preset, preset.TurnInput))
 		p.line("")
 		p.line("requests")
-		histogram(p, s, lengthsOf(preset, preset.Turns))
+		drawHistogram(p, s, lengthsOf(preset, preset.Turns))
 	}
 	p.line("")
 	p.line("answer tokens")
-	histogram(p, s, out)
+	drawHistogram(p, s, out)
 	p.line("")
 	p.line("the same as")
 	for _, setting := range presetSettings(preset) {
@@ -131,14 +131,14 @@ type MixedClass struct {
 	Prefix        int // tokens, on average, besides Input
 }
 
-// Mix draws the classes of a workload: of those with prompts from a file the one line.
-func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
+// WriteMix draws the classes of a workload: of those with prompts from a file the one line.
+func WriteMix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
-	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.Plain(about), ": "))
+	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.PlainLine(about), ": "))
 	for _, c := range classes {
 		p.line("")
-		p.write(s, bold, "", c.Name+": "+say.Plain(c.What))
+		p.write(s, bold, "", c.Name+": "+say.PlainLine(c.What))
 		if c.Input.IsZero() {
 			continue
 		}
@@ -146,16 +146,16 @@ func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
 			p.write(s, "", "", say.Count(c.Prefix)+" tokens on average in front of the prompts below")
 		}
 		p.line("prompt tokens")
-		histogram(p, s, c.Input)
+		drawHistogram(p, s, c.Input)
 		p.line("answer tokens")
-		histogram(p, s, c.Output)
+		drawHistogram(p, s, c.Output)
 	}
 	return p.err
 }
 
-// Drawn draws what is known of the requests of a file: lengths, and the gaps between their
+// WriteTrace draws what is known of the requests of a file: lengths, and the gaps between their
 // times.
-func Drawn(w io.Writer, name string, t *workload.Trace, s Style) error {
+func WriteTrace(w io.Writer, name string, t *workload.Trace, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
@@ -193,8 +193,8 @@ func Drawn(w io.Writer, name string, t *workload.Trace, s Style) error {
 	return p.err
 }
 
-// histogram draws a distribution of lengths.
-func histogram(p *printer, s Style, l workload.Lengths) {
+// drawHistogram draws a distribution of lengths.
+func drawHistogram(p *printer, s Style, l workload.Lengths) {
 	const cells = 4096
 	if l.Quantile(0) == l.Quantile(1) {
 		p.line("  %s each", say.Count(l.Quantile(.5)))

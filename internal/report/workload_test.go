@@ -9,7 +9,7 @@ import (
 // The list of presets fits a terminal of 100 columns.
 func TestPresetsFit(t *testing.T) {
 	var b strings.Builder
-	if err := Presets(&b, Style{}); err != nil {
+	if err := WritePresets(&b, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

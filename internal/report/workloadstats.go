@@ -37,27 +37,27 @@ func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, finding
 	}
 	lengths("prompts", counted, t.Input)
 	lengths("answers", "tokens", t.Output)
-	if r := t.Correlation(); !math.IsNaN(r) {
+	if r := t.LengthCorrelation(); !math.IsNaN(r) {
 		p.line("prompts and answers: rank correlation %.2f", r)
 	}
-	if e := arrival.Observed(t.At); !math.IsNaN(e.Rate) {
+	if e := arrival.ObserveTimes(t.At); !math.IsNaN(e.Rate) {
 		span := float64(t.At[len(t.At)-1]-t.At[0]) / 1e9
 		p.line("arrivals %s/s over %s, CV of the gaps %s", say.Quantity(e.Rate), say.Seconds(span), say.Decimal(e.CV, 2))
-		p.line("         dispersion of counts %s (1 of a Poisson process)", dispersions(e))
-		if step := arrival.Rounding(t.At); step > 0 {
+		p.line("         dispersion of counts %s (1 of a Poisson process)", dispersionText(e))
+		if step := arrival.StampRounding(t.At); step > 0 {
 			if law, err := arrival.ParseLaw("trace(x,spread)", arrival.Files{Times: func(string) (arrival.Stamps, error) { return arrival.StampList(t.At), nil }}); err == nil {
-				if process, err := law.Process(law.OwnRate(), 1, 0); err == nil {
+				if process, err := law.NewProcess(law.OwnRate(), 1, 0); err == nil {
 					due := make([]int64, len(t.At))
 					for i := range due {
 						due[i] = process.Next()
 					}
-					spread := arrival.Observed(due)
-					p.line("         rounded to %s; spread: CV %s, dispersion %s", say.Seconds(float64(step)/1e9), say.Decimal(spread.CV, 2), dispersions(spread))
+					spread := arrival.ObserveTimes(due)
+					p.line("         rounded to %s; spread: CV %s, dispersion %s", say.Seconds(float64(step)/1e9), say.Decimal(spread.CV, 2), dispersionText(spread))
 				}
 			}
 		}
 	}
-	if blocks, tokens, ok := t.Sharing(); ok {
+	if blocks, tokens, ok := t.BlockSharing(); ok {
 		size, _ := t.BlockSize()
 		p.line("shared   %s of the prompt tokens, %s of the blocks of %d, in a cache that forgets nothing", say.Percent(tokens), say.Percent(blocks), size)
 	}
@@ -65,7 +65,7 @@ func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, finding
 	return p.err
 }
 
-func dispersions(e arrival.Expected) string {
+func dispersionText(e arrival.Expected) string {
 	var parts []string
 	for i, t := range arrival.Scales {
 		if !math.IsNaN(e.Dispersion[i]) {

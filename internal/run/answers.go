@@ -85,7 +85,7 @@ func (s *Session) askAlone(ctx context.Context, requests float64) (*answers, err
 					continue
 				}
 				if live != nil {
-					live.Line(fmt.Sprintf("asking %d of %d questions alone, %s", sent, all, minutes(time.Since(begun))))
+					live.Line(fmt.Sprintf("asking %d of %d questions alone, %s", sent, all, formatMinutes(time.Since(begun))))
 				}
 				asked := q.bank.Ask(k, question.NumberAlone(k, pass, number))
 				row, chunks, text, spelt := t.Answer(ctx, asked.Request)
@@ -103,14 +103,14 @@ func (s *Session) askAlone(ctx context.Context, requests float64) (*answers, err
 				switch {
 				case k != question.Greedy:
 					of[k].Answered++
-					if !asked.Right(answer) {
+					if !asked.IsRight(answer) {
 						of[k].Wrong++
 					}
 				case pass == 0:
 					q.greedy[number] = append([]byte{}, answer.Text...)
 				case q.greedy[number] != nil:
 					of[k].Answered++
-					if _, differs := question.Differs(q.greedy[number], answer.Text); differs {
+					if _, differs := question.FirstDifference(q.greedy[number], answer.Text); differs {
 						of[k].Wrong++
 					}
 				}
@@ -141,19 +141,19 @@ func (s *Session) askAlone(ctx context.Context, requests float64) (*answers, err
 // aloneTime says how long so many questions take at most, one at a time, of a target that takes a
 // time, 0 where it is not known, for an answer of so many tokens.
 func aloneTime(questions int, residence time.Duration, tokens float64) string {
-	most := "at most " + minutes(aloneAtMost)
+	most := "at most " + formatMinutes(aloneAtMost)
 	if residence <= 0 || tokens <= 0 {
 		return most
 	}
 	each := residence.Seconds() * max(1, question.AnswerTokens/tokens)
 	if about := float64(questions) * each; about < aloneAtMost.Seconds() {
-		return "up to about " + minutes(time.Duration(about*float64(time.Second))+time.Second)
+		return "up to about " + formatMinutes(time.Duration(about*float64(time.Second))+time.Second)
 	}
 	return most
 }
 
-// minutes writes a time as 0:14 or 2:00.
-func minutes(d time.Duration) string {
+// formatMinutes writes a time as 0:14 or 2:00.
+func formatMinutes(d time.Duration) string {
 	n := int(d / time.Second)
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
@@ -163,15 +163,15 @@ func minutes(d time.Duration) string {
 func (s *Session) expectedRequests() float64 {
 	p := s.plan
 	parts := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}
-	switch s.runner.verb() {
+	switch s.runner.planVerb() {
 	case plan.VerbRun:
-		e := parts.Run(p.MaxDuration)
+		e := parts.ForLoad(p.MaxDuration)
 		if e.Requests == 0 && s.Target.Residence > 0 {
 			return float64(p.Concurrency) * e.Time.Seconds() / s.Target.Residence.Seconds()
 		}
 		return e.Requests
 	case plan.VerbSweep:
-		return parts.Sweep(&p.Search).Requests
+		return parts.ForSweep(&p.Search).Requests
 	}
 	return 0
 }
@@ -179,7 +179,7 @@ func (s *Session) expectedRequests() float64 {
 // sharesFor is the share of each kind of question that an API can put; nil is one that is not
 // known yet.
 func sharesFor(p *plan.Plan, a api.API) ([question.Count]float64, error) {
-	return p.Verifying().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat{}.Name() })
+	return p.VerifiedShares().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat{}.Name() })
 }
 
 // answerOf returns the content of an answer from its chunks. The kind of a chunk shows whether it
@@ -200,8 +200,8 @@ func answerOf(chunks []record.Chunk, text, spelt []byte) question.Answer {
 	return a
 }
 
-// among puts the questions among the requests of a load; of is the seed of its point.
-func (q *answers) among(src workload.Source, of uint64) *checker {
+// addQuestions puts the questions among the requests of a load; of is the seed of its point.
+func (q *answers) addQuestions(src workload.Source, of uint64) *checker {
 	return &checker{question.NewAmong(src, q.bank, q.shares, q.sizes, seed.At(of, streamQuestions, 0)), q}
 }
 
@@ -213,7 +213,7 @@ type checker struct {
 
 // Question implements [load.Checker].
 func (c *checker) Question(item int64) string {
-	k, number, ok := c.Find(item)
+	k, number, ok := c.FindQuestion(item)
 	if !ok {
 		return ""
 	}
@@ -228,11 +228,11 @@ func (c *checker) Check(item int64, r *record.Row, chunks []record.Chunk, text, 
 	}
 	answer := answerOf(chunks, text, spelt)
 	if q.Kind != question.Greedy {
-		r.Wrong = !q.Right(answer)
+		r.Wrong = !q.IsRight(answer)
 		return
 	}
 	alone := c.asked.greedy[q.Number]
-	at, differs := question.Differs(alone, answer.Text)
+	at, differs := question.FirstDifference(alone, answer.Text)
 	if r.Wrong = differs; differs {
 		r.DiffersAt = tokensBefore(chunks, at, r.CompletionTokens, len(text))
 	}
@@ -263,9 +263,9 @@ func tokensBefore(chunks []record.Chunk, at int, tokens int32, length int) int32
 	return record.Unset
 }
 
-// questioned asks the questions of the plan alone, where it has any and they have not been.
-func (s *Session) questioned(ctx context.Context) (err error) {
-	if s.answers == nil && !s.plan.Verifying().None() && s.Target.Kind != "sim" {
+// sendQuestions asks the questions of the plan alone, where it has any and they have not been.
+func (s *Session) sendQuestions(ctx context.Context) (err error) {
+	if s.answers == nil && !s.plan.VerifiedShares().IsNone() && s.Target.Kind != "sim" {
 		s.answers, err = s.askAlone(ctx, s.expectedRequests())
 	}
 	return err

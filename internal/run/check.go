@@ -24,7 +24,7 @@ import (
 // names of embedded targets, files, the run directory. Nothing is sent and
 // nothing is made.
 func Check(p *plan.Plan) error {
-	if err := vacant(p.Out); err != nil {
+	if err := checkVacant(p.Out); err != nil {
 		return err
 	}
 	if err := target.Check(target.WantedBy(p)); err != nil {
@@ -36,7 +36,7 @@ func Check(p *plan.Plan) error {
 	if err := plannedFiles(p); err != nil {
 		return err
 	}
-	src, err := fromFile(&p.Ask, nobody(), 0)
+	src, err := fromFile(&p.Ask, unknownTarget(), 0)
 	if err != nil {
 		return err
 	}
@@ -44,10 +44,10 @@ func Check(p *plan.Plan) error {
 	return nil
 }
 
-// Reach asks a plan's server what a run would ask it before its load: a server that is not
+// CheckServer asks a plan's server what a run would ask it before its load: a server that is not
 // there, or does not take what is planned, is known before anything is worked out for it.
 // Embedded targets are always there.
-func Reach(ctx context.Context, p *plan.Plan, showLine func(string)) error {
+func CheckServer(ctx context.Context, p *plan.Plan, showLine func(string)) error {
 	if p.Kind() != plan.KindServer {
 		return nil
 	}
@@ -58,9 +58,9 @@ func Reach(ctx context.Context, p *plan.Plan, showLine func(string)) error {
 	return err
 }
 
-// vacant refuses a run directory that has something in it; "" is chosen later,
+// checkVacant refuses a run directory that has something in it; "" is chosen later,
 // and one that is not there is made.
-func vacant(dir string) error {
+func checkVacant(dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -69,7 +69,7 @@ func vacant(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return unreadable.File("--out", dir, err, "choose another place with --out")
+		return unreadable.FileError("--out", dir, err, "choose another place with --out")
 	case len(entries) > 0:
 		return notEmpty(dir)
 	}
@@ -78,20 +78,20 @@ func vacant(dir string) error {
 
 func notEmpty(dir string) error {
 	hint := "choose another with --out, or leave it to Pitot"
-	if v := unfinished(dir); v != "" {
+	if v := unfinishedVerb(dir); v != "" {
 		hint = "go on with what is in it and not finished: " + say.ShellLine([]string{"pitot", string(v), "--resume", "--out", dir}) + "; or " + hint
 	}
 	return say.Errorf("%s is not empty", dir).WithHint(hint)
 }
 
-// unfinished is the verb of a run in a directory that was killed or interrupted and can be
+// unfinishedVerb is the verb of a run in a directory that was killed or interrupted and can be
 // resumed, "" where there is none.
-func unfinished(dir string) plan.Verb {
+func unfinishedVerb(dir string) plan.Verb {
 	v := plan.RecordedBy(filepath.Join(dir, rundir.Config))
 	if v != plan.VerbSweep && v != plan.VerbFind {
 		return ""
 	}
-	switch rundir.Look(dir) {
+	switch rundir.StateOf(dir) {
 	case rundir.Measured:
 		return v
 	case rundir.Finished:
@@ -113,7 +113,7 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		}
 		return src, err
 	}
-	if p.Generated() {
+	if p.IsGenerated() {
 		return source{close: func() {}}, nil
 	}
 	kind, err := workload.Identify(p.Workload)
@@ -138,33 +138,35 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, unusable(p.Workload, err)
 	}
 	src := source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}
-	if !p.Conversing() {
+	if !p.HasConversations() {
 		return src, nil
 	}
-	v, err := f.Conversations(workload.RecordedConfig{Turns: p.Turns, Think: p.Think, Recorded: p.History == plan.HistoryPlanned, Seed: o.Seed})
+	v, err := f.NewConversations(workload.RecordedConfig{Turns: p.Turns, Think: p.Think, Recorded: p.History == plan.HistoryPlanned, Seed: o.Seed})
 	if err != nil {
 		src.close()
-		return source{}, say.Errorf("--turns: %v", err).WithHint(say.Hint(err))
+		return source{}, say.Errorf("--turns: %v", err).WithHint(say.HintOf(err))
 	}
 	src.Source, src.about.Conversations, src.turns = v, v.Describe(), v.MeanTurns()
 	src.prompts = int(float64(src.prompts) * src.turns) // each turn is another
 	return src, nil
 }
 
-// Workload gives what a run's point asked, as far as it is known without
+// OpenWorkload gives what a run's point asked, as far as it is known without
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
-func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
-	s, err := newSource(p, nobody(), point)
+func OpenWorkload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
+	s, err := newSource(p, unknownTarget(), point)
 	return s.Source, s.close, err
 }
 
-// nobody is a target that nothing is known of.
-func nobody() *target.Target { return &target.Target{Options: api.Options{Vocab: token.Universal()}} }
+// unknownTarget is a target that nothing is known of.
+func unknownTarget() *target.Target {
+	return &target.Target{Options: api.Options{Vocab: token.Universal()}}
+}
 
 // fromTrace asks the requests of a trace with words that are new for each of the points.
 func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
-	if p.Conversing() {
+	if p.HasConversations() {
 		return source{}, say.Errorf("--turns: the rows of a trace are whole requests, not the turns of conversations").WithHint("leave --turns out")
 	}
 	rows, err := workload.OpenRows(p.Workload)
@@ -172,13 +174,13 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, unusable(p.Workload, err)
 	}
 	s := seed.Point(p.Seed, point)
-	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration}
+	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: promptNonce(p, point), Calibration: t.Calibration}
 	if p.Output != plan.Default().Ask.Output {
 		c.Output = p.Output
 	}
-	w, err := rows.Replay(c)
+	w, err := rows.NewReplay(c)
 	if err != nil {
-		return source{}, say.Errorf("--workload: %v", err).WithHint(say.Hint(err))
+		return source{}, say.Errorf("--workload: %v", err).WithHint(say.HintOf(err))
 	}
 	src := source{Source: w.Source(), about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}
 	if _, follow := src.Source.(workload.Sessions); follow {
@@ -194,16 +196,16 @@ func fromSessions(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, say.Errorf("--workload: %v", err)
 	}
 	s := seed.Point(p.Seed, point)
-	w := sessions.Agents(workload.TrajectoryConfig{
-		Start: p.Start, MaxThink: p.MaxThink, Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration,
+	w := sessions.NewAgents(workload.TrajectoryConfig{
+		Start: p.Start, MaxThink: p.MaxThink, Seed: seed.At(s, seed.Workload, 0), Nonce: promptNonce(p, point), Calibration: t.Calibration,
 	})
 	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
 }
 
-// align has the requests of a file asked at the times of their own rows, where due times begin in the
+// alignRows has the requests of a file asked at the times of their own rows, where due times begin in the
 // middle of it: the load before the window is the end of the file.
-func align(p *plan.Ask, src *source, arrivals arrival.Process) {
-	requests, ok := workload.Plain(src.Source).(interface{ Begin(row int64) })
+func alignRows(p *plan.Ask, src *source, arrivals arrival.Process) {
+	requests, ok := workload.WithoutAnswerEnds(src.Source).(interface{ Begin(row int64) })
 	times, from := arrivals.(interface{ Row() int64 })
 	_, file := requests.(*workload.File)
 	_, turns := requests.(*workload.RecordedConversations)
@@ -216,19 +218,19 @@ func align(p *plan.Ask, src *source, arrivals arrival.Process) {
 func unusable(path string, err error) error {
 	file, within := errors.AsType[*workload.FileError](err)
 	if within && file.Trace {
-		return say.Errorf("--workload: %s", file.Within()).WithHint(say.Hint(err))
+		return say.Errorf("--workload: %s", file.PlaceAndCause()).WithHint(say.HintOf(err))
 	}
 	const formats = `a workload is ShareGPT JSON, OpenAI chat or batch JSONL, {"prompt": …} a line, text with one prompt a line, or a trace`
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		hint := "pitot workload list has the names there are; " + formats
-		if near := say.Nearest(path, workload.PresetNames()); near != "" {
+		if near := say.NearestName(path, workload.PresetNames()); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
-		return unreadable.File("--workload", path, err, hint)
+		return unreadable.FileError("--workload", path, err, hint)
 	}
 	what := err.Error()
 	if within {
-		what = file.Within()
+		what = file.PlaceAndCause()
 	}
-	return say.Errorf("--workload: %s", what).WithHint(cmp.Or(say.Hint(err), formats))
+	return say.Errorf("--workload: %s", what).WithHint(cmp.Or(say.HintOf(err), formats))
 }

@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 		var u *say.Error
 		switch {
 		case !errors.As(err, &u) || !strings.Contains(u.Msg, c.msg) || !strings.Contains(u.Hint, c.hint):
-			t.Errorf("%q: %v; %s", c.args, err, say.Hint(err))
+			t.Errorf("%q: %v; %s", c.args, err, say.HintOf(err))
 		case strings.Contains(u.Msg+u.Hint, "very-secret") || strings.Contains(u.Msg, "\n"):
 			t.Errorf("%q: %v", c.args, err)
 		}

@@ -32,13 +32,13 @@ const collectTime = 20 * time.Second
 // but not those that hang.
 func (s *Session) collect(ctx context.Context) error {
 	dir := s.plan.Out
-	if rundir.Live(dir) != nil {
+	if rundir.CheckLive(dir) != nil {
 		return nil // which recall says
 	}
 	if err := waitForWorkers(ctx, dir, collectTime, s.runner.showLine); err != nil {
 		return err
 	}
-	says, err := collect(ctx, dir, s.runner.Crew)
+	says, err := collectJournals(ctx, dir, s.runner.Crew)
 	for _, line := range says {
 		s.runner.showLine(line)
 	}
@@ -48,7 +48,7 @@ func (s *Session) collect(ctx context.Context) error {
 // waitForWorkers waits, so long at most, until no worker of this machine records for a killed
 // run any more.
 func waitForWorkers(ctx context.Context, dir string, atMost time.Duration, show func(line string)) error {
-	o, err := read(dir)
+	o, err := readOutline(dir)
 	if err != nil {
 		return nil // whoever reads it next says why
 	}
@@ -56,7 +56,7 @@ func waitForWorkers(ctx context.Context, dir string, atMost time.Duration, show 
 	if !ok {
 		return nil
 	}
-	records := func(w marks.Member) bool { return recordsHere(w) && rundir.Live(w.Dir) != nil }
+	records := func(w marks.Member) bool { return recordsHere(w) && rundir.CheckLive(w.Dir) != nil }
 	end := time.Now().Add(atMost)
 	for waited := false; slices.ContainsFunc(o.crews[point].Workers, records) && time.Now().Before(end); waited = true {
 		if !waited {
@@ -84,20 +84,20 @@ func (o *outline) leftBehind() (point int32, ok bool) {
 		return 0, false
 	}
 	for i := range o.crews {
-		if _, over := o.ends[i]; !over && i == o.points()-1 {
+		if _, over := o.ends[i]; !over && i == o.pointCount()-1 {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// collect puts what the workers of a run's last point have left into its journal, and ends the
+// collectJournals puts what the workers of a run's last point have left into its journal, and ends the
 // point if all of them had. crew brings the journals of those on other machines, nil for none.
 // Of a worker that still records, or whose journal cannot be read, what had come home stays.
 // It says what came of it, nothing where there was nothing to collect. The run's directory is
 // held by the caller.
-func collect(ctx context.Context, dir string, crew Crew) (says []string, err error) {
-	o, err := read(dir)
+func collectJournals(ctx context.Context, dir string, crew Crew) (says []string, err error) {
+	o, err := readOutline(dir)
 	if err != nil {
 		return nil, nil // whoever reads it next says why
 	}
@@ -116,7 +116,7 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 		own, why := "", error(nil)
 		switch {
 		case recordsHere(w):
-			if rundir.Live(w.Dir) != nil {
+			if rundir.CheckLive(w.Dir) != nil {
 				says = append(says, fmt.Sprintf("note: worker %d (%s) still records: of it the run has what had come home", rank, w.Dir))
 				continue
 			}
@@ -138,7 +138,7 @@ func collect(ctx context.Context, dir string, crew Crew) (says []string, err err
 	if taken == 0 {
 		return says, nil
 	}
-	window, whole, err := merge(dir, point, o.setups[point], from)
+	window, whole, err := mergeJournals(dir, point, o.setups[point], from)
 	if err != nil {
 		return says, fmt.Errorf("collect journals of workers: %w", err)
 	}
@@ -208,10 +208,10 @@ func homeRecords(dir string, point int32) map[int]recordCount {
 	return by
 }
 
-// frames are those of the worker's share of a point. A target that the coordinator had in its
+// shareFrames are those of the worker's share of a point. A target that the coordinator had in its
 // own process ended with it: what failed then failed for that, and is left to be what was under
 // way when the run was killed.
-func (own *ownJournal) frames(point int32, rank int) iter.Seq2[record.Frame, error] {
+func (own *ownJournal) shareFrames(point int32, rank int) iter.Seq2[record.Frame, error] {
 	return func(yield func(record.Frame, error) bool) {
 		own.orphaned = 0
 		for f, err := range record.Frames(own.dir) {
@@ -236,7 +236,7 @@ func readThrough(dir string, point int32, rank int, home recordCount, dead int64
 	if is, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil {
 		own.size = is.Size()
 	}
-	for f, err := range own.frames(point, rank) {
+	for f, err := range own.shareFrames(point, rank) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
 		}
@@ -264,10 +264,10 @@ func readThrough(dir string, point int32, rank int, home recordCount, dead int64
 	return own, nil
 }
 
-// merge writes the journal of a run anew: of workers whose own was read, their records of a
+// mergeJournals writes the journal of a run anew: of workers whose own was read, their records of a
 // point take the place of those that had come home. Where each has come to the same end of the
 // window, that is the point's.
-func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ marks.Window, whole bool, err error) {
+func mergeJournals(dir string, point int32, s measure.Setup, from []*ownJournal) (_ marks.Window, whole bool, err error) {
 	j, err := record.Reopen(dir, func(f *record.Frame) bool {
 		if w := int(f.Worker); f.Point == point && w >= 0 && w < len(from) && from[w] != nil {
 			f.Chunks, f.Rows = nil, nil
@@ -288,11 +288,11 @@ func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ mark
 		if own == nil {
 			continue
 		}
-		for f, err := range own.frames(point, rank) {
+		for f, err := range own.shareFrames(point, rank) {
 			if err != nil {
 				return all, false, fmt.Errorf("journal of worker %d in %s: %w", rank, own.dir, err)
 			}
-			j.Take(&f)
+			j.AddFrame(&f)
 		}
 		orphaned = orphaned || own.orphaned > 0
 		dues = append(dues, own.dues...)
@@ -319,6 +319,6 @@ func merge(dir string, point int32, s measure.Setup, from []*ownJournal) (_ mark
 	if s.Requests > 0 {
 		all.T1 = endOf(dues, t0, all.T1, s.Requests)
 	}
-	mark(j, marks.NameWindow, point, all.Encode())
+	writeMark(j, marks.NameWindow, point, all.Encode())
 	return all, true, nil
 }

@@ -34,7 +34,7 @@ func workersJournal(t *testing.T, rank int32, requests int64, window *marks.Wind
 		j.Done(&r)
 	}
 	if window != nil {
-		mark(j, marks.NameWindow, 0, window.Encode())
+		writeMark(j, marks.NameWindow, 0, window.Encode())
 	}
 	if err := j.Flush(); err != nil {
 		t.Fatal(err)
@@ -81,8 +81,8 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 		if err := rundir.WriteNew(dir, rundir.Config, nil); err != nil { // which is what holds it
 			t.Fatal(err)
 		}
-		mark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Target: result.Target{Kind: kind}}))
-		mark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2, Stamps: "kernel"}).Encode())
+		writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Target: result.Target{Kind: kind}}))
+		writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2, Stamps: "kernel"}).Encode())
 		for rank := range int32(2) {
 			own := t.TempDir()
 			w, err := record.Create(own)
@@ -101,7 +101,7 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 				}
 				w.Done(&r)
 				if k < 2 {
-					j.Take(&record.Frame{Worker: rank, Rows: []record.Row{r}})
+					j.AddFrame(&record.Frame{Worker: rank, Rows: []record.Row{r}})
 				}
 			}
 			if err := w.Close(); err != nil {
@@ -109,7 +109,7 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 			}
 			members = append(members, marks.Member{Host: host, Dir: own, CPUs: 3, AheadBound: 2e4})
 		}
-		mark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: members}.Encode())
+		writeMark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: members}.Encode())
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -143,9 +143,9 @@ func TestWorkerThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
-	mark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2}).Encode())
-	mark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: []marks.Member{{Host: host, Dir: hangs}, {Host: host, Dir: ended}}}.Encode())
+	writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
+	writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2}).Encode())
+	writeMark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: []marks.Member{{Host: host, Dir: hangs}, {Host: host, Dir: ended}}}.Encode())
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestWorkerThatHangs(t *testing.T) {
 	if err := waitForWorkers(context.Background(), dir, time.Millisecond, func(line string) { shown = append(shown, line) }); err != nil || len(shown) != 1 {
 		t.Errorf("%q, %v", shown, err)
 	}
-	says, err := collect(context.Background(), dir, nil)
+	says, err := collectJournals(context.Background(), dir, nil)
 	if err != nil || len(says) != 2 || !strings.Contains(says[0], "worker 0 ("+hangs+") still records") || !strings.HasPrefix(says[1], "collected the journals of 1 of 2 workers") {
 		t.Errorf("%q, %v", says, err)
 	}

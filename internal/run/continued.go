@@ -23,11 +23,11 @@ type Continued struct {
 	told     string // how that is known
 }
 
-// Continue reads the run that a plan goes on with, and refuses one that asked otherwise.
+// ReadContinued reads the run that a plan goes on with, and refuses one that asked otherwise.
 // The new run has arrivals and prompts of its own.
-func Continue(p *plan.Plan) (*Continued, error) {
+func ReadContinued(p *plan.Plan) (*Continued, error) {
 	c := &Continued{dir: p.Continue}
-	before, err := plan.Recorded(filepath.Join(p.Continue, rundir.Config))
+	before, err := plan.ReadRecorded(filepath.Join(p.Continue, rundir.Config))
 	if err == nil {
 		c.run, err = rundir.ReadResult(p.Continue)
 	}
@@ -37,7 +37,7 @@ func Continue(p *plan.Plan) (*Continued, error) {
 	case c.run.Capacity == nil:
 		return nil, say.Errorf("the run in %s was no search for a capacity", p.Continue).WithHint("name the directory of a run of pitot find")
 	}
-	if unlike := plan.Unlike(&before, p); len(unlike) > 0 {
+	if unlike := plan.SearchDifferences(&before, p); len(unlike) > 0 {
 		return nil, say.Errorf("the search in %s asked for something else: %s", p.Continue, strings.Join(unlike, "; ")).WithHint("ask the same, or begin a new search without --continue")
 	}
 	if c.steps, c.launches = search.EarlierOf(c.run); len(c.steps) == 0 {
@@ -83,8 +83,8 @@ func (c *Continued) into(cfg *search.FindConfig) {
 	}
 }
 
-// line says what is gone on with.
-func (c *Continued) line() string {
+// summaryLine says what is gone on with.
+func (c *Continued) summaryLine() string {
 	of := "on the same start of the server"
 	if c.restart {
 		of = "on another start of the server, by which launches differ"
@@ -92,8 +92,8 @@ func (c *Continued) line() string {
 	return fmt.Sprintf("going on with %s: %s, %s (%s)", c.dir, say.Plural(len(c.steps), "window"), of, c.told)
 }
 
-// as returns its entry in run.json.
-func (c *Continued) as() *result.Continued {
+// toResult returns its entry in run.json.
+func (c *Continued) toResult() *result.Continued {
 	was := c.run.Capacity
 	r := &result.Continued{Run: c.dir, Launches: c.launches, Restart: c.restart, Told: c.told, Requests: was.Requests, Seconds: was.Seconds}
 	if c.restart {

@@ -14,7 +14,7 @@ import (
 // A counted load ends as soon as it is decided.
 func TestCountEndsEarly(t *testing.T) {
 	objective, _ := slo.Parse("p90 ttft<60ms")
-	claims, err := objective.Claims()
+	claims, err := objective.SplitClaims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestCountEndsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := m.window; w == nil || !w.decided || w.violations[0] != 51 || m.Extent.Requests > 2000 || !(w.residence() > 0) {
+	if w := m.window; w == nil || !w.decided || w.violations[0] != 51 || m.Extent.Requests > 2000 || !(w.meanResidence() > 0) {
 		t.Errorf("%+v of %d requests", w, m.Extent.Requests)
 	}
 	// None of its requests ended before it did: that is no server that went away.
@@ -35,7 +35,7 @@ func TestCountEndsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claims, err = late.Claims(); err != nil {
+	if claims, err = late.SplitClaims(); err != nil {
 		t.Fatal(err)
 	}
 	atOnce := func(violations []int, _ int) bool { return violations[0] > 0 }
@@ -45,14 +45,14 @@ func TestCountEndsEarly(t *testing.T) {
 	}
 	m.Requests.OK = 0 // as where all that ended were late
 	looking, probe := NewSearcher(s, claims, false, unseen{}), search.Probe{Load: 400, Requests: 500, Blocks: search.Blocks, Counted: true}
-	seen := looking.seen(probe, m, time.Time{})
+	seen := looking.makeSeen(probe, m, time.Time{})
 	if !seen.Partial || seen.Failed {
 		t.Errorf("%+v", seen)
 	}
-	if x := looking.seen(probe, m, time.Now().Add(-time.Hour)); x.Seconds < 3600 || x.Seconds > 3700 {
+	if x := looking.makeSeen(probe, m, time.Now().Add(-time.Hour)); x.Seconds < 3600 || x.Seconds > 3700 {
 		t.Errorf("%v s of a load that ended an hour after the one before it", x.Seconds)
 	}
-	claims, _ = objective.Claims()
+	claims, _ = objective.SplitClaims()
 	done := func(violations []int, left int) bool { return left >= 0 && left <= 5 }
 	m, err = s.Measure(context.Background(), Load{Counted: true, Rate: 10, Requests: 100, Warmup: time.Second, Claims: claims, Decided: done})
 	if err != nil {

@@ -140,10 +140,10 @@ type AbsentError struct{ Err error }
 func (e *AbsentError) Error() string { return e.Err.Error() }
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// ranks returns the number of workers that share a load. It is at most the number of users, or of
+// workerCount returns the number of workers that share a load. It is at most the number of users, or of
 // requests that may be in flight. Where no schedule assigns requests, it is at most the number of
 // requests.
-func ranks(workers int, l *plan.Load) int {
+func workerCount(workers int, l *plan.Load) int {
 	if l.Rate == 0 {
 		workers = min(workers, l.Concurrency)
 		if l.Requests > 0 {
@@ -176,9 +176,9 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		return nil, err
 	}
 	task := &Task{
-		Verb: r.verb(), Config: p.YAML(r.verb()), Seed: p.Seed, Point: index, Draw: p.Ask.Draw,
+		Verb: r.planVerb(), Config: p.YAML(r.planVerb()), Seed: p.Seed, Point: index, Draw: p.Ask.Draw,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup, Burst: l.Burst,
-		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: what.WindowBy, Found: found, Workers: ranks(s.crew.Size(), l), Asks: asks,
+		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: what.WindowBy, Found: found, Workers: workerCount(s.crew.Size(), l), Asks: asks,
 	}
 	if n := s.crew.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
@@ -194,17 +194,17 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	var spent Spent
 	sums := Sums{
 		Begun: func(origin int64) {
-			s.begins(index, setup)
+			s.noteBegin(index, setup)
 			spent = Spent{Origin: origin, CPU: -cpuTime()}
 			who := s.crew.Who()
 			who.Workers = who.Workers[:task.Workers]
-			mark(j, marks.NameCrew, index, who.Encode())
-			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
+			writeMark(j, marks.NameCrew, index, who.Encode())
+			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.AddSample)
 			told.Start(ctx, origin)
 		},
 		Home: func(frames []byte) error {
 			return j.TakeCarried(frames, index, func(rows []record.Row, chunks int64) {
-				tap.took(rows, chunks)
+				tap.addWorkerRows(rows, chunks)
 				for i := range rows {
 					if counts {
 						dues = append(dues, rows[i].Due)
@@ -224,7 +224,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		return nil, err
 	}
 	if lost != nil {
-		lost.resumes = slices.ContainsFunc(plan.Settings(), func(x plan.Setting) bool { return x.Name == "resume" && x.For(r.verb()) })
+		lost.resumes = slices.ContainsFunc(plan.Settings(), func(x plan.Setting) bool { return x.Name == "resume" && x.AppliesTo(r.planVerb()) })
 	}
 	if c == nil && lost == nil {
 		return nil, errors.New("carry out load: the workers gave nothing")
@@ -262,7 +262,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 			s.mustered = nil // it takes part in no other load
 		}
 		if w.Lost != nil && lost == nil {
-			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Span(time.Duration(w.Lost.At).Round(100*time.Millisecond))))
+			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Duration(time.Duration(w.Lost.At).Round(100*time.Millisecond))))
 		}
 	}
 	if c.T0 != setup.T0 {
@@ -308,8 +308,8 @@ func endOf(dues []int64, t0, t1, requests int64) int64 {
 	return t1
 }
 
-// took keeps of a worker's records what is kept of this process's own.
-func (t *tap) took(rows []record.Row, chunks int64) {
+// addWorkerRows keeps of a worker's records what is kept of this process's own.
+func (t *tap) addWorkerRows(rows []record.Row, chunks int64) {
 	t.chunks.Add(chunks)
 	for i := range rows {
 		t.note(&rows[i])
@@ -371,7 +371,7 @@ func (h *Hand) Journal() *record.Journal { return h.session.journal }
 // requests. config is the file that the task's plan was written to; what it leaves out,
 // being secret, comes from the environment.
 func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []string) error {
-	p, err := plan.Carried(t.Verb, config, environ)
+	p, err := plan.ReadForWorker(t.Verb, config, environ)
 	if err != nil {
 		return say.Errorf("%v", err).WithHint("no secret is sent to a worker: give each PITOT_HEADER in its environment, keys with --key-env or --key-file, and what is none with --header-public")
 	}
@@ -384,14 +384,14 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		if s.Target != nil {
 			s.Target.Close()
 		}
-		if s.Target, err = target.Rejoin(ctx, target.WantedBy(&p), &t.Found); err != nil {
+		if s.Target, err = target.OpenFound(ctx, target.WantedBy(&p), &t.Found); err != nil {
 			return err
 		}
 		h.found = found
 	}
 	s.plan, h.point, p.Ask.Draw = &p, t.Point, t.Draw
 	asked := Load{Rate: t.Rate, Concurrency: t.Concurrency, Requests: t.Requests, Duration: t.Duration, Warmup: t.Warmup, Burst: t.Burst}
-	h.l = asked.of(p.Load)
+	h.l = asked.withPlan(p.Load)
 	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {
 		return err
 	}
@@ -403,8 +403,8 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.src.close()
 		return err
 	}
-	align(&p.Ask, &h.src, h.cfg.Arrivals)
-	if err := h.src.arrive(&p.Ask, &h.l, arrivalSeed(t.Seed, t.Point), h.cfg.Warmup); err != nil {
+	alignRows(&p.Ask, &h.src, h.cfg.Arrivals)
+	if err := h.src.setArrivals(&p.Ask, &h.l, arrivalSeed(t.Seed, t.Point), h.cfg.Warmup); err != nil {
 		h.src.close()
 		return err
 	}
@@ -412,11 +412,11 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 	h.setup = plannedPoint(&p, s.Target, &h.l, &h.src, &h.cfg, what, 0)
 	giveUp(&h.cfg, what, &h.l, h.setup.Residence, h.src.meanTurns(&p.Ask))
 	h.cfg.WindowBy = int64(t.WindowBy)
-	h.cfg = h.cfg.Divided(load.Share{Rank: h.Rank, Of: t.Workers, Seed: shareSeed(t.Seed, t.Point)})
+	h.cfg = h.cfg.ForShare(load.Share{Rank: h.Rank, Of: t.Workers, Seed: shareSeed(t.Seed, t.Point)})
 	own := h.l
 	own.Rate, own.Concurrency, own.MaxInFlight = h.l.Rate/float64(t.Workers), h.cfg.Users, h.cfg.Cap
 	h.tap = newTap(s.journal)
-	h.wall, err = s.wall(ctx, &own, h.src, h.tap, t.Point, h.cfg.Share)
+	h.wall, err = s.prepareWall(ctx, &own, h.src, h.tap, t.Point, h.cfg.Share)
 	if err != nil {
 		h.src.close()
 	}
@@ -463,20 +463,20 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	core := load.NewCore(cfg)
 	h.wall.BeginAt(origin)
 	begin, cpu := time.Now(), cpuTime()
-	mark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
-	in := watchInstrument(j.Sample, h.point, origin, h.Others)
+	writeMark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
+	in := watchInstrument(j.AddSample, h.point, origin, h.Others)
 	var world load.World = h.wall
 	if h.Runner.Progress != nil {
 		world = &reporting{World: world, core: core, tap: h.tap, told: new(scrape.Watch), to: h.Runner.Progress}
 	}
 	load.Run(ctx, core, world)
 	in.stop()
-	e := &Ended{Ended: world.Now(), Begun: core.Begun(), GaveUp: core.GaveUp(), Spent: Spent{Origin: origin, CPU: cpuTime() - cpu, Wall: time.Since(begin)}}
+	e := &Ended{Ended: world.Now(), Begun: core.BegunItems(), GaveUp: core.GaveUp(), Spent: Spent{Origin: origin, CPU: cpuTime() - cpu, Wall: time.Since(begin)}}
 	e.T0, e.T1 = core.Window()
-	if since, gone := core.Gone(); gone {
+	if since, gone := core.TargetGone(); gone {
 		e.Gone = &since
 	}
-	if n, why := h.wall.Uncounted(); n > 0 {
+	if n, why := h.wall.UncountedAnswers(); n > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("%s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
 	if asked == e.T1 || ctx.Err() == nil { // else it was stopped, and another may be in its place
@@ -484,7 +484,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 		if h.Self != nil {
 			self = h.Self()
 		}
-		mark(j, marks.NameWindow, h.point, marks.Window{T0: &e.T0, T1: e.T1, Ended: e.Ended, GaveUp: e.GaveUp, Gone: e.Gone, Workers: []marks.Worker{self}}.Encode())
+		writeMark(j, marks.NameWindow, h.point, marks.Window{T0: &e.T0, T1: e.T1, Ended: e.Ended, GaveUp: e.GaveUp, Gone: e.Gone, Workers: []marks.Worker{self}}.Encode())
 	}
 	if err := j.Flush(); err != nil {
 		return nil, &RecordsError{Err: err}

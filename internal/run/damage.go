@@ -16,10 +16,10 @@ func damageOf(d *record.Damage) result.Damage {
 	}
 }
 
-// damaged reports whether records of a point may be missing.
-func (o *outline) damaged(point int32) bool {
+// isDamaged reports whether records of a point may be missing.
+func (o *outline) isDamaged(point int32) bool {
 	for i := range o.damage {
-		if d := &o.damage[i]; point >= d.FirstPoint && point <= d.LastPoint && !d.None() {
+		if d := &o.damage[i]; point >= d.FirstPoint && point <= d.LastPoint && !d.IsNone() {
 			return true
 		}
 	}

@@ -45,8 +45,8 @@ func (p *pairs) add(f *record.Frame) {
 // effectBatches are of how many batches the interval is.
 const effectBatches = 20
 
-// effect returns the effect of a warm cache on TTFT, nil where there are no two such points.
-func (p *pairs) effect() *result.CacheEffect {
+// cacheEffect returns the effect of a warm cache on TTFT, nil where there are no two such points.
+func (p *pairs) cacheEffect() *result.CacheEffect {
 	cold, warm := p.took[0], p.took[1]
 	if p.setups[0].Stage != result.StageCold || p.setups[1].Stage != result.StageWarm {
 		return nil

@@ -64,7 +64,7 @@ func plannedFiles(p *plan.Plan) error {
 		return nil
 	}
 	users := p.Concurrency
-	if p.Closed() {
+	if p.IsClosedLoop() {
 		for _, x := range append([]float64{p.At}, p.Loads...) {
 			users = max(users, int(x))
 		}

@@ -47,17 +47,17 @@ type outline struct {
 //
 // A run that is still going on gives an error that is [rundir.ErrLive].
 func Finish(dir string, show func(line string)) (*result.Run, error) {
-	release, err := rundir.Hold(dir) // a session may be about to go on
+	release, err := rundir.LockDir(dir) // a session may be about to go on
 	switch {
 	case errors.Is(err, rundir.ErrLive):
 		return nil, err
 	case err == nil:
 		defer release()
 		rundir.RemoveTemps(dir) // of a process that was killed as it finished the run
-		if rundir.Live(dir) == nil {
+		if rundir.CheckLive(dir) == nil {
 			ctx := context.Background()
 			_ = waitForWorkers(ctx, dir, collectTime, show)
-			says, err := collect(ctx, dir, nil)
+			says, err := collectJournals(ctx, dir, nil)
 			for _, line := range says {
 				show(line)
 			}
@@ -66,31 +66,31 @@ func Finish(dir string, show func(line string)) (*result.Run, error) {
 			}
 		}
 	}
-	store := memory(dir)
+	store := newStore(dir)
 	defer store.Close()
-	return finish(dir, false, store)
+	return makeResults(dir, false, store)
 }
 
-// finish does it. incomplete says that records are known to be missing from
+// makeResults does it. incomplete says that records are known to be missing from
 // the last point, even if the journal had no room to say so itself.
-func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error) {
-	if err := rundir.Live(dir); err != nil {
+func makeResults(dir string, incomplete bool, store *spill.Store) (*result.Run, error) {
+	if err := rundir.CheckLive(dir); err != nil {
 		return nil, err
 	}
-	defer lean()()
-	o, err := read(dir)
+	defer limitGarbage()()
+	o, err := readOutline(dir)
 	if err != nil {
 		return nil, err
 	}
 	run := o.run
 	run.Recovered = o.end == nil
-	run.Ended = o.died()
+	run.Ended = o.deathTime()
 	if o.end != nil {
 		run.Ended, run.Interrupted = o.end.Ended, o.end.Interrupted
 	}
-	missing := o.missing(dir, store)
-	measure.Settle(o.setups, completed(record.Rows(dir), missing))
-	frames := planOnce(completed(record.Frames(dir), missing))
+	missing := o.missingRows(dir, store)
+	measure.SettleWindows(o.setups, completeFrames(record.Rows(dir), missing))
+	frames := planOnce(completeFrames(record.Frames(dir), missing))
 	folds := map[int32]*measure.Fold{}
 	for point, s := range o.setups {
 		folds[point] = measure.NewFoldIn(store, s)
@@ -107,7 +107,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		}
 	})
 	run.Sent = sent.traffic()
-	run.CacheEffect = paired.effect()
+	run.CacheEffect = paired.cacheEffect()
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {
@@ -115,7 +115,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	}
 	for i := range o.damage {
 		run.Damage = append(run.Damage, damageOf(&o.damage[i]))
-		if !o.damage[i].None() {
+		if !o.damage[i].IsNone() {
 			run.Verdict = result.Invalid
 		}
 	}
@@ -134,7 +134,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		if o.found != nil && o.found.Excludes(k) || o.found == nil && k == run.UnderWay() {
 			continue
 		}
-		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c, o.found.Carries(k)) })
+		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.IsExcused(&c, o.found.RestsOn(k)) })
 		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
 	plannedHits(&run)
@@ -155,43 +155,43 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 			p.PrefixCache.Served, p.PrefixCache.ByMetrics = &x, true
 		}
 	}
-	pooled := together(points, folds, run.Points)
+	pooled := pooledPercentiles(points, folds, run.Points)
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {
-			return &run, unsaved(dir, err)
+			return &run, explainWriteError(dir, err)
 		}
 		folds[i].Free()
 	}
-	search.Complete(&run)
+	search.CompleteRun(&run)
 	if run.Repeats != nil && len(pooled) > 0 {
 		run.Repeats.Pooled = pooled
 	}
 	if o.found != nil {
 		run.Capacity = o.found
 		run.Capacity.USDPerMGoodOutput = run.CapacityCost()
-		run.Capacity.PerGPU, run.Capacity.PerMW = density(&run)
+		run.Capacity.PerGPU, run.Capacity.PerMW = userDensity(&run)
 		if i := run.QuotableIndex(); i >= 0 {
-			run.Capacity.Cost = quoted(run.Capacity.Cost, &run.Points[i], o.setups[points[i]].Price)
+			run.Capacity.Cost = quotedCost(run.Capacity.Cost, &run.Points[i], o.setups[points[i]].Price)
 		}
 	}
 	run.WithholdUnderWay()
-	judge.Advise(&run)
+	judge.AddAdvice(&run)
 	var file *fs.PathError
 	var name *os.LinkError
 	switch {
 	case written == nil, incomplete: // as far as the disk allows
 		return &run, Save(dir, &run)
 	case errors.As(written, &file), errors.As(written, &name):
-		return &run, unsaved(dir, written)
+		return &run, explainWriteError(dir, written)
 	}
 	return &run, written
 }
 
-// density returns the number of the users of a capacity for a GPU, and for a megawatt. The power is
+// userDensity returns the number of the users of a capacity for a GPU, and for a megawatt. The power is
 // that of the GPUs at the quoted load. A number is nil where it is not known.
-func density(run *result.Run) (perGPU, perMW *float64) {
-	p := run.Quotable()
-	if p == nil || !result.Closed(run.Capacity.Over) {
+func userDensity(run *result.Run) (perGPU, perMW *float64) {
+	p := run.QuotablePoint()
+	if p == nil || !result.IsClosedLoop(run.Capacity.Over) {
 		return nil, nil
 	}
 	if g := p.Throughput.PerGPU; g != nil && g.GPUs > 0 {
@@ -205,15 +205,15 @@ func density(run *result.Run) (perGPU, perMW *float64) {
 	return perGPU, perMW
 }
 
-// quoted returns the cost of the quoted load of a search, as far as it is known. The share to keep
+// quotedCost returns the cost of the quoted load of a search, as far as it is known. The share to keep
 // idle is noted when the search ends.
-func quoted(asked *result.Quoted, p *result.Point, price cost.Price) *result.Quoted {
+func quotedCost(asked *result.Quoted, p *result.Point, price cost.Price) *result.Quoted {
 	if asked == nil || p.Cost == nil {
 		return nil
 	}
 	q := &result.Quoted{AtCapacity: *p.Cost, Headroom: asked.Headroom}
-	spare := price.Idle(measure.Bill(p.Cost), q.Headroom)
-	q.WithHeadroom = measure.Cost(price, p.Cost.Basis == result.ListPrice, spare)
+	spare := price.WithHeadroom(measure.BillOf(p.Cost), q.Headroom)
+	q.WithHeadroom = measure.CostOfBill(price, p.Cost.Basis == result.ListPrice, spare)
 	q.WithHeadroom.Electricity = p.Cost.Electricity
 	return q
 }
@@ -241,8 +241,8 @@ func plannedHits(run *result.Run) {
 	}
 }
 
-// together are percentiles over all points, where they are repeats of one load.
-func together(order []int32, folds map[int32]*measure.Fold, points []result.Point) map[string]result.Together {
+// pooledPercentiles are percentiles over all points, where they are repeats of one load.
+func pooledPercentiles(order []int32, folds map[int32]*measure.Fold, points []result.Point) map[string]result.Together {
 	var all []*measure.Fold
 	for k, i := range order {
 		if points[k].Stage != "" || !sameLoad(points[k].Load, points[0].Load) {
@@ -250,7 +250,7 @@ func together(order []int32, folds map[int32]*measure.Fold, points []result.Poin
 		}
 		all = append(all, folds[i])
 	}
-	return measure.Together(all, points)
+	return measure.PoolPercentiles(all, points)
 }
 
 // save writes run.json, once and whole.
@@ -261,7 +261,7 @@ func Save(dir string, run *result.Run) error {
 		return fmt.Errorf("write %s: %w", rundir.Result, err)
 	}
 	if err := rundir.WriteFile(dir, rundir.Result, data); err != nil {
-		return unsaved(dir, err)
+		return explainWriteError(dir, err)
 	}
 	return nil
 }
@@ -271,14 +271,14 @@ func Save(dir string, run *result.Run) error {
 func NotOwn(path string) error {
 	dir, name := filepath.Split(path)
 	_, err := os.Stat(filepath.Join(dir, rundir.Config))
-	if err == nil && rundir.Own(name) {
+	if err == nil && rundir.IsOwnFile(name) {
 		return say.Errorf("%s is a part of the run there", path).WithHint("choose another name")
 	}
 	return nil
 }
 
-// Saved says that run.json holds this very result.
-func Saved(dir string, run *result.Run) bool {
+// IsSaved says that run.json holds this very result.
+func IsSaved(dir string, run *result.Run) bool {
 	want, err := rundir.EncodeResult(run)
 	if err != nil {
 		return false
@@ -287,14 +287,14 @@ func Saved(dir string, run *result.Run) bool {
 	return err == nil && bytes.Equal(has, want)
 }
 
-// unsaved says that a disk is full, or not to be written to. The records stay as
+// explainWriteError says that a disk is full, or not to be written to. The records stay as
 // they are.
-func unsaved(dir string, err error) error {
+func explainWriteError(dir string, err error) error {
 	return say.Errorf("the result of the run in %s cannot be saved: %v", dir, err).WithHint("make room there or allow it to be written to, then pitot report " + dir + " makes it of its records")
 }
 
-// died is about when a killed run ended: its records cannot tell exactly.
-func (o *outline) died() string {
+// deathTime is about when a killed run ended: its records cannot tell exactly.
+func (o *outline) deathTime() string {
 	t, err := time.Parse(time.RFC3339, o.run.Started)
 	if err != nil {
 		return o.run.Started
@@ -311,12 +311,12 @@ func worse(a, b result.Verdict) result.Verdict {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// read makes the first pass: what was planned, and how it ended.
-func read(dir string) (*outline, error) {
+// readOutline makes the first pass: what was planned, and how it ended.
+func readOutline(dir string) (*outline, error) {
 	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]marks.Window{}, crews: map[int32]marks.Crew{}, last: map[int32]int64{}}
 	for m, err := range record.Marks(dir) {
 		if err == nil {
-			err = o.mark(m)
+			err = o.addMark(m)
 		}
 		switch {
 		case err == nil:
@@ -341,13 +341,13 @@ func read(dir string) (*outline, error) {
 		killed = killed || !ended
 	}
 	if killed {
-		o.stamps(dir)
+		o.findStamps(dir)
 	}
 	return o, nil
 }
 
-// stamps finds the latest stamp of each point that came to no end.
-func (o *outline) stamps(dir string) {
+// findStamps finds the latest stamp of each point that came to no end.
+func (o *outline) findStamps(dir string) {
 	for f, err := range record.Frames(dir) {
 		if err != nil {
 			return
@@ -364,7 +364,7 @@ func (o *outline) stamps(dir string) {
 	}
 }
 
-func (o *outline) mark(m record.Mark) (err error) {
+func (o *outline) addMark(m record.Mark) (err error) {
 	if d, ok := record.DamageOf(&m); ok {
 		if m.Point == d.FirstPoint { // one mark for each point that it may be of
 			o.damage = append(o.damage, d)

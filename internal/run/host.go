@@ -29,7 +29,7 @@ type machine struct {
 const userHZ = 100
 
 // lookAtMachine reads the kernel's counters; elsewhere than on Linux there are none.
-func lookAtMachine() machine { return machineOf(first) }
+func lookAtMachine() machine { return machineOf(readTrimmed) }
 
 // machineOf reads files of the kernel, each "" where there is none.
 func machineOf(read func(path string) string) (m machine) {
@@ -63,7 +63,7 @@ func machineOf(read func(path string) string) (m machine) {
 			}
 		}
 	}
-	if n, err := strconv.ParseInt(word(containerStat(read), "throttled_usec"), 10, 64); err == nil {
+	if n, err := strconv.ParseInt(valueInText(containerStat(read), "throttled_usec"), 10, 64); err == nil {
 		m.throttled = time.Duration(n) * time.Microsecond
 	}
 	return m
@@ -83,8 +83,8 @@ func containerStat(read func(path string) string) string {
 	return read("/sys/fs/cgroup/cpu.stat") // a container's own is mounted there
 }
 
-// word gives the value next to a name in a file of the kernel.
-func word(text, name string) string {
+// valueInText gives the value next to a name in a file of the kernel.
+func valueInText(text, name string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, " "); ok && k == name {
 			return strings.TrimSpace(v)
@@ -93,9 +93,9 @@ func word(text, name string) string {
 	return ""
 }
 
-// samples says what became of the machine since an earlier look; own is the
+// addSamples says what became of the machine since an earlier look; own is the
 // processor time that this process used meanwhile, span how long it was.
-func (m machine) samples(before machine, own, span time.Duration, sample func(name string, v float64)) {
+func (m machine) addSamples(before machine, own, span time.Duration, sample func(name string, v float64)) {
 	if !m.known || !before.known || span <= 0 {
 		return
 	}

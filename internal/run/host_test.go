@@ -29,23 +29,23 @@ func TestHostSamples(t *testing.T) {
 		t.Fatalf("%+v", after)
 	}
 	got := map[string]float64{}
-	after.samples(before, 300*time.Millisecond, time.Second, func(name string, v float64) { got[name] = math.Round(v*1e6) / 1e6 })
+	after.addSamples(before, 300*time.Millisecond, time.Second, func(name string, v float64) { got[name] = math.Round(v*1e6) / 1e6 })
 	// 1.5 s of two cores were busy, 0.3 of them this process's.
 	want := map[string]float64{record.OthersShare: .6, record.StolenShare: .1, record.Runnable: 7, record.WaitedShare: .75, record.ThrottledShare: 0}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	held := machineOf(machines("1150", "30", "1250000", "40000"))
-	held.samples(after, 0, time.Second, func(name string, v float64) {
+	held.addSamples(after, 0, time.Second, func(name string, v float64) {
 		if name == record.ThrottledShare && v <= 0 {
 			t.Error("a container that was held back is not seen")
 		}
 	})
 	none := machineOf(func(string) string { return "" })
-	none.samples(before, 0, time.Second, func(name string, v float64) { t.Errorf("%s %v of a machine that does not tell", name, v) })
-	after.samples(none, 0, time.Second, func(name string, v float64) { t.Errorf("%s %v against a machine that did not tell", name, v) })
+	none.addSamples(before, 0, time.Second, func(name string, v float64) { t.Errorf("%s %v of a machine that does not tell", name, v) })
+	after.addSamples(none, 0, time.Second, func(name string, v float64) { t.Errorf("%s %v against a machine that did not tell", name, v) })
 	garbled := machineOf(func(string) string { return "cpu a b c d e f g h\nprocs_running\nsome total=x\n0::" })
-	garbled.samples(garbled, 0, time.Second, func(name string, v float64) {
+	garbled.addSamples(garbled, 0, time.Second, func(name string, v float64) {
 		if v != 0 {
 			t.Errorf("%s %v of garbled files", name, v)
 		}

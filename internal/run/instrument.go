@@ -37,7 +37,7 @@ func watchInstrument(note func(record.Sample), point int32, origin int64, others
 		if others == nil {
 			others = func() time.Duration { return 0 }
 		}
-		last, with := look(), others()
+		last, with := readUsage(), others()
 		for {
 			ended := false
 			select {
@@ -45,12 +45,12 @@ func watchInstrument(note func(record.Sample), point int32, origin int64, others
 				ended = true // what was left of the last second counts too
 			case <-tick.C:
 			}
-			now, all := look(), others()
+			now, all := readUsage(), others()
 			at := clock.Now() - origin
 			sample := func(name string, v float64) {
 				note(record.Sample{Point: point, T: at, Source: record.SourceClient, Name: name, Value: v})
 			}
-			now.machine.samples(last.machine, now.cpu-last.cpu+all-with, now.mono.Sub(last.mono), func(name string, v float64) {
+			now.machine.addSamples(last.machine, now.cpu-last.cpu+all-with, now.mono.Sub(last.mono), func(name string, v float64) {
 				note(record.Sample{Point: point, T: at, Source: record.SourceHost, Name: name, Value: v})
 			})
 			span := now.mono.Sub(last.mono).Seconds()
@@ -83,12 +83,12 @@ type reading struct {
 	machine machine
 }
 
-func look() reading {
+func readUsage() reading {
 	l := reading{mono: time.Now(), cpu: cpuTime(), machine: lookAtMachine()}
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/memory/classes/total:bytes"}}
 	metrics.Read(s)
 	if s[0].Value.Kind() == metrics.KindFloat64Histogram {
-		l.pause = longest(s[0].Value.Float64Histogram())
+		l.pause = maxPauseSum(s[0].Value.Float64Histogram())
 	}
 	if s[1].Value.Kind() == metrics.KindUint64 {
 		l.memory = float64(s[1].Value.Uint64())
@@ -96,9 +96,9 @@ func look() reading {
 	return l
 }
 
-// longest is the most that the durations of a histogram may sum up to, in
+// maxPauseSum is the most that the durations of a histogram may sum up to, in
 // seconds; of those in the last bucket, which has no end, the least.
-func longest(h *metrics.Float64Histogram) (sum float64) {
+func maxPauseSum(h *metrics.Float64Histogram) (sum float64) {
 	for i, n := range h.Counts {
 		if n == 0 {
 			continue
@@ -115,10 +115,10 @@ func longest(h *metrics.Float64Histogram) (sum float64) {
 // environment describes this machine.
 func environment() result.Environment {
 	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
-	e.CPU = field("/proc/cpuinfo", "model name")
-	e.Kernel = first("/proc/sys/kernel/osrelease")
-	e.Clocksource = first("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-	if kb := strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"); kb != "" {
+	e.CPU = fieldInFile("/proc/cpuinfo", "model name")
+	e.Kernel = readTrimmed("/proc/sys/kernel/osrelease")
+	e.Clocksource = readTrimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+	if kb := strings.TrimSuffix(fieldInFile("/proc/meminfo", "MemTotal"), " kB"); kb != "" {
 		var n int64
 		for _, c := range kb {
 			if c >= '0' && c <= '9' {
@@ -130,7 +130,7 @@ func environment() result.Environment {
 	return e
 }
 
-func first(path string) string {
+func readTrimmed(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return ""
@@ -138,9 +138,9 @@ func first(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// field gives the first "name: value" of a file of the kernel.
-func field(path, name string) string {
-	for line := range strings.Lines(first(path)) {
+// fieldInFile gives the first "name: value" of a file of the kernel.
+func fieldInFile(path, name string) string {
+	for line := range strings.Lines(readTrimmed(path)) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
 			return strings.TrimSpace(v)
 		}

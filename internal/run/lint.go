@@ -27,12 +27,12 @@ const mostRead = 16 << 20
 func Lint(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	c := workload.Conditions{}
 	c.Limit, _ = strconv.Atoi(t.Server["max_model_len"]) // 0 where it is not told
-	if p.Requests == 0 && p.Duration > 0 && t.Residence > 0 && p.Generated() {
+	if p.Requests == 0 && p.Duration > 0 && t.Residence > 0 && p.IsGenerated() {
 		c.Seconds = p.Duration.Seconds()
 		c.Slowest = t.Residence.Seconds() * float64(p.Ask.Output.Quantile(.999)) / max(p.Ask.Output.Mean(), 1)
 	}
 	switch {
-	case p.Generated():
+	case p.IsGenerated():
 		list = lintLengths(&p.Ask, c)
 	case p.Recorded != nil:
 		if sessions, err := workload.OpenTrajectories(p.Workload); err == nil {
@@ -42,16 +42,16 @@ func Lint(ctx context.Context, p *plan.Plan, t *target.Target) (list []workload.
 	default:
 		list = lintFile(p, c)
 	}
-	if most := p.Stop.Most; most > 0 && p.Generated() {
-		if over := above(p.Ask.Output, most); over > manyTruncated {
+	if most := p.Stop.Most; most > 0 && p.IsGenerated() {
+		if over := shareAbove(p.Ask.Output, most); over > manyTruncated {
 			list = append(list, workload.Finding{Name: workload.LintTruncated,
 				Text: fmt.Sprintf("about %s of the answers are planned to be longer than the %s tokens of --stop %s", say.Percent(over), say.Count(most), p.Stop),
 				Hint: "raise it, or leave it out: what is cut short is no answer of the model's own length"})
 		}
 	}
-	if law, err := p.Law(); err == nil && p.Open() {
+	if law, err := p.ArrivalLaw(); err == nil && p.Open() {
 		told := slices.ContainsFunc(list, func(f workload.Finding) bool { return f.Name == workload.LintRounded })
-		if step := law.Rounding(); step > 0 && !told {
+		if step := law.StampStep(); step > 0 && !told {
 			list = append(list, workload.Finding{Name: workload.LintRounded,
 				Text: fmt.Sprintf("times of %s are rounded to %s: most requests come at once with others", p.Arrival, say.Seconds(step)),
 				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})
@@ -65,7 +65,7 @@ func lintFile(p *plan.Plan, c workload.Conditions) (list []workload.Finding) {
 	if p.Mix != nil {
 		for i := range p.Mix.Classes {
 			class := &p.Mix.Classes[i]
-			if class.Ask.Generated() {
+			if class.Ask.IsGenerated() {
 				continue
 			}
 			for _, f := range unusedIn(class.Ask.Workload) {
@@ -77,7 +77,7 @@ func lintFile(p *plan.Plan, c workload.Conditions) (list []workload.Finding) {
 	}
 	if info, err := os.Stat(p.Workload); err == nil && info.Mode().IsRegular() && info.Size() > mostRead {
 		list = unusedIn(p.Workload)
-	} else if look, err := workload.Look(p.Workload, token.Universal().Count); err == nil {
+	} else if look, err := workload.SummarizeRequests(p.Workload, token.Universal().Count); err == nil {
 		list = look.Lint(c)
 	}
 	return append(list, LintTimes(p)...)
@@ -88,7 +88,7 @@ func unusedIn(path string) []workload.Finding {
 	kind, err := workload.Identify(path)
 	if err == nil && kind == workload.Recorded {
 		if rows, err := workload.OpenRows(path); err == nil {
-			return rows.Odd()
+			return rows.ListFindings()
 		}
 	}
 	if err != nil || kind != workload.Prompts {
@@ -99,12 +99,12 @@ func unusedIn(path string) []workload.Finding {
 		return nil
 	}
 	defer f.Close()
-	return f.Odd()
+	return f.ListFindings()
 }
 
 // LintTimes tells that the prompts of a plan have times, and come at others.
 func LintTimes(p *plan.Plan) []workload.Finding {
-	if p.Generated() || p.Mix != nil || p.InTime {
+	if p.IsGenerated() || p.Mix != nil || p.InTime {
 		return nil
 	}
 	if kind, err := workload.Identify(p.Workload); err != nil || kind != workload.Prompts {
@@ -136,9 +136,9 @@ const flattering = 0.5
 // mostLinted bounds the requests that are looked at for what they share.
 const mostLinted = 1000
 
-// linted returns the number of a plan's requests that are read to find what they share. It is the
+// lintCount returns the number of a plan's requests that are read to find what they share. It is the
 // number that the plan sends, where that is known.
-func linted(l *plan.Load) int64 {
+func lintCount(l *plan.Load) int64 {
 	n := int64(mostLinted)
 	switch {
 	case l.Requests > 0:
@@ -156,16 +156,16 @@ func lintCache(ctx context.Context, p *plan.Plan, t *target.Target) (list []work
 	if t.KV.BlockSize == 0 {
 		whose = fmt.Sprintf("blocks of %d tokens, as servers usually have", block)
 	}
-	if shared := p.PrefixMean(); shared > 0 && p.PrefixShare > 0 && int(shared)+t.Calibration.Head() < block {
+	if shared := p.PrefixMean(); shared > 0 && p.PrefixShare > 0 && int(shared)+t.Calibration.HeadTokens() < block {
 		list = append(list, workload.Finding{Name: workload.LintRounding,
 			Text: fmt.Sprintf("what requests share, %s tokens, does not fill one of %s: a prefix cache has nothing of it", say.Quantity(shared), whose),
 			Hint: fmt.Sprintf("--prefix %d is two blocks", 2*block)})
 	}
-	asked := p.Generated() && p.WholePreset() == "" // what is shared was said
+	asked := p.IsGenerated() && p.WholePreset() == "" // what is shared was said
 	if t.KV.None || asked && p.Reused() == 0 {
 		return list
 	}
-	e := expectedHits(ctx, p, t, linted(&p.Load))
+	e := expectedHits(ctx, p, t, lintCount(&p.Load))
 	switch {
 	case e == nil:
 	case p.Reused() > 0 && e.Expected < p.Reused()-.02:
@@ -227,7 +227,7 @@ func lintHistory(a *plan.Ask, limit int) []workload.Finding {
 	const ranks = 200
 	over, ends := 0, 0.
 	each := a.Output.Mean() + a.FurtherInput().Mean()
-	_, _, read := a.SubAgents.Expect(a.Output.Mean(), a.FurtherInput().Mean())
+	_, _, read := a.SubAgents.ExpectedPerStep(a.Output.Mean(), a.FurtherInput().Mean())
 	each += read
 	for i := range ranks {
 		n := a.Turns.Quantile((float64(i) + .5) / ranks)
@@ -250,8 +250,8 @@ func lintHistory(a *plan.Ask, limit int) []workload.Finding {
 // manyTruncated is from what share of planned answers that are cut short on a run says so.
 const manyTruncated = 0.01
 
-// above is about the share of lengths that are more than so many tokens.
-func above(l workload.Lengths, tokens int) float64 {
+// shareAbove is about the share of lengths that are more than so many tokens.
+func shareAbove(l workload.Lengths, tokens int) float64 {
 	const ranks = 1000
 	n := 0
 	for i := range ranks {

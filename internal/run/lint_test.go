@@ -122,7 +122,7 @@ func TestForeseenReads(t *testing.T) {
 			}
 		}}, 1000, 8, -1, false},
 	} {
-		list, all := foreseen(ctx, &c.src, laying{perWord: 1}, make([]int64, c.n), time.Second)
+		list, all := foreseeRequests(ctx, &c.src, laying{perWord: 1}, make([]int64, c.n), time.Second)
 		if len(c.src.reads) != c.reads || all != c.all || c.list < 0 != (list == nil) || list != nil && len(list) != c.list {
 			t.Errorf("%s: %d reads, %d requests, all %v", c.name, len(c.src.reads), len(list), all)
 		}
@@ -142,7 +142,7 @@ func TestLinted(t *testing.T) {
 		{plan.Load{Rate: 1000, Duration: time.Hour}, 1000},
 		{plan.Load{Concurrency: 8, Duration: time.Hour}, 1000},
 	} {
-		if got := linted(&c.load); got != c.want {
+		if got := lintCount(&c.load); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.load, got, c.want)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // What this program works with and what stands on the disk are types of their
 // own: here one is put into the other, field by field.
 
-// mark writes a mark.
-func mark(j *record.Journal, name string, point int32, data []byte) {
-	j.Mark(record.Mark{Point: point, Name: name, Data: data})
+// writeMark writes a mark.
+func writeMark(j *record.Journal, name string, point int32, data []byte) {
+	j.AddMark(record.Mark{Point: point, Name: name, Data: data})
 }
 
 // pointMark is a setup as it is written when its point begins.
@@ -94,8 +94,8 @@ func priceMark(s *measure.Setup) *marks.Price {
 	return &m
 }
 
-// ended is a setup with what is known at the end of its window.
-func ended(s measure.Setup, w marks.Window) measure.Setup {
+// endedSetup is a setup with what is known at the end of its window.
+func endedSetup(s measure.Setup, w marks.Window) measure.Setup {
 	if w.T0 != nil {
 		s.T0 = *w.T0
 	}

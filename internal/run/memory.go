@@ -11,13 +11,13 @@ import (
 // no name. `go run ./bench/finish` shows the peak with all that reading and writing records takes.
 const memoryBudget = 64 << 20
 
-// lean has the collector of garbage keep close to what is in use, until restore:
+// limitGarbage has the collector of garbage keep close to what is in use, until restore:
 // what is kept of a run is large and lives long, and what is thrown away on the
 // way is little, so that it costs next to nothing.
-func lean() (restore func()) {
+func limitGarbage() (restore func()) {
 	before := debug.SetGCPercent(25)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// memory is a store for the results of a run.
-func memory(dir string) *spill.Store { return spill.New(dir, memoryBudget) }
+// newStore is a store for the results of a run.
+func newStore(dir string) *spill.Store { return spill.New(dir, memoryBudget) }

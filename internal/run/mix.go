@@ -28,7 +28,7 @@ func fromMix(p *plan.Ask, point int32, open func(p *plan.Ask, point int32) (sour
 		out.close = func() { src.close(); others() }
 		out.cold = out.cold && src.cold
 		out.prompts += src.prompts
-		if p.Conversing() {
+		if p.HasConversations() {
 			out.turns += c.Share * src.meanTurns(&ask)
 		}
 		endless = endless || src.prompts == 0
@@ -42,22 +42,22 @@ func fromMix(p *plan.Ask, point int32, open func(p *plan.Ask, point int32) (sour
 	if err != nil {
 		return source{}, errors.Join(err, func() error { out.close(); return nil }())
 	}
-	out.Source, out.about = mixed.Sessions(), workload.Description{Kind: "mix", Mix: &about}
+	out.Source, out.about = mixed.SessionSource(), workload.Description{Kind: "mix", Mix: &about}
 	return out, nil
 }
 
-// arrive says to a workload whose classes arrive by laws of their own which arrivals a load
+// setArrivals says to a workload whose classes arrive by laws of their own which arrivals a load
 // has.
-func (s *source) arrive(p *plan.Ask, l *plan.Load, begin uint64, warmup int64) error {
-	m, ok := workload.Plain(s.Source).(interface{ Arrive(arrival.Process) })
-	if !ok || !l.Open() || len(p.Mix.Classes) < 2 || p.Mix.Law() == "" || p.Mix.Law() != l.Arrival {
+func (s *source) setArrivals(p *plan.Ask, l *plan.Load, begin uint64, warmup int64) error {
+	m, ok := workload.WithoutAnswerEnds(s.Source).(interface{ Arrive(arrival.Process) })
+	if !ok || !l.Open() || len(p.Mix.Classes) < 2 || p.Mix.ArrivalLaw() == "" || p.Mix.ArrivalLaw() != l.Arrival {
 		return nil
 	}
-	law, err := l.Law()
+	law, err := l.ArrivalLaw()
 	if err != nil {
 		return err
 	}
-	a, err := law.Process(l.Rate, begin, warmup)
+	a, err := law.NewProcess(l.Rate, begin, warmup)
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,10 @@ const workerReads = 0.7 * CoreReads
 // where it is on the same one.
 const leastCores, leastCoresHere = 3, 8
 
-// room returns the number of workers that there are cores for. Without a server on the same machine
+// roomForWorkers returns the number of workers that there are cores for. Without a server on the same machine
 // (here) they may have all cores but one, which the coordinator keeps. Else they may have a
 // quarter, since they would take cores from the measured server.
-func room(cores int, here bool) int {
+func roomForWorkers(cores int, here bool) int {
 	switch {
 	case here && cores >= leastCoresHere:
 		return cores / 4
@@ -76,7 +76,7 @@ func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func
 		return by(": the target is in this process")
 	case p.Respect:
 		return by(": --respect-limits is kept to by one")
-	case !p.Verifying().None():
+	case !p.VerifiedShares().IsNone():
 		return by(": questions (--check-answers) are asked and checked by one")
 	case p.NoStream || p.Pooling:
 		return by(": answers come whole, and cost little to read")
@@ -88,7 +88,7 @@ func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func
 		return by(fmt.Sprintf(": about %s tokens/s are to be read, and one core reads %s", say.Count(int64(tokens)), say.Count(int64(CoreReads))))
 	}
 	beside := here()
-	spare := room(cores, beside)
+	spare := roomForWorkers(cores, beside)
 	if spare < 2 {
 		why := ": " + noRoom
 		if beside && cores >= leastCores {
@@ -96,7 +96,7 @@ func SendingOf(p *plan.Plan, l *plan.Load, perUser float64, cores int, here func
 		}
 		return by(why + "; --fleet N has them all the same, here or on other machines")
 	}
-	wanted := ranks(int(math.Ceil(tokens/workerReads)), l)
+	wanted := workerCount(int(math.Ceil(tokens/workerReads)), l)
 	if wanted < 2 {
 		return by(": the load has no more than one user, or request in flight")
 	}
@@ -130,9 +130,9 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 		s.crew = s.runner.Crew
 		return s.crew.Gather(ctx)
 	}
-	by := s.sending(l)
+	by := s.sendingOf(l)
 	if by.Workers > 0 {
-		return s.muster(ctx, by)
+		return s.musterWorkers(ctx, by)
 	}
 	if by.Short && !s.short {
 		s.short = true
@@ -142,9 +142,9 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 	return nil
 }
 
-// muster has workers carry a load out that nobody asked for: those of the load before, where they
+// musterWorkers has workers carry a load out that nobody asked for: those of the load before, where they
 // are as many and all are there.
-func (s *Session) muster(ctx context.Context, by Sending) error {
+func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
 	crew, r := s.mustered, s.runner
 	if crew != nil && crew.Size() >= by.Workers {
 		err := crew.Gather(ctx)
@@ -152,7 +152,7 @@ func (s *Session) muster(ctx context.Context, by Sending) error {
 			s.crew = crew
 			return ctx.Err()
 		}
-		s.replace(err)
+		s.replaceWorkers(err)
 	} else if !s.replaced {
 		r.showLine("note: " + by.String())
 	}
@@ -173,16 +173,16 @@ func (s *Session) muster(ctx context.Context, by Sending) error {
 	return nil
 }
 
-// replace lets workers go that nobody asked for, of which one is not there: others come in their
+// replaceWorkers lets workers go that nobody asked for, of which one is not there: others come in their
 // place for the next load.
-func (s *Session) replace(why error) {
+func (s *Session) replaceWorkers(why error) {
 	s.runner.showLine(fmt.Sprintf("note: %v; others come in the place of all", why))
 	s.mustered, s.replaced = nil, true
 }
 
-// carry has the load of a point carried out. Where nothing of it was sent, since a worker that
+// carryOut has the load of a point carried out. Where nothing of it was sent, since a worker that
 // nobody asked for was not there, others do so, and then one process.
-func (s *Session) carry(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+func (s *Session) carryOut(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
 	for again := false; ; again = true {
 		if s.crew == nil {
 			setup.Sharing = 0
@@ -197,22 +197,22 @@ func (s *Session) carry(ctx context.Context, l *plan.Load, what Load, index int3
 			s.runner.Muster, s.crew, s.mustered = nil, nil, nil
 			continue
 		}
-		s.replace(err)
-		if err := s.muster(ctx, Sending{Workers: s.crew.Size()}); err != nil {
+		s.replaceWorkers(err)
+		if err := s.musterWorkers(ctx, Sending{Workers: s.crew.Size()}); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// sending is by how many processes a load is sent that nobody said anything of.
-func (s *Session) sending(l *plan.Load) Sending {
+// sendingOf is by how many processes a load is sent that nobody said anything of.
+func (s *Session) sendingOf(l *plan.Load) Sending {
 	r, p, t := s.runner, s.plan, s.Target
 	if r.Muster == nil || p.Workers != plan.AutoFleet || t.Kind != plan.KindServer {
 		return Sending{}
 	}
-	by := SendingOf(p, l, s.perUser, cmp.Or(r.Cores, runtime.GOMAXPROCS(0)), t.Here)
+	by := SendingOf(p, l, s.perUser, cmp.Or(r.Cores, runtime.GOMAXPROCS(0)), t.IsLocal)
 	if by.Workers > 0 {
-		if _, err := plan.Carried(r.verb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil {
+		if _, err := plan.ReadForWorker(r.planVerb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil {
 			return Sending{Why: ", though one core does not read well what is to come: a secret of the plan is sent to no worker", Short: true}
 		}
 	}

@@ -117,7 +117,7 @@ func TestMusterAnew(t *testing.T) {
 		lost     *marks.Lost
 		mustered int // by the end of the load
 	}{{nil, 1}, {&marks.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
-		if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) {
+		if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) {
 			t.Fatalf("load %d: %v, %v", i, s.crew, err)
 		}
 		crew.lost = test.lost
@@ -126,15 +126,15 @@ func TestMusterAnew(t *testing.T) {
 		}
 	}
 	crew.why = errors.New("gone")
-	if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
+	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
 		t.Errorf("%v, %v, mustered %d times", s.crew, err, mustered)
 	}
 	crew.absent = errors.New("worker 1 does not answer") // only when it is given its share
-	if c, err := s.carry(t.Context(), &s.plan.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || c == nil || mustered != 4 {
+	if c, err := s.carryOut(t.Context(), &s.plan.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || c == nil || mustered != 4 {
 		t.Errorf("%v, mustered %d times", err, mustered)
 	}
 	crew.why, s.runner.Muster = errors.New("gone"), func(int) (Crew, error) { return nil, errors.New("no room") }
-	if err := s.muster(t.Context(), Sending{Workers: 2}); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
+	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
 		t.Errorf("%v, %v", s.crew, err)
 	}
 }
@@ -173,12 +173,12 @@ func TestMuster(t *testing.T) {
 		return &someCrew{n: n, why: why}, nil
 	}}}
 	for _, n := range []int{3, 2, 4} { // two need no more than were there
-		if err := s.muster(context.Background(), Sending{Workers: n}); err != nil || s.crew == nil || s.crew.Size() < n {
+		if err := s.musterWorkers(context.Background(), Sending{Workers: n}); err != nil || s.crew == nil || s.crew.Size() < n {
 			t.Errorf("%d: %v, %v", n, s.crew, err)
 		}
 	}
 	why = errors.New("no room")
-	if err := s.muster(context.Background(), Sending{Workers: 5}); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
+	if err := s.musterWorkers(context.Background(), Sending{Workers: 5}); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
 		t.Errorf("%v, %v, asked for %v", s.crew, err, asked)
 	}
 	if err := s.gather(context.Background(), &s.plan.Load); err != nil || s.crew != nil {

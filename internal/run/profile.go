@@ -14,7 +14,7 @@ func fromProfile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return source{}, err
 	}
 	s := seed.Point(p.Seed, point)
-	src, err := profile.NewSource(known, profile.Config{Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration})
+	src, err := profile.NewSource(known, profile.Config{Seed: seed.At(s, seed.Workload, 0), Nonce: promptNonce(p, point), Calibration: t.Calibration})
 	if err != nil {
 		return source{}, err
 	}

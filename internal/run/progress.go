@@ -101,7 +101,7 @@ func (r *reporting) Wait(ctx context.Context, until int64) []load.Event {
 	for {
 		if now := r.Now(); now >= r.next {
 			r.next = now + reportEvery
-			r.report(now)
+			r.reportStatus(now)
 		}
 		events := r.World.Wait(ctx, min(until, r.next))
 		if len(events) > 0 || ctx.Err() != nil || r.Now() >= until {
@@ -110,13 +110,13 @@ func (r *reporting) Wait(ctx context.Context, until int64) []load.Event {
 	}
 }
 
-func (r *reporting) report(now int64) {
+func (r *reporting) reportStatus(now int64) {
 	t0, t1 := r.core.Window()
 	s := Status{
 		At: time.Duration(now), T0: time.Duration(t0), T1: time.Duration(t1),
 		Sent: r.sent, InFlight: int64(r.core.InFlight()), Held: int64(r.core.Held()), Chunks: r.tap.chunks.Load(),
 	}
-	if t1 == load.Never || r.core.Counting() && now < t1 {
+	if t1 == load.Never || r.core.IsCounting() && now < t1 {
 		s.T1 = -1
 	}
 	switch {

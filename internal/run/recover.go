@@ -51,17 +51,17 @@ type trace struct {
 	chunks              int32
 }
 
-// gather makes a pass over the records of one point. It gives what is left of each worker that
+// gatherRemains makes a pass over the records of one point. It gives what is left of each worker that
 // is asked for, or of all together for [everyone]. The store has what may not fit into memory.
-func gather(dir string, point int32, workers []int32, store *spill.Store) []*remains {
+func gatherRemains(dir string, point int32, workers []int32, store *spill.Store) []*remains {
 	var all []*remains
 	joins := map[int32]*record.Join[trace]{}
 	requests := make([]record.Join[trace], len(workers))
 	for i, worker := range workers {
 		m := newRemains(store)
 		requests[i] = record.Join[trace]{
-			Chunk: (*trace).chunk,
-			Row:   func(r *record.Row, _ *trace) { m.row(r) },
+			Chunk: (*trace).addChunk,
+			Row:   func(r *record.Row, _ *trace) { m.addRow(r) },
 			Reset: func(t *trace) { *t = trace{} },
 		}
 		all, joins[worker] = append(all, m), &requests[i]
@@ -105,7 +105,7 @@ func newRemains(store *spill.Store) *remains {
 // everyone stands for all workers.
 const everyone = -1
 
-func (m *remains) row(r *record.Row) {
+func (m *remains) addRow(r *record.Row) {
 	if r.ID < 0 || r.ID >= maxID {
 		return
 	}
@@ -118,7 +118,7 @@ func (m *remains) row(r *record.Row) {
 	}
 }
 
-func (t *trace) chunk(c *record.Chunk) {
+func (t *trace) addChunk(c *record.Chunk) {
 	if t.chunks == 0 {
 		t.first, t.answer = c.T, record.Unset
 	}
@@ -129,15 +129,15 @@ func (t *trace) chunk(c *record.Chunk) {
 	t.chunks++
 }
 
-// traced says that chunks came of a request without a row.
-func (m *remains) traced(id int64) bool {
+// hasTrace says that chunks came of a request without a row.
+func (m *remains) hasTrace(id int64) bool {
 	_, ok := m.traces[id]
 	return ok
 }
 
-// completed are the frames of a run's records, and behind those of each point
+// completeFrames are the frames of a run's records, and behind those of each point
 // the rows of its requests that were under way when the run was killed.
-func completed(frames iter.Seq2[record.Frame, error], left map[int32][]record.Frame) iter.Seq2[record.Frame, error] {
+func completeFrames(frames iter.Seq2[record.Frame, error], left map[int32][]record.Frame) iter.Seq2[record.Frame, error] {
 	return func(yield func(record.Frame, error) bool) {
 		points := slices.Sorted(maps.Keys(left))
 		// before yields what is left of the points before one.
@@ -189,16 +189,16 @@ func planOnce(frames iter.Seq2[record.Frame, error]) iter.Seq2[record.Frame, err
 	}
 }
 
-// missing gives rows for requests that have none, by point: those that were under
+// missingRows gives rows for requests that have none, by point: those that were under
 // way when the run was killed, or lost with a worker. It sets the end of each window. Of a point
 // that lost records it is not known which of them were under way: it gets none.
-func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Frame {
+func (o *outline) missingRows(dir string, store *spill.Store) map[int32][]record.Frame {
 	left := map[int32][]record.Frame{}
 	for point, s := range o.setups {
 		w, over := o.ends[point]
 		// made makes rows of what is left of workers' records, with each worker's number.
 		made := func(workers []int32, rows func(worker int32, m *remains) []record.Row) {
-			for i, m := range gather(dir, point, workers, store) {
+			for i, m := range gatherRemains(dir, point, workers, store) {
 				f := record.Frame{Point: point, Rows: rows(workers[i], m)}
 				if workers[i] != everyone {
 					f.Worker = workers[i]
@@ -208,11 +208,11 @@ func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Fra
 			}
 		}
 		of := max(s.Sharing, len(o.crews[point].Workers)) // one that was alone has a crew, and shared with none
-		switch damaged := o.damaged(point); {
+		switch damaged := o.isDamaged(point); {
 		case damaged && !over:
 			s.T1 = max(min(s.T1, o.last[point]), s.T0)
 		case over:
-			s = ended(s, w)
+			s = endedSetup(s, w)
 			if damaged {
 				break
 			}
@@ -257,7 +257,7 @@ func shareOf(s measure.Setup, runSeed uint64, point int32, rank, of int) func(id
 	if s.Load.Turns != nil {
 		return func(id int64) bool { return id%int64(of) == int64(rank) }
 	}
-	return load.Share{Rank: rank, Of: of, Seed: shareSeed(runSeed, point)}.Has
+	return load.Share{Rank: rank, Of: of, Seed: shareSeed(runSeed, point)}.Includes
 }
 
 // withWorker gives the rows of the requests of a window that were lost with their worker, which
@@ -265,27 +265,27 @@ func shareOf(s measure.Setup, runSeed uint64, point int32, rank, of int) func(id
 // the others are lost with it, and nobody sent them in its place. Where requests follow answers
 // what was yet to come is not known, and is none.
 func (m *remains) withWorker(point int32, s measure.Setup, runSeed uint64, mine func(id int64) bool, at int64) (rows []record.Row) {
-	requests, ok := m.scheduled(s, runSeed, point, s.T1, -1)
+	requests, ok := m.scheduledRequests(s, runSeed, point, s.T1, -1)
 	if !ok {
-		requests = m.bounded(min(at, s.T1-1))
+		requests = m.unscheduledRequests(min(at, s.T1-1))
 	}
 	for q := range requests {
-		if q.row || !mine(q.id) || q.due >= s.T1 && !m.traced(q.id) {
+		if q.row || !mine(q.id) || q.due >= s.T1 && !m.hasTrace(q.id) {
 			continue
 		}
 		r := record.BlankRow()
 		r.ID, r.Point, r.Due, r.Done, r.Stream = q.id, point, q.due, max(at, q.due), m.stream
-		if r.Outcome, r.Error, r.Detail = record.Unsent, record.ErrWorkerLost, "the worker that was to send it was lost before"; q.due <= at || m.traced(q.id) {
+		if r.Outcome, r.Error, r.Detail = record.Unsent, record.ErrWorkerLost, "the worker that was to send it was lost before"; q.due <= at || m.hasTrace(q.id) {
 			r.Outcome, r.Detail = record.Cut, "the worker that had it was lost"
-			m.tell(&r)
+			m.fillFromChunks(&r)
 		}
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-// tell puts into the row of a request what its chunks tell.
-func (m *remains) tell(r *record.Row) {
+// fillFromChunks puts into the row of a request what its chunks tell.
+func (m *remains) fillFromChunks(r *record.Row) {
 	if t, traced := m.traces[r.ID]; traced {
 		r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken = t.first, t.first, t.answer, t.last
 		r.Chunks, r.Arrivals = t.chunks, t.chunks
@@ -297,9 +297,9 @@ func (m *remains) tell(r *record.Row) {
 // mine are made.
 func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last int64, mine func(id int64) bool) (rows []record.Row, t1 int64) {
 	t1 = max(min(s.T1, last), s.T0)
-	requests, ok := m.scheduled(s, runSeed, point, t1, -1)
+	requests, ok := m.scheduledRequests(s, runSeed, point, t1, -1)
 	if !ok {
-		requests = m.bounded(last)
+		requests = m.unscheduledRequests(last)
 		latest := int64(record.Unset)
 		for q := range requests {
 			latest = max(latest, q.due)
@@ -321,35 +321,35 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last in
 		}
 	}
 	for q := range requests {
-		if q.row || !mine(q.id) || q.due >= t1 && !m.traced(q.id) { // after the window it is not known whether it was asked
+		if q.row || !mine(q.id) || q.due >= t1 && !m.hasTrace(q.id) { // after the window it is not known whether it was asked
 			continue
 		}
-		r := interrupted(q.id, point, q.due, last)
+		r := interruptedRow(q.id, point, q.due, last)
 		r.Stream = m.stream
 		if limit := s.Load.MaxInFlight; limit != nil && len(rows) >= *limit {
 			r.Outcome = record.Unsent // first come, first served: so many were sent, the others held
 		}
 		if ok {
-			m.tell(&r)
+			m.fillFromChunks(&r)
 		}
 		rows = append(rows, r)
 	}
 	return rows, t1
 }
 
-// scheduled yields the requests of an open loop up to a time, and at least those up
+// scheduledRequests yields the requests of an open loop up to a time, and at least those up
 // to an id: when they were due follows from the seed. It fails when that is not
 // what the rows say.
-func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (_ iter.Seq[dueRequest], ok bool) {
+func (m *remains) scheduledRequests(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (_ iter.Seq[dueRequest], ok bool) {
 	if s.Load.Rate == nil || s.Load.Turns != nil { // what follows an answer has no schedule
 		return nil, false
 	}
 	schedule := func() (arrival.Process, error) {
-		law, err := plan.Arrivals(s.Load.Arrival)
+		law, err := plan.ReadArrivals(s.Load.Arrival)
 		if err != nil {
 			return nil, err
 		}
-		return law.Process(*s.Load.Rate, arrivalSeed(runSeed, pairedWith(s.Stage, point)), s.T0)
+		return law.NewProcess(*s.Load.Rate, arrivalSeed(runSeed, pairedWith(s.Stage, point)), s.T0)
 	}
 	if _, err := schedule(); err != nil {
 		return nil, false
@@ -391,11 +391,11 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until,
 	return func(yield func(dueRequest) bool) { each(func(q dueRequest, _ int64) bool { return yield(q) }) }, ok
 }
 
-// bounded yields the requests of a load without a schedule, with when they were due
+// unscheduledRequests yields the requests of a load without a schedule, with when they were due
 // as far as that is known: a request without a row was due at the latest when the
 // next one was, and when its first token came. To take the latest makes no request
 // seem to have been followed for longer than it was.
-func (m *remains) bounded(last int64) iter.Seq[dueRequest] {
+func (m *remains) unscheduledRequests(last int64) iter.Seq[dueRequest] {
 	return func(yield func(dueRequest) bool) {
 		from := int64(0)
 		gap := func(to, next int64) bool { // yields those without a row before one
@@ -427,8 +427,8 @@ func (m *remains) bounded(last int64) iter.Seq[dueRequest] {
 	}
 }
 
-// interrupted is the row of a request whose end was not recorded.
-func interrupted(id int64, point int32, due, last int64) record.Row {
+// interruptedRow is the row of a request whose end was not recorded.
+func interruptedRow(id int64, point int32, due, last int64) record.Row {
 	r := record.BlankRow()
 	r.ID, r.Point, r.Due, r.Done = id, point, due, max(last, due)
 	r.Outcome, r.Error, r.Detail = record.Cut, record.ErrInterrupted, "the run was killed while it was under way"

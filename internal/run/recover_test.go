@@ -216,7 +216,7 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return gather(dir, 0, []int32{everyone}, nil)[0].underWay(0, s, 7, last, func(int64) bool { return true })
+	return gatherRemains(dir, 0, []int32{everyone}, nil)[0].underWay(0, s, 7, last, func(int64) bool { return true })
 }
 
 // What is left of a point comes behind its last record and before the next
@@ -234,7 +234,7 @@ func TestCompleted(t *testing.T) {
 	}
 	var got []string
 	var last error
-	for f, err := range completed(frames, map[int32][]record.Frame{0: {{Rows: row(7)}}, 1: nil, 2: {{Point: 2, Rows: row(8)}}}) {
+	for f, err := range completeFrames(frames, map[int32][]record.Frame{0: {{Rows: row(7)}}, 1: nil, 2: {{Point: 2, Rows: row(8)}}}) {
 		if last = err; err != nil {
 			break
 		}
@@ -373,13 +373,13 @@ func TestRecordsLostBeforeTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
-		mark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: 1e9}).Encode())
+		writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
+		writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: 1e9}).Encode())
 		r := record.BlankRow()
 		r.Due, r.Sent, r.FirstToken, r.LastToken, r.Done, r.Stream = 0, 0, 5e6, 9e6, 9e6, true
 		j.Done(&r)
 		if lost {
-			j.Mark(record.Mark{Name: record.LostMark}) // as the journal itself does
+			j.AddMark(record.Mark{Name: record.LostMark}) // as the journal itself does
 		}
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
@@ -421,7 +421,7 @@ func TestLiveRunIsNotRead(t *testing.T) {
 func TestMoreUsersThanRequests(t *testing.T) {
 	run, _ := mustMeasure(t, quick("sim:fixed", "--concurrency", "8", "--requests", "3", "--warmup", "0s")...)
 	p := run.Points[0]
-	if p.Throughput.RequestsPerS != nil || p.Throughput.DuePerS != nil || p.Throughput.Why.None() || p.Requests.OK != 3 {
+	if p.Throughput.RequestsPerS != nil || p.Throughput.DuePerS != nil || p.Throughput.Why.IsNone() || p.Requests.OK != 3 {
 		t.Errorf("%+v, %+v", p.Throughput, p.Requests)
 	}
 	for _, c := range p.Checks {

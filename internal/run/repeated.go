@@ -14,10 +14,10 @@ const (
 	stretch         = 64       // bytes: a prefix cache has whole blocks, of some 16 tokens
 )
 
-// repeated is the share of the prompts of the first n requests that stood at the begin of
+// repeatedShare is the share of the prompts of the first n requests that stood at the begin of
 // an earlier one: what an unlimited prefix cache would have of them. nil where that is not
 // known.
-func repeated(src workload.Source, n int64) *float64 {
+func repeatedShare(src workload.Source, n int64) *float64 {
 	seen := map[uint64]bool{}
 	all, again := 0, 0
 	for i := range min(n, mostShared) {

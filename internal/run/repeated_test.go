@@ -33,15 +33,15 @@ func TestRepeated(t *testing.T) {
 		{"a stretch within is no begin", texts{a, b + a}, 0},
 		{"many of one begin", texts{a + "1", a + "2", a + "3", a + "4"}, 0.75},
 	} {
-		got := repeated(c.of, int64(len(c.of)))
+		got := repeatedShare(c.of, int64(len(c.of)))
 		if got == nil || math.Abs(*got-c.want) > 0.06 {
 			t.Errorf("%s: %v, want %.2f", c.name, got, c.want)
 		}
 	}
-	if got := repeated(texts{a, ""}, 2); got != nil {
+	if got := repeatedShare(texts{a, ""}, 2); got != nil {
 		t.Errorf("a file that is gone tells %v", *got)
 	}
-	if got := repeated(texts{}, 0); got != nil {
+	if got := repeatedShare(texts{}, 0); got != nil {
 		t.Errorf("no request tells %v", *got)
 	}
 }

@@ -20,13 +20,13 @@ import (
 // is measured next follows from all before it: so the first point that is not
 // whole is measured again, and all behind it.
 
-// recall reads the points that the directory has.
-func (s *Session) recall() error {
+// readPoints reads the points that the directory has.
+func (s *Session) readPoints() error {
 	p := s.plan
-	if err := rundir.Live(p.Out); err != nil {
+	if err := rundir.CheckLive(p.Out); err != nil {
 		return StillGoingOn(p.Out)
 	}
-	o, err := read(p.Out)
+	o, err := readOutline(p.Out)
 	if err != nil {
 		return err
 	}
@@ -35,33 +35,33 @@ func (s *Session) recall() error {
 	}
 	s.head = marks.EncodeHead(&o.run)
 	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[metric.ProcessStart]
-	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
+	if had, want := verbOf(o.run.Command), verbOf(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
 	was, err := userfile.Read(filepath.Join(p.Out, rundir.Config), userfile.MostText)
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
-	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
+	if !bytes.Equal(was, p.YAML(s.runner.planVerb())) {
 		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
-	points := o.points()
+	points := o.pointCount()
 	if first, ok := o.setups[0]; ok {
 		p.SeedSet = first.Seeded // config.yaml has the seed, whoever chose it
 	}
 	s.asked = points
 	why := ""
 	for i := int32(0); i < points; i++ {
-		if why = o.unfit(i, points); why != "" {
+		if why = o.unfitReason(i, points); why != "" {
 			break
 		}
-		setup := ended(o.setups[i], o.ends[i])
+		setup := endedSetup(o.setups[i], o.ends[i])
 		o.setups[i] = setup
 		s.earlier = append(s.earlier, earlier{setup: setup})
 	}
-	measure.Settle(o.setups, record.Rows(p.Out))
+	measure.SettleWindows(o.setups, record.Rows(p.Out))
 	for i := range s.earlier {
-		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
+		s.earlier[i].fold = measure.NewFoldIn(s.sharedStore(), o.setups[int32(i)])
 	}
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
@@ -79,23 +79,23 @@ func (s *Session) recall() error {
 		why = "its target failed"
 	}
 	if why == "" && o.end != nil && !o.end.Interrupted {
-		s.concluded = concluded(o.found)
+		s.concluded = concludedOrNil(o.found)
 	}
 	s.latest = int32(max(0, len(s.earlier)-1))
 	s.tellResumed(o, int(points), why)
 	return nil
 }
 
-// concluded returns what a search found that went to its end, nil if it did not.
-func concluded(found *result.Capacity) *result.Capacity {
+// concludedOrNil returns what a search found that went to its end, nil if it did not.
+func concludedOrNil(found *result.Capacity) *result.Capacity {
 	if found == nil || found.Unfinished {
 		return nil
 	}
 	return found
 }
 
-// points returns the number of points in the records.
-func (o *outline) points() (n int32) {
+// pointCount returns the number of points in the records.
+func (o *outline) pointCount() (n int32) {
 	for i := range o.setups {
 		n = max(n, i+1)
 	}
@@ -103,20 +103,20 @@ func (o *outline) points() (n int32) {
 		n = max(n, i+1)
 	}
 	for i := range o.damage {
-		if !o.damage[i].None() {
+		if !o.damage[i].IsNone() {
 			n = max(n, o.damage[i].LastPoint+1)
 		}
 	}
 	return n
 }
 
-// unfit says why one of so many points is measured again, "" if it is whole.
-func (o *outline) unfit(i, points int32) string {
+// unfitReason says why one of so many points is measured again, "" if it is whole.
+func (o *outline) unfitReason(i, points int32) string {
 	var lost record.Damage
 	exact, damaged := true, false
 	for k := range o.damage {
 		d := &o.damage[k]
-		if i < d.FirstPoint || i > d.LastPoint || d.None() {
+		if i < d.FirstPoint || i > d.LastPoint || d.IsNone() {
 			continue
 		}
 		damaged = true
@@ -166,25 +166,25 @@ func (s *Session) tellResumed(o *outline, points int, why string) {
 	}
 }
 
-// verb is that of a command line.
-func verb(command []string) string {
+// verbOf is that of a command line.
+func verbOf(command []string) string {
 	if len(command) > 1 {
 		return command[1]
 	}
 	return ""
 }
 
-// writable makes sure that records can be taken.
-func (s *Session) writable() (err error) {
+// checkWritable makes sure that records can be taken.
+func (s *Session) checkWritable() (err error) {
 	if s.journal == nil {
-		s.journal, err = record.Reopen(s.Dir, s.keep)
+		s.journal, err = record.Reopen(s.Dir, s.keepsFrame)
 	}
 	return err
 }
 
-// keep says which frames of an earlier session stay: those of whole points,
+// keepsFrame says which frames of an earlier session stay: those of whole points,
 // and what was planned.
-func (s *Session) keep(f *record.Frame) bool {
+func (s *Session) keepsFrame(f *record.Frame) bool {
 	whole := int(f.Point) < len(s.earlier)
 	if !whole {
 		f.Chunks, f.Rows, f.Samples = nil, nil, nil

@@ -35,7 +35,7 @@ type sentRequest struct {
 	ok                     bool
 }
 
-// reused keeps what was sent for [Session.reuse].
+// reused keeps what was sent for [Session.cacheReuse].
 type reused struct {
 	list []sentRequest
 	all  bool
@@ -79,7 +79,7 @@ func (w *itemized) Do(a load.Action) {
 	w.World.Do(a)
 }
 
-func (w *itemized) item(id int64) int64 {
+func (w *itemized) itemOf(id int64) int64 {
 	if item, ok := w.items[id]; ok {
 		return item
 	}
@@ -98,16 +98,16 @@ type laying struct {
 func layingOf(t *target.Target, perWord float64) laying {
 	l := laying{simulated: t.Kind == plan.KindSim, perWord: perWord}
 	if c := t.Calibration; c.PerWord > 0 {
-		l.perWord, l.head = c.PerWord, c.Head()
+		l.perWord, l.head = c.PerWord, c.HeadTokens()
 	}
 	return l
 }
 
-func (l laying) content(r *workload.Request, prompt int) twin.Content {
+func (l laying) promptContent(r *workload.Request, prompt int) twin.Content {
 	if l.simulated {
 		return load.Content(r, prompt)
 	}
-	return load.Laid(r, l.head, l.perWord)
+	return load.LaidOutContent(r, l.head, l.perWord)
 }
 
 // cacheOf returns what is known of a target's cache.
@@ -115,10 +115,10 @@ func cacheOf(kv target.KVCache) hits.Cache {
 	return hits.Cache{BlockSize: kv.BlockSize, Blocks: kv.Blocks}
 }
 
-// reuse says what the prefix cache of the target is expected to have had of a point's
+// cacheReuse says what the prefix cache of the target is expected to have had of a point's
 // prompts, nil where that cannot be known, as of several engines. A simulated target begins with an empty cache;
 // another one has what earlier points left there.
-func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, t1 int64) *marks.PrefixCache {
+func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized, t0, t1 int64) *marks.PrefixCache {
 	t := s.Target
 	if t.KV.Several {
 		return nil
@@ -127,12 +127,12 @@ func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, 
 		s.cache = hits.New(cacheOf(t.KV))
 	}
 	perWord := 1.
-	if !s.plan.Generated() {
+	if !s.plan.IsGenerated() {
 		perWord = tokensBySize(src, sent.list, items)
 	}
 	lay := layingOf(t, perWord)
 	for i := range s.primed {
-		s.cache.Ask(lay.tokens(&s.primed[i]), lay.content(&s.primed[i], s.primed[i].Input))
+		s.cache.Ask(lay.promptTokens(&s.primed[i]), lay.promptContent(&s.primed[i], s.primed[i].Input))
 	}
 	s.primed = nil
 	known := true
@@ -153,12 +153,12 @@ func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, 
 			Sent: x.sent, First: max(x.first, x.sent), Done: max(x.done, x.first, x.sent), Prompt: int(x.prompt), Answer: int(x.answer), Choices: int(x.choices),
 			Part: part(x), Served: int(x.cached),
 			Content: func() twin.Content {
-				r, err := src.At(items.item(x.id))
+				r, err := src.At(items.itemOf(x.id))
 				if err != nil {
 					known = false // the file is gone or another one
 					return nil
 				}
-				return lay.content(&r, int(x.prompt))
+				return lay.promptContent(&r, int(x.prompt))
 			},
 		})
 	}
@@ -194,9 +194,9 @@ func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCach
 	return m
 }
 
-// tokens returns the number of tokens of a request's prompt, as far as that is known before it is
+// promptTokens returns the number of tokens of a request's prompt, as far as that is known before it is
 // sent.
-func (l laying) tokens(r *workload.Request) int {
+func (l laying) promptTokens(r *workload.Request) int {
 	if r.Input > 0 {
 		return r.Input
 	}
@@ -209,7 +209,7 @@ func tokensBySize(src workload.Source, list []sentRequest, items *itemized) floa
 	const enough = 500
 	tokens, units := 0., 0.
 	for i := range list[:min(len(list), enough)] {
-		r, err := src.At(items.item(list[i].id))
+		r, err := src.At(items.itemOf(list[i].id))
 		if err != nil || list[i].prompt < 1 {
 			continue
 		}
@@ -244,7 +244,7 @@ func ExpectedHits(ctx context.Context, p *plan.Plan, n int64) *result.PrefixCach
 
 // expectedHits is that of a target of which some is known.
 func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) *result.PrefixCache {
-	if p.Conversing() { // when later turns come depends on the answers
+	if p.HasConversations() { // when later turns come depends on the answers
 		return nil
 	}
 	alone := cmp.Or(t.Residence, expectedAlone)
@@ -267,7 +267,7 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 	if err != nil {
 		return nil
 	}
-	list, all := foreseen(ctx, src.Source, layingOf(t, 1), due, alone)
+	list, all := foreseeRequests(ctx, src.Source, layingOf(t, 1), due, alone)
 	if list == nil {
 		return nil
 	}
@@ -275,7 +275,7 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 	simulated := func(list []hits.Request) hits.Part {
 		cache := hits.New(cacheOf(t.KV))
 		for i := range src.shared {
-			cache.Ask(lay.tokens(&src.shared[i]), lay.content(&src.shared[i], lay.tokens(&src.shared[i])))
+			cache.Ask(lay.promptTokens(&src.shared[i]), lay.promptContent(&src.shared[i], lay.promptTokens(&src.shared[i])))
 		}
 		found, _ := cache.Run(list, 1)
 		return found[0]
@@ -294,10 +294,10 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
 }
 
-// foreseen gives the first requests of a workload as they are put to a cache, until there are
+// foreseeRequests gives the first requests of a workload as they are put to a cache, until there are
 // mostForeseenTokens of prompts; all says that there is one for each due time. It reads each
 // request once. list is nil where a request cannot be read, or ctx has ended.
-func foreseen(ctx context.Context, src workload.Source, lay laying, due []int64, alone time.Duration) (list []hits.Request, all bool) {
+func foreseeRequests(ctx context.Context, src workload.Source, lay laying, due []int64, alone time.Duration) (list []hits.Request, all bool) {
 	for i, tokens := 0, 0; i < len(due); i++ {
 		if tokens > mostForeseenTokens {
 			return list, false
@@ -306,8 +306,8 @@ func foreseen(ctx context.Context, src workload.Source, lay laying, due []int64,
 		if err != nil || ctx.Err() != nil {
 			return nil, false
 		}
-		prompt := lay.tokens(&r)
-		content := lay.content(&r, prompt)
+		prompt := lay.promptTokens(&r)
+		content := lay.promptContent(&r, prompt)
 		list = append(list, hits.Request{Sent: due[i], First: due[i], Done: due[i] + int64(alone), Prompt: prompt, Answer: max(r.Output, 1), Served: -1,
 			Content: func() twin.Content { return content }})
 		tokens += prompt

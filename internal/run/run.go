@@ -71,8 +71,8 @@ type Runner struct {
 // from any goroutine.
 func (r *Runner) Began() bool { return r.began.Load() }
 
-// verb returns the verb that config.yaml is for.
-func (r *Runner) verb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }
+// planVerb returns the verb that config.yaml is for.
+func (r *Runner) planVerb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }
 
 // Spent holds what the load of a point used of the processes that carried it out.
 type Spent struct {
@@ -175,8 +175,8 @@ func LaunchSeed(of uint64, n int) uint64 {
 	return seed.At(of, stream, uint64(n)) >> seedSpare
 }
 
-// directory makes the run directory and writes the plan into it.
-func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
+// makeDir makes the run directory and writes the plan into it.
+func (r *Runner) makeDir(p *plan.Plan, t *target.Target) (string, error) {
 	dir := p.Out
 	if dir == "" {
 		dir = rundir.DefaultPath(time.Now(), wire.Redact(t.Options.Model, t.Secret))
@@ -195,14 +195,14 @@ func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 		return "", say.Errorf("%v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
-	if err = rundir.WriteNew(dir, rundir.Config, p.YAML(r.verb())); errors.Is(err, fs.ErrExist) {
+	if err = rundir.WriteNew(dir, rundir.Config, p.YAML(r.planVerb())); errors.Is(err, fs.ErrExist) {
 		return "", notEmpty(dir)
 	}
 	return dir, err
 }
 
-// head is the part of run.json that is known before the load.
-func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.Run {
+// resultHead is the part of run.json that is known before the load.
+func (r *Runner) resultHead(p *plan.Plan, t *target.Target, started time.Time) result.Run {
 	var settings map[string]string // of an embedded target
 	if t.Kind != plan.KindServer {
 		if _, simulated, err := plan.ParseSimulated(p.Spec); err == nil {
@@ -216,18 +216,18 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 		Notes:  p.KeptNotes(),
 		Launch: p.Launch,
 	}
-	if told, _ := t.Changing(); told != "" {
+	if told, _ := t.EngineChanges(); told != "" {
 		run.Notes["replica_events"] = told
 	}
-	if shares := p.Verifying(); !shares.None() && t.Kind != "sim" {
+	if shares := p.VerifiedShares(); !shares.IsNone() && t.Kind != "sim" {
 		run.Notes["verify"] = shares.String()
 	}
-	run.Environment.Stamps = stamps(t)
+	run.Environment.Stamps = stampSource(t)
 	return run
 }
 
-// stamps says where the chunk times come from.
-func stamps(t *target.Target) string {
+// stampSource says where the chunk times come from.
+func stampSource(t *target.Target) string {
 	switch {
 	case t.Kind == "sim":
 		return "virtual"
@@ -262,7 +262,7 @@ type described struct {
 	Sampling map[string]any `json:"sampling"`
 }
 
-func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
+func (r *Runner) describeSetup(p *plan.Plan, t *target.Target, s source) described {
 	d := described{Description: s.about, Sampling: map[string]any{"temperature": 0, "stream": t.Options.Stream}}
 	if t.Options.NoTemperature {
 		delete(d.Sampling, "temperature")
@@ -329,15 +329,15 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	switch {
 	case err != nil:
 	case p.Pooling && p.Mix == nil: // its classes have it each
-		src.batch(p, t, point)
+		src.batchRequests(p, t, point)
 	case p.Stop.Natural:
 		src.Source, src.exact = p.Stop.Of(src.Source), false
 	}
 	return src, err
 }
 
-// nonce returns the number that makes the prompts of a point differ from those of all others.
-func nonce(p *plan.Ask, point int32) uint64 {
+// promptNonce returns the number that makes the prompts of a point differ from those of all others.
+func promptNonce(p *plan.Ask, point int32) uint64 {
 	return seed.At(seed.Point(p.Seed, point), seed.Nonce, uint64(p.Draw))
 }
 
@@ -346,7 +346,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if p.Mix != nil {
 		return fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return newSource(one, t, point) })
 	}
-	if !p.Generated() {
+	if !p.IsGenerated() {
 		return fromFile(p, t, point)
 	}
 	stage := cacheStage(p, point)
@@ -356,7 +356,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		Reuse: reuse, Cold: stage == result.StageCold,
 		Preset: p.WholePreset(),
 		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Tree: p.Tree, Correlation: p.Correlation,
-		Seed: seed.At(s, seed.Workload, 0), Nonce: nonce(p, point), Calibration: t.Calibration,
+		Seed: seed.At(s, seed.Workload, 0), Nonce: promptNonce(p, point), Calibration: t.Calibration,
 	})
 	if err != nil {
 		return source{}, say.Errorf("%v", err)
@@ -367,7 +367,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		if limit, err := strconv.Atoi(t.Server["max_model_len"]); err == nil {
 			most = limit - 1
 		}
-		if shared, err = w.Shared(most); err != nil {
+		if shared, err = w.SharedRequests(most); err != nil {
 			return source{}, say.Errorf("%v", err)
 		}
 	}
@@ -375,7 +375,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	about := w.Describe(t.Options.Vocab)
 	about.Cache = p.Cache
 	src := source{Source: w, about: about, cold: cold, shared: shared, close: func() {}}
-	if !p.Conversing() {
+	if !p.HasConversations() {
 		return src, nil
 	}
 	v, err := workload.NewConversations(workload.ConversationConfig{
@@ -383,11 +383,11 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
-		return source{}, say.Errorf("%v", err).WithHint(say.Hint(err))
+		return source{}, say.Errorf("%v", err).WithHint(say.HintOf(err))
 	}
 	src.Source, src.about.Conversations, src.cold = v, v.Describe(), false
 	if p.Cache == plan.CacheWarm {
-		src.shared = v.Shared(shared)
+		src.shared = v.SharedRequests(shared)
 	}
 	return src, nil
 }
@@ -400,8 +400,8 @@ func cacheStage(p *plan.Ask, point int32) string {
 	return []string{result.StageCold, result.StageWarm}[point%2]
 }
 
-// warm puts what requests share into the cache of an engine in virtual time.
-func warm(e twin.Engine, shared []workload.Request) twin.Engine {
+// warmCache puts what requests share into the cache of an engine in virtual time.
+func warmCache(e twin.Engine, shared []workload.Request) twin.Engine {
 	if w, ok := e.(twin.Warmable); ok {
 		for i := range shared {
 			prompt := max(shared[i].Input, 1)
@@ -411,9 +411,9 @@ func warm(e twin.Engine, shared []workload.Request) twin.Engine {
 	return e
 }
 
-// point measures one point and gives what its records are to be read with; nil
+// measurePoint measures one point and gives what its records are to be read with; nil
 // if it was stopped before its load began; what says what it is for.
-func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
+func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
 	if err := s.gather(ctx, l); err != nil {
 		return nil, err
@@ -427,7 +427,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if r.Progress != nil {
 			r.Progress.Update(Status{Phase: "priming"})
 		}
-		s.primed = append(s.primed, t.Prime(ctx, src, target.Primings)...)
+		s.primed = append(s.primed, t.SendWarmup(ctx, src, target.Primings)...)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -458,17 +458,17 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err != nil {
 		return nil, err
 	}
-	align(&p.Ask, &src, cfg.Arrivals)
-	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
+	alignRows(&p.Ask, &src, cfg.Arrivals)
+	if err := src.setArrivals(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}
-	if err := s.questioned(ctx); err != nil || ctx.Err() != nil {
+	if err := s.sendQuestions(ctx); err != nil || ctx.Err() != nil {
 		return nil, err
 	}
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
 	setup.Seeded = setup.Seeded || index < s.asked && t.Kind == "http" // it is measured again
 	if s.answers != nil {
-		c := s.answers.among(src.Source, seed.Point(p.Seed, index))
+		c := s.answers.addQuestions(src.Source, seed.Point(p.Seed, index))
 		src.Source, src.check, setup.Alone = c, c, s.answers.alone
 	}
 	// A load that leaves no trace, or one that something interferes with, is not
@@ -486,7 +486,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	j.SetPoint(index)
 	var look *looker
 	// A longer window costs more than was reckoned with a limit.
-	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.IsNone()) {
 		if look, err = s.newLooker(l.Until, index, setup); err != nil {
 			return nil, &RecordsError{Err: err}
 		}
@@ -495,17 +495,17 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
 	cfg.WindowBy, cfg.EndBy = int64(what.WindowBy), int64(what.EndBy)
 	tap := newTap(j)
-	c, err := s.carry(ctx, l, what, index, &setup, &cfg, tap, &src)
+	c, err := s.carryOut(ctx, l, what, index, &setup, &cfg, tap, &src)
 	if c == nil || err != nil {
 		return nil, err
 	}
 	defer c.close()
 	if look != nil {
-		c.window.Until = look.until()
+		c.window.Until = look.untilResult()
 	}
 	s.markEnd(index, &setup, c, tap, src)
 	c.told.End(ctx)
-	for _, sentence := range c.told.Sentences() {
+	for _, sentence := range c.told.UserSentences() {
 		r.showLine("note: " + sentence)
 	}
 	if err := j.Err(); err != nil {
@@ -514,7 +514,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if c.lost != nil {
 		return nil, c.lost
 	}
-	setup = ended(setup, c.window)
+	setup = endedSetup(setup, c.window)
 	return &setup, nil
 }
 
@@ -525,15 +525,15 @@ func (s *Session) markEnd(index int32, setup *measure.Setup, c *carried, tap *ta
 	if end.T0 != nil {
 		t0 = *end.T0
 	}
-	if !s.plan.Generated() {
-		end.PlannedHits = repeated(src, c.begun)
+	if !s.plan.IsGenerated() {
+		end.PlannedHits = repeatedShare(src, c.begun)
 	}
 	if !s.runner.Figures && c.items != nil && !s.plan.Pooling {
-		end.PrefixCache = s.reuse(src, &tap.sent, c.items, t0, end.T1)
+		end.PrefixCache = s.cacheReuse(src, &tap.sent, c.items, t0, end.T1)
 	}
-	end.Missing = c.told.Missing()
-	mark(s.journal, marks.NamePoint, index, pointMark(setup).Encode())
-	mark(s.journal, marks.NameWindow, index, end.Encode())
+	end.Missing = c.told.MissingSources()
+	writeMark(s.journal, marks.NamePoint, index, pointMark(setup).Encode())
+	writeMark(s.journal, marks.NameWindow, index, end.Encode())
 }
 
 // carried describes the load of a point after its end.
@@ -556,17 +556,17 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 	var world load.World
 	uncounted := func() (int, error) { return 0, nil }
 	if t.Kind == "sim" {
-		s.begins(index, setup)
+		s.noteBegin(index, setup)
 		var sink record.Sink = tap
 		if r.Late != nil {
 			sink = &late{tap, int64(r.Late(index))}
 		}
-		sim := virtual(p, l, t, *src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
-			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
+		sim := newVirtual(p, l, t, *src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
+			j.AddSample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
 		})
-		world, tellLast = sim, sim.Told
+		world, tellLast = sim, sim.ReportNow
 	} else {
-		wall, err := s.wall(ctx, l, *src, tap, index, load.Share{})
+		wall, err := s.prepareWall(ctx, l, *src, tap, index, load.Share{})
 		if ctx.Err() != nil && err != nil {
 			return nil, nil
 		}
@@ -574,16 +574,16 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 			return nil, err
 		}
 		c.close = wall.Close
-		uncounted = wall.Uncounted
-		c.told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
-		s.begins(index, setup)
+		uncounted = wall.UncountedAnswers
+		c.told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.AddSample)
+		s.noteBegin(index, setup)
 		wall.Begin(5 * time.Millisecond)
 		c.told.Start(ctx, wall.Origin())
 		begin, cpu := time.Now(), cpuTime()
 		if r.Loaded != nil {
 			defer func() { r.Loaded(Spent{Origin: wall.Origin(), CPU: cpuTime() - cpu, Wall: time.Since(begin)}) }()
 		}
-		stop = watchInstrument(j.Sample, index, wall.Origin(), nil).stop
+		stop = watchInstrument(j.AddSample, index, wall.Origin(), nil).stop
 		world = wall
 	}
 	if r.Progress != nil && t.Kind != "sim" {
@@ -607,10 +607,10 @@ func (c *carried) ended(core *load.Core, setup *measure.Setup, at int64) {
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
 		c.window.T0 = &t0
 	}
-	if since, gone := core.Gone(); gone {
+	if since, gone := core.TargetGone(); gone {
 		c.window.Gone = &since
 	}
-	c.begun = core.Begun()
+	c.begun = core.BegunItems()
 }
 
 // giveUp lets a hopeless load of an open loop end early, where that is wanted; light is
@@ -623,7 +623,7 @@ func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float6
 	rate := l.Rate * turns
 	cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/rate*1e9))
 	cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-		return judge.Hopeless(underWay, float64(elapsed)/1e9, rate, float64(light)/1e9)
+		return judge.IsHopeless(underWay, float64(elapsed)/1e9, rate, float64(light)/1e9)
 	}
 }
 
@@ -632,10 +632,10 @@ func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float6
 func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(&p.Ask, l), SLO: p.SLO,
-		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
+		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stampSource(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: !p.Stop.Natural && (p.Generated() || src.exact), Prompts: src.prompts,
+		Exact: !p.Stop.Natural && (p.IsGenerated() || src.exact), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
 	if src.turns > 0 {
@@ -644,21 +644,21 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	if h := t.Held; h != nil {
 		setup.Tokenizer = &judge.Tokenizer{Ours: h.Ours, Theirs: h.Theirs, Differ: h.Differ, IDs: h.IDs, Size: h.Size, Highest: h.Highest, Prompts: t.Options.Encode != nil}
 	}
-	if told, _ := t.Changing(); setup.Load.Varies() || told != "" {
+	if told, _ := t.EngineChanges(); setup.Load.HasVaryingRate() || told != "" {
 		setup.AutoWarmup = false // it does not settle
 	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
 	}
-	if setup.Price.None() && t.GPUPrice > 0 {
+	if setup.Price.IsUnknown() && t.GPUPrice > 0 {
 		setup.Price.GPU, setup.Listed = cost.GPU{Hour: t.GPUPrice}, true
 	}
 	return setup
 }
 
-// virtual is the world of a simulated target; tell takes what its server tells of itself,
+// newVirtual is the world of a simulated target; tell takes what its server tells of itself,
 // nil for nothing.
-func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink record.Sink, index int32, tell load.Tell) *load.Virtual {
+func newVirtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink record.Sink, index int32, tell load.Tell) *load.Virtual {
 	overhead, every := 0, int64(cmp.Or(p.ScrapeInterval, time.Second))
 	if p.NoScrape {
 		tell = nil
@@ -672,13 +672,13 @@ func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink reco
 		refuse = func(n, at int64) (int, int64) { return t.Refuse(own, n, at) }
 	}
 	return load.NewVirtual(load.VirtualConfig{
-		Choices: p.Choices, Overhead: overhead, Engine: warm(t.Engine(own), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Choices: p.Choices, Overhead: overhead, Engine: warmCache(t.Engine(own), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
 		Tell: tell, Every: every, Refuse: refuse, Retry: l.Retry.Times > 0,
 	})
 }
 
-// wall prepares sockets and requests, for a share of the load.
-func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32, share load.Share) (*load.Wall, error) {
+// prepareWall prepares sockets and requests, for a share of the load.
+func (s *Session) prepareWall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32, share load.Share) (*load.Wall, error) {
 	w, conns, err := s.wallOf(ctx, l, src, sink, index, share)
 	if err != nil {
 		return nil, err
@@ -694,9 +694,9 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 func (s *Session) connect(ctx context.Context, w *load.Wall, conns int) error {
 	if err := w.Open(ctx, conns); err != nil {
 		class, detail := wire.Classify(err)
-		return s.Target.Failure(class, 0, detail)
+		return s.Target.ExplainFailure(class, 0, detail)
 	}
-	w.Prepared(ctx, min(w.Ahead(), conns))
+	w.WaitPrepared(ctx, min(w.Ahead(), conns))
 	// What the probes left behind is not to be collected under load.
 	debug.FreeOSMemory()
 	return nil
@@ -738,12 +738,12 @@ func (s *Session) wallOf(ctx context.Context, l *plan.Load, src source, sink rec
 func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point int32) (load.Config, error) {
 	point = pairedWith(cacheStage(&p.Ask, point), point)
 	lasts := t.Residence // what comes by itself, with what follows it
-	if p.Conversing() && lasts > 0 {
+	if p.HasConversations() && lasts > 0 {
 		d := describeLoad(&p.Ask, l)
 		lasts = time.Duration(d.SessionSeconds(lasts.Seconds()) * 1e9)
 	}
 	cfg := load.Config{
-		Follow: load.Followed(src.Source),
+		Follow: load.FollowOf(src.Source),
 		Users:  l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(l.WarmupFor(lasts)),
 		Window: int64(l.Duration), Requests: l.Requests, Timeout: int64(t.Timeout), Gone: int64(goneAfter),
 	}
@@ -761,7 +761,7 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 	if l.Exactly {
 		cfg.Total = l.Requests
 	}
-	_, first := t.Changing()
+	_, first := t.EngineChanges()
 	change := l.Warmup == plan.AutoWarmup && first > 0 // which is to be measured, not warmed up over
 	if change {
 		cfg.Warmup = min(cfg.Warmup, int64(first))
@@ -781,17 +781,17 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 		}
 	}
 	if l.Rate > 0 {
-		law, err := l.Law()
+		law, err := l.ArrivalLaw()
 		if err != nil {
 			return cfg, err
 		}
-		a, err := law.Process(l.Rate, arrivalSeed(p.Seed, point), cfg.Warmup)
+		a, err := law.NewProcess(l.Rate, arrivalSeed(p.Seed, point), cfg.Warmup)
 		if err != nil {
-			return cfg, say.Errorf("%v", err).WithHint(say.Hint(err))
+			return cfg, say.Errorf("%v", err).WithHint(say.HintOf(err))
 		}
 		cfg.Arrivals, cfg.Burst = a, [2]int64{int64(l.Burst[0]), int64(l.Burst[1])}
 	}
-	if !p.Think.None() && l.Rate == 0 {
+	if !p.Think.IsNone() && l.Rate == 0 {
 		of := seed.At(seed.Point(p.Seed, point), seed.Workload, 0)
 		cfg.Think = func(id int64) int64 { return int64(p.Think.Draw(seed.At(of, betweenRequests, uint64(id)))) }
 	}
@@ -813,11 +813,11 @@ const goneAfter = 5 * time.Second
 // ExpectedArrivals returns what the arrival process of an open loop makes one expect. It returns
 // nil for a Poisson process, which everyone knows.
 func ExpectedArrivals(l *plan.Load) *result.Arrivals {
-	law, err := l.Law()
+	law, err := l.ArrivalLaw()
 	if err != nil || law.String() == "poisson" {
 		return nil
 	}
-	e := law.Expect(l.Rate)
+	e := law.ExpectedAt(l.Rate)
 	a := &result.Arrivals{Varies: e.Varies, CycleS: e.Cycle, ChangesS: e.Changes}
 	if !math.IsNaN(e.CV) {
 		a.CV = &e.CV
@@ -845,7 +845,7 @@ func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 		ms := pause.Seconds() * 1e3
 		d.ThinkMS = &ms
 	}
-	if a.Conversing() {
+	if a.HasConversations() {
 		turns := a.MeanTurns()
 		d.Turns = &turns
 		if longest := a.LongestTurns(); longest != turns {

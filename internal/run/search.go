@@ -59,8 +59,8 @@ func NewSearcher(s *Session, claims []slo.Claim, closed bool, view View) *Search
 	return &Searcher{session: s, claims: claims, closed: closed, view: view}
 }
 
-// load is a probe as a point.
-func (s *Searcher) load(x float64, requests int, warmup time.Duration, stage string) Load {
+// makeLoad is a probe as a point.
+func (s *Searcher) makeLoad(x float64, requests int, warmup time.Duration, stage string) Load {
 	l := Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == search.Bracket}
 	if s.closed {
 		l.Concurrency = int(x)
@@ -77,21 +77,21 @@ const leastWarmup = time.Second
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.Left(max(0, s.budget-s.spent))
 	var since time.Time
-	if s.session.plan.Kind() != plan.KindSim && !s.session.has() {
+	if s.session.plan.Kind() != plan.KindSim && !s.session.hasEarlierPoint() {
 		since = s.ended
 		if s.backlog {
 			s.waitEmpty(ctx)
 		}
 	}
-	s.view.About(s.about(p))
-	m, err := s.session.Measure(ctx, s.asked(p))
+	s.view.About(s.probeTitle(p))
+	m, err := s.session.Measure(ctx, s.loadOfProbe(p))
 	if err != nil {
 		return search.Seen{}, err
 	}
 	if err = ctx.Err(); err != nil && (m == nil || p.Counted || p.Stage != search.Verifying) {
 		return search.Seen{}, err // a point that was cut short is no datum, unless it is long
 	}
-	seen := s.seen(p, m, since)
+	seen := s.makeSeen(p, m, since)
 	seen.Cut = err != nil
 	return seen, err
 }
@@ -107,7 +107,7 @@ const (
 func (s *Searcher) waitEmpty(ctx context.Context) {
 	most := longestWait
 	if s.budget > 0 {
-		most = min(most, seconds(waitShare*s.budget))
+		most = min(most, secondsToDuration(waitShare*s.budget))
 	}
 	s.view.About("waiting until the server has finished the requests of the last load")
 	if empty, known := s.session.Target.WaitEmpty(ctx, most); known && !empty {
@@ -133,35 +133,35 @@ func leftBehind(p *result.Point) bool {
 	return p.EndedEarly || p.Stability == stat.Unstable || q.Cut > 0 || q.Errors[record.ErrTimeout]+q.Errors[record.ErrInterrupted] > 0
 }
 
-// warmup is one of so many residence times.
-func (s *Searcher) warmup(residences, residence float64) time.Duration {
-	return max(seconds(residences*residence), leastWarmup).Round(time.Millisecond)
+// warmupTime is one of so many residence times.
+func (s *Searcher) warmupTime(residences, residence float64) time.Duration {
+	return max(secondsToDuration(residences*residence), leastWarmup).Round(time.Millisecond)
 }
 
-// asked is a probe as a load of the session.
-func (s *Searcher) asked(p search.Probe) Load {
-	l := s.load(p.Load, p.Requests, s.warmup(p.Residences, p.Residence), p.Stage)
-	l.Burst = [2]time.Duration{seconds(p.Burst[0]), seconds(p.Burst[1])}
-	l.WindowBy, l.EndBy, l.Counted = seconds(p.WindowBy), seconds(p.EndBy), p.Counted
-	if p.Decided != nil && s.alone() {
+// loadOfProbe is a probe as a load of the session.
+func (s *Searcher) loadOfProbe(p search.Probe) Load {
+	l := s.makeLoad(p.Load, p.Requests, s.warmupTime(p.Residences, p.Residence), p.Stage)
+	l.Burst = [2]time.Duration{secondsToDuration(p.Burst[0]), secondsToDuration(p.Burst[1])}
+	l.WindowBy, l.EndBy, l.Counted = secondsToDuration(p.WindowBy), secondsToDuration(p.EndBy), p.Counted
+	if p.Decided != nil && s.hasIndependentRequests() {
 		l.Claims, l.Decided = s.claims, p.Decided
 	}
 	return l
 }
 
-// alone says that each request comes by itself and is like the others: none follows
+// hasIndependentRequests says that each request comes by itself and is like the others: none follows
 // another's answer, or is of a class with arrivals of its own.
-func (s *Searcher) alone() bool {
+func (s *Searcher) hasIndependentRequests() bool {
 	p := s.session.plan
-	return p.Mix == nil && p.Generated() && !p.Conversing()
+	return p.Mix == nil && p.IsGenerated() && !p.HasConversations()
 }
 
-// seconds is a length of time.
-func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
+// secondsToDuration is a length of time.
+func secondsToDuration(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
-// seen returns the observations of a probe. It took all the time since then, unless since is zero.
+// makeSeen returns the observations of a probe. It took all the time since then, unless since is zero.
 // The time of requests before a load, and of computing between two, counts against a budget too.
-func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.Seen {
+func (s *Searcher) makeSeen(p search.Probe, m *Measured, since time.Time) search.Seen {
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
@@ -174,14 +174,14 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),
-		Failed:    m.Requests.Due > 0 && m.Requests.OK == 0 || gone(&m.Point), // where none came due none could
+		Failed:    m.Requests.Due > 0 && m.Requests.OK == 0 || isGone(&m.Point), // where none came due none could
 		Invalid: m.Verdict == result.Invalid && !p.Counted || // the instrument of a count cannot fail
 			slices.ContainsFunc(m.Workers, func(w result.Worker) bool { return w.Lost != nil }), // what is missing the server did not cause
 	}
 	seen.Seconds = max(seen.Seconds+m.Seconds.Drain, float64(m.Extent.Ended)/1e9) // what was cut off took its time
 	if !p.Counted && !s.closed {
 		point := search.PointOf(m.Index, &m.Point)
-		seen.Carried, seen.Behind = search.CarriedAt(point), point.Behind()
+		seen.Carried, seen.Behind = search.CarriedAt(point), point.IsBehind()
 	}
 	if !since.IsZero() {
 		seen.Seconds = max(seen.Seconds, time.Since(since).Seconds())
@@ -190,7 +190,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 		seen.Residence = *e.Mean / 1e3
 	}
 	if w := m.window; w != nil {
-		seen.Residence = cmp.Or(seen.Residence, w.residence()) // no mean is known where some were not followed to their end
+		seen.Residence = cmp.Or(seen.Residence, w.meanResidence()) // no mean is known where some were not followed to their end
 		if w.decided {
 			seen.Partial, seen.Stability, seen.Violations, seen.N = true, stat.Undecided, w.violations, max(w.due, 1)
 			seen.Failed = false // it ended before its requests could
@@ -199,7 +199,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 	}
 	if m.Requests.OK > 0 {
 		s.answered = max(s.answered, p.Load)
-	} else if q := &m.Requests; s.answered > 0 && p.Load > s.answered && q.Due > 0 && q.Errors[record.ErrTimeout]+q.Cut == q.Due && !gone(&m.Point) {
+	} else if q := &m.Requests; s.answered > 0 && p.Load > s.answered && q.Due > 0 && q.Errors[record.ErrTimeout]+q.Cut == q.Due && !isGone(&m.Point) {
 		// Lighter loads were answered: the queue was longer than the timeout.
 		seen.Failed, seen.Stability = false, stat.Unstable
 	}
@@ -210,28 +210,28 @@ func (s *Searcher) seen(p search.Probe, m *Measured, since time.Time) search.See
 	if r := m.Throughput.RequestsPerS; r != nil {
 		s.served = max(s.served, *r)
 	}
-	s.note(&seen)
+	s.noteSeen(&seen)
 	s.ended = time.Now()
-	s.view.ShowLine(s.line(p, &seen) + failures(&m.Point))
+	s.view.ShowLine(s.probeLine(p, &seen) + describeFailures(&m.Point))
 	return seen
 }
 
-// gone says that connections for a good part of the requests were refused: that is no load too
+// isGone says that connections for a good part of the requests were refused: that is no load too
 // high, but a server that is not there any more.
-func gone(p *result.Point) bool {
+func isGone(p *result.Point) bool {
 	return p.WentAway != nil || p.Requests.Due > 0 && float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
 }
 
 // wentAway says at which load the target did.
 func (s *Searcher) wentAway(load float64, p *result.Point) error {
 	return &target.Error{
-		Msg:  fmt.Sprintf("the target went away at %s%s", s.named(load), example(p.Requests.ErrorExamples)),
+		Msg:  fmt.Sprintf("the target went away at %s%s", s.formatLoad(load), exampleFailure(p.Requests.ErrorExamples)),
 		Hint: "start it again and go on with --resume",
 	}
 }
 
-// example is the message of a failed request.
-func example(examples map[string]string) string {
+// exampleFailure is the message of a failed request.
+func exampleFailure(examples map[string]string) string {
 	if refused := examples[record.ErrConnect]; refused != "" {
 		return ": " + refused
 	}
@@ -241,8 +241,8 @@ func example(examples map[string]string) string {
 	return ""
 }
 
-// note remembers what the live view tells of a probe.
-func (s *Searcher) note(seen *search.Seen) {
+// noteSeen remembers what the live view tells of a probe.
+func (s *Searcher) noteSeen(seen *search.Seen) {
 	s.spent += seen.Seconds
 	if seen.Invalid {
 		return
@@ -260,9 +260,9 @@ func (s *Searcher) note(seen *search.Seen) {
 	}
 }
 
-// about is a search in one line, while it measures a probe.
-func (s *Searcher) about(p search.Probe) string {
-	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.probed)+1)
+// probeTitle is a search in one line, while it measures a probe.
+func (s *Searcher) probeTitle(p search.Probe) string {
+	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.formatLoad(p.Load), len(s.probed)+1)
 	estimate, interval := 0., stat.Interval{}
 	if p.SoFar != nil {
 		estimate, interval = p.SoFar()
@@ -271,18 +271,18 @@ func (s *Searcher) about(p search.Probe) string {
 	case estimate > 0:
 		line += fmt.Sprintf(" · estimate %s, %s to %s", say.Significant(estimate, 4), say.Significant(interval.Lo, 4), say.Significant(interval.Hi, 4))
 	case bracketed && s.top > 0:
-		line += " · met at " + s.named(s.low) + ", over at " + s.named(s.top)
+		line += " · met at " + s.formatLoad(s.low) + ", over at " + s.formatLoad(s.top)
 	case bracketed:
-		line += " · met at " + s.named(s.low)
+		line += " · met at " + s.formatLoad(s.low)
 	case s.top > 0:
-		line += " · over at " + s.named(s.top)
+		line += " · over at " + s.formatLoad(s.top)
 	}
 	return line
 }
 
-// line is a probe in one line.
-func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
-	line := fmt.Sprintf("%-9s %9s  %7s requests", p.Stage, s.named(p.Load), say.Count(seen.N))
+// probeLine is a probe in one line.
+func (s *Searcher) probeLine(p search.Probe, seen *search.Seen) string {
+	line := fmt.Sprintf("%-9s %9s  %7s requests", p.Stage, s.formatLoad(p.Load), say.Count(seen.N))
 	for i, c := range s.claims {
 		line += fmt.Sprintf(", %.3g %% violate %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
 		if c.OnAnswers() {
@@ -298,10 +298,10 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	return line
 }
 
-// failures says how many requests of a window failed, and most of them why, "" where none
+// describeFailures says how many requests of a window failed, and most of them why, "" where none
 // did: these violate every limit, and are not late. Requests that were under way when the
 // window was ended early did not fail.
-func failures(p *result.Point) string {
+func describeFailures(p *result.Point) string {
 	ended := ""
 	if p.EndedEarly || p.Requests.Errors[record.ErrInterrupted] > 0 {
 		ended = "; ended early"
@@ -335,9 +335,9 @@ func failures(p *result.Point) string {
 	return text + ended
 }
 
-// outlook returns what a budget can give, as far as the cost of a request is known. near is a load
+// budgetOutlook returns what a budget can give, as far as the cost of a request is known. near is a load
 // around the capacity, the zero one where none is known yet.
-func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
+func (s *Searcher) budgetOutlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
 	b, paid, rate := cfg.Budget, 0, cfg.Rate(near.Load, near.Takes)
 	switch {
 	case b.Work > 0 && s.work == 0:
@@ -347,7 +347,7 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count)
 	}
 	traffic := TrafficOf(s.session.plan, s.claims)
-	o := search.Forecast(cfg.Memory(cfg.Residence), s.served, b, traffic)
+	o := search.Forecast(cfg.MemoryTime(cfg.Residence), s.served, b, traffic)
 	if near.Load > 0 {
 		o = search.ForecastNear(near.Residence, rate, b, traffic)
 	}
@@ -361,19 +361,19 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 // is not known, such as the length of a file's prompts, gets the usual value.
 func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 	t := search.Traffic{Allowed: 1, Gaps: 1}
-	t.Plain = p.Mix == nil && p.Ask.PrefixMean() == 0 && (p.Cache == "" || p.Cache == plan.CacheCold) && !p.Conversing()
+	t.Plain = p.Mix == nil && p.Ask.PrefixMean() == 0 && (p.Cache == "" || p.Cache == plan.CacheCold) && !p.HasConversations()
 	for _, c := range claims {
 		t.Allowed = min(t.Allowed, c.Share)
 	}
 	for _, l := range []workload.Lengths{p.Input, p.Ask.Output} {
-		v := l.Variation()
+		v := l.SquaredCV()
 		if math.IsNaN(v) {
 			v, t.Plain = 1, false
 		}
 		t.Lengths = max(t.Lengths, v)
 	}
-	if law, err := p.Law(); err == nil && !p.Closed() {
-		e := law.Expect(1)
+	if law, err := p.ArrivalLaw(); err == nil && !p.IsClosedLoop() {
+		e := law.ExpectedAt(1)
 		if t.Gaps, t.Cycle = e.CV*e.CV, e.Cycle; t.Cycle > 0 { // gaps vary by as much more as the rate asked for is higher
 			t.Gaps = 1 + e.Swing
 		}
@@ -387,24 +387,24 @@ func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 // level is with which bounds and intervals of a search hold.
 const level = 0.95
 
-// Result is a capacity as run.json has it.
-func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacity {
+// CapacityResult is a capacity as run.json has it.
+func (s *Searcher) CapacityResult(c search.Capacity, objective slo.Spec) *result.Capacity {
 	r := &result.Capacity{
-		Over: s.over(), SLO: objective.String(), Covers: c.Label,
-		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
+		Over: s.loadKind(), SLO: objective.String(), Covers: c.Label,
+		Estimate: search.KnownOrNil(c.Estimate), CI95: search.IntervalOrNil(c.Interval), Lower: search.KnownOrNil(c.Lower), Load: search.KnownOrNil(c.Quote),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Unfinished: c.Unfinished, Forecast: s.forecast,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
 		Cost: &result.Quoted{Headroom: s.session.plan.Headroom},
 	}
 	if c.AtLeast > 0 || c.AtMost > 0 {
-		r.Bracket = &[2]*float64{search.Known(c.AtLeast), search.Known(c.AtMost)}
+		r.Bracket = &[2]*float64{search.KnownOrNil(c.AtLeast), search.KnownOrNil(c.AtMost)}
 		r.Bounds = &result.Bounds{Level: level, Fitted: c.Estimate > 0}
 	}
 	if x := c.Carried; x.Rate > 0 {
 		r.Carried = &result.Carried{RequestsPerS: x.Rate, CI95: [2]float64{x.Interval.Lo, x.Interval.Hi}}
 	}
-	r.Likely = search.CI(c.Likely)
-	r.NotEmptiedS = search.Known(s.notEmptied.Seconds())
+	r.Likely = search.IntervalOrNil(c.Likely)
+	r.NotEmptiedS = search.KnownOrNil(s.notEmptied.Seconds())
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec
 	}
@@ -426,7 +426,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	}
 	for _, l := range c.Claims {
 		r.Limits = append(r.Limits, result.CapacityLimit{
-			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: result.Reason{Code: result.ReasonCode(l.Reason)},
+			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.KnownOrNil(l.Load), CI95: search.IntervalOrNil(l.Interval), Why: result.Reason{Code: result.ReasonCode(l.Reason)},
 		})
 	}
 	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" || c.OnAnswers() })
@@ -441,7 +441,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 			due = step.Seen.Due
 		}
 		var seen *result.Counts
-		if step.Seen.Counts() {
+		if step.Seen.IsEvidence() {
 			seen = search.CountsOf(&step.Seen)
 		}
 		r.Trail = append(r.Trail, result.CapacityProbe{
@@ -453,16 +453,16 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	return r
 }
 
-// shares are those that may violate each claim.
-func shares(claims []slo.Claim) (eps []float64) {
+// allowedShares are those that may violate each claim.
+func allowedShares(claims []slo.Claim) (eps []float64) {
 	for _, c := range claims {
 		eps = append(eps, c.Share)
 	}
 	return eps
 }
 
-// of is about which share of the requests each claim is about, nil where each is about all.
-func (s *Searcher) of() (list []float64) {
+// claimedShares is about which share of the requests each claim is about, nil where each is about all.
+func (s *Searcher) claimedShares() (list []float64) {
 	some := false
 	for _, c := range s.claims {
 		share := 1.
@@ -470,7 +470,7 @@ func (s *Searcher) of() (list []float64) {
 		case c.Class != "":
 			some, share = true, s.session.plan.Ask.ShareOf(c.Class)
 		case c.OnAnswers():
-			some, share = true, s.session.plan.Verifying().Total()
+			some, share = true, s.session.plan.VerifiedShares().TotalShare()
 		}
 		list = append(list, share)
 	}
@@ -498,17 +498,17 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	s.budget, s.ended = what.Budget.Seconds(), time.Now()
 	s.session.Target.NoteEmpty(ctx)
 	cfg := search.FindConfig{
-		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
+		Eps: allowedShares(s.claims), Of: s.claimedShares(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
 	}
 	cfg.Traffic = TrafficOf(s.session.plan, s.claims)
 	var err error
-	if cfg.Sessions, err = s.session.sessions(s.closed); err != nil {
+	if cfg.Sessions, err = s.session.sessionStats(s.closed); err != nil {
 		return nil, err
 	}
 	if x := what.Continued; x != nil {
 		x.into(&cfg)
-		s.view.ShowLine(x.line())
+		s.view.ShowLine(x.summaryLine())
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
@@ -522,26 +522,26 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 				_, takes := search.LeastToVerify(cfg, what.Verify)
 				hint += " to " + givenBudget(takes)
 			}
-			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), reasons.Text(v.Reason)).WithHint(hint)
+			return nil, say.Errorf("%s cannot be verified: %s", s.formatLoad(what.Verify), reasons.Text(v.Reason)).WithHint(hint)
 		}
 		if err == nil {
 			err = s.died
 		}
-		r := s.Result(v, what.Objective)
+		r := s.CapacityResult(v, what.Objective)
 		if v.Enough > s.budget {
 			r.Enough = []result.BudgetFor{{Seconds: v.Enough}}
 		}
 		return r, err
 	}
-	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
+	s.view.ShowLine("budget: " + s.budgetOutlook(&cfg, search.Probe{}).String())
 	centred, near := false, search.Probe{}
 	tell := func(p search.Probe) { // what it can give, once it is known about where the limit is
 		if p.Stage != search.Centre || centred {
 			return
 		}
 		centred, near = true, p
-		o := s.outlook(&cfg, near)
-		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
+		o := s.budgetOutlook(&cfg, near)
+		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.KnownOrNil(o.HalfWidth)}
 		s.view.ShowLine("budget: " + o.String())
 	}
 	found, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
@@ -558,16 +558,16 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		return nil, say.Errorf("nothing can be measured: %s", reasons.Text(found.Reason)).WithHint(hint)
 	}
-	r := s.Result(found, what.Objective)
+	r := s.CapacityResult(found, what.Objective)
 	if x := what.Continued; x != nil {
-		r.Continued = x.as()
+		r.Continued = x.toResult()
 	}
 	if found.More {
 		b := cfg
 		if cfg.Budget.Work > 0 {
 			b = search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}
 		}
-		for _, p := range s.outlook(&b, near).Precisions {
+		for _, p := range s.budgetOutlook(&b, near).Precisions {
 			spent := p.Seconds > 0 && p.Seconds <= found.Seconds // and did not tell
 			if !spent && (cfg.Budget.Work == 0 || centred) {
 				r.Enough = append(r.Enough, result.BudgetFor{HalfWidth: p.HalfWidth, Requests: p.Requests, Seconds: p.Seconds})
@@ -580,15 +580,15 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 // CanVerify refuses to verify a load in a time that cannot pay the requests that it takes, as far
 // as that is known before anything is sent.
 func CanVerify(p *plan.Plan, load float64, budget time.Duration) error {
-	if load == 0 || budget == 0 || p.Closed() || p.Conversing() && !p.Generated() {
+	if load == 0 || budget == 0 || p.IsClosedLoop() || p.HasConversations() && !p.IsGenerated() {
 		return nil
 	}
-	claims, err := p.SLO.Claims()
+	claims, err := p.SLO.SplitClaims()
 	if err != nil || len(claims) == 0 {
 		return err
 	}
-	cfg := search.FindConfig{Eps: shares(claims), Residence: unknownResidence.Seconds(), MaxLoad: p.MaxLoad, Traffic: TrafficOf(p, claims)}
-	if p.Conversing() {
+	cfg := search.FindConfig{Eps: allowedShares(claims), Residence: unknownResidence.Seconds(), MaxLoad: p.MaxLoad, Traffic: TrafficOf(p, claims)}
+	if p.HasConversations() {
 		cfg.Sessions.Turns = p.Ask.MeanTurns()
 	}
 	requests, takes := search.LeastToVerify(cfg, load)
@@ -596,7 +596,7 @@ func CanVerify(p *plan.Plan, load float64, budget time.Duration) error {
 	if float64(requests)/rate <= budget.Seconds() {
 		return nil
 	}
-	return say.Errorf("%s/s cannot be verified in %s: it takes %s at least, which come in %s", say.Significant(load, 4), say.Span(budget), say.Plural(requests, "request"),
+	return say.Errorf("%s/s cannot be verified in %s: it takes %s at least, which come in %s", say.Significant(load, 4), say.Duration(budget), say.Plural(requests, "request"),
 		say.Seconds(float64(requests)/rate)).WithHint("raise --budget to " + givenBudget(takes))
 }
 
@@ -620,7 +620,7 @@ func givenBudget(seconds float64) string {
 // Sweep measures loads until there are no more or the budget, 0 for none, is spent, each with the window
 // that is given; one of [plan.AutoDuration] is chosen for each. It says beforehand how long that takes.
 func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, budget time.Duration) error {
-	alone, err := s.session.Alone(ctx)
+	alone, err := s.session.MeasureAlone(ctx)
 	if err != nil {
 		return err
 	}
@@ -631,13 +631,13 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 	warmed := plan.Load{Warmup: window.Warmup, Duration: window.Duration}
 	besides := warmed.WarmupFor(alone) + alone // its warm-up, and the last answers
 	if first := cmp.Or(max(0, window.Duration), windows.Next(1, nil)); !counted && (!free || budget > 0) {
-		if budget > 0 && search.Within(budget, 1, besides, first, fixed) == 0 {
+		if budget > 0 && search.NextWindow(budget, 1, besides, first, fixed) == 0 {
 			least := min(first, search.LeastWithin)
 			if fixed {
 				least = first
 			}
 			least = (least + besides + time.Second).Truncate(time.Second)
-			return say.Errorf("--budget %s is too short for one load", say.Span(budget)).WithHint(fmt.Sprintf("a load takes about %s with its warm-up: give --budget %v or more", say.Span(least), least))
+			return say.Errorf("--budget %s is too short for one load", say.Duration(budget)).WithHint(fmt.Sprintf("a load takes about %s with its warm-up: give --budget %v or more", say.Duration(least), least))
 		}
 		s.view.ShowLine(sweepTime(loads.Left(0), first, besides, budget, fixed))
 	}
@@ -649,15 +649,15 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 		if !ok {
 			return nil
 		}
-		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
-		l := s.load(x, int(window.Requests), window.Warmup, search.CurveStage)
+		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.formatLoad(x)))
+		l := s.makeLoad(x, int(window.Requests), window.Warmup, search.CurveStage)
 		if l.Duration = window.Duration; !fixed && !counted {
 			l.Duration = windows.Next(x, seen)
 		}
 		if budget > 0 {
 			left := budget - spent
 			if !counted {
-				l.Duration = search.Within(left, toGo, besides, l.Duration, fixed)
+				l.Duration = search.NextWindow(left, toGo, besides, l.Duration, fixed)
 			}
 			if l.Duration == 0 || left <= besides {
 				s.view.ShowLine(fmt.Sprintf("the budget is spent: %s measured", say.Plural(len(seen), "load")))
@@ -667,20 +667,20 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 			s.view.Left(left.Seconds())
 		}
 		// One load beyond saturation is measured whole: it shows what is served.
-		l.GiveUp = slices.ContainsFunc(seen, func(p search.CurvePoint) bool { return p.Unstable() && !p.Early })
-		had, began := s.session.has(), time.Now()
+		l.GiveUp = slices.ContainsFunc(seen, func(p search.CurvePoint) bool { return p.IsUnstable() && !p.Early })
+		had, began := s.session.hasEarlierPoint(), time.Now()
 		m, err := s.session.Measure(ctx, l)
 		if err != nil {
 			return err
 		}
-		took := seconds(m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain)
+		took := secondsToDuration(m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain)
 		if !free && !had {
 			took = max(took, time.Since(began))
 		}
 		spent += took
 		p := search.PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
-		line := fmt.Sprintf("%-14s %7s req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), say.Significant(p.RequestsPerS, 4), shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
+		line := fmt.Sprintf("%-14s %7s req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.formatLoad(x), say.Significant(p.RequestsPerS, 4), formatOptional(p.TTFT), formatOptional(p.TPOT), formatOptional(p.E2E))
 		if p.Stability != stat.Stable {
 			line += ", stability " + string(p.Stability)
 		}
@@ -688,7 +688,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if gone(&m.Point) {
+		if isGone(&m.Point) {
 			return s.wentAway(x, &m.Point)
 		}
 	}
@@ -698,41 +698,41 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 // besides it, within a budget, 0 for none.
 func sweepTime(loads int, window, besides, budget time.Duration, fixed bool) string {
 	total := time.Duration(loads) * (window + besides)
-	about := func(d time.Duration) string { return "about " + say.Span(d.Round(time.Second)) }
+	about := func(d time.Duration) string { return "about " + say.Duration(d.Round(time.Second)) }
 	switch {
 	case budget > 0 && total > budget && fixed:
-		return fmt.Sprintf("loads of %s with warm-up, within %s: about %d of %d", about(window+besides), say.Span(budget), max(1, int(budget/(window+besides))), loads)
+		return fmt.Sprintf("loads of %s with warm-up, within %s: about %d of %d", about(window+besides), say.Duration(budget), max(1, int(budget/(window+besides))), loads)
 	case budget > 0 && total > budget:
-		return fmt.Sprintf("%s within %s: %s each, with warm-up", say.Plural(loads, "load"), say.Span(budget), about(max(budget/time.Duration(loads), search.LeastWithin+besides)))
+		return fmt.Sprintf("%s within %s: %s each, with warm-up", say.Plural(loads, "load"), say.Duration(budget), about(max(budget/time.Duration(loads), search.LeastWithin+besides)))
 	}
 	return fmt.Sprintf("%s of %s each, with warm-up: %s", say.Plural(loads, "load"), about(window+besides), about(total))
 }
 
-// shown is a time that may not be known.
-func shown(x float64) string {
+// formatOptional is a time that may not be known.
+func formatOptional(x float64) string {
 	if x == 0 {
 		return "–"
 	}
 	return say.Significant(x, 4)
 }
 
-// over returns the quantity that loads are in.
-func (s *Searcher) over() string {
+// loadKind returns the quantity that loads are in.
+func (s *Searcher) loadKind() string {
 	switch {
 	case s.session.plan.Over == plan.OverAgents:
 		return result.OverAgents
 	case s.closed:
 		return result.OverConcurrency
-	case s.session.plan.Conversing():
+	case s.session.plan.HasConversations():
 		return result.OverSessions
 	}
 	return result.OverRate
 }
 
-// named is a load with its unit.
-func (s *Searcher) named(x float64) string {
+// formatLoad is a load with its unit.
+func (s *Searcher) formatLoad(x float64) string {
 	if s.closed {
-		return fmt.Sprintf("%.0f %s", x, result.LoadUnit(s.over()))
+		return fmt.Sprintf("%.0f %s", x, result.LoadUnit(s.loadKind()))
 	}
 	return say.Significant(x, 4) + "/s"
 }

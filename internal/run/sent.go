@@ -19,12 +19,12 @@ func (s *sent) countFrame(f *record.Frame) {
 	for i := range f.Rows {
 		s.rows = true
 		if r := &f.Rows[i]; r.Sent >= 0 {
-			count(to, r)
+			countTraffic(to, r)
 		}
 	}
 }
 
-func count(to *result.Traffic, r *record.Row) {
+func countTraffic(to *result.Traffic, r *record.Row) {
 	to.Requests += 1 + int64(r.Earlier)
 	to.Untold += int64(r.Earlier)
 	if r.Outcome == record.OK {
@@ -50,7 +50,7 @@ func (s *sent) traffic() *result.Sent {
 }
 
 // noteProbes takes what was asked of the target besides the load into the records.
-func (s *Session) noteProbes() { s.recordProbes(s.Target.Probes()) }
+func (s *Session) noteProbes() { s.recordProbes(s.Target.DrainProbes()) }
 
 func (s *Session) recordProbes(list []record.Row) {
 	if len(list) == 0 {

@@ -53,8 +53,8 @@ type Load struct {
 	Decided func(violations []int, left int) bool
 }
 
-// of is that load, planned as another is but for what it says itself.
-func (l *Load) of(p plan.Load) plan.Load {
+// withPlan is that load, planned as another is but for what it says itself.
+func (l *Load) withPlan(p plan.Load) plan.Load {
 	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup, p.Burst = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup, l.Burst
 	return p
 }
@@ -92,7 +92,7 @@ type Session struct {
 	loaded    bool               // some load has begun
 	probed    int64              // requests that an earlier session sent besides the load
 	asked     int32              // points that an earlier session had begun: some of their prompts were asked
-	store     *spill.Store       // of the points, see [Session.memory]
+	store     *spill.Store       // of the points, see [Session.sharedStore]
 	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
 	primed    []workload.Request // that were asked and that it has not had yet
 	warmed    int                // of them, to warm it
@@ -138,16 +138,16 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 			s.letGo()
 		}
 	}()
-	resumed := p.Resume && p.Out != "" && rundir.Look(p.Out) >= rundir.Measured
+	resumed := p.Resume && p.Out != "" && rundir.StateOf(p.Out) >= rundir.Measured
 	switch {
 	case resumed:
-		if err := s.hold(p.Out); err != nil {
+		if err := s.lockDir(p.Out); err != nil {
 			return nil, err
 		}
 		if err := s.collect(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.recall(); err != nil {
+		if err := s.readPoints(); err != nil {
 			return nil, err
 		}
 	case !p.SeedSet:
@@ -155,7 +155,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	// What a user asked for is looked at before the server is asked anything.
 	if !resumed {
-		if err := vacant(p.Out); err != nil {
+		if err := checkVacant(p.Out); err != nil {
 			return nil, err
 		}
 	}
@@ -165,7 +165,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := SuitsName(p); err != nil {
 		return nil, err
 	}
-	src, err := fromFile(&p.Ask, nobody(), 0)
+	src, err := fromFile(&p.Ask, unknownTarget(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +179,11 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 			t.Close()
 		}
 	}()
-	if err := suits(p, t.API); err != nil {
+	if err := checkAPI(p, t.API); err != nil {
 		return nil, err
 	}
 	for _, a := range t.Adaptations {
-		r.showLine("note: " + reasons.Adapted(a))
+		r.showLine("note: " + reasons.AdaptationText(a))
 	}
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)
@@ -218,13 +218,13 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return s, nil
 	}
 	existed := p.Out != "" && exists(p.Out)
-	if s.Dir, err = r.directory(p, t); err != nil {
+	if s.Dir, err = r.makeDir(p, t); err != nil {
 		return s, err
 	}
 	if s.made = all; existed {
 		s.made = contents
 	}
-	if err = s.hold(s.Dir); err != nil {
+	if err = s.lockDir(s.Dir); err != nil {
 		return nil, err
 	}
 	if s.journal, err = record.Create(s.Dir); errors.Is(err, fs.ErrExist) { // another run began at the same moment
@@ -233,28 +233,28 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return s, fmt.Errorf("open run directory: %w", err)
 	}
 	s.head = s.describeRun(src, time.Now())
-	probes, first := s.Target.Probes(), int32(0)
+	probes, first := s.Target.DrainProbes(), int32(0)
 	if len(probes) > 0 { // with them: behind a point's own record lost ones pass for requests of the point
 		first = record.Probing
 	}
-	mark(s.journal, marks.NameRun, first, s.head)
+	writeMark(s.journal, marks.NameRun, first, s.head)
 	s.recordProbes(probes)
 	return s, nil
 }
 
 // describeRun returns what is known of the run before its load, as a mark.
 func (s *Session) describeRun(src source, started time.Time) []byte {
-	head := s.runner.head(s.plan, s.Target, started)
-	head.Workload, _ = json.Marshal(s.runner.describe(s.plan, s.Target, src))
+	head := s.runner.resultHead(s.plan, s.Target, started)
+	head.Workload, _ = json.Marshal(s.runner.describeSetup(s.plan, s.Target, src))
 	return marks.EncodeHead(&head)
 }
 
-// hold takes the directory for this session alone: two that write to one would
+// lockDir takes the directory for this session alone: two that write to one would
 // destroy each other's records. What is locked is the plan, which every directory
 // of a run has and none changes; the lock goes with the process, so a session that
 // was killed leaves none.
-func (s *Session) hold(dir string) (err error) {
-	s.release, err = rundir.Hold(dir)
+func (s *Session) lockDir(dir string) (err error) {
+	s.release, err = rundir.LockDir(dir)
 	if errors.Is(err, rundir.ErrLive) {
 		return StillGoingOn(dir)
 	}
@@ -272,10 +272,10 @@ func (s *Session) letGo() {
 	}
 }
 
-// memory returns the store that all points of the session share.
-func (s *Session) memory() *spill.Store {
+// sharedStore returns the store that all points of the session share.
+func (s *Session) sharedStore() *spill.Store {
 	if s.store == nil {
-		s.store = memory(cmp.Or(s.Dir, s.plan.Out))
+		s.store = newStore(cmp.Or(s.Dir, s.plan.Out))
 	}
 	return s.store
 }
@@ -294,7 +294,7 @@ func (s *Session) Repeat(ctx context.Context) error {
 		n = 2
 	}
 	for i := range n {
-		setup, err := s.point(ctx, &s.plan.Load, int32(i), Load{Stage: cacheStage(&s.plan.Ask, int32(i))})
+		setup, err := s.measurePoint(ctx, &s.plan.Load, int32(i), Load{Stage: cacheStage(&s.plan.Ask, int32(i))})
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -305,12 +305,12 @@ func (s *Session) Repeat(ctx context.Context) error {
 	return nil
 }
 
-// Alone is about how long one request takes on an idle target. It asks the
+// MeasureAlone is about how long one request takes on an idle target. It asks the
 // target if that is not known yet and may be asked.
 //
 // A session that goes on gives what it gave before: what is measured next
 // follows from it.
-func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
+func (s *Session) MeasureAlone(ctx context.Context) (time.Duration, error) {
 	if s.alone > 0 {
 		return s.alone, ctx.Err()
 	}
@@ -320,27 +320,27 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		defer src.close()
-		s.Target.Prime(ctx, src, target.Primings)
+		s.Target.SendWarmup(ctx, src, target.Primings)
 	}
 	if s.alone = s.Target.Residence; s.alone == 0 {
 		s.alone = unknownResidence
 	}
-	if err := s.writable(); err != nil {
+	if err := s.checkWritable(); err != nil {
 		return 0, err
 	}
 	s.noteProbes()
-	mark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
+	writeMark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
 	return s.alone, ctx.Err()
 }
 
-// sessions returns the session statistics of a load of the plan, where requests follow one another.
-func (s *Session) sessions(closed bool) (search.Sessions, error) {
+// sessionStats returns the session statistics of a load of the plan, where requests follow one another.
+func (s *Session) sessionStats(closed bool) (search.Sessions, error) {
 	a := &s.plan.Ask
-	if !a.Conversing() {
+	if !a.HasConversations() {
 		return search.Sessions{}, nil
 	}
 	x := search.Sessions{Turns: a.MeanTurns(), Cluster: a.MeanCluster()}
-	if !a.Generated() && a.Recorded == nil { // how long a file's conversations are is known when it is open
+	if !a.IsGenerated() && a.Recorded == nil { // how long a file's conversations are is known when it is open
 		src, err := newSource(a, s.Target, 0)
 		if err != nil {
 			return x, err
@@ -359,34 +359,34 @@ func (s *Session) sessions(closed bool) (search.Sessions, error) {
 // unknownResidence stands for how long a request takes where none may be sent to find out.
 const unknownResidence = time.Second
 
-// has says that the next point was measured before, by what the session resumes.
-func (s *Session) has() bool { return int(s.next) < len(s.earlier) }
+// hasEarlierPoint says that the next point was measured before, by what the session resumes.
+func (s *Session) hasEarlierPoint() bool { return int(s.next) < len(s.earlier) }
 
 // Measure measures the next point. When ctx ends the point is cut short: it
 // counts as stopped by the user, and ctx.Err says so. What is returned is then of the
 // requests that had time to end.
 func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if l.Counted {
-		return s.count(ctx, l)
+		return s.countLoad(ctx, l)
 	}
 	index := s.next
 	s.next++
-	hard := l.of(s.plan.Load)
+	hard := l.withPlan(s.plan.Load)
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
 		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
-		return s.measured(e.fold, index), nil
+		return s.measuredPoint(e.fold, index), nil
 	}
-	if err := s.writable(); err != nil {
+	if err := s.checkWritable(); err != nil {
 		return nil, err
 	}
 	offset, err := s.journal.Offset()
 	if err != nil {
 		return nil, &RecordsError{Err: err}
 	}
-	setup, err := s.point(ctx, &hard, index, l)
+	setup, err := s.measurePoint(ctx, &hard, index, l)
 	if err != nil {
 		return nil, err
 	}
@@ -397,14 +397,14 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		return nil, &RecordsError{Err: err}
 	}
 	setups := map[int32]measure.Setup{index: *setup}
-	measure.Settle(setups, record.RowsSince(s.Dir, offset))
+	measure.SettleWindows(setups, record.RowsSince(s.Dir, offset))
 	if ctx.Err() != nil {
 		cut := setups[index]
 		cut.T1 = endedBy(&cut, record.RowsSince(s.Dir, offset))
 		setups[index] = cut
 	}
-	fold := measure.NewFoldIn(s.memory(), setups[index])
-	for f, err := range record.Since(s.Dir, offset) {
+	fold := measure.NewFoldIn(s.sharedStore(), setups[index])
+	for f, err := range record.FramesSince(s.Dir, offset) {
 		if err != nil {
 			return nil, fmt.Errorf("read records: %w", err)
 		}
@@ -412,7 +412,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 			fold.Add(f)
 		}
 	}
-	return s.measured(fold, index), nil
+	return s.measuredPoint(fold, index), nil
 }
 
 // endedBy is up to when the requests of a window that was cut short had time to end: as much before the cut
@@ -440,26 +440,26 @@ func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
 // loads of one index have the same arrivals and prompts.
 const firstCounted = 1 << 24
 
-// count measures a load that is [Load.Counted]. A resumed session counts its loads again.
-func (s *Session) count(ctx context.Context, l Load) (*Measured, error) {
+// countLoad measures a load that is [Load.Counted]. A resumed session counts its loads again.
+func (s *Session) countLoad(ctx context.Context, l Load) (*Measured, error) {
 	index := firstCounted + s.counted
 	s.counted++
-	hard := l.of(s.plan.Load)
+	hard := l.withPlan(s.plan.Load)
 	kept := &keptRecords{point: index, rows: true}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	var seen *windowSeen
 	if l.Decided != nil && l.Rate > 0 {
-		hard.Requests, hard.Duration = 0, seconds(float64(l.Requests)/l.Rate)
-		seen = l.watched(int64(l.Warmup), int64(l.Warmup+hard.Duration))
+		hard.Requests, hard.Duration = 0, secondsToDuration(float64(l.Requests)/l.Rate)
+		seen = l.watchWindow(int64(l.Warmup), int64(l.Warmup+hard.Duration))
 		seen.stop = stop
 		kept.windows = []*windowSeen{seen}
 	}
-	fold, err := s.runner.inMemory(inner, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.memory()})
+	fold, err := s.runner.inMemory(inner, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.sharedStore()})
 	if err != nil {
 		return nil, err
 	}
-	m := s.measured(fold, index)
+	m := s.measuredPoint(fold, index)
 	m.Index, m.Extent.Events, m.window = Unrecorded, kept.chunks, seen
 	return m, ctx.Err()
 }
@@ -467,7 +467,7 @@ func (s *Session) count(ctx context.Context, l Load) (*Measured, error) {
 // Unrecorded is the index of a load of which nothing is.
 const Unrecorded = -1
 
-func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
+func (s *Session) measuredPoint(fold *measure.Fold, index int32) *Measured {
 	m := &Measured{Point: fold.Point(), Index: int(index), Extent: fold.Extent(), claims: fold.Violations}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
@@ -495,25 +495,25 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 		return nil, err
 	}
 	if err != nil && s.made != nothing && !s.loaded { // refused: there is nothing to keep
-		s.unmake()
+		s.removeMade()
 		return nil, err
 	}
-	if e := s.writable(); e != nil {
+	if e := s.checkWritable(); e != nil {
 		return nil, errors.Join(err, e)
 	}
 	s.noteProbes()
 	if s.found != nil {
-		mark(s.journal, marks.NameCapacity, s.latest, marks.EncodeCapacity(s.found))
+		writeMark(s.journal, marks.NameCapacity, s.latest, marks.EncodeCapacity(s.found))
 	}
-	mark(s.journal, marks.NameEnd, s.latest, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
+	writeMark(s.journal, marks.NameEnd, s.latest, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{Err: e}
 	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
-	run, e := finish(s.Dir, incomplete && !lost.told, s.memory())
+	run, e := makeResults(s.Dir, incomplete && !lost.told, s.sharedStore())
 	if run != nil {
-		for _, n := range s.Target.Beyond(target.Observed(run.Points)) {
+		for _, n := range s.Target.FitDepartures(target.ObservedRange(run.Points)) {
 			s.runner.showLine("note: " + n)
 		}
 	}
@@ -523,29 +523,29 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	return run, errors.Join(err, e)
 }
 
-// Concluded returns the result of the search of a session that continues, nil if it had none. If
+// ConcludedCapacity returns the result of the search of a session that continues, nil if it had none. If
 // there is one, nothing more needs measuring.
-func (s *Session) Concluded() *result.Capacity { return s.concluded }
+func (s *Session) ConcludedCapacity() *result.Capacity { return s.concluded }
 
-// Found notes the result of a search. It is kept with the records, so that finishing the run finds
+// SetFound notes the result of a search. It is kept with the records, so that finishing the run finds
 // it.
-func (s *Session) Found(c *result.Capacity) { s.found = c }
+func (s *Session) SetFound(c *result.Capacity) { s.found = c }
 
-// begins notes that the load of a point does.
-func (s *Session) begins(point int32, setup *measure.Setup) {
+// noteBegin notes that the load of a point does.
+func (s *Session) noteBegin(point int32, setup *measure.Setup) {
 	s.loaded, s.latest = true, point
 	s.runner.began.Store(true)
 	if s.Target.Kind != "sim" {
 		setup.Began = time.Now()
 	}
-	s.journal.Plan(
+	s.journal.AddPlan(
 		record.Mark{Point: point, Name: marks.NameRun, Data: s.head},
 		record.Mark{Point: point, Name: marks.NamePoint, Data: pointMark(setup).Encode()})
 }
 
-// unmake takes away what a session has made that came to no load, so that the
+// removeMade takes away what a session has made that came to no load, so that the
 // next one finds the place as this one did.
-func (s *Session) unmake() {
+func (s *Session) removeMade() {
 	_ = s.journal.Close()
 	s.letGo()
 	for _, name := range []string{rundir.Journal, rundir.Config} {

@@ -25,7 +25,7 @@ func sweeping(t *testing.T, out string) *plan.Plan {
 	t.Helper()
 	p := plan.Default()
 	p.Spec, p.Out, p.Seed, p.SeedSet, p.Resume = "sim:fixed", out, 7, true, true
-	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(8)
+	p.Input, p.Ask.Output = workload.FixedLength(16), workload.FixedLength(8)
 	return &p
 }
 
@@ -112,7 +112,7 @@ func TestSessionResumeRefuses(t *testing.T) {
 		t.Error("another seed is taken")
 	}
 	p = sweeping(t, dir)
-	p.Ask.Output = workload.Fixed(9)
+	p.Ask.Output = workload.FixedLength(9)
 	if _, err := r.Open(context.Background(), p); err == nil {
 		t.Error("another plan is taken")
 	}
@@ -138,7 +138,7 @@ func TestSessionRemembersAlone(t *testing.T) {
 		return p
 	}
 	s := open(t, plan())
-	alone, err := s.Alone(context.Background())
+	alone, err := s.MeasureAlone(context.Background())
 	if err != nil || alone <= 0 {
 		t.Fatal(alone, err)
 	}
@@ -149,7 +149,7 @@ func TestSessionRemembersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, plan())
-	if again, err := s.Alone(context.Background()); again != alone || err != nil {
+	if again, err := s.MeasureAlone(context.Background()); again != alone || err != nil {
 		t.Errorf("%v, then %v, %v", alone, again, err)
 	}
 	_, _ = s.Close(false, nil)

@@ -42,7 +42,7 @@ func (r *Runner) Simulate(ctx context.Context, p *plan.Plan, loads []plan.Load) 
 }
 
 func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l *plan.Load, index int32) (result.Point, error) {
-	store := memory(os.TempDir())
+	store := newStore(os.TempDir())
 	defer store.Close()
 	fold, err := r.inMemory(ctx, p, t, l, index, &keptRecords{point: index}, plannedAs{store: store})
 	if err != nil {
@@ -71,13 +71,13 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	if err != nil {
 		return nil, err
 	}
-	align(&p.Ask, &src, cfg.Arrivals)
-	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
+	alignRows(&p.Ask, &src, cfg.Arrivals)
+	if err := src.setArrivals(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}
 	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
-	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.IsNone()) {
 		look = &looker{want: l.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
 		cfg.Extend = look.extend
 	}
@@ -86,16 +86,16 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		w.arrivals, cfg.Arrivals = cfg.Arrivals, w
 	}
 	core := load.NewCore(cfg)
-	world := virtual(p, l, t, src, kept, index, nil)
+	world := newVirtual(p, l, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
 	t0, t1 := core.Window()
-	setup = ended(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
+	setup = endedSetup(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
 	frames, err := kept.records()
 	if err != nil {
 		return nil, err
 	}
 	setups := map[int32]measure.Setup{index: setup}
-	measure.Settle(setups, frames)
+	measure.SettleWindows(setups, frames)
 	fold := measure.NewFoldIn(as.store, setups[index])
 	for f, err := range frames {
 		if err != nil {
@@ -128,8 +128,8 @@ const (
 	chunksOfFrame = 1 << 14
 )
 
-// last is the frame that is being filled.
-func (k *keptRecords) last() *record.Frame {
+// lastFrame is the frame that is being filled.
+func (k *keptRecords) lastFrame() *record.Frame {
 	if n := len(k.frames); n > 0 && len(k.frames[n-1].Chunks)+len(k.frames[n-1].Rows) < chunksOfFrame {
 		return &k.frames[n-1]
 	}
@@ -148,24 +148,24 @@ func (k *keptRecords) Chunk(c record.Chunk) {
 		k.keepUp()
 		return
 	}
-	f := k.last()
+	f := k.lastFrame()
 	f.Chunks = append(f.Chunks, c)
-	k.grow(chunkSize)
+	k.countBytes(chunkSize)
 }
 
 // Done implements [record.Sink].
 func (k *keptRecords) Done(r *record.Row) {
 	for _, w := range k.windows {
-		w.end(r)
+		w.addEnded(r)
 	}
 	if k.journal != nil {
 		k.journal.Done(r)
 		k.keepUp()
 		return
 	}
-	f := k.last()
+	f := k.lastFrame()
 	f.Rows = append(f.Rows, *r)
-	k.grow(rowSize)
+	k.countBytes(rowSize)
 }
 
 // keepUp lets the disk follow: a simulation writes as fast as it can.
@@ -176,8 +176,8 @@ func (k *keptRecords) keepUp() {
 	}
 }
 
-// grow counts what is in memory, and moves it to the disk when it is too much.
-func (k *keptRecords) grow(bytes int) {
+// countBytes counts what is in memory, and moves it to the disk when it is too much.
+func (k *keptRecords) countBytes(bytes int) {
 	if k.size += bytes; k.size < keptInMemory || k.err != nil {
 		return
 	}
@@ -208,7 +208,7 @@ func (k *keptRecords) records() (iter.Seq2[record.Frame, error], error) {
 		return nil, fmt.Errorf("keep records: %w", k.err)
 	}
 	if k.journal != nil {
-		return record.Since(k.dir, 0), k.journal.Flush()
+		return record.FramesSince(k.dir, 0), k.journal.Flush()
 	}
 	return func(yield func(record.Frame, error) bool) {
 		for _, f := range k.frames {

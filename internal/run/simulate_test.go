@@ -21,7 +21,7 @@ func TestCountIsAsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := objective.Claims()
+	claims, err := objective.SplitClaims()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -282,7 +282,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 		}
 		switch itl := m.SummaryOf(metric.ITL); {
 		case itl == nil:
-			if m.Undefined["itl_ms"].None() {
+			if m.Undefined["itl_ms"].IsNone() {
 				t.Errorf("%s: ITL is undefined for no reason", name)
 			}
 		case itl.Label == "":
@@ -314,7 +314,7 @@ func TestFreezeInBothWorlds(t *testing.T) {
 
 	out, core := &shelf{}, load.NewCore(cfg())
 	load.Run(t.Context(), core, load.NewVirtual(load.VirtualConfig{Engine: twin.NewFixed(engine), Source: output, Sink: out,
-		Thaw: func(at int64) int64 { return faults.Thaw(at+int64(serverAge)) - int64(serverAge) }}))
+		Thaw: func(at int64) int64 { return faults.ThawTime(at+int64(serverAge)) - int64(serverAge) }}))
 	s := measure.Setup{Stamps: "virtual"}
 	s.T0, s.T1 = core.Window()
 	f := measure.NewFold(s)

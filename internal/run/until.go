@@ -57,10 +57,10 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 		want: want, longest: int64(s.plan.MaxDuration), inTime: s.Target.Kind == "sim",
 		records: func() (iter.Seq2[record.Frame, error], error) {
 			err := s.journal.Flush()
-			return record.Since(s.Dir, offset), err
+			return record.FramesSince(s.Dir, offset), err
 		},
 		rows:  record.RowsSince(s.Dir, offset),
-		store: func() *spill.Store { return memory(s.Dir) },
+		store: func() *spill.Store { return newStore(s.Dir) },
 		index: index, setup: setup, say: s.runner.showLine,
 	}, err
 }
@@ -71,11 +71,11 @@ func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
 		l.setup.T0 = t0
 	}
 	if l.inTime {
-		return l.noteLook(l.look(t1)), true
+		return l.noteLook(l.lookAtWindow(t1)), true
 	}
 	if l.looking == nil { // while the load goes on
 		l.looking = make(chan glance, 1)
-		go func(to chan<- glance) { to <- l.look(t1) }(l.looking)
+		go func(to chan<- glance) { to <- l.lookAtWindow(t1) }(l.looking)
 		return 0, false
 	}
 	select {
@@ -87,8 +87,8 @@ func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
 	}
 }
 
-// look measures the window that ended at t1, and says where it is to end.
-func (l *looker) look(t1 int64) (seen glance) {
+// lookAtWindow measures the window that ended at t1, and says where it is to end.
+func (l *looker) lookAtWindow(t1 int64) (seen glance) {
 	defer func() {
 		if seen.err != nil {
 			seen.why = result.Reason{Code: result.RecordsUnreadable}
@@ -106,10 +106,10 @@ func (l *looker) look(t1 int64) (seen glance) {
 	if l.rows != nil {
 		rows = l.rows
 	}
-	measure.Settle(setups, rows)
+	measure.SettleWindows(setups, rows)
 	set := setups[l.index].Settling
 	quiet := set == nil || set.Why == "" || l.unquiet == mostUnquiet
-	if quiet && l.want.None() {
+	if quiet && l.want.IsNone() {
 		return seen
 	}
 	var store *spill.Store
@@ -129,17 +129,17 @@ func (l *looker) look(t1 int64) (seen glance) {
 	}
 	window := t1 - l.setup.T0
 	unstable := fold.Point().Stability == stat.Unstable // no window is long enough
-	if !quiet && !unstable && (l.want.None() || 3*window/2 <= l.longest) {
+	if !quiet && !unstable && (l.want.IsNone() || 3*window/2 <= l.longest) {
 		seen.end, seen.unquiet = l.setup.T0+3*window/2, true
 		return seen
 	}
-	if l.want.None() {
+	if l.want.IsNone() {
 		return seen
 	}
 	seen.grown = unstable
 	seen.percent, seen.why = fold.Precision(l.want)
 	switch {
-	case seen.why.None() && seen.percent <= l.want.Percent:
+	case seen.why.IsNone() && seen.percent <= l.want.Percent:
 	case unstable && l.grown: // grew at two looks in a row: that is not noise
 	case window >= l.longest:
 		seen.why = seen.why.Or(result.Reason{Code: result.BudgetUsed, Seconds: float64(l.longest) / 1e9})
@@ -156,7 +156,7 @@ func (l *looker) noteLook(seen glance) (end int64) {
 		l.say("the load has not settled: the window is made half as long again")
 		return seen.end
 	}
-	if l.want.None() {
+	if l.want.IsNone() {
 		if seen.err != nil {
 			l.say("note: whether the load had settled is not known: " + seen.err.Error())
 		}
@@ -177,9 +177,9 @@ func (l *looker) noteLook(seen glance) (end int64) {
 	return seen.end
 }
 
-// until returns the outcome of the stopping rule, nil if there was none.
-func (l *looker) until() *result.Until {
-	if l.want.None() {
+// untilResult returns the outcome of the stopping rule, nil if there was none.
+func (l *looker) untilResult() *result.Until {
+	if l.want.IsNone() {
 		return nil
 	}
 	u := &result.Until{Spec: l.want.String(), Looks: l.looks, Why: l.last.why}

@@ -22,8 +22,8 @@ type windowSeen struct {
 	decided    bool
 }
 
-// watched is the window of a load as it is looked at.
-func (l *Load) watched(t0, t1 int64) *windowSeen {
+// watchWindow is the window of a load as it is looked at.
+func (l *Load) watchWindow(t0, t1 int64) *windowSeen {
 	return &windowSeen{t0: t0, t1: t1, claims: l.Claims, violations: make([]int, len(l.Claims)), decide: l.Decided}
 }
 
@@ -39,8 +39,8 @@ func (w *windowSeen) Next() int64 {
 	return at
 }
 
-// end takes in a request that has ended.
-func (w *windowSeen) end(r *record.Row) {
+// addEnded takes in a request that has ended.
+func (w *windowSeen) addEnded(r *record.Row) {
 	if r.Due < w.t0 || r.Due >= w.t1 || w.decided {
 		return
 	}
@@ -52,19 +52,19 @@ func (w *windowSeen) end(r *record.Row) {
 			w.violations[i]++
 		}
 	}
-	if w.stop != nil && w.decide(w.violations, w.left()) {
+	if w.stop != nil && w.decide(w.violations, w.remainingRequests()) {
 		w.decided = true
 		w.stop()
 	}
 }
 
-// left returns the number of its requests that have not ended, -1 while more are to come.
-func (w *windowSeen) left() int {
+// remainingRequests returns the number of its requests that have not ended, -1 while more are to come.
+func (w *windowSeen) remainingRequests() int {
 	if !w.complete {
 		return -1
 	}
 	return w.due - w.ended
 }
 
-// residence returns the mean time that its ended requests took, in seconds.
-func (w *windowSeen) residence() float64 { return float64(w.took) / float64(max(w.ended, 1)) / 1e9 }
+// meanResidence returns the mean time that its ended requests took, in seconds.
+func (w *windowSeen) meanResidence() float64 { return float64(w.took) / float64(max(w.ended, 1)) / 1e9 }

@@ -15,8 +15,8 @@ import (
 // Unknown stands in place of a value that is not known.
 const Unknown = "–"
 
-// Minutes returns a time of so many seconds to the second, minute or tenth of an hour, by how long it is.
-func Minutes(seconds float64) string {
+// RoundedTime returns a time of so many seconds to the second, minute or tenth of an hour, by how long it is.
+func RoundedTime(seconds float64) string {
 	switch {
 	case seconds < 120: // as a budget of 90 s is written
 		return fmt.Sprintf("%.0f s", seconds)
@@ -40,11 +40,11 @@ func Count[T int | int32 | int64](n T) string {
 	return s
 }
 
-// Span writes a length of time as people do: 250 ms, 1.5 s, 90 s, 10 min,
+// Duration writes a length of time as people do: 250 ms, 1.5 s, 90 s, 10 min,
 // 1 h 30 min. From two minutes on it is to the second.
-func Span(d time.Duration) string {
+func Duration(d time.Duration) string {
 	if d < 0 {
-		return "-" + Span(-d)
+		return "-" + Duration(-d)
 	}
 	inUnits := func(unit time.Duration, name string) string {
 		return Exact(float64(d)/float64(unit)) + " " + name
@@ -196,17 +196,17 @@ func Plural(n int, thing string) string {
 	return Count(n) + " " + thing + "s"
 }
 
-// Change writes a relative change in percent, or the change of a share in points.
+// RelativeChange writes a relative change in percent, or the change of a share in points.
 // Signed is the number alone.
-func Change(x float64, ofShare bool) string {
+func RelativeChange(x float64, ofShare bool) string {
 	if ofShare {
-		return Signed(x, true) + " pt"
+		return SignedChange(x, true) + " pt"
 	}
-	return Signed(x, false) + " %"
+	return SignedChange(x, false) + " %"
 }
 
-// Signed is the number of a Change, with its sign unless it is zero.
-func Signed(x float64, ofShare bool) string {
+// SignedChange is the number of a Change, with its sign unless it is zero.
+func SignedChange(x float64, ofShare bool) string {
 	digits := 1
 	switch {
 	case ofShare:
@@ -223,7 +223,7 @@ func Signed(x float64, ofShare bool) string {
 
 // ChangeSize is a Change without its sign and without zeros behind the point.
 func ChangeSize(x float64, ofShare bool) string {
-	text, unit, _ := strings.Cut(strings.TrimLeft(Change(x, ofShare), "+-"), " ")
+	text, unit, _ := strings.Cut(strings.TrimLeft(RelativeChange(x, ofShare), "+-"), " ")
 	return withoutZeros(text) + " " + unit
 }
 

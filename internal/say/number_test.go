@@ -31,7 +31,7 @@ func TestSpan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Span(d); got != want {
+		if got := Duration(d); got != want {
 			t.Errorf("Span(%s) = %s, want %s", text, got, want)
 		}
 	}

@@ -29,8 +29,8 @@ func (e *Error) WithHint(hint string) *Error {
 	return &Error{Msg: e.Msg, Hint: hint}
 }
 
-// Hint gives the hint of an error, "" if it has none.
-func Hint(err error) string {
+// HintOf gives the hint of an error, "" if it has none.
+func HintOf(err error) string {
 	var u *Error
 	if errors.As(err, &u) {
 		return u.Hint
@@ -41,18 +41,18 @@ func Hint(err error) string {
 // longestName is the longest that is taken for a mistyped name.
 const longestName = 64
 
-// Nearest gives the known name that a mistyped one most likely means: the only
+// NearestName gives the known name that a mistyped one most likely means: the only
 // one that it is the beginning of, or the one fewest letters away. It gives ""
 // when none is close: at most a third of its letters may differ, and case does
 // not matter.
-func Nearest(name string, known []string) string {
+func NearestName(name string, known []string) string {
 	if name == "" || len(name) > longestName {
 		return ""
 	}
 	name = strings.ToLower(name)
 	best, at, begun := "", max(utf8.RuneCountInString(name)/3, 1)+1, 0
 	for _, k := range known {
-		if d := distance(name, strings.ToLower(k)); d < at {
+		if d := editDistance(name, strings.ToLower(k)); d < at {
 			best, at = k, d
 		}
 	}
@@ -71,18 +71,18 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Known says of a name that is not among the known ones which was most likely
+// KnownHint says of a name that is not among the known ones which was most likely
 // meant, or which there are: the hint of an error.
-func Known(name string, known []string) string {
-	if n := Nearest(name, known); n != "" {
+func KnownHint(name string, known []string) string {
+	if n := NearestName(name, known); n != "" {
 		return "did you mean " + n + "?"
 	}
-	return "known: " + Quoted(known)
+	return "known: " + QuotedNames(known)
 }
 
-// distance is the number of letters to insert, delete, replace or swap with
+// editDistance is the number of letters to insert, delete, replace or swap with
 // their neighbour (optimal string alignment).
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	rows := [3][]int{make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)}
 	for j := range rows[1] {
@@ -105,8 +105,8 @@ func distance(a, b string) int {
 	return rows[(len(s)+1)%3][len(t)]
 }
 
-// Quoted lists names for a message.
-func Quoted(names []string) string {
+// QuotedNames lists names for a message.
+func QuotedNames(names []string) string {
 	out := ""
 	for i, n := range slices.Sorted(slices.Values(names)) {
 		if i > 0 {

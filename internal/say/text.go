@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Plain makes one printable line of any text: what servers say may hold line
+// PlainLine makes one printable line of any text: what servers say may hold line
 // breaks and escape sequences, which are no business of a terminal.
-func Plain(s string) string {
+func PlainLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -18,8 +18,8 @@ func Plain(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Cut shortens a text to n characters, the last of which says so.
-func Cut(s string, n int) string {
+// Truncate shortens a text to n characters, the last of which says so.
+func Truncate(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}

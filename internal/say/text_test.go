@@ -8,7 +8,7 @@ func TestCut(t *testing.T) {
 		n    int
 		want string
 	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü€", 3, "äö…"}, {"ab cd", 4, "ab…"}, {"", 1, ""}} {
-		if got := Cut(c.s, c.n); got != c.want {
+		if got := Truncate(c.s, c.n); got != c.want {
 			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
 		}
 	}
@@ -16,7 +16,7 @@ func TestCut(t *testing.T) {
 
 // What a server says is one printable line, whatever it says.
 func TestPlain(t *testing.T) {
-	if got := Plain(" a\x1b[31m\tb\r\nc\x00\xff\u202e  d "); got != "a [31m b c � d" {
+	if got := PlainLine(" a\x1b[31m\tb\r\nc\x00\xff\u202e  d "); got != "a [31m b c � d" {
 		t.Errorf("%q", got)
 	}
 }

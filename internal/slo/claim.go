@@ -17,10 +17,10 @@ type Claim struct {
 	spec  *Spec
 }
 
-// Claims takes an objective apart. A limit on gaps between chunks is none, for
+// SplitClaims takes an objective apart. A limit on gaps between chunks is none, for
 // its percentile is over gaps and not over requests; nor is one that no
 // request may violate. Both are errors for the user.
-func (s Spec) Claims() ([]Claim, error) {
+func (s Spec) SplitClaims() ([]Claim, error) {
 	var claims []Claim
 	var joint *Claim
 	addClaim := func(c Claim) error {
@@ -33,13 +33,13 @@ func (s Spec) Claims() ([]Claim, error) {
 	for i := range s.Limits {
 		l := &s.Limits[i]
 		switch {
-		case l.Metric.Pooled():
+		case l.Metric.IsPooled():
 			return nil, say.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
 		case l.OfShare():
 			if err := addClaim(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
 				return nil, err
 			}
-		case !l.Joint():
+		case !l.IsJoint():
 			if err := addClaim(Claim{Spec: l.String(), Share: 1 - l.P(), limit: l}); err != nil {
 				return nil, err
 			}
@@ -50,7 +50,7 @@ func (s Spec) Claims() ([]Claim, error) {
 	if joint != nil {
 		only := Spec{SharePercent: s.SharePercent}
 		for _, l := range s.Limits {
-			if l.Joint() {
+			if l.IsJoint() {
 				only.Limits = append(only.Limits, l)
 			}
 		}
@@ -60,12 +60,12 @@ func (s Spec) Claims() ([]Claim, error) {
 		}
 	}
 	for _, class := range s.Classes {
-		own, err := class.Spec.Claims()
+		own, err := class.Spec.SplitClaims()
 		if err != nil {
-			return nil, say.Errorf("%s%v", class.Prefix(), err).WithHint(say.Hint(err))
+			return nil, say.Errorf("%s%v", class.LimitsPrefix(), err).WithHint(say.HintOf(err))
 		}
 		for _, c := range own {
-			c.Spec, c.Class = class.Prefix()+c.Spec, class.Name
+			c.Spec, c.Class = class.LimitsPrefix()+c.Spec, class.Name
 			claims = append(claims, c)
 		}
 	}
@@ -90,24 +90,24 @@ func (c Claim) Times(r Request) float64 {
 		return 0
 	}
 	if c.limit != nil {
-		return c.limit.times(r)
+		return c.limit.excessRatio(r)
 	}
 	most := 0.0
 	for _, l := range c.spec.Limits {
-		if l.Joint() {
-			most = max(most, l.times(r))
+		if l.IsJoint() {
+			most = max(most, l.excessRatio(r))
 		}
 	}
 	return most
 }
 
-// On says which metrics the claim is about.
-func (c Claim) On() (names []metric.Name) {
+// ClaimedMetrics says which metrics the claim is about.
+func (c Claim) ClaimedMetrics() (names []metric.Name) {
 	if c.limit != nil {
 		return []metric.Name{c.limit.Metric}
 	}
 	for _, l := range c.spec.Limits {
-		if l.Joint() {
+		if l.IsJoint() {
 			names = append(names, l.Metric)
 		}
 	}
@@ -123,7 +123,7 @@ func (c Claim) Violates(r Request) bool {
 		return r.(Question).Wrong()
 	}
 	if c.limit != nil {
-		return !c.limit.Meets(r)
+		return !c.limit.IsMetBy(r)
 	}
 	return !c.spec.MeetsJoint(r)
 }

@@ -20,16 +20,16 @@ func TestClasses(t *testing.T) {
 	if again, err := Parse(s.String()); err != nil || again.String() != canonical {
 		t.Errorf("%v, %v", again, err)
 	}
-	if !s.NeedsStream() || s.None() || len(s.All()) != 5 {
+	if !s.NeedsStream() || s.IsNone() || len(s.All()) != 5 {
 		t.Errorf("%+v", s)
 	}
 	slowChat := request{ok: true, class: "chat", values: values{metric.TTFT: 300 * ms, metric.TPOT: 20 * ms, metric.E2E: 2000 * ms}}
 	slowBatch := slowChat
 	slowBatch.class = "batch"
-	if s.Good(slowChat) || !s.Good(slowBatch) {
+	if s.IsMetBy(slowChat) || !s.IsMetBy(slowBatch) {
 		t.Error("a request is judged by the limits of another class")
 	}
-	claims, err := s.Claims()
+	claims, err := s.SplitClaims()
 	if err != nil || len(claims) != 4 {
 		t.Fatalf("%v, %v", claims, err)
 	}

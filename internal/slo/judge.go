@@ -24,22 +24,22 @@ type Question interface {
 	Wrong() bool
 }
 
-// Meets says that a request ended well and is within the limit. Of errors and
+// IsMetBy says that a request ended well and is within the limit. Of errors and
 // of the pooled metrics, which no single request has, it asks only that the
 // request ended well.
-func (l Limit) Meets(r Request) bool {
-	if !r.OK() || l.OfShare() || l.Metric.Pooled() {
+func (l Limit) IsMetBy(r Request) bool {
+	if !r.OK() || l.OfShare() || l.Metric.IsPooled() {
 		return r.OK()
 	}
 	return !(r.Value(l.Metric) >= float64(l.Max))
 }
 
-// times is by how many times the limit's maximum a request took.
-func (l Limit) times(r Request) float64 {
+// excessRatio is by how many times the limit's maximum a request took.
+func (l Limit) excessRatio(r Request) float64 {
 	switch {
 	case !r.OK():
 		return math.Inf(1)
-	case l.OfShare() || l.Metric.Pooled():
+	case l.OfShare() || l.Metric.IsPooled():
 		return 0
 	}
 	if x := r.Value(l.Metric) / float64(l.Max); x > 0 {
@@ -48,15 +48,15 @@ func (l Limit) times(r Request) float64 {
 	return 0 // undefined, which is not over any limit
 }
 
-// Good says that a request meets every limit, also those of its class.
-func (s Spec) Good(r Request) bool {
+// IsMetBy says that a request meets every limit, also those of its class.
+func (s Spec) IsMetBy(r Request) bool {
 	for _, l := range s.Limits {
-		if !l.Meets(r) {
+		if !l.IsMetBy(r) {
 			return false
 		}
 	}
 	for _, c := range s.Classes {
-		if c.Name == r.Class() && !c.Spec.Good(r) {
+		if c.Name == r.Class() && !c.Spec.IsMetBy(r) {
 			return false
 		}
 	}
@@ -66,7 +66,7 @@ func (s Spec) Good(r Request) bool {
 // MeetsJoint says that a request meets every joint limit, apart from those of classes.
 func (s Spec) MeetsJoint(r Request) bool {
 	for _, l := range s.Limits {
-		if l.Joint() && !l.Meets(r) {
+		if l.IsJoint() && !l.IsMetBy(r) {
 			return false
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"pitot/internal/say"
 )
 
-// limitable are the metrics that can be limited.
-func (g Grammar) limitable() metric.Catalogue {
-	return g.Metrics.Where(func(m *metric.Metric) bool { return m.Limit })
+// limitableMetrics are the metrics that can be limited.
+func (g Grammar) limitableMetrics() metric.Catalogue {
+	return g.Metrics.Filter(func(m *metric.Metric) bool { return m.Limit })
 }
 
 // unknownMetric names the metric that was probably meant.
@@ -34,8 +34,8 @@ func (g Grammar) unknownMetric(name string) error {
 		return say.Errorf("unknown metric %q", name).WithHint("write " + rest + "<… @100%")
 	}
 	var names []string
-	for _, m := range g.limitable() {
+	for _, m := range g.limitableMetrics() {
 		names = append(names, string(m.Name))
 	}
-	return say.Errorf("unknown metric %q", name).WithHint(say.Known(name, names))
+	return say.Errorf("unknown metric %q", name).WithHint(say.KnownHint(name, names))
 }

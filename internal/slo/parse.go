@@ -37,7 +37,7 @@ func (g Grammar) Parse(text string) (Spec, error) {
 	var s Spec
 	for _, part := range strings.Split(plain, ";") {
 		class, limits, named := strings.Cut(part, ":")
-		if named && g.limitable().Find(metric.Name(class)) != nil { // ttft:200ms, which has no <
+		if named && g.limitableMetrics().Find(metric.Name(class)) != nil { // ttft:200ms, which has no <
 			limits, named = part, false
 		}
 		if !named {
@@ -87,7 +87,7 @@ func CheckClass(name string) error {
 
 // parsePart reads the limits of all requests, or those of a class, without white space.
 func (g Grammar) parsePart(plain string) (Spec, error) {
-	if spec, ok := preset(plain); ok {
+	if spec, ok := findPreset(plain); ok {
 		plain = withoutSpace(spec)
 	}
 	var s Spec
@@ -100,7 +100,7 @@ func (g Grammar) parsePart(plain string) (Spec, error) {
 			if s.SharePercent != 0 {
 				return Spec{}, say.Errorf("a second share %q", "@"+share).WithHint("write it once, after the last joint limit")
 			}
-			p, err := percent(share)
+			p, err := parsePercent(share)
 			if err != nil {
 				return Spec{}, err
 			}
@@ -112,7 +112,7 @@ func (g Grammar) parsePart(plain string) (Spec, error) {
 		}
 		s.Limits = append(s.Limits, l)
 	}
-	return s, s.check()
+	return s, s.checkLimits()
 }
 
 // parseLimit reads "p99ttft<200ms": percentile, metric, <, number, unit.
@@ -125,7 +125,7 @@ func (g Grammar) parseLimit(term string) (Limit, error) {
 		if strings.ContainsAny(term, "=≤:") {
 			return Limit{}, say.Errorf("limit %q has no <", term).WithHint("write metric<value")
 		}
-		if name := say.Nearest(term, presetNames()); name != "" {
+		if name := say.NearestName(term, presetNames()); name != "" {
 			return Limit{}, say.Errorf("no SLO is called %q", term).WithHint("did you mean " + name + "?")
 		}
 		return Limit{}, say.Errorf("limit %q has no <", term).WithHint("write for example p99 ttft<200ms")
@@ -142,7 +142,7 @@ func (g Grammar) parseLimit(term string) (Limit, error) {
 			l.Percentile, name = p, rest[len(digits):]
 		}
 	}
-	m := g.limitable().Find(metric.Name(name))
+	m := g.limitableMetrics().Find(metric.Name(name))
 	if m == nil {
 		return Limit{}, g.unknownMetric(name)
 	}
@@ -151,22 +151,22 @@ func (g Grammar) parseLimit(term string) (Limit, error) {
 		if l.Percentile != 0 {
 			return Limit{}, say.Errorf("a share has no percentile").WithHint("write " + name + "<1%")
 		}
-		p, err := percent(bound)
+		p, err := parsePercent(bound)
 		l.MaxPercent = p
 		return l, err
 	}
-	d, err := length(bound)
+	d, err := parseDuration(bound)
 	l.Max = d
 	return l, err
 }
 
-// check holds the limits against each other.
-func (s Spec) check() error {
+// checkLimits holds the limits against each other.
+func (s Spec) checkLimits() error {
 	joint := 0
 	for i, l := range s.Limits {
-		if l.Joint() {
+		if l.IsJoint() {
 			joint++
-			if l.Metric.Pooled() {
+			if l.Metric.IsPooled() {
 				return say.Errorf("%s is not one number per request", l.Metric).WithHint("write p99 " + l.String() + ", or limit stall, a request's longest gap")
 			}
 		}
@@ -179,7 +179,7 @@ func (s Spec) check() error {
 	switch {
 	case joint > 0 && s.SharePercent == 0:
 		for _, l := range s.Limits {
-			if l.Joint() {
+			if l.IsJoint() {
 				return say.Errorf("limit %q does not say for how many requests", l).WithHint("write \"p99 " + l.String() + "\" or \"" + l.String() + " @99%\"")
 			}
 		}
@@ -198,8 +198,8 @@ func numberPrefix(s string) string {
 	return s[:end]
 }
 
-// percent reads "99%".
-func percent(s string) (float64, error) {
+// parsePercent reads "99%".
+func parsePercent(s string) (float64, error) {
 	digits := numberPrefix(s)
 	p, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
@@ -214,8 +214,8 @@ func percent(s string) (float64, error) {
 	return p, nil
 }
 
-// length reads "200ms" as a time.
-func length(s string) (time.Duration, error) {
+// parseDuration reads "200ms" as a time.
+func parseDuration(s string) (time.Duration, error) {
 	digits := numberPrefix(s)
 	x, err := strconv.ParseFloat(digits, 64)
 	if err != nil {

@@ -40,12 +40,12 @@ func (g Grammar) ParsePrecision(text string) (Precision, error) {
 			return Precision{}, say.Errorf("precision %q does not say of which percentile, or of the mean", text).WithHint(example)
 		}
 		var err error
-		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !reported(p.Percentile) {
+		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !isReported(p.Percentile) {
 			return Precision{}, say.Errorf("percentile p%s", digits).WithHint("one of p50, p90, p95, p99 and p99.9")
 		}
 		name = value[1+len(digits):]
 	}
-	m := g.limitable().Find(metric.Name(name))
+	m := g.limitableMetrics().Find(metric.Name(name))
 	switch {
 	case m == nil:
 		return Precision{}, g.unknownMetric(name)
@@ -54,18 +54,18 @@ func (g Grammar) ParsePrecision(text string) (Precision, error) {
 	}
 	p.Metric = m.Name
 	var err error
-	p.Percent, err = percent(width)
+	p.Percent, err = parsePercent(width)
 	return p, err
 }
 
-// reported says that a percentile is one of those that are.
-func reported(percent float64) bool {
+// isReported says that a percentile is one of those that are.
+func isReported(percent float64) bool {
 	_, ok := metric.PercentileOf("p" + say.Exact(percent))
 	return ok
 }
 
-// None says that nothing was asked for.
-func (p Precision) None() bool { return p.Metric == "" }
+// IsNone says that nothing was asked for.
+func (p Precision) IsNone() bool { return p.Metric == "" }
 
 // String is the canonical spelling. It parses to an equal precision.
 func (p Precision) String() string {

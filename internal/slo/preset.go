@@ -40,8 +40,8 @@ func presetNames() (names []string) {
 	return names
 }
 
-// preset gives the objective of a name.
-func preset(name string) (spec string, ok bool) {
+// findPreset gives the objective of a name.
+func findPreset(name string) (spec string, ok bool) {
 	for _, p := range Presets() {
 		if p.Name == name {
 			return p.Spec, true

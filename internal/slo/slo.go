@@ -25,9 +25,9 @@ type Limit struct {
 	MaxPercent float64       // of errors: their share must be below it, in percent
 }
 
-// Joint says that the limit holds for single requests, together with the
+// IsJoint says that the limit holds for single requests, together with the
 // other joint limits.
-func (l Limit) Joint() bool { return l.Percentile == 0 && !l.OfShare() }
+func (l Limit) IsJoint() bool { return l.Percentile == 0 && !l.OfShare() }
 
 // OfShare says that the limit is on a share, of errors or of wrong answers.
 func (l Limit) OfShare() bool { return l.Metric == metric.Errors || l.Metric == metric.Wrong }
@@ -40,7 +40,7 @@ func (l Limit) String() string {
 	if l.OfShare() {
 		return string(l.Metric) + "<" + say.Exact(l.MaxPercent) + "%"
 	}
-	s := string(l.Metric) + "<" + duration(l.Max)
+	s := string(l.Metric) + "<" + formatDuration(l.Max)
 	if l.Percentile != 0 {
 		s = "p" + say.Exact(l.Percentile) + " " + s
 	}
@@ -63,8 +63,8 @@ type Class struct {
 	Spec Spec
 }
 
-// None says that there is no objective.
-func (s Spec) None() bool { return len(s.Limits) == 0 && len(s.Classes) == 0 }
+// IsNone says that there is no objective.
+func (s Spec) IsNone() bool { return len(s.Limits) == 0 && len(s.Classes) == 0 }
 
 // All are the limits, those of classes too.
 func (s Spec) All() []Limit {
@@ -75,8 +75,8 @@ func (s Spec) All() []Limit {
 	return list
 }
 
-// Prefix returns the text before a class's limits: "chat: ".
-func (c Class) Prefix() string { return c.Name + ": " }
+// LimitsPrefix returns the text before a class's limits: "chat: ".
+func (c Class) LimitsPrefix() string { return c.Name + ": " }
 
 // Share is SharePercent as a fraction.
 func (s Spec) Share() float64 { return s.SharePercent / 100 }
@@ -89,7 +89,7 @@ func (s Spec) String() string {
 		switch {
 		case l.OfShare():
 			errors = append(errors, l.String())
-		case l.Joint():
+		case l.IsJoint():
 			joint = append(joint, l.String())
 		default:
 			percentile = append(percentile, l.String())
@@ -103,7 +103,7 @@ func (s Spec) String() string {
 		parts = append(parts, strings.Join(own, ", "))
 	}
 	for _, c := range s.Classes {
-		parts = append(parts, c.Prefix()+c.Spec.String())
+		parts = append(parts, c.LimitsPrefix()+c.Spec.String())
 	}
 	return strings.Join(parts, "; ")
 }
@@ -116,15 +116,15 @@ func (s Spec) LimitsAnswers() bool {
 // NeedsStream says that the objective cannot be judged without streaming.
 func (s Spec) NeedsStream() bool {
 	for _, l := range s.All() {
-		if l.Metric.Streamed() {
+		if l.Metric.NeedsStreaming() {
 			return true
 		}
 	}
 	return false
 }
 
-// duration spells d in the largest unit that keeps it above 1.
-func duration(d time.Duration) string {
+// formatDuration spells d in the largest unit that keeps it above 1.
+func formatDuration(d time.Duration) string {
 	unit, name := time.Microsecond, "us"
 	switch {
 	case d >= time.Second && d%time.Second == 0:

@@ -144,7 +144,7 @@ func TestGood(t *testing.T) {
 		{"never came", request{ok: true, values: values{metric.TTFT: math.Inf(1), metric.TPOT: 1}}, false},
 		{"fast error", request{values: values{metric.TTFT: 1, metric.TPOT: 1}}, false},
 	} {
-		if got := s.Good(c.v); got != c.want {
+		if got := s.IsMetBy(c.v); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -188,7 +188,7 @@ func TestPresets(t *testing.T) {
 		if same, err := Parse(p.Spec); err != nil || same.String() != s.String() {
 			t.Errorf("%s: %s, not %s", p.Name, s, p.Spec)
 		}
-		if c, err := s.Claims(); err != nil || len(c) == 0 {
+		if c, err := s.SplitClaims(); err != nil || len(c) == 0 {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := s.Claims()
+	claims, err := s.SplitClaims()
 	if err != nil || len(claims) != 3 {
 		t.Fatalf("%v, %v", claims, err)
 	}
@@ -233,7 +233,7 @@ func TestClaims(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if _, err := s.Claims(); err == nil {
+		if _, err := s.SplitClaims(); err == nil {
 			t.Errorf("%s is searched for", text)
 		}
 	}

@@ -26,7 +26,7 @@ func NewBatches(n int64, batches int) *Batches {
 
 // Add takes in the next value.
 func (b *Batches) Add(x float64) {
-	for b.batch < len(b.sums)-1 && b.at >= b.end(b.batch) {
+	for b.batch < len(b.sums)-1 && b.at >= b.batchEnd(b.batch) {
 		b.batch++
 	}
 	b.at++
@@ -36,8 +36,8 @@ func (b *Batches) Add(x float64) {
 	}
 }
 
-// end is the index behind a batch.
-func (b *Batches) end(i int) int64 { return int64(i+1) * b.n / int64(len(b.sums)) }
+// batchEnd is the index behind a batch.
+func (b *Batches) batchEnd(i int) int64 { return int64(i+1) * b.n / int64(len(b.sums)) }
 
 // means are those of the batches; ok is false for fewer than two batches or fewer
 // than two values in each.
@@ -47,8 +47,8 @@ func (b *Batches) means() (means []float64, ok bool) {
 	}
 	means, from := make([]float64, len(b.sums)), int64(0)
 	for i, sum := range b.sums {
-		means[i] = sum / float64(b.end(i)-from)
-		from = b.end(i)
+		means[i] = sum / float64(b.batchEnd(i)-from)
+		from = b.batchEnd(i)
 	}
 	return means, true
 }
@@ -70,9 +70,9 @@ func (b *Batches) Mean(level float64) (m Mean, ok bool) {
 	return m, true
 }
 
-// Merged are fewer batches of the same series; the number must divide the present
+// MergeTo are fewer batches of the same series; the number must divide the present
 // one.
-func (b *Batches) Merged(batches int) *Batches {
+func (b *Batches) MergeTo(batches int) *Batches {
 	m := &Batches{n: b.n, at: b.at, sum: b.sum, sums: make([]float64, batches)}
 	each := len(b.sums) / batches
 	for i, sum := range b.sums[:each*batches] {
@@ -116,12 +116,12 @@ func batchesOf(xs []float64, batches int) *Batches {
 
 // studentInterval is estimate ± t·se.
 func studentInterval(estimate, se, df, level float64) Interval {
-	half := StudentQuantile(1-tail(level), df) * se
+	half := StudentQuantile(1-tailProbability(level), df) * se
 	return Interval{estimate - half, estimate + half}
 }
 
-// Exceeding marks the values above a limit with 1, the others with 0.
-func Exceeding(xs []float64, limit float64) []float64 {
+// MarkExceeding marks the values above a limit with 1, the others with 0.
+func MarkExceeding(xs []float64, limit float64) []float64 {
 	hits := make([]float64, len(xs))
 	for i, x := range xs {
 		if x > limit {

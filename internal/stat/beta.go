@@ -36,8 +36,8 @@ func betaFraction(x, a, b float64) float64 {
 		default:
 			coefficient = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
 		}
-		d = 1 / nonzero(1+coefficient*d, tiny)
-		c = nonzero(1+coefficient/c, tiny)
+		d = 1 / orNonzero(1+coefficient*d, tiny)
+		c = orNonzero(1+coefficient/c, tiny)
 		f *= c * d
 		if math.Abs(c*d-1) < 1e-15 {
 			break
@@ -46,7 +46,7 @@ func betaFraction(x, a, b float64) float64 {
 	return front * (f - 1)
 }
 
-func nonzero(x, instead float64) float64 {
+func orNonzero(x, instead float64) float64 {
 	if x == 0 {
 		return instead
 	}

@@ -17,25 +17,25 @@ type Blocked struct {
 	alone      bool    // there is one treatment: blocks are part of the errors
 }
 
-// Blocks fits values by treatment and block; NaN is one that was not measured. For ratios
+// FitBlocks fits values by treatment and block; NaN is one that was not measured. For ratios
 // of times or rates, give logarithms. Where there is one treatment alone, blocks are part of
 // its errors. ok is false where nothing is left to tell the spread by.
 //
 // It is least squares by alternating between treatments and blocks, which converges to
 // the fit of an incomplete design too (Searle, Linear Models for Unbalanced Data, 1987).
-func Blocks(values [][]float64) (fit Blocked, ok bool) {
+func FitBlocks(values [][]float64) (fit Blocked, ok bool) {
 	treatments, blocks := len(values), 0
 	for _, row := range values {
 		blocks = max(blocks, len(row))
 	}
 	effect, level := make([]float64, treatments), make([]float64, blocks)
 	known := func(t, b int) bool { return b < len(values[t]) && !math.IsNaN(values[t][b]) }
-	alone := single(values)
+	alone := hasSingleTreatment(values)
 	const sweeps, enough = 500, 1e-11
 	for range sweeps {
 		moved := 0.0
 		for t := range values {
-			moved = max(moved, settle(&effect[t], blocks, func(b int) (float64, bool) {
+			moved = max(moved, shiftMean(&effect[t], blocks, func(b int) (float64, bool) {
 				if !known(t, b) {
 					return 0, false
 				}
@@ -46,7 +46,7 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 			if alone { // nothing tells a block from its error
 				break
 			}
-			moved = max(moved, settle(&level[b], treatments, func(t int) (float64, bool) {
+			moved = max(moved, shiftMean(&level[b], treatments, func(t int) (float64, bool) {
 				if !known(t, b) {
 					return 0, false
 				}
@@ -67,7 +67,7 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 			}
 		}
 	}
-	fit = Blocked{DF: float64(n - parts(treatments, blocks, known)), values: values, alone: alone}
+	fit = Blocked{DF: float64(n - parameterCount(treatments, blocks, known)), values: values, alone: alone}
 	if alone {
 		fit.DF = float64(n - 1)
 	}
@@ -78,7 +78,7 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 	fit.Levels, fit.effects = level, effect
 	used, mean := 0.0, 0.0
 	for b := range level {
-		if fit.of(b) > 0 {
+		if fit.treatmentCount(b) > 0 {
 			used, mean = used+1, mean+level[b]
 		}
 	}
@@ -92,8 +92,8 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 	return fit, fit.SD > 0
 }
 
-// single says that there are values of one treatment alone.
-func single(values [][]float64) bool {
+// hasSingleTreatment says that there are values of one treatment alone.
+func hasSingleTreatment(values [][]float64) bool {
 	n := 0
 	for _, row := range values {
 		for _, x := range row {
@@ -106,8 +106,8 @@ func single(values [][]float64) bool {
 	return n == 1
 }
 
-// settle puts a mean in place, and says how far it moved.
-func settle(at *float64, n int, value func(int) (float64, bool)) float64 {
+// shiftMean puts a mean in place, and says how far it moved.
+func shiftMean(at *float64, n int, value func(int) (float64, bool)) float64 {
 	sum, count := 0.0, 0
 	for i := range n {
 		if x, ok := value(i); ok {
@@ -122,9 +122,9 @@ func settle(at *float64, n int, value func(int) (float64, bool)) float64 {
 	return math.Abs(*at - was)
 }
 
-// parts counts the parameters that the values determine: one for each treatment and block
+// parameterCount counts the parameters that the values determine: one for each treatment and block
 // with a value, less one for each connected part of the design.
-func parts(treatments, blocks int, known func(t, b int) bool) int {
+func parameterCount(treatments, blocks int, known func(t, b int) bool) int {
 	part := make([]int, treatments+blocks)
 	for i := range part {
 		part[i] = i
@@ -223,7 +223,7 @@ func (f Blocked) Mean(of int, level float64) (d Difference, ok bool) {
 func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 	var at, ys, weights []float64
 	for b, y := range f.Levels {
-		if n := f.of(b); n > 0 {
+		if n := f.treatmentCount(b); n > 0 {
 			at, ys, weights = append(at, float64(b)), append(ys, y), append(weights, n)
 		}
 	}
@@ -257,8 +257,8 @@ func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 	return d, true
 }
 
-// of returns the number of treatments of a block.
-func (f Blocked) of(block int) (n float64) {
+// treatmentCount returns the number of treatments of a block.
+func (f Blocked) treatmentCount(block int) (n float64) {
 	for _, row := range f.values {
 		if block < len(row) && !math.IsNaN(row[block]) {
 			n++

@@ -18,7 +18,7 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	values[0][0] += .1 // the only error there is
-	fit, ok := Blocks(values)
+	fit, ok := FitBlocks(values)
 	if !ok || fit.DF != 10-(3+4-1) {
 		t.Fatalf("%+v", fit)
 	}
@@ -30,11 +30,11 @@ func TestBlocks(t *testing.T) {
 	if !ok || math.Abs(line.Estimate-(1+2.6)) > .4 || line.P < .05 { // blocks go 0, 5, −3, 11, and 1 up in each
 		t.Errorf("%+v", line)
 	}
-	alone, ok := Blocks([][]float64{{1, 2, 3}, {nan, nan, nan}})
+	alone, ok := FitBlocks([][]float64{{1, 2, 3}, {nan, nan, nan}})
 	if m, known := alone.Mean(0, .95); !ok || !known || alone.DF != 2 || math.Abs(alone.SD-1) > 1e-12 || m.Estimate != 2 || math.Abs(m.SE-1/math.Sqrt(3)) > 1e-12 {
 		t.Errorf("blocks are errors of one treatment alone: %+v, %+v", alone, m)
 	}
-	if _, ok := Blocks([][]float64{{1, nan}, {nan, 2}}); ok {
+	if _, ok := FitBlocks([][]float64{{1, nan}, {nan, 2}}); ok {
 		t.Error("no block has two treatments")
 	}
 }
@@ -57,7 +57,7 @@ func TestBlocksHold(t *testing.T) {
 				values[k] = append(values[k], levels[b]+.035*r.NormFloat64())
 			}
 		}
-		fit, ok := Blocks(values)
+		fit, ok := FitBlocks(values)
 		if !ok {
 			t.Fatal("no fit")
 		}
@@ -66,7 +66,7 @@ func TestBlocksHold(t *testing.T) {
 			differ++
 		}
 		hours, _ := Moments(levels)
-		if m, ok := fit.Mean(0, .95); !ok || !m.Holds(hours) {
+		if m, ok := fit.Mean(0, .95); !ok || !m.Contains(hours) {
 			outside++
 		}
 		if d, ok := fit.Trend(.95); ok && d.P < .01 {

@@ -23,15 +23,15 @@ const (
 	mostMemory = .995 // a correlation of fine batches above it is taken for it
 )
 
-// Widest is the widest half-width of the t intervals of the mean from 20, 10, 7
+// WidestInterval is the widest half-width of the t intervals of the mean from 20, 10, 7
 // and 5 batches of [FineBatches]. ok is false for fewer than two values in each
 // of the fine ones.
-func (b *Batches) Widest(level float64) (mean, half float64, ok bool) {
+func (b *Batches) WidestInterval(level float64) (mean, half float64, ok bool) {
 	if _, ok := b.means(); !ok || len(b.sums) != FineBatches {
 		return 0, 0, false
 	}
 	for _, k := range spreads {
-		m, _ := b.Merged(k).Mean(level)
+		m, _ := b.MergeTo(k).Mean(level)
 		mean, half = m.Mean, max(half, m.Hi-m.Mean)
 	}
 	return mean, half, true
@@ -45,11 +45,11 @@ func (b *Batches) WidestDispersion(level float64) (phi float64, ok bool) {
 	}
 	phi = 1
 	for _, k := range spreads {
-		own, ok := b.Merged(k).Overdispersion()
+		own, ok := b.MergeTo(k).Overdispersion()
 		if !ok {
 			return 0, false
 		}
-		t := StudentQuantile(1-tail(level), float64(k-1)) / NormalQuantile(1-tail(level))
+		t := StudentQuantile(1-tailProbability(level), float64(k-1)) / NormalQuantile(1-tailProbability(level))
 		phi = max(phi, own*t*t)
 	}
 	return phi, true
@@ -67,13 +67,13 @@ func DispersionOf(hits []float64, level float64) (phi float64, ok bool) {
 			continue
 		}
 		n++
-		t := StudentQuantile(1-tail(level), float64(k-1)) / NormalQuantile(1-tail(level))
+		t := StudentQuantile(1-tailProbability(level), float64(k-1)) / NormalQuantile(1-tailProbability(level))
 		phi = max(phi, own*t*t)
 	}
 	return phi, n > 1
 }
 
-// WidestOf is the half-width of [Batches.Widest] for counts in equal blocks of
+// WidestOf is the half-width of [Batches.WidestInterval] for counts in equal blocks of
 // time, a multiple of 20 of them, of their mean.
 func WidestOf(counts []float64, level float64) (mean, half float64) {
 	mean, _ = Moments(counts)
@@ -86,22 +86,22 @@ func WidestOf(counts []float64, level float64) (mean, half float64) {
 			means[i/each] += x / float64(each)
 		}
 		_, sd := Moments(means)
-		half = max(half, StudentQuantile(1-tail(level), float64(k-1))*sd/math.Sqrt(float64(k)))
+		half = max(half, StudentQuantile(1-tailProbability(level), float64(k-1))*sd/math.Sqrt(float64(k)))
 	}
 	return mean, half
 }
 
-// Memory is [Memory] of the batches.
-func (b *Batches) Memory() float64 {
+// MemoryLength is [SeriesMemory] of the batches.
+func (b *Batches) MemoryLength() float64 {
 	means, _ := b.means()
-	return Memory(means)
+	return SeriesMemory(means)
 }
 
-// Memory returns how long a series remembers, as a share of it: of an autoregressive
+// SeriesMemory returns how long a series remembers, as a share of it: of an autoregressive
 // series, the time in which its correlation falls to 1/e, twice. It is that of
 // the correlation r between neighbouring means of blocks, 2r/(1−r) of the length of one;
 // 0 where it has none.
-func Memory(means []float64) float64 {
+func SeriesMemory(means []float64) float64 {
 	r := min(AutoCorrelation(means), mostMemory)
 	if !(r > 0) {
 		return 0
@@ -168,8 +168,8 @@ func CautionOfTime(residences, variation float64) float64 {
 	return min(mostCaution, 1+cautionTime*(1+variation)/residences)
 }
 
-// Caution is by how much the interval of a series must be wider, 5 times at most:
+// WideningFactor is by how much the interval of a series must be wider, 5 times at most:
 // by [CautionOfTime], and by how long the series remembers.
-func Caution(ofTime, memory float64) float64 {
+func WideningFactor(ofTime, memory float64) float64 {
 	return min(mostCaution, ofTime+cautionMemory*memory)
 }

@@ -14,7 +14,7 @@ func TestMerged(t *testing.T) {
 	for _, n := range []int{280, 301, 1000, 12_345} {
 		xs := autoregressive(rng, n, .9)
 		for _, k := range []int{20, 10, 7, 5} {
-			direct, merged := batchesOf(xs, k), fine(xs).Merged(k)
+			direct, merged := batchesOf(xs, k), fine(xs).MergeTo(k)
 			a, ok := direct.Mean(.95)
 			b, same := merged.Mean(.95)
 			if !ok || !same || !near(a.SE, b.SE, 1e-9) || !near(a.Mean, b.Mean, 1e-12) || a.DF != b.DF {
@@ -23,7 +23,7 @@ func TestMerged(t *testing.T) {
 		}
 	}
 	for _, b := range []*Batches{fine(make([]float64, 279)), batchesOf(make([]float64, 1000), 10), fine(nil)} {
-		if _, _, ok := b.Widest(.95); ok {
+		if _, _, ok := b.WidestInterval(.95); ok {
 			t.Error("a width of too few values, or of other batches")
 		}
 		if _, ok := b.WidestDispersion(.95); ok {
@@ -37,12 +37,12 @@ func TestWidest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for range 20 {
 		xs := autoregressive(rng, 1400, .5)
-		mean, half, ok := fine(xs).Widest(.95)
+		mean, half, ok := fine(xs).WidestInterval(.95)
 		ten, _ := BatchMeans(xs, 10, .95)
 		if !ok || !near(mean, ten.Mean, 1e-12) || half < ten.Hi-ten.Mean-1e-12 {
 			t.Errorf("%v ± %v, ten batches %+v", mean, half, ten)
 		}
-		hits := Exceeding(xs, 0)
+		hits := MarkExceeding(xs, 0)
 		phi, ok := fine(hits).WidestDispersion(.95)
 		if own, _ := batchesOf(hits, 10).Overdispersion(); !ok || phi < own || phi < 1 {
 			t.Errorf("φ %v, of ten batches %v", phi, own)
@@ -81,7 +81,7 @@ func TestCorrelation(t *testing.T) {
 			t.Errorf("%v: %v", xs, got)
 		}
 	}
-	if got := fine(make([]float64, 1000)).Memory(); got != 0 {
+	if got := fine(make([]float64, 1000)).MemoryLength(); got != 0 {
 		t.Errorf("a constant remembers %v", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestCorrelation(t *testing.T) {
 func TestMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for r, want := range map[float64]float64{0: 0, .5: 2, .9: 18} { // blocks
-		if got := 20_000 * Memory(autoregressive(rng, 20_000, r)); math.Abs(got-want) > .1*want+.05 {
+		if got := 20_000 * SeriesMemory(autoregressive(rng, 20_000, r)); math.Abs(got-want) > .1*want+.05 {
 			t.Errorf("correlation %g: %v blocks, want %v", r, got, want)
 		}
 	}
@@ -104,16 +104,16 @@ func TestCaution(t *testing.T) {
 	for range 300 {
 		xs := autoregressive(rng, 1400, math.Exp(-5./1400))
 		ten, _ := BatchMeans(xs, 10, .95)
-		plain.add(ten.Holds(0))
+		plain.add(ten.Contains(0))
 		b := fine(xs)
-		mean, half, _ := b.Widest(.95)
-		cautious.add(math.Abs(mean) <= half*Caution(CautionOfTime(100, 1), b.Memory()))
+		mean, half, _ := b.WidestInterval(.95)
+		cautious.add(math.Abs(mean) <= half*WideningFactor(CautionOfTime(100, 1), b.MemoryLength()))
 	}
 	plain.within(t, "ten batches hold the mean", .3, .8)
 	cautious.within(t, "the widest with caution does", .93, 1)
 	for _, c := range []struct{ got, want float64 }{
 		{CautionOfTime(100, 1), 1.8}, {CautionOfTime(1e9, 1), 1}, {CautionOfTime(1, 1), 5}, {CautionOfTime(0, 0), 5}, {CautionOfTime(math.NaN(), 0), 5},
-		{Caution(1.8, 0), 1.8}, {Caution(1.8, .02), 2.8}, {Caution(1.8, 1), 5},
+		{WideningFactor(1.8, 0), 1.8}, {WideningFactor(1.8, .02), 2.8}, {WideningFactor(1.8, 1), 5},
 	} {
 		if !near(c.got, c.want, 1e-6) {
 			t.Errorf("caution %v, want %v", c.got, c.want)

@@ -54,7 +54,7 @@ func TestEqualSystems(t *testing.T) {
 		}
 		d, _ := Welch(a[:], b[:], .95)
 		welch.add(d.P < .05)
-		shift.add(!HodgesLehmann(a[:], b[:], .95).Holds(0))
+		shift.add(!HodgesLehmann(a[:], b[:], .95).Contains(0))
 	}
 	welch.within(t, "Welch on launches calls equal systems different", 0, .07)
 	shift.within(t, "Hodges-Lehmann does", 0, .07)
@@ -91,10 +91,10 @@ func TestHodgesLehmann(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	var small, large tally
 	for range 1000 {
-		small.add(HodgesLehmann(cauchy(rng, 6, 0), cauchy(rng, 8, 2), .95).Holds(2))
+		small.add(HodgesLehmann(cauchy(rng, 6, 0), cauchy(rng, 8, 2), .95).Contains(2))
 	}
 	for range 500 {
-		large.add(HodgesLehmann(cauchy(rng, 40, 0), cauchy(rng, 30, 2), .95).Holds(2))
+		large.add(HodgesLehmann(cauchy(rng, 40, 0), cauchy(rng, 30, 2), .95).Contains(2))
 	}
 	small.within(t, "6 + 8 hold the shift", .94, .985)
 	large.within(t, "40 + 30 hold the shift", .91, .985)

@@ -15,7 +15,7 @@ func TestDistance(t *testing.T) {
 		{[]int{1, 2}, []int{3, 4, 5}, 1},
 		{[]int{1, 2, 3, 4}, []int{3}, .5},
 	} {
-		if d, back := Distance(c.x, c.y), Distance(c.y, c.x); d != c.want || back != c.want {
+		if d, back := KSDistance(c.x, c.y), KSDistance(c.y, c.x); d != c.want || back != c.want {
 			t.Errorf("%v and %v: %g, back %g, want %g", c.x, c.y, d, back, c.want)
 		}
 	}

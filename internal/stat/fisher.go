@@ -10,10 +10,10 @@ func MoreOften(k, n, j, m int) (p float64) {
 		return 1
 	}
 	hits, all := k+j, n+m
-	whole := choose(all, hits)
+	whole := logChoose(all, hits)
 	for x := k; x <= min(n, hits); x++ {
 		if hits-x <= m {
-			p += math.Exp(choose(n, x) + choose(m, hits-x) - whole)
+			p += math.Exp(logChoose(n, x) + logChoose(m, hits-x) - whole)
 		}
 	}
 	return min(p, 1)
@@ -39,7 +39,7 @@ func ToldFrom(n, j, m int, alpha, power float64) (chance float64, ok bool) {
 		p := (lo + hi) / 2
 		tail := 0. // of at least so many successes
 		for x := enough; x <= n; x++ {
-			tail += math.Exp(choose(n, x) + float64(x)*math.Log(p) + float64(n-x)*math.Log1p(-p))
+			tail += math.Exp(logChoose(n, x) + float64(x)*math.Log(p) + float64(n-x)*math.Log1p(-p))
 		}
 		if tail < power {
 			lo = p
@@ -67,7 +67,7 @@ func MoreOftenIn(strata []Compared) float64 {
 		from, to := max(0, hits-s.M), min(s.N, hits)
 		next := make([]float64, len(sums)+to-from)
 		for x := from; x <= to; x++ {
-			p := math.Exp(choose(s.N, x) + choose(s.M, hits-x) - choose(all, hits))
+			p := math.Exp(logChoose(s.N, x) + logChoose(s.M, hits-x) - logChoose(all, hits))
 			for i, q := range sums {
 				next[i+x-from] += p * q
 			}
@@ -83,7 +83,7 @@ func MoreOftenIn(strata []Compared) float64 {
 	return min(p, 1)
 }
 
-// choose is the logarithm of the binomial coefficient.
-func choose(n, k int) float64 {
+// logChoose is the logarithm of the binomial coefficient.
+func logChoose(n, k int) float64 {
 	return lgamma(float64(n+1)) - lgamma(float64(k+1)) - lgamma(float64(n-k+1))
 }

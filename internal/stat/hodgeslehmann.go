@@ -31,7 +31,7 @@ func HodgesLehmann(a, b []float64, level float64) Shift {
 	slices.Sort(deltas)
 	s := Shift{Estimate: median(deltas)}
 	k := 0 // the largest with P(U < k) ≤ (1−level)/2
-	for k < len(deltas)/2 && mannWhitneyCDF(k, len(a), len(b)) <= tail(level) {
+	for k < len(deltas)/2 && mannWhitneyCDF(k, len(a), len(b)) <= tailProbability(level) {
 		k++
 	}
 	if k == 0 {

@@ -54,10 +54,10 @@ func TestRankIntervalIsTight(t *testing.T) {
 		p := rapid.Float64Range(.001, .999).Draw(t, "p")
 		level := rapid.Float64Range(.5, .999).Draw(t, "level")
 		lo, hi := RankInterval(n, p, level)
-		if BinomialCDF(lo-1, n, p) > tail(level) || BinomialCDF(lo, n, p) <= tail(level) {
+		if BinomialCDF(lo-1, n, p) > tailProbability(level) || BinomialCDF(lo, n, p) <= tailProbability(level) {
 			t.Errorf("lower rank %d", lo)
 		}
-		if BinomialTail(hi-1, n, p) > tail(level) || BinomialTail(hi-2, n, p) <= tail(level) {
+		if BinomialTail(hi-1, n, p) > tailProbability(level) || BinomialTail(hi-2, n, p) <= tailProbability(level) {
 			t.Errorf("upper rank %d", hi)
 		}
 	})
@@ -111,7 +111,7 @@ func TestPercentileIntervalOfAQueue(t *testing.T) {
 				xs := run(c.utilisation*load, c.n, uint64(3*r+i))
 				here = slices.Clone(xs)
 				SortFloat64(here)
-				phi, ok := batchesOf(Exceeding(xs, Percentile(here, .99)), 10).Overdispersion()
+				phi, ok := batchesOf(MarkExceeding(xs, Percentile(here, .99)), 10).Overdispersion()
 				if !ok {
 					t.Fatal("no φ")
 				}
@@ -173,7 +173,7 @@ func TestOverdispersion(t *testing.T) {
 			t.Errorf("correlation %g: φ is %.3f on average, want %.3f", r, sum, want)
 		}
 	}
-	for _, hits := range [][]float64{nil, {1, 0, 1}, make([]float64, 100), Exceeding([]float64{1, 2, 3}, 0)} {
+	for _, hits := range [][]float64{nil, {1, 0, 1}, make([]float64, 100), MarkExceeding([]float64{1, 2, 3}, 0)} {
 		if phi, ok := batchesOf(hits, 10).Overdispersion(); ok || phi != 0 {
 			t.Errorf("%v: φ = %v", hits, phi)
 		}
@@ -206,7 +206,7 @@ func TestBatchMeans(t *testing.T) {
 		if !ok {
 			t.Fatal("no mean")
 		}
-		batches.add(m.Holds(0))
+		batches.add(m.Contains(0))
 	}
 	batches.within(t, "batch means hold the mean", .92, .98)
 	m, ok := BatchMeans([]float64{1, 3, 2, 4, 8, 6, 100}, 3, .95) // batches of 2, 2, 3
@@ -247,7 +247,7 @@ func TestProportionCoverage(t *testing.T) {
 		var exact float64
 		for k := range n + 1 {
 			chance := BinomialCDF(int64(k), n, p) - BinomialCDF(int64(k)-1, n, p)
-			if ClopperPearson(k, n, 1, .95).Holds(p) {
+			if ClopperPearson(k, n, 1, .95).Contains(p) {
 				exact += chance
 			}
 		}
@@ -267,8 +267,8 @@ func TestProportionOfAChain(t *testing.T) {
 		for _, x := range chain(rng, n, p, r) {
 			hits += int(x)
 		}
-		naive.add(ClopperPearson(hits, n, 1, .95).Holds(p))
-		exact.add(ClopperPearson(hits, n, (1+r)/(1-r), .95).Holds(p))
+		naive.add(ClopperPearson(hits, n, 1, .95).Contains(p))
+		exact.add(ClopperPearson(hits, n, (1+r)/(1-r), .95).Contains(p))
 	}
 	naive.within(t, "independence", 0, .5)
 	exact.within(t, "Clopper-Pearson", .93, .99)

@@ -71,10 +71,10 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	caution := 1 + fewBursts/max(f.Bursts, 1)
 	cov = cov.times(caution * caution)
 	v := Inverse{SE: math.Sqrt(cov.varianceAt(x)/(f.B*f.B) + ModelError*ModelError)}
-	off := min(mostMissed, missed/math.Sqrt(eps*f.window())) * (1 - 1/f.Phi)
+	off := min(mostMissed, missed/math.Sqrt(eps*f.meanRequests())) * (1 - 1/f.Phi)
 	estimate := x - off*min(v.SE, shiftedSE)
 	v.Load = f.Centre * math.Exp(estimate)
-	t := func(level float64) float64 { return StudentQuantile(1-tail(level), float64(f.DF)) }
+	t := func(level float64) float64 { return StudentQuantile(1-tailProbability(level), float64(f.DF)) }
 	switch {
 	case v.Load < f.Lowest || v.Load > f.Highest:
 		v.Reason = OutsideLoads
@@ -87,7 +87,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	default:
 		phi := f.Phi * max(1, cov.varianceAt(x)/f.Model.varianceAt(x))
 		limit := func(t float64) float64 { // of t standard errors to one side
-			to := f.profile(x, eps, t, phi)
+			to := f.profileLimit(x, eps, t, phi)
 			return x + math.Copysign(math.Hypot(to-x, t*ModelError), t)
 		}
 		// Limits move by half of it: how much is missed differs by system.
@@ -107,8 +107,8 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	return v
 }
 
-// window returns the mean number of requests of a load.
-func (f *Logistic) window() float64 {
+// meanRequests returns the mean number of requests of a load.
+func (f *Logistic) meanRequests() float64 {
 	n := 0
 	for _, p := range f.points {
 		n += p.N
@@ -116,14 +116,14 @@ func (f *Logistic) window() float64 {
 	return float64(n) / float64(len(f.points))
 }
 
-// profile is a limit of the abscissa x at which a share of violations is reached, below x where t
+// profileLimit is a limit of the abscissa x at which a share of violations is reached, below x where t
 // is negative: where the best curve through it is t² times phi less likely than the best of
 // all, by twice the difference of the logarithms (Venzon and Moolgavkar, Applied
 // Statistics 37, 1988).
-func (f *Logistic) profile(x, eps, t, phi float64) float64 {
+func (f *Logistic) profileLimit(x, eps, t, phi float64) float64 {
 	best := f.posterior(f.points, f.slope)
 	beyond := func(to float64) bool {
-		through := f.through(to, eps)
+		through := f.bestThrough(to, eps)
 		return 2*(best-through.posterior(f.points, f.slope)) > t*t*phi
 	}
 	step := math.Copysign(0.01, t)
@@ -149,12 +149,12 @@ const widestProfile = 5
 // logitAbove is the logit of p where P is eps.
 func logitAbove(floor, eps float64) float64 { return math.Log((eps - floor) / (1 - eps)) }
 
-// through is the best curve that reaches a share of violations at an abscissa.
-func (f *Logistic) through(x, eps float64) (g Logistic) {
+// bestThrough is the best curve that reaches a share of violations at an abscissa.
+func (f *Logistic) bestThrough(x, eps float64) (g Logistic) {
 	f.atBestFloor(func(floor float64) float64 {
 		g = *f
 		g.Floor = floor
-		g.turn(x, logitAbove(floor, eps))
+		g.bestLineAt(x, logitAbove(floor, eps))
 		rise := g.byFloor()
 		for _, p := range g.points { // the higher the floor, the lower the line
 			_, _, r := g.residualOf(p)
@@ -165,14 +165,14 @@ func (f *Logistic) through(x, eps float64) (g Logistic) {
 	return g
 }
 
-// turn finds the best line that reaches a logit at an abscissa and rises at least as
+// bestLineAt finds the best line that reaches a logit at an abscissa and rises at least as
 // LeastSlope. Along the lines through a point the posterior is concave, or nearly so.
-func (f *Logistic) turn(x, logit float64) {
+func (f *Logistic) bestLineAt(x, logit float64) {
 	low, high := LeastSlope, math.Inf(1)
 	b := max(f.B, LeastSlope)
 	for range 60 {
 		f.A, f.B = logit-b*x, b
-		rise, bend := f.turning(x)
+		rise, bend := f.posteriorChange(x)
 		if rise > 0 {
 			low = b
 		} else {
@@ -193,9 +193,9 @@ func (f *Logistic) turn(x, logit float64) {
 	}
 }
 
-// turning returns the change of the posterior where the line turns about its point at x. rise is
+// posteriorChange returns the change of the posterior where the line turns about its point at x. rise is
 // the first derivative by the slope, and bend is minus the second.
-func (f *Logistic) turning(x float64) (rise, bend float64) {
+func (f *Logistic) posteriorChange(x float64) (rise, bend float64) {
 	bend = f.Phi * f.slope.precision()
 	rise = bend * (f.slope.Mean - f.B)
 	for _, p := range f.points {

@@ -43,16 +43,16 @@ func Kneedle(xs, ys []float64, shape Curvature, sensitivity float64) (index int,
 	fall := sensitivity / float64(n-1)
 	for i := 1; i < n-1; i++ {
 		peak := height[i] >= height[i-1] && height[i] > height[i+1]
-		if peak && falls(height[i:], fall) && (!ok || height[i] > height[index]) {
+		if peak && fallsBy(height[i:], fall) && (!ok || height[i] > height[index]) {
 			index, ok = i, true
 		}
 	}
 	return index, ok
 }
 
-// falls says whether heights sink by more than fall below the first before
+// fallsBy says whether heights sink by more than fall below the first before
 // they reach their next local maximum.
-func falls(heights []float64, fall float64) bool {
+func fallsBy(heights []float64, fall float64) bool {
 	for i := 1; i < len(heights); i++ {
 		if heights[i] < heights[0]-fall {
 			return true

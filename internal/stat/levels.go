@@ -39,7 +39,7 @@ func LevelsDiffer(stretches, beside [][]float64) (p float64, ok bool) {
 	if len(stretches) < 2 || least < leastLevelBatches*perLevelBatch {
 		return 0, false
 	}
-	ranks := ranked(stretches)
+	ranks := rankAll(stretches)
 	if beside != nil {
 		takeOut(ranks, beside)
 	}
@@ -54,10 +54,10 @@ func LevelsDiffer(stretches, beside [][]float64) (p float64, ok bool) {
 	}
 	most := mostLevelMemory
 	if beside != nil {
-		most = max(most, min(batchesWithin(ranked(beside), batches).memory(), mostCompanionMemory))
+		most = max(most, min(batchesWithin(rankAll(beside), batches).batchCorrelation(), mostCompanionMemory))
 	}
 	k, b := float64(len(stretches)), float64(batches)
-	r := min(max(own.memory(), 0), most)
+	r := min(max(own.batchCorrelation(), 0), most)
 	// The variance of a mean of so many, of that of one.
 	share := 1 / b
 	for j := 1.; j < b; j++ {
@@ -89,9 +89,9 @@ func batchesWithin(stretches [][]float64, batches int) withinStretches {
 	return w
 }
 
-// memory is the correlation of neighbouring batches, without the bias that the stretches' own
+// batchCorrelation is the correlation of neighbouring batches, without the bias that the stretches' own
 // means give it, and with what chance may have hidden of it.
-func (w withinStretches) memory() float64 {
+func (w withinStretches) batchCorrelation() float64 {
 	if w.squares == 0 {
 		return 0
 	}
@@ -100,8 +100,8 @@ func (w withinStretches) memory() float64 {
 	return r + math.Sqrt(max(1-r*r, 0)/(k*(b-1)))
 }
 
-// ranked are the ranks of values among all of them; those that are equal share theirs.
-func ranked(stretches [][]float64) [][]float64 {
+// rankAll are the ranks of values among all of them; those that are equal share theirs.
+func rankAll(stretches [][]float64) [][]float64 {
 	all := slices.Sorted(slices.Values(slices.Concat(stretches...)))
 	out := make([][]float64, len(stretches))
 	for i, s := range stretches {

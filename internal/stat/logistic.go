@@ -105,7 +105,7 @@ func FitLogistic(points []Share, slope Prior) Logistic { return FitAboveFloor(po
 // Finney, "Probit Analysis", 1971, chapter 7), for one degree of freedom. What light loads showed
 // of the floor counts like the prior, by how it varies itself.
 func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
-	if reason := unfit(points); reason != "" {
+	if reason := unfitReason(points); reason != "" {
 		return Logistic{Reason: reason}
 	}
 	f := Logistic{points: points, slope: slope, floor: floor, DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
@@ -121,10 +121,10 @@ func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	// φ is taken from a fit that the prior hardly touches and then weighs the
 	// prior: were it taken again, a misfit of the prior would raise it further.
 	for range 2 {
-		if !f.settle() {
+		if !f.fitFloorAndLine() {
 			return Logistic{Reason: NoCurve}
 		}
-		f.spread(points, slope)
+		f.estimateSpread(points, slope)
 	}
 	f.Bursts = max(0, violations-f.Floor*n) / f.Phi
 	if finite := f.Model.varianceAt(1) + f.Robust.varianceAt(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
@@ -133,8 +133,8 @@ func FitAboveFloor(points []Share, slope Prior, floor Floor) Logistic {
 	return f
 }
 
-// unfit is why points cannot be fitted.
-func unfit(points []Share) NoFit {
+// unfitReason is why points cannot be fitted.
+func unfitReason(points []Share) NoFit {
 	loads := map[float64]bool{}
 	violations, n := 0., 0.
 	for _, p := range points {
@@ -156,11 +156,11 @@ func unfit(points []Share) NoFit {
 	return ""
 }
 
-// settle finds the floor and the line that are most likely together.
-func (f *Logistic) settle() (ok bool) {
+// fitFloorAndLine finds the floor and the line that are most likely together.
+func (f *Logistic) fitFloorAndLine() (ok bool) {
 	f.atBestFloor(func(floor float64) float64 {
 		f.Floor = floor
-		ok = f.climb(f.points, f.slope)
+		ok = f.maximizePosterior(f.points, f.slope)
 		return f.byFloor()
 	})
 	return ok
@@ -186,8 +186,8 @@ func (f *Logistic) atBestFloor(rise func(floor float64) float64) {
 	}
 }
 
-// light is φ times the logarithm of the likelihood of what light loads showed.
-func (f *Logistic) light() (log float64) {
+// lightLikelihood is φ times the logarithm of the likelihood of what light loads showed.
+func (f *Logistic) lightLikelihood() (log float64) {
 	if f.floor.Violations > 0 {
 		log = float64(f.floor.Violations) * math.Log(max(f.Floor, leastFloor))
 	}
@@ -210,9 +210,9 @@ func (f *Logistic) byFloor() float64 {
 	return sum
 }
 
-// climb maximises the posterior by Newton's method. Without a floor it is concave, so that
+// maximizePosterior maximises the posterior by Newton's method. Without a floor it is concave, so that
 // halving the steps which do not climb leads to its top; above one it is nearly so.
-func (f *Logistic) climb(points []Share, slope Prior) bool {
+func (f *Logistic) maximizePosterior(points []Share, slope Prior) bool {
 	for range 100 {
 		ga, gb := f.gradient(points, slope)
 		v := f.information(points, slope).inverse()
@@ -257,7 +257,7 @@ func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 // posterior is φ times its logarithm.
 func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	d := f.B - slope.Mean
-	sum := f.light() - f.Phi*slope.precision()*d*d/2
+	sum := f.lightLikelihood() - f.Phi*slope.precision()*d*d/2
 	for _, p := range points {
 		eta := f.A + f.B*math.Log(p.Load/f.Centre)
 		v, log := float64(p.Violations), logSigmoid(eta)
@@ -293,8 +293,8 @@ func (f *Logistic) information(points []Share, slope Prior) Covariance {
 	return h
 }
 
-// spread takes φ and the covariances from the residuals.
-func (f *Logistic) spread(points []Share, slope Prior) {
+// estimateSpread takes φ and the covariances from the residuals.
+func (f *Logistic) estimateSpread(points []Share, slope Prior) {
 	bread := f.information(points, slope).inverse()
 	var pearson, weights, within, violations float64
 	var meat Covariance
@@ -314,11 +314,11 @@ func (f *Logistic) spread(points []Share, slope Prior) {
 	}
 	f.Phi = max(1, pearson/weights*float64(len(points))/float64(f.DF), within/max(violations, 1))
 	f.Model = Covariance{f.Phi * bread.AA, f.Phi * bread.AB, f.Phi * bread.BB}
-	f.Robust = bread.sandwich(meat)
+	f.Robust = bread.sandwichWith(meat)
 }
 
-// sandwich is c·m·c.
-func (c Covariance) sandwich(m Covariance) Covariance {
+// sandwichWith is c·m·c.
+func (c Covariance) sandwichWith(m Covariance) Covariance {
 	aa, ab := c.AA*m.AA+c.AB*m.AB, c.AA*m.AB+c.AB*m.BB // rows of c·m
 	ba, bb := c.AB*m.AA+c.BB*m.AB, c.AB*m.AB+c.BB*m.BB
 	return Covariance{aa*c.AA + ab*c.AB, aa*c.AB + ab*c.BB, ba*c.AB + bb*c.BB}

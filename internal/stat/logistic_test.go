@@ -45,11 +45,11 @@ func TestLogisticHoldsTheTruth(t *testing.T) {
 			phi += f.Phi / runs
 			x := (logit(.01) - f.A) / f.B
 			by := func(c Covariance) bool {
-				return studentInterval(x+math.Log(f.Centre), math.Sqrt(c.varianceAt(x))/f.B, float64(f.DF), .95).Holds(0)
+				return studentInterval(x+math.Log(f.Centre), math.Sqrt(c.varianceAt(x))/f.B, float64(f.DF), .95).Contains(0)
 			}
 			model.add(by(f.Model))
 			robust.add(by(f.Robust))
-			holds.add(v.Holds(1))
+			holds.add(v.Contains(1))
 			high.add(v.Lower > 1)
 		}
 		model.within(t, "by φ", .92, .99) // φ is 1 at least
@@ -76,12 +76,12 @@ func TestCapacityOfAQueue(t *testing.T) {
 			q := queue.New(32, load, rng.Uint64())
 			q.Warm(10)
 			points[i] = Share{Load: load, N: 4000}
-			for _, x := range Exceeding(q.TTFTs(points[i].N), 1) {
+			for _, x := range MarkExceeding(q.TTFTs(points[i].N), 1) {
 				points[i].Violations += int(x)
 			}
 		}
 		if v := FitLogistic(points, Prior{25, 25}).LoadAt(.01, .95, .05); v.Reason == "" {
-			holds.add(v.Holds(queue.Capacity))
+			holds.add(v.Contains(queue.Capacity))
 			high.add(v.Lower > 1.02*queue.Capacity)
 		}
 	}
@@ -185,7 +185,7 @@ func TestProfile(t *testing.T) {
 	f := FitLogistic(points, Prior{25, 25})
 	at := (logit(.01) - f.A) / f.B
 	for _, steps := range []float64{-3, -1, 1, 3} {
-		to := f.profile(at, .01, steps, f.Phi)
+		to := f.profileLimit(at, .01, steps, f.Phi)
 		if (to > at) != (steps > 0) {
 			t.Errorf("%v standard errors from %v is %v", steps, at, to)
 		}
@@ -199,7 +199,7 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%v standard errors are %v squared", steps, away)
 		}
 	}
-	if g := f.through(-10, .01); g.B < LeastSlope {
+	if g := f.bestThrough(-10, .01); g.B < LeastSlope {
 		t.Errorf("a line rises as %v", g.B)
 	}
 }
@@ -231,7 +231,7 @@ func TestFloor(t *testing.T) {
 		if v.Reason != "" {
 			t.Fatal(v.Reason)
 		}
-		holds.add(v.Holds(1))
+		holds.add(v.Contains(1))
 		below.add(f.Floor < floor)
 		if !near(f.ShareAt(v.Load), .01, .02) {
 			t.Errorf("the share at the estimate is %v", f.ShareAt(v.Load))
@@ -265,7 +265,7 @@ func TestProfileAboveAFloor(t *testing.T) {
 		}
 	}
 	for _, steps := range []float64{-2, -1, 1} {
-		to := f.profile(at, .01, steps, f.Phi)
+		to := f.profileLimit(at, .01, steps, f.Phi)
 		best := math.Inf(-1)
 		for floor := 0.; floor <= .0095; floor += .0001 {
 			for b := LeastSlope; b < 40; b += .05 {

@@ -54,9 +54,9 @@ func LinearRank(n int64, p float64) (i int64, frac float64) {
 	return i, frac
 }
 
-// Support says how many samples the p-quantile needs: from few = 1/(1−p) on
+// SamplesNeeded says how many samples the p-quantile needs: from few = 1/(1−p) on
 // at least one sample is expected beyond it, from full = 10/(1−p) on ten are.
-func Support(p float64) (few, full int64) {
+func SamplesNeeded(p float64) (few, full int64) {
 	q := 1 - p
 	if !(q > 0) {
 		return math.MaxInt64, math.MaxInt64

@@ -11,10 +11,10 @@ func ClopperPearson(hits, n int, phi, level float64) Interval {
 	k, misses := float64(hits)/phi, float64(n-hits)/phi
 	v := Interval{0, 1}
 	if hits > 0 {
-		v.Lo = BetaQuantile(tail(level), k, misses+1)
+		v.Lo = BetaQuantile(tailProbability(level), k, misses+1)
 	}
 	if hits < n {
-		v.Hi = BetaQuantile(1-tail(level), k+1, misses)
+		v.Hi = BetaQuantile(1-tailProbability(level), k+1, misses)
 	}
 	return v
 }

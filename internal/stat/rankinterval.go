@@ -21,8 +21,8 @@ func RankInterval(n int64, p, level float64) (lo, hi int64) {
 	first := func(reached func(k int64) bool) int64 {
 		return int64(sort.Search(int(n), func(k int) bool { return reached(int64(k)) }))
 	}
-	lo = first(func(k int64) bool { return BinomialCDF(k, n, p) > tail(level) })
-	hi = 1 + first(func(k int64) bool { return BinomialTail(k, n, p) <= tail(level) })
+	lo = first(func(k int64) bool { return BinomialCDF(k, n, p) > tailProbability(level) })
+	hi = 1 + first(func(k int64) bool { return BinomialTail(k, n, p) <= tailProbability(level) })
 	return lo, hi
 }
 

@@ -20,23 +20,23 @@ func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	if !(delta > 0) || !(sd > 0) || !(df > 0) {
 		return 0, false
 	}
-	ratios := chi(df)
-	enough := func(k int) bool { return testOf(k, level).assurance(delta/sd, ratios) >= power }
+	ratios := chiRatios(df)
+	enough := func(k int) bool { return testOf(k, level).averagePower(delta/sd, ratios) >= power }
 	if !enough(mostValues) {
 		return 0, false
 	}
 	return 2 + sort.Search(mostValues-2, func(i int) bool { return enough(i + 2) }), true
 }
 
-// Detectable returns the smallest difference that a two-sided t test of k values a side finds
+// DetectableDifference returns the smallest difference that a two-sided t test of k values a side finds
 // with the given power, where the standard deviation sd is an estimate with df degrees of
 // freedom: the inverse of [ValuesNeeded]. ok is false below two values a side and without spread.
-func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok bool) {
+func DetectableDifference(sd, df float64, k int, level, power float64) (delta float64, ok bool) {
 	if k < 2 || !(sd > 0) || !(df > 0) {
 		return 0, false
 	}
-	test, ratios := testOf(k, level), chi(df)
-	found := func(delta float64) bool { return test.assurance(delta/sd, ratios) >= power }
+	test, ratios := testOf(k, level), chiRatios(df)
+	found := func(delta float64) bool { return test.averagePower(delta/sd, ratios) >= power }
 	lo, hi := 0., sd
 	for !found(hi) {
 		if lo, hi = hi, 2*hi; math.IsInf(hi, 0) {
@@ -55,14 +55,14 @@ func Detectable(sd, df float64, k int, level, power float64) (delta float64, ok 
 
 // FiresAt returns the smallest true difference at which a gate fires with the given power: the
 // estimate is least or more, and a two-sided t test of k values a side finds the difference. The
-// standard deviation sd is an estimate with df degrees of freedom. ok is as in [Detectable].
+// standard deviation sd is an estimate with df degrees of freedom. ok is as in [DetectableDifference].
 func FiresAt(least, sd, df float64, k int, level, power float64) (delta float64, ok bool) {
 	if k < 2 || !(sd > 0) || !(df > 0) {
 		return 0, false
 	}
 	of := float64(2 * (k - 1))
-	t, root := StudentQuantile(1-tail(level), of), math.Sqrt(2/float64(k))
-	truth, found := chi(df), chi(of)
+	t, root := StudentQuantile(1-tailProbability(level), of), math.Sqrt(2/float64(k))
+	truth, found := chiRatios(df), chiRatios(of)
 	if of > 100 { // it is known as good as exactly
 		found = []weighted{{1, 1}}
 	}
@@ -100,13 +100,13 @@ type tTest struct {
 
 func testOf(k int, level float64) tTest {
 	df := float64(2 * (k - 1))
-	return tTest{float64(k), df, StudentQuantile(1-tail(level), df)}
+	return tTest{float64(k), df, StudentQuantile(1-tailProbability(level), df)}
 }
 
-// assurance returns the power to find a difference, in estimated standard deviations, averaged
+// averagePower returns the power to find a difference, in estimated standard deviations, averaged
 // over what the ratio of the estimate to the true one may be. The noncentral t is taken as normal
 // (Abramowitz and Stegun, "Handbook of Mathematical Functions", 1964, 26.7.10).
-func (t tTest) assurance(difference float64, ratios []weighted) (power float64) {
+func (t tTest) averagePower(difference float64, ratios []weighted) (power float64) {
 	scale := math.Sqrt(1 + t.critical*t.critical/(2*t.df))
 	for _, c := range ratios {
 		shift := difference * c.x * math.Sqrt(t.values/2)
@@ -118,9 +118,9 @@ func (t tTest) assurance(difference float64, ratios []weighted) (power float64) 
 // weighted is a value and the probability that it stands for.
 type weighted struct{ x, weight float64 }
 
-// chi is the law of the ratio of an estimated standard deviation to the true one, with
+// chiRatios is the law of the ratio of an estimated standard deviation to the true one, with
 // df degrees of freedom: √(χ²/df), on a grid.
-func chi(df float64) []weighted {
+func chiRatios(df float64) []weighted {
 	const cells = 48
 	lo, hi := max(0, 1-5/math.Sqrt(2*df)), 1+5/math.Sqrt(2*df)
 	out, sum := make([]weighted, cells), 0.

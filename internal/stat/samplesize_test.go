@@ -14,7 +14,7 @@ func TestValuesNeeded(t *testing.T) {
 			if !ok {
 				t.Fatalf("sd %g, difference %g: nothing", sd, delta)
 			}
-			power := func(k int) float64 { return testOf(k, .95).assurance(math.Abs(delta)/sd, chi(8)) }
+			power := func(k int) float64 { return testOf(k, .95).averagePower(math.Abs(delta)/sd, chiRatios(8)) }
 			if at := power(k); at < .8 || k > 2 && power(k-1) >= .8 {
 				t.Errorf("sd %g, difference %g: %d find it in %g", sd, delta, k, at)
 			}
@@ -89,7 +89,7 @@ func TestIntervalOfDifference(t *testing.T) {
 	for range 4000 {
 		a, va := mean()
 		b, vb := mean()
-		held.add(IntervalOfDifference(a, b, va, vb).Holds(0))
+		held.add(IntervalOfDifference(a, b, va, vb).Contains(0))
 	}
 	held.within(t, "held", .935, .965)
 }

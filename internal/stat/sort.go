@@ -21,7 +21,7 @@ func SortUint32(a, buf []uint32) {
 		slices.Sort(a)
 		return
 	}
-	radix(a, space(buf, len(a)), 0, 3)
+	radixSort(a, resizeBuffer(buf, len(a)), 0, 3)
 }
 
 // SortInt64 sorts a ascending. buf is scratch space; when it is shorter than
@@ -31,7 +31,7 @@ func SortInt64(a, buf []int64) {
 		slices.Sort(a)
 		return
 	}
-	radix(a, space(buf, len(a)), 1<<63, 6)
+	radixSort(a, resizeBuffer(buf, len(a)), 1<<63, 6)
 }
 
 // SortFloat64 sorts a ascending; it must hold no NaN. Floats compare like
@@ -43,29 +43,29 @@ func SortFloat64(a []float64) {
 	}
 	keys := make([]int64, len(a))
 	for i, x := range a {
-		keys[i] = turn(int64(math.Float64bits(x)))
+		keys[i] = orderedBits(int64(math.Float64bits(x)))
 	}
 	SortInt64(keys, nil)
 	for i, k := range keys {
-		a[i] = math.Float64frombits(uint64(turn(k)))
+		a[i] = math.Float64frombits(uint64(orderedBits(k)))
 	}
 }
 
-// turn maps a float's bits to an integer of the same order, and back.
-func turn(bits int64) int64 { return bits ^ (bits >> 63 & math.MaxInt64) }
+// orderedBits maps a float's bits to an integer of the same order, and back.
+func orderedBits(bits int64) int64 { return bits ^ (bits >> 63 & math.MaxInt64) }
 
-func space[T any](buf []T, n int) []T {
+func resizeBuffer[T any](buf []T, n int) []T {
 	if len(buf) < n {
 		return make([]T, n)
 	}
 	return buf[:n]
 }
 
-// radix sorts by digits, the least significant first, between a and b. All
+// radixSort sorts by digits, the least significant first, between a and b. All
 // digits are counted in one pass, and a digit that is the same everywhere
 // costs nothing more. flip turns the sign bit, so that negative numbers come
 // first.
-func radix[T uint32 | int64](a, b []T, flip uint64, passes int) {
+func radixSort[T uint32 | int64](a, b []T, flip uint64, passes int) {
 	var counts [6][digits]uint32
 	for _, v := range a {
 		k := uint64(v) ^ flip

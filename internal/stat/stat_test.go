@@ -74,7 +74,7 @@ func TestSupport(t *testing.T) {
 	for p, want := range map[float64][2]int64{
 		.5: {2, 20}, .9: {10, 100}, .95: {20, 200}, .99: {100, 1000}, .999: {1000, 10000}, 1: {math.MaxInt64, math.MaxInt64},
 	} {
-		few, full := Support(p)
+		few, full := SamplesNeeded(p)
 		if few != want[0] || full != want[1] {
 			t.Errorf("Support(%g) = %d, %d, want %v", p, few, full, want)
 		}

@@ -38,7 +38,7 @@ func (t *Total) Add(x float64) {
 		if m == 0 {
 			return
 		}
-		t.widen(power)
+		t.widenBins(power)
 	}
 	bin := &t.bins[power-t.from]
 	var carry uint64
@@ -56,8 +56,8 @@ func (t *Total) Add(x float64) {
 	s[2] += carry
 }
 
-// widen makes a bin for a power of two.
-func (t *Total) widen(power int) {
+// widenBins makes a bin for a power of two.
+func (t *Total) widenBins(power int) {
 	if len(t.bins) == 0 {
 		t.from, t.bins = power, make([]totalBin, 1, 16)
 		return
@@ -73,8 +73,8 @@ func (t *Total) N() int64 { return t.n }
 
 // Sum is the sum, rounded once.
 func (t *Total) Sum() float64 {
-	sum, _ := t.exact()
-	return scaled(new(big.Rat).SetInt(sum), t.from-1075)
+	sum, _ := t.exactSums()
+	return scaleToFloat(new(big.Rat).SetInt(sum), t.from-1075)
 }
 
 // Mean is the mean; without numbers NaN.
@@ -90,15 +90,15 @@ func (t *Total) Squares() float64 {
 	if t.n == 0 {
 		return 0
 	}
-	sum, squares := t.exact()
+	sum, squares := t.exactSums()
 	n := big.NewInt(t.n)
 	// Σ(x − mean)² = (n·Σx² − (Σx)²) / n
 	squares.Mul(squares, n).Sub(squares, sum.Mul(sum, sum))
-	return scaled(new(big.Rat).SetFrac(squares, n), 2*(t.from-1075))
+	return scaleToFloat(new(big.Rat).SetFrac(squares, n), 2*(t.from-1075))
 }
 
-// exact gives Σx and Σx² as whole numbers of 2^(from−1075) and of its square.
-func (t *Total) exact() (sum, squares *big.Int) {
+// exactSums gives Σx and Σx² as whole numbers of 2^(from−1075) and of its square.
+func (t *Total) exactSums() (sum, squares *big.Int) {
 	sum, squares = new(big.Int), new(big.Int)
 	var part, word big.Int
 	join := func(words ...uint64) *big.Int { // the highest first
@@ -122,8 +122,8 @@ func (t *Total) exact() (sum, squares *big.Int) {
 	return sum, squares
 }
 
-// scaled is x·2^power as the nearest float.
-func scaled(x *big.Rat, power int) float64 {
+// scaleToFloat is x·2^power as the nearest float.
+func scaleToFloat(x *big.Rat, power int) float64 {
 	unit := new(big.Int).Lsh(big.NewInt(1), uint(max(power, -power)))
 	if power >= 0 {
 		x.Mul(x, new(big.Rat).SetInt(unit))

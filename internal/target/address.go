@@ -16,7 +16,7 @@ func Check(p Wanted) error {
 		if err != nil {
 			return err
 		}
-		if err := new(Target).secure(&e, p.Target); err != nil {
+		if err := new(Target).configureTLS(&e, p.Target); err != nil {
 			return err
 		}
 	} else {
@@ -48,7 +48,7 @@ func parseTarget(spec string) (wire.Endpoint, string, error) {
 func (e *engine) faults() (serve.Faults, error) {
 	faults, err := serve.ParseFaults(strings.Join(e.is.Faults, ","))
 	if err != nil {
-		return nil, say.Errorf("faults: %v", err).WithHint(say.Hint(err))
+		return nil, say.Errorf("faults: %v", err).WithHint(say.HintOf(err))
 	}
 	return faults, nil
 }

@@ -54,8 +54,8 @@ type engine struct {
 	outside func(seen deploy.Range) []deploy.Departure
 }
 
-// kv returns the size of the engine's KV cache.
-func (e *engine) kv() (kv KVCache) {
+// kvCache returns the size of the engine's KV cache.
+func (e *engine) kvCache() (kv KVCache) {
 	kv.BlockSize, _ = strconv.Atoi(e.cache["block_size"])
 	kv.Blocks, _ = strconv.Atoi(e.cache["num_gpu_blocks"])
 	kv.Several = e.engines > 1
@@ -72,7 +72,7 @@ func KVCacheOf(p Wanted) (kv KVCache) {
 	if err != nil {
 		return kv // the error is reported when it is opened
 	}
-	return e.kv()
+	return e.kvCache()
 }
 
 // ResidenceOf is about how long a request takes an embedded target; 0 of another.
@@ -142,8 +142,8 @@ func openEngine(p Wanted) (engine, error) {
 	if err != nil {
 		return engine{}, err
 	}
-	one := d.Launch(launchNumber(p, name))
-	changes, firstChange := d.Changes()
+	one := d.DrawLaunch(launchNumber(p, name))
+	changes, firstChange := d.DescribeChanges()
 	return engine{
 		is: is, changes: changes, firstChange: firstChange,
 		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
@@ -151,7 +151,7 @@ func openEngine(p Wanted) (engine, error) {
 		about:       d.Describe(),
 		maxModelLen: d.Settings.MaxModelLen,
 		notes:       append(d.Notes, launchNotes(d.LaunchCV, launchNumber(p, name))...),
-		server:      d.Facts(),
+		server:      d.ServerFacts(),
 		gpus:        d.GPUs(),
 		engines:     d.DataParallel,
 		dialect:     d.Kind.Name,
@@ -166,7 +166,7 @@ func openEngine(p Wanted) (engine, error) {
 		residence: func(a *plan.Ask) time.Duration {
 			return d.Residence(int(a.PrefixMean()+a.Input.Mean()), int(a.Output.Mean()), 1)
 		},
-		outside: d.Outside,
+		outside: d.RangeDepartures,
 	}, nil
 }
 
@@ -267,7 +267,7 @@ func fixedEngine(p Wanted, k *kinds.Kind, query string, is plan.Embedded) (engin
 			return k.Latencies(c)
 		},
 		model:       k.Name,
-		about:       k.Title + ": " + describe(cfg),
+		about:       k.Title + ": " + describeFixed(cfg),
 		maxModelLen: is.MaxModelLen,
 		notes:       launchNotes(cv, number),
 		residence:   func(a *plan.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },
@@ -282,7 +282,7 @@ func fixedSpread(query string) (cv float64, err error) {
 	}
 	for name, v := range values {
 		if name != "launch_cv" || len(v) != 1 {
-			return 0, say.Errorf("fixed latencies have no setting %q", name).WithHint(say.Known(name, fixedSettings()))
+			return 0, say.Errorf("fixed latencies have no setting %q", name).WithHint(say.KnownHint(name, fixedSettings()))
 		}
 		if cv, err = strconv.ParseFloat(v[0], 64); err != nil || !(cv >= 0 && cv <= 1) {
 			return 0, say.Errorf("launch_cv is %s, it must be a number between 0 and 1", v[0]).WithHint("0.03 makes the launches of a server differ by some percent, as launches do")
@@ -300,7 +300,7 @@ func fixedSettings() []string {
 	return names
 }
 
-func describe(c twin.FixedConfig) string {
+func describeFixed(c twin.FixedConfig) string {
 	s := fmt.Sprintf("TTFT %v, ITL %v", c.TTFT, c.ITL)
 	if c.JitterCV > 0 {
 		s += fmt.Sprintf(", CV %.2g", c.JitterCV)
@@ -324,7 +324,7 @@ func (t *Target) openSim(p Wanted) error {
 	if err != nil {
 		return err
 	}
-	t.Engine, t.Thaw = e.make, faults.Thaw
+	t.Engine, t.Thaw = e.make, faults.ThawTime
 	if len(faults) > 0 {
 		t.Refuse = func(seed uint64, n, at int64) (int, int64) {
 			status, after := faults.Refusal(seed, n, time.Duration(at))
@@ -350,19 +350,19 @@ func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
 	for k, v := range e.server {
 		t.Server[k] = v
 	}
-	t.GPUs, t.GPUPrice, t.KV = e.gpus, e.gpuPrice, e.kv()
+	t.GPUs, t.GPUPrice, t.KV = e.gpus, e.gpuPrice, e.kvCache()
 	t.changes, t.firstChange = e.changes, e.firstChange
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.departures = e.outside
-		t.Notes = append(t.Notes, t.Beyond(wantedRange(p))...)
+		t.Notes = append(t.Notes, t.FitDepartures(wantedRange(p))...)
 	}
 }
 
-// Changing says which engines of an embedded target come and go and from when on their
+// EngineChanges says which engines of an embedded target come and go and from when on their
 // times count, and how long it is until the first does if a load began now; "" and 0 where
 // none does, or none any more.
-func (t *Target) Changing() (told string, first time.Duration) {
+func (t *Target) EngineChanges() (told string, first time.Duration) {
 	switch {
 	case t.changes == "":
 		return "", 0
@@ -370,7 +370,7 @@ func (t *Target) Changing() (told string, first time.Duration) {
 		return t.changes + " (from the start of the load and its warm-up)", t.firstChange
 	}
 	ago := time.Duration(clock.Now() - t.began)
-	return fmt.Sprintf("%s (from the start of the server, %s before the run)", t.changes, say.Span(ago.Round(time.Millisecond))), max(t.firstChange-ago, 0)
+	return fmt.Sprintf("%s (from the start of the server, %s before the run)", t.changes, say.Duration(ago.Round(time.Millisecond))), max(t.firstChange-ago, 0)
 }
 
 // NewMock makes the server of `pitot mock`; name is MODEL@GPU, or "fixed" or "" for
@@ -391,12 +391,12 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 	if face := e.is.Face; face != "" && face != engines.Default().Name {
 		about += ", with the face of " + face
 	}
-	srv, err = e.serve(p, p.Seed)
+	srv, err = e.newServer(p, p.Seed)
 	return srv, about, e.notes, err
 }
 
-// serve makes a server of the engine; chances is the seed of the engine.
-func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
+// newServer makes a server of the engine; chances is the seed of the engine.
+func (e *engine) newServer(p Wanted, chances uint64) (*serve.Server, error) {
 	faults, err := e.faults()
 	if err != nil {
 		return nil, err

@@ -47,8 +47,8 @@ func TestLaunchOfFixedLatencies(t *testing.T) {
 // A setting of the simulated server is none of an engine's, but for the one that both have.
 func TestTargetSettingsAreNoEngines(t *testing.T) {
 	for _, s := range plan.TargetSettings() {
-		if key := s.TargetKey(); deploy.Settable(key) != (key == "max_model_len") {
-			t.Errorf("%s is a setting of an engine: %v", key, deploy.Settable(key))
+		if key := s.TargetKey(); deploy.IsSetting(key) != (key == "max_model_len") {
+			t.Errorf("%s is a setting of an engine: %v", key, deploy.IsSetting(key))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (t *Target) NoteEmpty(ctx context.Context) {
 		return
 	}
 	for range references {
-		took, ok := t.short(ctx)
+		took, ok := t.timeShortRequest(ctx)
 		if !ok {
 			t.shortTakes = 0
 			return
@@ -65,7 +65,7 @@ func (t *Target) WaitEmpty(ctx context.Context, most time.Duration) (empty, know
 			return false, ctx.Err() != nil
 		}
 		if !t.noProbe { // it also has an engine count again that counts only while it works
-			took, ok := t.short(ctx)
+			took, ok := t.timeShortRequest(ctx)
 			if quick++; !ok || took > time.Duration(slowest*float64(t.shortTakes))+jitter {
 				quick = 0
 			}
@@ -85,8 +85,8 @@ func (t *Target) WaitEmpty(ctx context.Context, most time.Duration) (empty, know
 	}
 }
 
-// short returns how long a request of few tokens takes. ok is false where it failed.
-func (t *Target) short(ctx context.Context) (took time.Duration, ok bool) {
+// timeShortRequest returns how long a request of few tokens takes. ok is false where it failed.
+func (t *Target) timeShortRequest(ctx context.Context) (took time.Duration, ok bool) {
 	begin := time.Now()
 	row := t.askOnce(ctx, requestOfWords(greetingWords, uint64(begin.UnixNano())), 1)
 	return time.Since(begin), row.Outcome == record.OK

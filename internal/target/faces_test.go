@@ -134,8 +134,8 @@ func TestFacesReason(t *testing.T) {
 func TestAPIsOfDialects(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range serve.APIs() {
-		a, known := api.Named(name)
-		if !known || !api.Generates(a) || seen[name] {
+		a, known := api.ByName(name)
+		if !known || !api.GeneratesTokens(a) || seen[name] {
 			t.Errorf("%s: known %v, twice %v", name, known, seen[name])
 		}
 		seen[name] = true

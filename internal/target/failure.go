@@ -23,9 +23,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Msg }
 
-// Failure says what is wrong with the target, from the class of an error, the
+// ExplainFailure says what is wrong with the target, from the class of an error, the
 // HTTP status it came with (0 or [record.Unset] for none) and the server's message.
-func (t *Target) Failure(class string, status int32, detail string) error {
+func (t *Target) ExplainFailure(class string, status int32, detail string) error {
 	msg := "the target cannot be measured (" + class + ")"
 	if status > 0 && status != 200 && !record.IsServerError(class) {
 		msg = fmt.Sprintf("the target cannot be measured (%s, HTTP %d)", class, status)
@@ -39,7 +39,7 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	case record.ErrNotFound:
 		msg = "not found at " + t.URL
 	case record.ErrHTTP2:
-		return &Error{detail, t.hint(class), class}
+		return &Error{detail, t.errorHint(class), class}
 	case record.ErrRedirect:
 		return &Error{msg + ": " + wire.Redact(detail, t.Secret), redirectHint(detail), class}
 	case record.ErrTLS:
@@ -55,7 +55,7 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	if record.IsOwn(class) {
 		return say.Errorf("this client cannot measure (%s): %s", class, wire.Redact(detail, t.Secret)).WithHint(clientHint(class))
 	}
-	hint := t.hint(class)
+	hint := t.errorHint(class)
 	switch {
 	case class == record.ErrTLS && wantsCertificate(detail) && t.certificate:
 		hint = "the server does not take the certificate of --cert: is it of an authority that it trusts?"
@@ -71,10 +71,10 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	return &Error{msg, hint, class}
 }
 
-// rowFailure is the [Target.Failure] of a request. What came of the response decides what the
+// rowFailure is the [Target.ExplainFailure] of a request. What came of the response decides what the
 // hint is.
 func (t *Target) rowFailure(row *record.Row) error {
-	err := t.Failure(row.Error, row.Status, row.Detail)
+	err := t.ExplainFailure(row.Error, row.Status, row.Detail)
 	var failed *Error
 	if row.BytesIn == 0 || !errors.As(err, &failed) {
 		return err
@@ -133,7 +133,7 @@ func (t *Target) rateLimited(detail string, retryAfter int32) error {
 	if retryAfter > 0 {
 		detail = strings.TrimPrefix(fmt.Sprintf("%s; Retry-After: %d s", detail, retryAfter), "; ")
 	}
-	return t.Failure(record.ErrRateLimited, http.StatusTooManyRequests, detail)
+	return t.ExplainFailure(record.ErrRateLimited, http.StatusTooManyRequests, detail)
 }
 
 // notJSON begins what is said of an answer that is none.
@@ -178,8 +178,8 @@ func (t *Target) WentAway(since time.Duration) error {
 	}
 }
 
-// hint is the hint for a class of error.
-func (t *Target) hint(class string) string {
+// errorHint is the hint for a class of error.
+func (t *Target) errorHint(class string) string {
 	switch class {
 	case record.ErrConnect:
 		return "is the server running there? try " + t.curlCommand() + ", or wait for it with --wait-ready 10m"
@@ -240,7 +240,7 @@ func (t *Target) pathHint() string {
 		routes = append(routes, a.Routes()...)
 	}
 	if e.Base != "" {
-		near = say.Nearest(e.Base, routes)
+		near = say.NearestName(e.Base, routes)
 	}
 	switch {
 	case t.hasModelList:
@@ -252,15 +252,17 @@ func (t *Target) pathHint() string {
 	case near != "":
 		return "did you mean " + e.URL(near) + "?"
 	case t.fullRoute:
-		return "check the route; " + t.address() + " alone lets Pitot choose it"
+		return "check the route; " + t.addressWithoutPath() + " alone lets Pitot choose it"
 	case e.Base != "":
 		return "Pitot adds " + route + " to the path of a target; where the route is another give all of it, for example " + e.URL(e.Base+strings.TrimPrefix(route, "/v1"))
 	}
 	return "does the server speak " + speaks.Name() + "? --api names another; try " + t.curlCommand() + "; where its path is another, give that with the target"
 }
 
-// address is the target's address without any path.
-func (t *Target) address() string { return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":") }
+// addressWithoutPath is the target's address without any path.
+func (t *Target) addressWithoutPath() string {
+	return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":")
+}
 
 // curlCommand is a command that asks the server for what its API is known by, else for its
 // models, or for anything.

@@ -55,11 +55,11 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.spec, got, c.curl)
 		}
 		var failed *Error
-		if err := target.Failure(record.ErrNotFound, 404, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
+		if err := target.ExplainFailure(record.ErrNotFound, 404, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.spec, err, failed.Hint, c.missing)
 		}
 		target.hasModelList = true
-		if got := target.hint(record.ErrNotFound); !strings.HasPrefix(got, c.curl+" lists its models") {
+		if got := target.errorHint(record.ErrNotFound); !strings.HasPrefix(got, c.curl+" lists its models") {
 			t.Errorf("%s: %s", c.spec, got)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // wantedRange is the range of loads that the plan asks for, as far as it is known: the
 // number of users, and the central 90 % of the lengths.
 func wantedRange(p Wanted) (r deploy.Range) {
-	if p.Generated() {
+	if p.IsGenerated() {
 		ends := func(l workload.Lengths, prefix int) [2]int {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
 			return [2]int{l.Draw(tail), prefix + l.Draw(math.MaxUint64-tail)}
@@ -32,9 +32,9 @@ func wantedRange(p Wanted) (r deploy.Range) {
 	return r
 }
 
-// Observed is the range of the loads that points measured: the lengths as the
+// ObservedRange is the range of the loads that points measured: the lengths as the
 // server counted them, and the mean number of requests in flight.
-func Observed(points []result.Point) (r deploy.Range) {
+func ObservedRange(points []result.Point) (r deploy.Range) {
 	lengths := func(r *[2]int, s *result.Summary) {
 		if s == nil || s.Min == nil || s.Max == nil {
 			return
@@ -60,9 +60,9 @@ func Observed(points []result.Point) (r deploy.Range) {
 	return r
 }
 
-// Beyond lists the quantities in which loads leave the range that the target was
+// FitDepartures lists the quantities in which loads leave the range that the target was
 // fitted on, each once in a run.
-func (t *Target) Beyond(r deploy.Range) (notes []string) {
+func (t *Target) FitDepartures(r deploy.Range) (notes []string) {
 	if t.departures == nil {
 		return nil
 	}

@@ -60,13 +60,13 @@ func redactedFacts(t *Target) map[string]string {
 	return facts
 }
 
-// Rejoin opens a target that another process has asked already: nothing is sent to it
+// OpenFound opens a target that another process has asked already: nothing is sent to it
 // before the load.
-func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
+func OpenFound(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	spec := *p.Target
 	spec.Spec, spec.API, spec.NoProbe, spec.Wait = f.URL, f.API, true, 0
 	p.Target = &spec
-	t, err := open(ctx, p, f.Kind, nil)
+	t, err := openKind(ctx, p, f.Kind, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	}
 	t.Options.Body, t.Options.Vocab = body, vocabulary
 	if f.Words != nil {
-		if t.Options.Vocab, err = token.Universal().Restrict(among(f.Words), among(f.First)); err != nil {
+		if t.Options.Vocab, err = token.Universal().RestrictTo(memberOf(f.Words), memberOf(f.First)); err != nil {
 			t.Close()
 			return nil, fmt.Errorf("read what was found out of the target: %w", err)
 		}
@@ -94,7 +94,7 @@ func Rejoin(ctx context.Context, p Wanted, f *Found) (*Target, error) {
 	return t, nil
 }
 
-func among(words []string) func(string) bool {
+func memberOf(words []string) func(string) bool {
 	set := map[string]bool{}
 	for _, w := range words {
 		set[w] = true

@@ -32,7 +32,7 @@ const telling = "the year 1984 and 123456789 tokens,\n\n    for (int i = 0; i < 
 func (t *Target) holdTokenizer(ctx context.Context) error {
 	// Behind words that were never sent before: no prefix cache has any of it.
 	text := string(t.Options.Vocab.AppendText(nil, uint64(time.Now().UnixNano()), greetingWords, true)) + " " + telling
-	ours, err := t.Tokenizer.Encoder().Append(nil, []byte(text))
+	ours, err := t.Tokenizer.NewEncoder().Append(nil, []byte(text))
 	if err != nil || t.Kind == "mock" { // which has no model
 		return nil
 	}

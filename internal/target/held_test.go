@@ -65,7 +65,7 @@ func (s *spelled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Messages       []struct{ Role, Content string }
 	}
 	_ = json.Unmarshal(body, &ask)
-	e := s.tok.Encoder()
+	e := s.tok.NewEncoder()
 	switch {
 	case r.URL.Path == "/v1/models":
 		_, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`)

@@ -10,25 +10,25 @@ import (
 	"pitot/internal/wire"
 )
 
-// Here says whether a target is on this machine, and so has a part of its processor. One whose
+// IsLocal says whether a target is on this machine, and so has a part of its processor. One whose
 // name cannot be looked up is taken to be.
-func (t *Target) Here() bool { return t.Kind != "http" || here(&t.Dialer.Endpoint) }
+func (t *Target) IsLocal() bool { return t.Kind != "http" || isLocalEndpoint(&t.Dialer.Endpoint) }
 
-// Here is [Target.Here] of a server that is not open.
-func Here(spec string) bool {
+// IsLocal is [Target.IsLocal] of a server that is not open.
+func IsLocal(spec string) bool {
 	e, _, err := wire.ParseTarget(spec)
-	return err != nil || here(&e)
+	return err != nil || isLocalEndpoint(&e)
 }
 
 // lookupTime is the timeout of a host name lookup.
 const lookupTime = 2 * time.Second
 
-func here(e *wire.Endpoint) bool {
+func isLocalEndpoint(e *wire.Endpoint) bool {
 	addr := e.Addr
 	if e.Proxy != nil {
 		addr = e.Proxy.Host
 	}
-	if e.Unix || local.Here(addr) {
+	if e.Unix || local.IsThisMachine(addr) {
 		return true
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -38,5 +38,5 @@ func here(e *wire.Endpoint) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupHost(ctx, host) // an address is its own
-	return err != nil || slices.ContainsFunc(addrs, func(a string) bool { return local.Here(net.JoinHostPort(a, port)) })
+	return err != nil || slices.ContainsFunc(addrs, func(a string) bool { return local.IsThisMachine(net.JoinHostPort(a, port)) })
 }

@@ -21,10 +21,10 @@ import (
 
 // The API key and the other secrets that are sent to a target.
 
-// authorise reads the key, from the API's variable where the user names no other, and
+// setCredentials reads the key, from the API's variable where the user names no other, and
 // takes the user's headers. The key is kept in memory only, and not at all where the user
 // fills the header that would carry it; secrets are other values that must not be shown.
-func (t *Target) authorise(p *plan.Target, a api.API, secrets []string) error {
+func (t *Target) setCredentials(p *plan.Target, a api.API, secrets []string) error {
 	variable := a.KeyVariable()
 	key, from := "", ""
 	switch {
@@ -80,7 +80,7 @@ func (t *Target) keyAsBearer() bool {
 	}
 	t.bearer = true
 	t.setHeaders()
-	t.adapted(result.Adaptation{Kind: result.KeyAsBearer, Value: own})
+	t.noteAdaptation(result.Adaptation{Kind: result.KeyAsBearer, Value: own})
 	return true
 }
 
@@ -134,7 +134,7 @@ func readKey(path, hint string) (string, error) {
 		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
 			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
 		}
-		return "", unreadable.File("--key-file", path, err, hint)
+		return "", unreadable.FileError("--key-file", path, err, hint)
 	}
 	key := string(bytes.TrimSpace(b))
 	if key == "" {

@@ -56,7 +56,7 @@ func TestKeyAsBearer(t *testing.T) {
 		if err != nil || len(target.Adaptations) != 1 || target.Adaptations[0].Value != "x-api-key" {
 			t.Errorf("%v %v", err, target.Adaptations)
 		}
-		other, err := Rejoin(context.Background(), p, &found)
+		other, err := OpenFound(context.Background(), p, &found)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func (t *Target) modelsPath() string {
 	case ok && t.fullRoute:
 		return listPath
 	}
-	return api.Below(t.Dialer.Endpoint.Base, t.API.Models())
+	return api.RouteBelow(t.Dialer.Endpoint.Base, t.API.Models())
 }
 
 // greetingPath is a path that any server answers, with whatever status.
@@ -75,21 +75,21 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 			}
 		}
 		if (class == record.ErrTLS || class == record.ErrHTTP2) && ctx.Err() == nil {
-			return t.Failure(class, 0, detail) // waiting does not help
+			return t.ExplainFailure(class, 0, detail) // waiting does not help
 		}
 		if limit.Err() == nil { // otherwise it only says that the time was over
 			why = detail
 		}
 		if !announced {
 			announced = true
-			notef("waiting for " + t.address())
+			notef("waiting for " + t.addressWithoutPath())
 		}
 		select {
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			msg := fmt.Sprintf("%s did not answer within %s", t.address(), say.Span(wait))
+			msg := fmt.Sprintf("%s did not answer within %s", t.addressWithoutPath(), say.Duration(wait))
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
@@ -107,21 +107,21 @@ func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (w
 
 // probe asks the server what the plan left open.
 func (t *Target) probe(ctx context.Context, p Wanted) error {
-	if err := t.discover(ctx); err != nil {
+	if err := t.readModels(ctx); err != nil {
 		return err
 	}
 	if !t.hasModelList {
 		changed, err := t.changeAPI(ctx)
 		if err == nil && changed {
-			err = t.discover(ctx)
+			err = t.readModels(ctx)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if err := t.needsModel(); err != nil {
-		if f, ok := t.spoken(ctx); ok && f.api != t.API {
-			err = say.Errorf("%v", err).WithHint(fmt.Sprintf("%s, or take the API that the server has: %s, so that is --api %s", say.Hint(err), f.how(), f.api.Name()))
+		if f, ok := t.detectAPI(ctx); ok && f.api != t.API {
+			err = say.Errorf("%v", err).WithHint(fmt.Sprintf("%s, or take the API that the server has: %s, so that is --api %s", say.HintOf(err), f.describeEvidence(), f.api.Name()))
 		}
 		return err
 	}
@@ -132,7 +132,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer, Hint: t.noListHint()}
 	}
 	t.findMetrics(ctx, p.Target)
-	if err := t.adapt(ctx); err != nil {
+	if err := t.adaptRequests(ctx); err != nil {
 		return err
 	}
 	if err := t.checkContextLength(p.Ask); err != nil {
@@ -186,17 +186,17 @@ func (t *Target) calibrateTurns(ctx context.Context) error {
 // checkContextLength refuses lengths that exceed the context the server reports.
 func (t *Target) checkContextLength(p *plan.Ask) error {
 	limit, err := strconv.Atoi(t.Server["max_model_len"])
-	if err != nil || !p.Generated() {
+	if err != nil || !p.IsGenerated() {
 		return nil
 	}
 	in, out := int(p.Input.Mean()+p.PrefixMean()), int(p.Output.Mean())
-	if !api.Generates(t.API) { // each text stands alone, and nothing comes behind it
+	if !api.GeneratesTokens(t.API) { // each text stands alone, and nothing comes behind it
 		out = 0
 	}
 	if in+out <= limit {
 		return nil
 	}
-	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength), record.ErrContextLength}
+	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.errorHint(record.ErrContextLength), record.ErrContextLength}
 }
 
 // noListHint says what to do about a server that lists no models: what answers with a web page
@@ -215,23 +215,23 @@ func (t *Target) noListHint() string {
 	return url + "; where it is right, name a model: --model NAME, or another API: --api NAME"
 }
 
-// discover reads the list of models; many servers name their engine there.
-func (t *Target) discover(ctx context.Context) error {
+// readModels reads the list of models; many servers name their engine there.
+func (t *Target) readModels(ctx context.Context) error {
 	if t.modelsPath() == "" {
 		return nil
 	}
 	a, err := t.fetch(ctx, "GET", t.modelsPath(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
-		return cmp.Or(t.otherScheme(ctx, class, detail), t.Failure(class, 0, detail))
+		return cmp.Or(t.otherScheme(ctx, class, detail), t.ExplainFailure(class, 0, detail))
 	}
 	switch {
 	case a.WantsTLS():
-		return t.Failure(record.ErrTLS, int32(a.Status), a.ErrorText())
+		return t.ExplainFailure(record.ErrTLS, int32(a.Status), a.ErrorText())
 	case (a.Status == 401 || a.Status == 403) && t.keyAsBearer():
-		return t.discover(ctx)
+		return t.readModels(ctx)
 	case a.Status == 401 || a.Status == 403:
-		return t.Failure(record.ErrAuth, int32(a.Status), a.ErrorText())
+		return t.ExplainFailure(record.ErrAuth, int32(a.Status), a.ErrorText())
 	case a.Status == http.StatusTooManyRequests && t.Options.Model == "":
 		return t.rateLimited(a.ErrorText(), a.RetryAfter)
 	case a.Status == 503 && t.Options.Model == "":
@@ -271,8 +271,8 @@ func (t *Target) discover(ctx context.Context) error {
 			return t.noteEngine(ctx, m.Engine)
 		}
 	}
-	h := "it lists " + say.Quoted(known[:min(len(known), 8)])
-	if n := say.Nearest(t.Options.Model, known); n != "" {
+	h := "it lists " + say.QuotedNames(known[:min(len(known), 8)])
+	if n := say.NearestName(t.Options.Model, known); n != "" {
 		h = "did you mean --model " + n + "?"
 	}
 	if len(known) <= 64 { // a gateway may serve more than it lists
@@ -292,7 +292,7 @@ func (t *Target) choseModel(list []api.Model) {
 		}
 		a.Of = append(a.Of, wire.Redact(m.Name, t.Secret))
 	}
-	t.adapted(a)
+	t.noteAdaptation(a)
 }
 
 // noteEngine records which engine the server is, and sets the options that it takes.
@@ -316,10 +316,10 @@ func (t *Target) noteEngine(ctx context.Context, name string) error {
 	return t.prepareOptions(name)
 }
 
-// adapt sends one small request and leaves out or renames what the server refuses: an
+// adaptRequests sends one small request and leaves out or renames what the server refuses: an
 // output limit under another name, no stream_options, no temperature, completions
 // where there is no chat and the API was not chosen by the user.
-func (t *Target) adapt(ctx context.Context) error {
+func (t *Target) adaptRequests(ctx context.Context) error {
 	var chat *record.Row // its refusal, where completions were tried after it
 	for range 8 {
 		row := t.askWithRetries(ctx, requestOfWords(greetingWords, 0), 1)
@@ -337,8 +337,8 @@ func (t *Target) adapt(ctx context.Context) error {
 			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
-			t.adapted(result.Adaptation{Kind: result.CompletionsOnly})
-		case t.apiGuessed && row.Error == record.ErrNotFound && t.embeds(ctx):
+			t.noteAdaptation(result.Adaptation{Kind: result.CompletionsOnly})
+		case t.apiGuessed && row.Error == record.ErrNotFound && t.isEmbeddingServer(ctx):
 			return nil
 		case t.applyConcession(row.Detail):
 		case row.Error == record.ErrAuth && t.keyAsBearer():
@@ -365,14 +365,14 @@ func (t *Target) adapt(ctx context.Context) error {
 	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}
 }
 
-// embeds says whether a server that has neither chat nor completions has embeddings, which
+// isEmbeddingServer says whether a server that has neither chat nor completions has embeddings, which
 // are measured then.
-func (t *Target) embeds(ctx context.Context) bool {
+func (t *Target) isEmbeddingServer(ctx context.Context) bool {
 	before, stream := t.API, t.Options.Stream
 	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
 		t.apiGuessed = false
 		t.Adaptations = slices.DeleteFunc(t.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.CompletionsOnly })
-		t.adapted(result.Adaptation{Kind: result.EmbeddingsOnly})
+		t.noteAdaptation(result.Adaptation{Kind: result.EmbeddingsOnly})
 		return true
 	}
 	t.Options.Stream, t.Options.NoTemperature = stream, false
@@ -385,7 +385,7 @@ func (t *Target) applyConcession(refusal string) bool {
 	a := t.API.Concede(refusal, &t.Options)
 	t.setRoute()
 	if a.Kind != "" {
-		t.adapted(a)
+		t.noteAdaptation(a)
 	}
 	return a.Kind != ""
 }
@@ -411,8 +411,8 @@ func (t *Target) calibrate(ctx context.Context) error {
 		}
 	}
 	c, err := t.fitCalibration(ctx)
-	if err == nil && c.PerWord != 0 && !isExact(c) && t.restrict(ctx) {
-		t.adapted(result.Adaptation{Kind: result.RestrictedWords, Value: say.Count(t.Options.Vocab.Size())})
+	if err == nil && c.PerWord != 0 && !isExact(c) && t.restrictVocabulary(ctx) {
+		t.noteAdaptation(result.Adaptation{Kind: result.RestrictedWords, Value: say.Count(t.Options.Vocab.Size())})
 		c, err = t.fitCalibration(ctx)
 	}
 	if err != nil || c.PerWord == 0 {
@@ -435,22 +435,22 @@ func (t *Target) checkIDs(ctx context.Context) error {
 		t.Calibration = c
 		t.Server["prompt_tokens"] = say.Exact(c.Overhead) + " + 1 per token id"
 	case c.PerWord != 0:
-		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsCountDifferent, N: c.PerWord, Of: c.Overhead}})
+		t.noteAdaptation(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsCountDifferent, N: c.PerWord, Of: c.Overhead}})
 	default: // what is said of words is not so of ids
 		t.Adaptations = t.Adaptations[:had]
-		t.adapted(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsNotCounted}})
+		t.noteAdaptation(result.Adaptation{Kind: result.LengthsInIDs, Why: result.Reason{Code: result.IDsNotCounted}})
 	}
 	return nil
 }
 
 // lengthsInWords notes that the lengths of generated prompts are words, and why.
 func (t *Target) lengthsInWords(why result.Reason) {
-	t.adapted(result.Adaptation{Kind: result.LengthsInWords, Why: why})
+	t.noteAdaptation(result.Adaptation{Kind: result.LengthsInWords, Why: why})
 }
 
-// adapted notes what was changed or chosen: it is shown before the load and stored with the
+// noteAdaptation notes what was changed or chosen: it is shown before the load and stored with the
 // result.
-func (t *Target) adapted(a result.Adaptation) {
+func (t *Target) noteAdaptation(a result.Adaptation) {
 	a.Value, a.Why.Quote = wire.Redact(a.Value, t.Secret), wire.Redact(a.Why.Quote, t.Secret)
 	t.Adaptations = append(t.Adaptations, a)
 }
@@ -492,10 +492,10 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil
 }
 
-// Prime sends n requests of the workload one after the other: they warm caches and
+// SendWarmup sends n requests of the workload one after the other: they warm caches and
 // compiled kernels, and their time is the residence time of a request alone. It gives those
 // that were answered.
-func (t *Target) Prime(ctx context.Context, src workload.Source, n int) (answered []workload.Request) {
+func (t *Target) SendWarmup(ctx context.Context, src workload.Source, n int) (answered []workload.Request) {
 	for i := range n {
 		// Indices from the far end, which the load never reaches.
 		req, err := src.At(math.MaxInt32 - int64(i))
@@ -556,9 +556,9 @@ func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) 
 	req.Output = output
 	x := wire.NewExchange(t.API)
 	x.Named = true
-	row := t.exchange(ctx, x, req)
+	row := t.sendRequest(ctx, x, req)
 	if row.Outcome == record.OK {
-		t.answeredBy = x.Model()
+		t.answeredBy = x.NamedModel()
 	}
 	return row
 }
@@ -566,11 +566,11 @@ func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) 
 // noteResponse notes what the response to the first request that was answered shows: that it
 // was not streamed, and that another model names itself.
 func (t *Target) noteResponse(row *record.Row) {
-	if t.Options.Stream && !row.Stream && api.Generates(t.API) {
-		t.adapted(result.Adaptation{Kind: result.StreamIgnored})
+	if t.Options.Stream && !row.Stream && api.GeneratesTokens(t.API) {
+		t.noteAdaptation(result.Adaptation{Kind: result.StreamIgnored})
 	}
 	if t.answeredBy != "" && !sameModel(t.Options.Model, t.answeredBy) {
-		t.adapted(result.Adaptation{Kind: result.OtherModel, Value: t.answeredBy, Of: []string{wire.Redact(t.Options.Model, t.Secret)}})
+		t.noteAdaptation(result.Adaptation{Kind: result.OtherModel, Value: t.answeredBy, Of: []string{wire.Redact(t.Options.Model, t.Secret)}})
 	}
 }
 
@@ -589,8 +589,8 @@ func sameModel(requested, named string) bool {
 func (t *Target) Answer(ctx context.Context, req workload.Request) (row record.Row, chunks []record.Chunk, text, spelt []byte) {
 	x := wire.NewExchange(t.API)
 	x.Keep, x.Spell = true, true
-	row = t.exchange(ctx, x, req)
-	chunks, spelt = x.Spelt()
+	row = t.sendRequest(ctx, x, req)
+	chunks, spelt = x.TakeSpelt()
 	return row, chunks, x.Text(), spelt
 }
 
@@ -601,14 +601,14 @@ var showWait = 5 * time.Second
 func (t *Target) noteWait() {
 	t.waiting.Do(func() {
 		if t.notef != nil {
-			t.notef("waiting for a response of " + t.address() + ", for at most " + say.Span(t.Timeout) + " (--timeout)")
+			t.notef("waiting for a response of " + t.addressWithoutPath() + ", for at most " + say.Duration(t.Timeout) + " (--timeout)")
 		}
 	})
 }
 
-// exchange sends a request and waits for the end of its answer. It is kept for
-// [Target.Probes].
-func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Request) record.Row {
+// sendRequest sends a request and waits for the end of its answer. It is kept for
+// [Target.DrainProbes].
+func (t *Target) sendRequest(ctx context.Context, x *wire.Exchange, req workload.Request) record.Row {
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, t.probes.start()
 	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
@@ -623,11 +623,11 @@ func (t *Target) exchange(ctx context.Context, x *wire.Exchange, req workload.Re
 		if c, err = t.Dialer.Connect(ctx); err == nil {
 			x.Row.Ready = clock.Now() - x.Origin
 			ended := make(chan struct{})
-			c.Start(func(*wire.Conn, *wire.Exchange, bool) { close(ended) })
+			c.StartReading(func(*wire.Conn, *wire.Exchange, bool) { close(ended) })
 			ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 			defer cancel()
 			stop := context.AfterFunc(ctx, func() {
-				x.Abandon(record.ErrTimeout)
+				x.RequestAbandon(record.ErrTimeout)
 				c.Abort()
 			})
 			c.Send(x)

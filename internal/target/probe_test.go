@@ -569,7 +569,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 	if err == nil {
 		err = target.needsModel()
 	}
-	if err == nil || !strings.Contains(say.Hint(err), "--model NAME") {
+	if err == nil || !strings.Contains(say.HintOf(err), "--model NAME") {
 		t.Errorf("no name: %v", err)
 	}
 	if target.askFor("found"); target.Route != "/v1beta/models/found:stream" || target.needsModel() != nil {
@@ -579,7 +579,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-openai")
 	for variable, want := range map[string]string{"": "sk-routed", "OPENAI_API_KEY": "sk-openai"} {
 		target := &Target{Kind: "http"}
-		if err := target.authorise(&plan.Target{KeyEnv: variable}, routed{}, nil); err != nil || target.key != want {
+		if err := target.setCredentials(&plan.Target{KeyEnv: variable}, routed{}, nil); err != nil || target.key != want {
 			t.Errorf("key of %q: %q, %v", variable, target.key, err)
 		}
 	}

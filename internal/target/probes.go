@@ -42,8 +42,8 @@ func (p *probes) record(row record.Row) {
 	p.list = append(p.list, row)
 }
 
-// Probes hands over those that have ended since the last time.
-func (t *Target) Probes() []record.Row {
+// DrainProbes hands over those that have ended since the last time.
+func (t *Target) DrainProbes() []record.Row {
 	t.probes.mu.Lock()
 	defer t.probes.mu.Unlock()
 	list := t.probes.list
@@ -95,12 +95,12 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 	}
 	if p.Pooling {
 		output = 0
-		if p.Generated() {
+		if p.IsGenerated() {
 			input += Primings * float64(p.Batch) * (p.Input.Mean() + p.PrefixMean())
 		}
 		return requests, input, output
 	}
-	if p.Generated() {
+	if p.IsGenerated() {
 		input += Primings * (p.Input.Mean() + p.PrefixMean())
 	}
 	output += Primings * p.Output.Mean()
@@ -120,5 +120,5 @@ func sharedPrefixes(a *plan.Ask) int {
 	case a.Cache != plan.CacheWarm && a.Cache != plan.CacheBoth:
 		return 0
 	}
-	return max(a.Tree.Leaves(), 1)
+	return max(a.Tree.LeafCount(), 1)
 }

@@ -18,13 +18,13 @@ import (
 	"pitot/internal/wire"
 )
 
-// secure sets up TLS and the proxy.
-func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
+// configureTLS sets up TLS and the proxy.
+func (t *Target) configureTLS(e *wire.Endpoint, p *plan.Target) error {
 	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
 	if p.CACert != "" {
 		data, err := userfile.Read(p.CACert, userfile.MostPEM)
 		if err != nil {
-			return unreadable.File("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
+			return unreadable.FileError("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
 		}
 		e.Config.RootCAs = x509.NewCertPool()
 		if !e.Config.RootCAs.AppendCertsFromPEM(data) {
@@ -62,7 +62,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 	const keyHint = "a file with the private key of --cert, PEM: -----BEGIN PRIVATE KEY-----; an API key comes from --key-env VAR or --key-file FILE"
 	certData, err := userfile.Read(cert, userfile.MostPEM)
 	if err != nil {
-		return tls.Certificate{}, unreadable.File("--cert", cert, err, certHint)
+		return tls.Certificate{}, unreadable.FileError("--cert", cert, err, certHint)
 	}
 	if blocks := blocksOf(certData); !blocks["CERTIFICATE"] {
 		return tls.Certificate{}, say.Errorf("no certificate in %s", cert).WithHint("--cert names " + certHint)
@@ -73,7 +73,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 			if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(key) {
 				return tls.Certificate{}, say.Errorf("read --key: there is no such file").WithHint("it names " + keyHint)
 			}
-			return tls.Certificate{}, unreadable.File("--key", key, err, keyHint)
+			return tls.Certificate{}, unreadable.FileError("--key", key, err, keyHint)
 		}
 		from = key
 	}

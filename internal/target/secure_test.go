@@ -100,7 +100,7 @@ func TestClientCertificate(t *testing.T) {
 		err := Check(p)
 		var mistake *say.Error
 		if !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, c.msg) || !strings.Contains(mistake.Hint, c.hint) || strings.Contains(mistake.Msg+mistake.Hint, "secret") {
-			t.Errorf("%s: %v, hint %q", c.args, err, say.Hint(err))
+			t.Errorf("%s: %v, hint %q", c.args, err, say.HintOf(err))
 		}
 	}
 	if err := Check(planned(t, "--cert", both, "http://localhost:1", "--rate", "1")); err == nil || !strings.Contains(err.Error(), "without TLS") {
@@ -113,7 +113,7 @@ func TestClientCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := expired.secure(&e, p.Target); err != nil || len(expired.Notes) != 1 || !strings.Contains(expired.Notes[0], "was good until") {
+	if err := expired.configureTLS(&e, p.Target); err != nil || len(expired.Notes) != 1 || !strings.Contains(expired.Notes[0], "was good until") {
 		t.Errorf("%v, %q", err, expired.Notes)
 	}
 }

@@ -15,11 +15,11 @@ type found struct {
 	sign api.Sign
 }
 
-// how says by what the server shows that it has the API.
-func (f found) how() string { return f.sign.Path + " answers as that of " + f.sign.Of }
+// describeEvidence says by what the server shows that it has the API.
+func (f found) describeEvidence() string { return f.sign.Path + " answers as that of " + f.sign.Of }
 
-// bears says whether the server bears the sign of an API.
-func (t *Target) bears(ctx context.Context, a api.API) bool {
+// hasAPISign says whether the server bears the sign of an API.
+func (t *Target) hasAPISign(ctx context.Context, a api.API) bool {
 	sign := a.Sign()
 	if sign.Path == "" {
 		return false
@@ -28,10 +28,10 @@ func (t *Target) bears(ctx context.Context, a api.API) bool {
 	return err == nil && sign.IsIn(answer.Status, answer.Body)
 }
 
-// spoken finds out which API a server has, by what it answers where servers say what
+// detectAPI finds out which API a server has, by what it answers where servers say what
 // they are; false where none of them is known. Of one that has OpenAI's routes beside its own
 // that is its own.
-func (t *Target) spoken(ctx context.Context) (f found, ok bool) {
+func (t *Target) detectAPI(ctx context.Context) (f found, ok bool) {
 	asked := map[string]bool{}
 	for _, a := range api.All() {
 		sign := a.Sign()
@@ -39,7 +39,7 @@ func (t *Target) spoken(ctx context.Context) (f found, ok bool) {
 			continue
 		}
 		asked[sign.Path] = true
-		if !t.bears(ctx, a) {
+		if !t.hasAPISign(ctx, a) {
 			continue
 		}
 		f, ok = found{a, sign}, true
@@ -56,7 +56,7 @@ func (t *Target) changeAPI(ctx context.Context) (bool, error) {
 	if !t.apiGuessed {
 		return false, nil
 	}
-	f, ok := t.spoken(ctx)
+	f, ok := t.detectAPI(ctx)
 	if !ok || f.api == t.API {
 		return false, nil
 	}
@@ -64,7 +64,7 @@ func (t *Target) changeAPI(ctx context.Context) (bool, error) {
 	if err := t.useAPI(f.api, ""); err != nil {
 		return false, err
 	}
-	t.adapted(result.Adaptation{Kind: result.OtherAPI, Value: f.api.Name(), Why: result.Reason{Code: result.RouteAnswersAs, Quote: f.sign.Path}})
+	t.noteAdaptation(result.Adaptation{Kind: result.OtherAPI, Value: f.api.Name(), Why: result.Reason{Code: result.RouteAnswersAs, Quote: f.sign.Path}})
 	return true, nil
 }
 
@@ -75,14 +75,14 @@ func (t *Target) wrongAPI(ctx context.Context, class string) error {
 	if t.apiGuessed || !missing && class != record.ErrBadRequest && class != record.ErrMalformed {
 		return nil
 	}
-	if t.API.Sign().Path == "" && !missing || t.bears(ctx, t.API) {
+	if t.API.Sign().Path == "" && !missing || t.hasAPISign(ctx, t.API) {
 		return nil
 	}
-	f, ok := t.spoken(ctx)
+	f, ok := t.detectAPI(ctx)
 	if !ok || f.api == t.API {
 		return nil
 	}
-	if !api.Generates(t.API) && api.Generates(f.api) { // its signs are those of a server of generated text
+	if !api.GeneratesTokens(t.API) && api.GeneratesTokens(f.api) { // its signs are those of a server of generated text
 		switch t.API {
 		case api.TEIEmbed{}:
 			f.api = api.Embeddings{}
@@ -92,6 +92,6 @@ func (t *Target) wrongAPI(ctx context.Context, class string) error {
 	}
 	return &Error{
 		Msg:  fmt.Sprintf("the server does not have %s at %s", t.API.Name(), t.URL),
-		Hint: fmt.Sprintf("%s: use --api %s", f.how(), f.api.Name()),
+		Hint: fmt.Sprintf("%s: use --api %s", f.describeEvidence(), f.api.Name()),
 	}
 }

@@ -105,7 +105,7 @@ func TestAPIFound(t *testing.T) {
 		}
 		target, err := Open(context.Background(), planned(t, args...), func(string) {})
 		if err != nil {
-			t.Errorf("%s: %v, %s", name, err, say.Hint(err))
+			t.Errorf("%s: %v, %s", name, err, say.HintOf(err))
 			continue
 		}
 		if target.API.Name() != name || len(target.Adaptations) == 0 || target.Adaptations[0].Value != name {
@@ -158,7 +158,7 @@ func TestAPIHints(t *testing.T) {
 		page.URL + " --model x --api tei-rerank": "that is a web page, and no API of an LLM server",
 	} {
 		_, err := Open(context.Background(), planned(t, strings.Fields(args)...), func(string) {})
-		hint := say.Hint(err)
+		hint := say.HintOf(err)
 		if e := new(Error); errors.As(err, &e) {
 			hint = e.Hint
 		}

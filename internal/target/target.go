@@ -129,12 +129,12 @@ func WantedBy(p *plan.Plan) Wanted {
 
 // Open connects to the target and probes it. notef is called with what takes time.
 func Open(ctx context.Context, p Wanted, notef func(string)) (*Target, error) {
-	return open(ctx, p, p.Kind(), notef)
+	return openKind(ctx, p, p.Kind(), notef)
 }
 
-// open does so for a target of a kind. One that stands behind a socket already is opened by
+// openKind does so for a target of a kind. One that stands behind a socket already is opened by
 // its URL, whatever the kind: no other process serves it anew.
-func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Target, err error) {
+func openKind(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: kind, Timeout: p.Timeout, notef: notef, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), IDs: p.PromptIDs}
 	t.choices = p.Choices
@@ -143,11 +143,11 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 			return nil, err
 		}
 		t.Server["tokenizer"] = t.Tokenizer.Name() + ", SHA-256 " + t.Tokenizer.Sum()
-		if p.PromptIDs && (p.OwnText() || p.Conversing()) {
+		if p.PromptIDs && (p.OwnText() || p.HasConversations()) {
 			t.Options.Encode = encodeBy(t.Tokenizer)
 		}
 	}
-	if fields := p.Fields(); fields != "" {
+	if fields := p.BodyFields(); fields != "" {
 		t.Options.Body = []byte(fields)
 	}
 	if t.Kind == "sim" {
@@ -170,7 +170,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	if err != nil {
 		return nil, err
 	}
-	if err := t.secure(&e, p.Target); err != nil {
+	if err := t.configureTLS(&e, p.Target); err != nil {
 		return nil, err
 	}
 	t.Memory = wire.NewMemory(answerMemory)
@@ -179,7 +179,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 	if err != nil {
 		return nil, err
 	}
-	if err := t.authorise(p.Target, a, p.Secrets()); err != nil {
+	if err := t.setCredentials(p.Target, a, p.Secrets()); err != nil {
 		return nil, err
 	}
 	if err := t.useAPI(a, route); err != nil {
@@ -209,7 +209,7 @@ func open(ctx context.Context, p Wanted, kind string, notef func(string)) (_ *Ta
 // encodeBy makes token ids of prompts, one at a time.
 func encodeBy(t *tokenizer.Tokenizer) api.Encode {
 	var mu sync.Mutex
-	e := t.Encoder()
+	e := t.NewEncoder()
 	return func(ids []uint32, text []byte) ([]uint32, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -220,9 +220,9 @@ func encodeBy(t *tokenizer.Tokenizer) api.Encode {
 // chooseAPI takes the API from the flag, else from the route, else the default.
 func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	if p.API != "" {
-		a, ok := api.Named(p.API)
+		a, ok := api.ByName(p.API)
 		if !ok {
-			return nil, say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
+			return nil, say.Errorf("unknown API %q", p.API).WithHint(say.KnownHint(p.API, api.Names()))
 		}
 		return a, nil
 	}
@@ -270,7 +270,7 @@ func (t *Target) useAPI(a api.API, route string) error {
 // prepareOptions sets the options of requests for an engine, "" while it is not known.
 func (t *Target) prepareOptions(engine string) error {
 	if err := t.API.Prepare(engine, &t.Options); err != nil {
-		return say.Errorf("--api %s: %v", t.API.Name(), err).WithHint(say.Hint(err))
+		return say.Errorf("--api %s: %v", t.API.Name(), err).WithHint(say.HintOf(err))
 	}
 	t.setRoute()
 	return nil
@@ -280,7 +280,7 @@ func (t *Target) prepareOptions(engine string) error {
 // the user gave the whole path.
 func (t *Target) setRoute() {
 	if !t.fullRoute {
-		t.Route = api.Below(t.Dialer.Endpoint.Base, api.Path(t.Options.Route, t.Options.Model))
+		t.Route = api.RouteBelow(t.Dialer.Endpoint.Base, api.RoutePath(t.Options.Route, t.Options.Model))
 	}
 	t.URL = t.Dialer.Endpoint.URL(t.Route)
 }
@@ -305,7 +305,7 @@ func (t *Target) openMock(p Wanted) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	srv, err := e.serve(p, seed.Point(p.Seed, 0)) // as in virtual time
+	srv, err := e.newServer(p, seed.Point(p.Seed, 0)) // as in virtual time
 	if err != nil {
 		return "", err
 	}

@@ -60,7 +60,7 @@ func sourceNamed(p *plan.Target, name, address string, headers []api.Header, sec
 	if err != nil {
 		return nil, malformed(errors.New("malformed URL")) // which may hold a password
 	}
-	paths := scrape.Paths()
+	paths := scrape.MetricsPaths()
 	base := address
 	if u.Scheme != "unix" {
 		if u.Path != "" && u.Path != "/" || u.RawQuery != "" {
@@ -77,7 +77,7 @@ func sourceNamed(p *plan.Target, name, address string, headers []api.Header, sec
 	}
 	trusted := *p
 	trusted.Cert, trusted.Key = "", "" // what a target asks for is for the target
-	if err := new(Target).secure(&e, &trusted); err != nil {
+	if err := new(Target).configureTLS(&e, &trusted); err != nil {
 		return nil, err
 	}
 	if u.User != nil {
@@ -98,11 +98,11 @@ func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
 	e := t.Dialer.Endpoint
 	t.askMachine(p)
 	var paths []string
-	for _, path := range scrape.Paths() {
+	for _, path := range scrape.MetricsPaths() {
 		paths = append(paths, e.Base+path)
 	}
 	if e.Base != "" {
-		paths = append(paths, scrape.Paths()...)
+		paths = append(paths, scrape.MetricsPaths()...)
 	}
 	d := &wire.Dialer{Endpoint: e, Timeout: t.Dialer.Timeout, Dial: t.Dialer.Dial}
 	own := scrape.NewSource(record.SourceServer, "the server's own metrics", d, t.Headers, t.Secret, paths...)
@@ -137,7 +137,7 @@ const (
 // target is on this one and no exporter is named that would.
 func (t *Target) askMachine(p *plan.Target) {
 	e := t.Dialer.Endpoint
-	if t.Kind != "http" || len(p.Scrape) > 0 || e.Proxy != nil || !e.Unix && !local.Here(e.Addr) {
+	if t.Kind != "http" || len(p.Scrape) > 0 || e.Proxy != nil || !e.Unix && !local.IsThisMachine(e.Addr) {
 		return
 	}
 	proc := os.DirFS(kernelFiles)
@@ -150,7 +150,7 @@ func (t *Target) askMachine(p *plan.Target) {
 	case runtime.GOOS == "linux":
 		t.Notes = append(t.Notes, "the processor time of the server's processes is missing: "+err.Error())
 	}
-	spent := func(pid int) (time.Duration, bool) { return local.Spent(proc, pid) }
+	spent := func(pid int) (time.Duration, bool) { return local.ProcessorTime(proc, pid) }
 	if n := local.StartNVIDIA(cmp.Or(p.ScrapeInterval, time.Second), processes.IDs(), spent); n != nil {
 		t.Sources = append(t.Sources, scrape.NewTeller(local.SourceNVIDIA, "the GPUs' figures of nvidia-smi", n))
 	}

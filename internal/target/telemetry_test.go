@@ -71,7 +71,7 @@ func TestRestartIsSeen(t *testing.T) {
 					starts++
 				}
 			}
-			if problems := watch.Sentences(); starts < 2 || len(f.Samples) < 8 || got != want || len(problems) > 0 {
+			if problems := watch.UserSentences(); starts < 2 || len(f.Samples) < 8 || got != want || len(problems) > 0 {
 				t.Errorf("restarted: %v; %d samples, %q, %q", restarted, len(f.Samples), got, problems)
 			}
 		}

@@ -27,9 +27,9 @@ type Told struct {
 	Page  string // that tells the engine's settings, JSON or labels of a metric; "" where there is none
 }
 
-// Tell asks a server what it is. An error says that it does not answer, or not as a server
+// IdentifyServer asks a server what it is. An error says that it does not answer, or not as a server
 // does that is ready.
-func Tell(ctx context.Context, p Wanted) (*Told, error) {
+func IdentifyServer(ctx context.Context, p Wanted) (*Told, error) {
 	unprobed := *p.Target
 	unprobed.NoProbe, unprobed.Wait = true, 0
 	p.Target = &unprobed
@@ -38,10 +38,10 @@ func Tell(ctx context.Context, p Wanted) (*Told, error) {
 		return nil, err
 	}
 	defer t.Close()
-	return t.tell(ctx)
+	return t.identifyServer(ctx)
 }
 
-func (t *Target) tell(ctx context.Context) (*Told, error) {
+func (t *Target) identifyServer(ctx context.Context) (*Told, error) {
 	a, err := t.fetch(ctx, "GET", t.greetingPath(), nil)
 	if err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 	return told, nil
 }
 
-// Settings returns the engine settings that the server reports, in the server's own form: JSON or
+// EngineSettings returns the engine settings that the server reports, in the server's own form: JSON or
 // metric labels. It returns "" if the server reports none, as a target without a socket does.
-func (t *Target) Settings(ctx context.Context) string {
+func (t *Target) EngineSettings(ctx context.Context) string {
 	if t.Engine != nil {
 		return ""
 	}
@@ -101,7 +101,7 @@ func processStart(page string) (began string) {
 
 // metricsPage is the text of the server's own metrics, "" where it has none.
 func (t *Target) metricsPage(ctx context.Context) string {
-	for _, path := range scrape.Paths() {
+	for _, path := range scrape.MetricsPaths() {
 		for _, base := range []string{t.Dialer.Endpoint.Base, ""} {
 			if a, err := t.fetch(ctx, "GET", base+path, nil); err == nil && a.Status == 200 {
 				return string(a.Body)
@@ -118,14 +118,14 @@ func (t *Target) metricsPage(ctx context.Context) string {
 // that can be seen.
 func (t *Target) localProcess() string {
 	e := t.Dialer.Endpoint
-	if e.Proxy != nil || !e.Unix && !local.Here(e.Addr) {
+	if e.Proxy != nil || !e.Unix && !local.IsThisMachine(e.Addr) {
 		return ""
 	}
 	p, err := local.FindProcesses(os.DirFS(kernelFiles), e.Addr, e.Unix)
 	if err != nil {
 		return ""
 	}
-	return p.Mark()
+	return p.StartMark()
 }
 
 // settingsPage is where the engine tells its settings: a page of its own, vLLM's where it is

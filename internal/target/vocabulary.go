@@ -27,8 +27,8 @@ const fewestWords = 512
 // out: so many texts are apart within the next word at the latest.
 const fewestFirst = 64
 
-// count returns the number of words for which is returns true.
-func count(words iter.Seq[string], is func(w string) bool) (n int) {
+// countWords returns the number of words for which is returns true.
+func countWords(words iter.Seq[string], is func(w string) bool) (n int) {
 	for w := range words {
 		if is(w) {
 			n++
@@ -37,9 +37,9 @@ func count(words iter.Seq[string], is func(w string) bool) (n int) {
 	return n
 }
 
-// restrict replaces the vocabulary by the words that are one token each, and says
+// restrictVocabulary replaces the vocabulary by the words that are one token each, and says
 // whether it could.
-func (t *Target) restrict(ctx context.Context) bool {
+func (t *Target) restrictVocabulary(ctx context.Context) bool {
 	v := t.Options.Vocab
 	one, ok := t.singleTokenWords(ctx, slices.Collect(v.Words()), " ")
 	if !ok || len(one) < fewestWords {
@@ -53,10 +53,10 @@ func (t *Target) restrict(ctx context.Context) bool {
 	// token behind either, no others begin prompts.
 	behindSpace, ok := t.singleTokenWords(ctx, slices.Collect(v.FirstWords()), " ")
 	both := func(w string) bool { return first[w] && behindSpace[w] }
-	if n := count(v.FirstWords(), both); ok && n >= fewestFirst {
+	if n := countWords(v.FirstWords(), both); ok && n >= fewestFirst {
 		maps.DeleteFunc(first, func(w string, _ bool) bool { return !both(w) })
 	}
-	r, err := v.Restrict(func(w string) bool { return one[w] }, func(w string) bool { return first[w] })
+	r, err := v.RestrictTo(func(w string) bool { return one[w] }, func(w string) bool { return first[w] })
 	if err != nil {
 		return false
 	}
@@ -125,7 +125,7 @@ func perWord(tokens []string, sep string) (counts []int) {
 // model's tokenizer, so that a generated prompt has as many tokens as words, and says
 // whether it could.
 func (t *Target) takeWords() bool {
-	e := t.Tokenizer.Encoder()
+	e := t.Tokenizer.NewEncoder()
 	tokens := func(text string) int {
 		n, err := e.Count([]byte(text))
 		if err != nil {
@@ -139,17 +139,17 @@ func (t *Target) takeWords() bool {
 	begins := func(w string) bool { return tokens(w) == 1 }
 	first := begins
 	// As with the server's own tokenizer: some templates write a space before a prompt.
-	if both := func(w string) bool { return begins(w) && goesOn(w) }; count(t.Options.Vocab.FirstWords(), both) >= fewestFirst {
+	if both := func(w string) bool { return begins(w) && goesOn(w) }; countWords(t.Options.Vocab.FirstWords(), both) >= fewestFirst {
 		first = both
 	}
-	v, err := t.Options.Vocab.Restrict(goesOn, first)
+	v, err := t.Options.Vocab.RestrictTo(goesOn, first)
 	if err != nil || v.Size() < fewestWords {
-		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.FewPlainWords}})
+		t.noteAdaptation(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.FewPlainWords}})
 		return false
 	}
 	for start := range uint64(4) { // words next to each other stay what they are
 		if n := tokens(string(v.AppendText(nil, start, longWords, true))); n != longWords {
-			t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.WordsCountMore, N: float64(n), Of: longWords}})
+			t.noteAdaptation(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.WordsCountMore, N: float64(n), Of: longWords}})
 			return false
 		}
 	}
@@ -166,9 +166,9 @@ func (t *Target) lengthsByTokenizer(why result.ReasonCode) {
 	if t.API.Messages(t.Options) {
 		kind = result.TextLengths
 	} else {
-		t.Calibration.Overhead = float64(t.Tokenizer.Around())
+		t.Calibration.Overhead = float64(t.Tokenizer.TemplateTokens())
 	}
-	t.adapted(result.Adaptation{Kind: kind, Why: result.Reason{Code: why}})
+	t.noteAdaptation(result.Adaptation{Kind: kind, Why: result.Reason{Code: why}})
 }
 
 // calibrateByTokenizer takes the length of prompts from the tokenizer. The server is
@@ -194,7 +194,7 @@ func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error
 		besides[i] = row.PromptTokens - int32(n)
 	}
 	if besides[0] != besides[1] {
-		t.adapted(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.NotModelsTokenizer,
+		t.noteAdaptation(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.NotModelsTokenizer,
 			N: shortWords, Of: longWords, Low: float64(besides[0] + shortWords), High: float64(besides[1] + longWords)}})
 		t.Held = &Held{Ours: longWords - shortWords, Theirs: longWords - shortWords + int(besides[1]-besides[0]), Differ: int(max(besides[1]-besides[0], besides[0]-besides[1]))}
 		t.Options.Vocab, t.Calibration = all, workload.Calibration{}

@@ -5,7 +5,7 @@ package telemetry
 const Mebi = mebi
 
 var (
-	IsNumber     = number
+	IsNumber     = isNumber
 	Index        = index
 	ProcessNames = process
 )

@@ -32,8 +32,8 @@ type Name struct {
 	NoZero bool    // 0 says that it is not measured
 }
 
-// Histogram returns the lines for the sum and the count of a histogram.
-func Histogram(sum, count Signal, series string, rank int) []Name {
+// HistogramNames returns the lines for the sum and the count of a histogram.
+func HistogramNames(sum, count Signal, series string, rank int) []Name {
 	return []Name{{Signal: sum, Series: series + "_sum", Rank: rank}, {Signal: count, Series: series + "_count", Rank: rank}}
 }
 
@@ -60,9 +60,9 @@ var sources = []Source{
 		{Signal: OutputTokens, Series: "tgi_request_generated_tokens_sum"},
 		{Signal: Steps, Series: "tgi_batch_inference_count"},
 	},
-		Histogram(QueueSum, QueueCount, "tgi_request_queue_duration", 0),
-		Histogram(InferenceSum, InferenceCount, "tgi_request_inference_duration", 0),
-		Histogram(E2ESum, E2ECount, "tgi_request_duration", 0),
+		HistogramNames(QueueSum, QueueCount, "tgi_request_queue_duration", 0),
+		HistogramNames(InferenceSum, InferenceCount, "tgi_request_inference_duration", 0),
+		HistogramNames(E2ESum, E2ECount, "tgi_request_duration", 0),
 	)},
 	{Name: "tensorrt-llm", Known: Documented, Names: slices.Concat([]Name{
 		{Signal: Running, Series: "trtllm_num_requests_running"},
@@ -76,12 +76,12 @@ var sources = []Source{
 		{Signal: DraftTokens, Series: "trtllm_spec_decode_drafted_tokens_total"},
 		{Signal: AcceptedTokens, Series: "trtllm_spec_decode_accepted_tokens_total"},
 	},
-		Histogram(TTFTSum, TTFTCount, "trtllm_time_to_first_token_seconds", 0),
-		Histogram(QueueSum, QueueCount, "trtllm_request_queue_time_seconds", 0),
-		Histogram(PrefillSum, PrefillCount, "trtllm_request_prefill_time_seconds", 0),
-		Histogram(DecodeSum, DecodeCount, "trtllm_request_decode_time_seconds", 0),
-		Histogram(InferenceSum, InferenceCount, "trtllm_request_inference_time_seconds", 0),
-		Histogram(E2ESum, E2ECount, "trtllm_e2e_request_latency_seconds", 0),
+		HistogramNames(TTFTSum, TTFTCount, "trtllm_time_to_first_token_seconds", 0),
+		HistogramNames(QueueSum, QueueCount, "trtllm_request_queue_time_seconds", 0),
+		HistogramNames(PrefillSum, PrefillCount, "trtllm_request_prefill_time_seconds", 0),
+		HistogramNames(DecodeSum, DecodeCount, "trtllm_request_decode_time_seconds", 0),
+		HistogramNames(InferenceSum, InferenceCount, "trtllm_request_inference_time_seconds", 0),
+		HistogramNames(E2ESum, E2ECount, "trtllm_e2e_request_latency_seconds", 0),
 	)},
 	{Name: "llamacpp", Known: Documented, Names: []Name{
 		{Signal: Running, Series: "llamacpp:requests_processing"},
@@ -118,7 +118,7 @@ var sources = []Source{
 		{Signal: GPUMemoryTotal, Series: "DCGM_FI_DEV_FB_USED", Scale: mebi},
 		{Signal: GPUMemoryTotal, Series: "DCGM_FI_DEV_FB_FREE", Scale: mebi},
 	}},
-	{Name: "amd", Known: Documented, Names: slices.Concat(prefixed("amd_", []Name{
+	{Name: "amd", Known: Documented, Names: slices.Concat(withPrefix("amd_", []Name{
 		{Signal: GPUs, Series: "gpu_gfx_activity", Count: true, Once: "serial_number"},
 		{Signal: GPUActive, Series: "gpu_gfx_activity", Scale: share},
 		{Signal: GPUTensorActive, Series: "gpu_prof_tensor_active_percent", Scale: share},
@@ -165,8 +165,8 @@ func OfStage(names []Name, name string) []Name {
 	return names
 }
 
-// prefixed are names with a prefix and without it.
-func prefixed(prefix string, names []Name) (all []Name) {
+// withPrefix are names with a prefix and without it.
+func withPrefix(prefix string, names []Name) (all []Name) {
 	for _, n := range names {
 		all = append(all, n)
 		n.Series = prefix + n.Series
@@ -198,14 +198,14 @@ type Table struct {
 func NewTable(engines []Source) *Table {
 	t := &Table{slices.Concat(engines, sources), map[string][]*line{}}
 	for i := range t.sources {
-		t.enter(t.sources[i].Names)
+		t.addNames(t.sources[i].Names)
 	}
-	t.enter(process)
+	t.addNames(process)
 	return t
 }
 
-// enter takes in names.
-func (t *Table) enter(names []Name) {
+// addNames takes in names.
+func (t *Table) addNames(names []Name) {
 	for i := range names {
 		l := &line{Name: &names[i]}
 		for text := range strings.SplitSeq(l.Where, ",") {

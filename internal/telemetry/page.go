@@ -30,8 +30,8 @@ var (
 // tells most are taken.
 func (t *Table) Read(page []byte) (Reading, error) {
 	r := reader{table: t, seed: hashSeed}
-	lines(page, r.series)
-	return r.reading(page)
+	eachSeriesLine(page, r.readSeries)
+	return r.makeReading(page)
 }
 
 // hashSeed is that of the hashes of series, which are compared within a page.
@@ -81,11 +81,11 @@ func (g *gathered) merge(o *gathered) {
 	g.lowest, g.highest = min(g.lowest, o.lowest), max(g.highest, o.highest)
 }
 
-// series takes in one line.
-func (r *reader) series(name, rest []byte) {
+// readSeries takes in one line.
+func (r *reader) readSeries(name, rest []byte) {
 	r.count++
 	if bytes.HasSuffix(name, []byte("_created")) { // the Python client writes it with each of its counters
-		if _, x, ok := parseSeries(rest, r.labels); ok && number(x) && x > 0 && (r.created == 0 || x < r.created) {
+		if _, x, ok := parseSeries(rest, r.labels); ok && isNumber(x) && x > 0 && (r.created == 0 || x < r.created) {
 			r.created = x
 		}
 		return
@@ -102,16 +102,16 @@ func (r *reader) series(name, rest []byte) {
 	}
 	of, x, ok := parseSeries(rest, r.labels)
 	r.labels = of
-	if !ok || !number(x) || r.twice(of) {
+	if !ok || !isNumber(x) || r.isRepeated(of) {
 		return
 	}
 	for _, l := range all {
-		r.take(l, of, x)
+		r.takeSeries(l, of, x)
 	}
 }
 
-// twice says whether a series stood there before.
-func (r *reader) twice(of labels) bool {
+// isRepeated says whether a series stood there before.
+func (r *reader) isRepeated(of labels) bool {
 	hash := maphash.Bytes(r.seed, r.name)
 	for _, l := range of { // in whatever order
 		hash += maphash.String(r.seed, l.name+"\x00"+l.value)
@@ -126,8 +126,8 @@ func (r *reader) twice(of labels) bool {
 	return false
 }
 
-// take takes in a series for one line of the table, if it is meant.
-func (r *reader) take(l *line, of labels, x float64) {
+// takeSeries takes in a series for one line of the table, if it is meant.
+func (r *reader) takeSeries(l *line, of labels, x float64) {
 	for _, c := range l.where {
 		if v, has := of.value(c.label); has && !slices.Contains(c.is, v) {
 			return
@@ -138,7 +138,7 @@ func (r *reader) take(l *line, of labels, x float64) {
 		for _, name := range l.from {
 			v, _ := of.value(name)
 			f, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(f > 0) || !number(f) {
+			if err != nil || !(f > 0) || !isNumber(f) {
 				return
 			}
 			x *= f
@@ -173,8 +173,8 @@ func (r *reader) take(l *line, of labels, x float64) {
 	g.add(x)
 }
 
-// reading returns the values of all of them.
-func (r *reader) reading(page []byte) (Reading, error) {
+// makeReading returns the values of all of them.
+func (r *reader) makeReading(page []byte) (Reading, error) {
 	out := Reading{Values: map[Signal]float64{}, Series: r.count}
 	if r.count == 0 || bytes.HasPrefix(trimSpace(page), []byte("<")) {
 		return out, ErrNoMetrics
@@ -182,7 +182,7 @@ func (r *reader) reading(page []byte) (Reading, error) {
 	sources := r.table.sources
 	told := make([]int, len(sources)) // signals
 	for i := range sources {
-		told[i] = r.told(sources[i].Names)
+		told[i] = r.countSignals(sources[i].Names)
 	}
 	engine := -1
 	for i := range sources {
@@ -193,8 +193,8 @@ func (r *reader) reading(page []byte) (Reading, error) {
 	if engine >= 0 {
 		out.Engine = true
 		out.Sources = append(out.Sources, sources[engine].Name)
-		r.values(out.Values, sources[engine].Names)
-		r.values(out.Values, process)
+		r.putValues(out.Values, sources[engine].Names)
+		r.putValues(out.Values, process)
 		if _, ok := out.Values[ProcessStart]; !ok && r.created > 0 {
 			out.Values[ProcessStart] = r.created
 		}
@@ -202,7 +202,7 @@ func (r *reader) reading(page []byte) (Reading, error) {
 	for i := range sources {
 		if !sources[i].isEngine() && told[i] > 0 {
 			out.Sources = append(out.Sources, sources[i].Name)
-			r.values(out.Values, sources[i].Names)
+			r.putValues(out.Values, sources[i].Names)
 		}
 	}
 	if len(out.Sources) == 0 {
@@ -216,8 +216,8 @@ func (s *Source) isEngine() bool {
 	return slices.ContainsFunc(s.Names, func(n Name) bool { return index[n.Signal].Of == Engine })
 }
 
-// told returns the number of signals of a source that were found.
-func (r *reader) told(names []Name) int {
+// countSignals returns the number of signals of a source that were found.
+func (r *reader) countSignals(names []Name) int {
 	signals := map[Signal]bool{}
 	for i := range names {
 		if r.found[&names[i]] != nil {
@@ -227,9 +227,9 @@ func (r *reader) told(names []Name) int {
 	return len(signals)
 }
 
-// values puts what was found under the signals. It goes by the order of the table, so
+// putValues puts what was found under the signals. It goes by the order of the table, so
 // that sums do not depend on that of a map.
-func (r *reader) values(to map[Signal]float64, names []Name) {
+func (r *reader) putValues(to map[Signal]float64, names []Name) {
 	type ranked struct {
 		rank int
 		all  gathered

@@ -33,10 +33,10 @@ func (l labels) value(name string) (string, bool) {
 	return "", false
 }
 
-// lines calls see with each line that has a series: its name, and what stands behind
+// eachSeriesLine calls see with each line that has a series: its name, and what stands behind
 // it, for [parseSeries]; where the name is quoted that is the whole line. It stops where
 // OpenMetrics ends.
-func lines(page []byte, see func(name, rest []byte)) {
+func eachSeriesLine(page []byte, see func(name, rest []byte)) {
 	for len(page) > 0 {
 		var line []byte
 		if end := bytes.IndexByte(page, '\n'); end >= 0 {
@@ -183,5 +183,5 @@ func quotedText(s []byte) (text string, rest []byte, ok bool) {
 
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
 
-// number says that a value can be reckoned with.
-func number(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// isNumber says that a value can be reckoned with.
+func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -21,7 +21,7 @@ func TestParserAgainstReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines(page, func(series, rest []byte) {
+		eachSeriesLine(page, func(series, rest []byte) {
 			of, x, ok := parseSeries(rest, nil)
 			if !ok {
 				t.Errorf("%s: %s%s cannot be read", name, series, rest)

@@ -227,9 +227,9 @@ var index = func() map[Signal]*Definition {
 	return m
 }()
 
-// Define returns the definition of a signal. It returns false for a signal outside the vocabulary,
+// LookUpDefinition returns the definition of a signal. It returns false for a signal outside the vocabulary,
 // such as one from a later program's records.
-func Define(s Signal) (Definition, bool) {
+func LookUpDefinition(s Signal) (Definition, bool) {
 	d, ok := index[s]
 	if !ok {
 		return Definition{Signal: s}, false

@@ -34,7 +34,7 @@ type Sample struct {
 // vocabulary, as of a later program's records, is taken for a gauge and for a counter:
 // a sum over its sources.
 func (s *Samples) Add(source string, signal Signal, t int64, value float64) {
-	if !number(value) {
+	if !isNumber(value) {
 		return
 	}
 	if s.series == nil {
@@ -50,8 +50,8 @@ func (s *Samples) Add(source string, signal Signal, t int64, value float64) {
 	of.sorted = false
 }
 
-// sort puts the samples in the order of their times.
-func (t *track) sort() []Sample {
+// sortedSamples puts the samples in the order of their times.
+func (t *track) sortedSamples() []Sample {
 	if !t.sorted {
 		slices.SortStableFunc(t.points, func(a, b Sample) int { return cmp.Compare(a.T, b.T) })
 		t.sorted = true
@@ -111,11 +111,11 @@ func (w *Window) Fact(s Signal) (float64, bool) {
 	return x, ok
 }
 
-// Window returns the samples of [t0, t1) as a window. Gauges use the samples within it. The growth
+// WindowOf returns the samples of [t0, t1) as a window. Gauges use the samples within it. The growth
 // of a counter is interpolated to both ends, between the samples around each. A counter without a
 // sample within reach of both ends is not known. Nothing is extrapolated beyond the first sample
 // and the last.
-func (s *Samples) Window(t0, t1 int64) Window {
+func (s *Samples) WindowOf(t0, t1 int64) Window {
 	w := Window{T0: t0, T1: t1}
 	restarted := map[string]bool{}
 	sources := map[string]bool{}
@@ -123,42 +123,42 @@ func (s *Samples) Window(t0, t1 int64) Window {
 	for key, of := range s.series {
 		sources[key.source] = true
 		bySignal[key.signal] = append(bySignal[key.signal], key.source)
-		if key.signal == ProcessStart && changes(of.points) {
+		if key.signal == ProcessStart && hasRestarted(of.points) {
 			restarted[key.source] = true
 		}
 	}
-	w.Sources = sorted(sources)
-	w.Restarts = sorted(restarted)
+	w.Sources = sortedKeys(sources)
+	w.Restarts = sortedKeys(restarted)
 	for signal, of := range bySignal {
 		slices.Sort(of) // sums do not depend on the order of a map
-		d, known := Define(signal)
+		d, known := LookUpDefinition(signal)
 		if !known || d.Kind == Gauge {
-			if x, ok := s.gauge(d, of, t0, t1); ok {
-				put(&w.Gauges, signal, x)
+			if x, ok := s.gaugeDistribution(d, of, t0, t1); ok {
+				putValue(&w.Gauges, signal, x)
 			}
 		}
 		if !known || d.Kind == Counter {
-			if x, ok := s.counter(d, of, t0, t1, restarted); ok {
-				put(&w.Counters, signal, x)
+			if x, ok := s.counterGrowth(d, of, t0, t1, restarted); ok {
+				putValue(&w.Counters, signal, x)
 			}
 		}
 		if d.Kind == Fact {
-			if x, ok := s.fact(d, of); ok {
-				put(&w.Facts, signal, x)
+			if x, ok := s.factValue(d, of); ok {
+				putValue(&w.Facts, signal, x)
 			}
 		}
 	}
 	return w
 }
 
-func put[T any](m *map[Signal]T, s Signal, x T) {
+func putValue[T any](m *map[Signal]T, s Signal, x T) {
 	if *m == nil {
 		*m = map[Signal]T{}
 	}
 	(*m)[s] = x
 }
 
-func sorted(set map[string]bool) (list []string) {
+func sortedKeys(set map[string]bool) (list []string) {
 	for name := range set {
 		list = append(list, name)
 	}
@@ -166,9 +166,9 @@ func sorted(set map[string]bool) (list []string) {
 	return list
 }
 
-// changes says that a process began more than once. Its start is written with a
+// hasRestarted says that a process began more than once. Its start is written with a
 // precision of a fraction of a second, which may differ between two workers.
-func changes(points []Sample) bool {
+func hasRestarted(points []Sample) bool {
 	if len(points) == 0 {
 		return false
 	}
@@ -179,18 +179,18 @@ func changes(points []Sample) bool {
 	return most-least > 1
 }
 
-// within are the samples of [t0, t1).
-func (t *track) within(t0, t1 int64) []Sample {
-	all := t.sort()
+// samplesWithin are the samples of [t0, t1).
+func (t *track) samplesWithin(t0, t1 int64) []Sample {
+	all := t.sortedSamples()
 	from, _ := slices.BinarySearchFunc(all, t0, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
 	to, _ := slices.BinarySearchFunc(all, t1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
 	return all[from:max(from, to)]
 }
 
-// Between are the samples of a signal within [t0, t1), over all sources, as one series:
+// SamplesBetween are the samples of a signal within [t0, t1), over all sources, as one series:
 // at the times of the source that tells most often, with the others as they were last
 // told.
-func (s *Samples) Between(signal Signal, t0, t1 int64) []Sample {
+func (s *Samples) SamplesBetween(signal Signal, t0, t1 int64) []Sample {
 	var of []string
 	for key := range s.series {
 		if key.signal == signal {
@@ -201,19 +201,19 @@ func (s *Samples) Between(signal Signal, t0, t1 int64) []Sample {
 	if len(of) == 0 {
 		return nil
 	}
-	d, _ := Define(signal)
-	return s.together(d, of, t0, t1)
+	d, _ := LookUpDefinition(signal)
+	return s.mergeSources(d, of, t0, t1)
 }
 
-// together returns the samples of several sources as one series.
-func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
+// mergeSources returns the samples of several sources as one series.
+func (s *Samples) mergeSources(d Definition, of []string, t0, t1 int64) []Sample {
 	most := s.series[series{of[0], d.Signal}]
 	for _, source := range of[1:] {
-		if one := s.series[series{source, d.Signal}]; len(one.within(t0, t1)) > len(most.within(t0, t1)) {
+		if one := s.series[series{source, d.Signal}]; len(one.samplesWithin(t0, t1)) > len(most.samplesWithin(t0, t1)) {
 			most = one
 		}
 	}
-	own := most.within(t0, t1)
+	own := most.samplesWithin(t0, t1)
 	if len(of) == 1 {
 		return own
 	}
@@ -222,7 +222,7 @@ func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
 	for _, p := range own {
 		values = values[:0]
 		for _, source := range of {
-			if x, ok := s.series[series{source, d.Signal}].latest(p.T); ok {
+			if x, ok := s.series[series{source, d.Signal}].latestValue(p.T); ok {
 				values = append(values, x)
 			}
 		}
@@ -231,9 +231,9 @@ func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
 	return out
 }
 
-// latest returns the last value up to a time.
-func (t *track) latest(at int64) (float64, bool) {
-	all := t.sort()
+// latestValue returns the last value up to a time.
+func (t *track) latestValue(at int64) (float64, bool) {
+	all := t.sortedSamples()
 	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
 	if i == 0 {
 		return 0, false
@@ -259,9 +259,9 @@ func (a Across) combine(values []float64) float64 {
 	return sum
 }
 
-// gauge returns the distribution of a gauge.
-func (s *Samples) gauge(d Definition, of []string, t0, t1 int64) (out Distribution, ok bool) {
-	points := s.together(d, of, t0, t1)
+// gaugeDistribution returns the distribution of a gauge.
+func (s *Samples) gaugeDistribution(d Definition, of []string, t0, t1 int64) (out Distribution, ok bool) {
+	points := s.mergeSources(d, of, t0, t1)
 	if len(points) == 0 {
 		return out, false
 	}
@@ -278,14 +278,14 @@ func (s *Samples) gauge(d Definition, of []string, t0, t1 int64) (out Distributi
 	return out, !math.IsInf(out.Mean, 0)
 }
 
-// counter returns the growth of a counter, over all sources that know it.
-func (s *Samples) counter(d Definition, of []string, t0, t1 int64, restarted map[string]bool) (float64, bool) {
+// counterGrowth returns the growth of a counter, over all sources that know it.
+func (s *Samples) counterGrowth(d Definition, of []string, t0, t1 int64, restarted map[string]bool) (float64, bool) {
 	var grown []float64
 	for _, source := range of {
 		if restarted[source] {
 			return 0, false // what the others grew by is not the whole
 		}
-		x, ok := s.series[series{source, d.Signal}].growth(t0, t1)
+		x, ok := s.series[series{source, d.Signal}].growthWithin(t0, t1)
 		if !ok {
 			return 0, false
 		}
@@ -295,9 +295,9 @@ func (s *Samples) counter(d Definition, of []string, t0, t1 int64, restarted map
 	return x, !math.IsInf(x, 0)
 }
 
-// growth returns the growth of a counter within [t0, t1).
-func (t *track) growth(t0, t1 int64) (float64, bool) {
-	all := t.sort()
+// growthWithin returns the growth of a counter within [t0, t1).
+func (t *track) growthWithin(t0, t1 int64) (float64, bool) {
+	all := t.sortedSamples()
 	for i := 1; i < len(all); i++ {
 		if all[i].Value < all[i-1].Value && all[i].T > t0 && all[i-1].T < t1 { // it began anew
 			return 0, false
@@ -319,10 +319,10 @@ func (s *Samples) GrowthBounds(signal Signal, t0, t1 int64) (least, most float64
 		if key.signal != signal || len(of.points) == 0 {
 			continue
 		}
-		from, fromMost := of.around(t0)
-		to, toMost := of.around(t1)
+		from, fromMost := of.counterRange(t0)
+		to, toMost := of.counterRange(t1)
 		least, most = least+max(0, to-fromMost), most+toMost-from
-		for i, inside := 1, of.within(t0, t1); i < len(inside); i++ {
+		for i, inside := 1, of.samplesWithin(t0, t1); i < len(inside); i++ {
 			if inside[i].Value > inside[i-1].Value {
 				n++
 			}
@@ -331,9 +331,9 @@ func (s *Samples) GrowthBounds(signal Signal, t0, t1 int64) (least, most float64
 	return least, most, n
 }
 
-// around returns the least and the greatest value that a counter can have had at a time.
-func (t *track) around(at int64) (least, most float64) {
-	all := t.sort()
+// counterRange returns the least and the greatest value that a counter can have had at a time.
+func (t *track) counterRange(at int64) (least, most float64) {
+	all := t.sortedSamples()
 	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
 	least = all[max(0, i-1)].Value
 	step := 0.
@@ -375,17 +375,17 @@ func interpolate(all []Sample, at int64) (float64, bool) {
 	return a.Value + (b.Value-a.Value)*float64(at-a.T)/float64(b.T-a.T), true
 }
 
-// Total returns the growth of a counter over a load that ended at a time. It counts from before the
+// TotalGrowth returns the growth of a counter over a load that ended at a time. It counts from before the
 // load to after it, where nothing of it was in progress.
-func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
-	d, _ := Define(signal)
+func (s *Samples) TotalGrowth(signal Signal, over int64) (float64, bool) {
+	d, _ := LookUpDefinition(signal)
 	var of []string
 	restarted := map[string]bool{}
 	for key, t := range s.series {
 		switch {
 		case key.signal == signal:
 			of = append(of, key.source)
-		case key.signal == ProcessStart && changes(t.points):
+		case key.signal == ProcessStart && hasRestarted(t.points):
 			restarted[key.source] = true
 		}
 	}
@@ -396,9 +396,9 @@ func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	var grown []float64
 	for _, source := range of {
 		t := s.series[series{source, signal}]
-		all := t.sort()
+		all := t.sortedSamples()
 		first, last := all[0].T, all[len(all)-1].T
-		x, ok := t.growth(first, last)
+		x, ok := t.growthWithin(first, last)
 		if !ok || first == last || first > slack || last < over || restarted[source] {
 			return 0, false
 		}
@@ -408,22 +408,22 @@ func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	return x, !math.IsInf(x, 0)
 }
 
-// Inside returns the growth of a counter between two times within [t0, t1), and these times. They
+// SampledGrowth returns the growth of a counter between two times within [t0, t1), and these times. They
 // are the first and the last at which all its sources gave a value. It returns false where there
 // are no two.
-func (s *Samples) Inside(signal Signal, t0, t1 int64) (from, to int64, grown float64, known bool) {
-	d, _ := Define(signal)
+func (s *Samples) SampledGrowth(signal Signal, t0, t1 int64) (from, to int64, grown float64, known bool) {
+	d, _ := LookUpDefinition(signal)
 	var of []string
 	from, to = t0, t1
 	restarted := map[string]bool{}
 	for key, t := range s.series {
-		if key.signal == ProcessStart && changes(t.points) {
+		if key.signal == ProcessStart && hasRestarted(t.points) {
 			restarted[key.source] = true
 		}
 		if key.signal != signal {
 			continue
 		}
-		inside := t.within(t0, t1)
+		inside := t.samplesWithin(t0, t1)
 		if len(inside) < 2 {
 			return 0, 0, 0, false
 		}
@@ -434,15 +434,15 @@ func (s *Samples) Inside(signal Signal, t0, t1 int64) (from, to int64, grown flo
 		return 0, 0, 0, false
 	}
 	slices.Sort(of)
-	grown, known = s.counter(d, of, from, to, restarted)
+	grown, known = s.counterGrowth(d, of, from, to, restarted)
 	return from, to, grown, known
 }
 
-// fact is a value that does not change: as it was told last.
-func (s *Samples) fact(d Definition, of []string) (float64, bool) {
+// factValue is a value that does not change: as it was told last.
+func (s *Samples) factValue(d Definition, of []string) (float64, bool) {
 	var values []float64
 	for _, source := range of {
-		if all := s.series[series{source, d.Signal}].sort(); len(all) > 0 {
+		if all := s.series[series{source, d.Signal}].sortedSamples(); len(all) > 0 {
 			values = append(values, all[len(all)-1].Value)
 		}
 	}
@@ -453,12 +453,12 @@ func (s *Samples) fact(d Definition, of []string) (float64, bool) {
 	return x, !math.IsInf(x, 0)
 }
 
-// Combine makes one value of a signal of what several sources say; false where none
+// CombineSources makes one value of a signal of what several sources say; false where none
 // does.
-func Combine(signal Signal, values []float64) (float64, bool) {
+func CombineSources(signal Signal, values []float64) (float64, bool) {
 	if len(values) == 0 {
 		return 0, false
 	}
-	d, _ := Define(signal)
+	d, _ := LookUpDefinition(signal)
 	return d.Across.combine(values), true
 }

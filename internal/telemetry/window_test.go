@@ -11,7 +11,7 @@ const second = int64(1e9)
 // What is not told is not known, which is another thing than 0.
 func TestNotKnownIsNotZero(t *testing.T) {
 	var s Samples
-	w := s.Window(0, 10*second)
+	w := s.WindowOf(0, 10*second)
 	if _, ok := w.Gauge(Running); ok {
 		t.Error("a gauge of nothing")
 	}
@@ -24,7 +24,7 @@ func TestNotKnownIsNotZero(t *testing.T) {
 	s.Add("server", Running, 5*second, 0)
 	s.Add("server", Preemptions, 0, 7)
 	s.Add("server", Preemptions, 10*second, 7)
-	w = s.Window(0, 10*second)
+	w = s.WindowOf(0, 10*second)
 	if g, ok := w.Gauge(Running); !ok || g.N != 1 || g.Mean != 0 || g.Max != 0 {
 		t.Errorf("a gauge of 0: %+v %v", g, ok)
 	}
@@ -41,7 +41,7 @@ func TestGauges(t *testing.T) {
 		at := (i * 37) % 200
 		s.Add("server", Waiting, at*second, float64(at))
 	}
-	w := s.Window(50*second, 150*second)
+	w := s.WindowOf(50*second, 150*second)
 	want := Distribution{N: 100, Mean: 99.5, Min: 50, P50: 99, P95: 144, Max: 149}
 	if g, _ := w.Gauge(Waiting); g != want {
 		t.Errorf("%+v, want %+v", g, want)
@@ -66,7 +66,7 @@ func TestCountersAreInterpolated(t *testing.T) {
 		s.Add("server", OutputTokens, 60*second, 1e6+rate*60)
 		t0 := int64(rng.Float64() * 30e9)
 		t1 := t0 + int64(rng.Float64()*30e9)
-		w := s.Window(t0, t1)
+		w := s.WindowOf(t0, t1)
 		want := rate * float64(t1-t0) / 1e9
 		if x, ok := w.Growth(OutputTokens); !ok || math.Abs(x-want) > 1e-6 {
 			t.Fatalf("[%d, %d): %v, %v, want %v", t0, t1, x, ok, want)
@@ -82,7 +82,7 @@ func TestCountersAreInterpolated(t *testing.T) {
 		t0, t1 int64
 		ok     bool
 	}{{9 * second, 20 * second, false}, {10 * second, 21 * second, false}, {10*second - slack, 20*second + slack, true}, {12 * second, 13 * second, true}} {
-		w := s.Window(c.t0, c.t1)
+		w := s.WindowOf(c.t0, c.t1)
 		if _, ok := w.Growth(OutputTokens); ok != c.ok {
 			t.Errorf("[%d, %d): known is %v", c.t0, c.t1, ok)
 		}
@@ -99,35 +99,35 @@ func TestResets(t *testing.T) {
 		}
 		return &s
 	}
-	w := at(5, 6, 0, 1, 2).Window(0, 4*second)
+	w := at(5, 6, 0, 1, 2).WindowOf(0, 4*second)
 	if x, ok := w.Growth(Requests); ok {
 		t.Errorf("it fell within: %v", x)
 	}
-	w = at(5, 6, 0, 1, 2).Window(2*second, 4*second)
+	w = at(5, 6, 0, 1, 2).WindowOf(2*second, 4*second)
 	if x, ok := w.Growth(Requests); !ok || x != 2 {
 		t.Errorf("it fell before: %v %v", x, ok)
 	}
 	s := at(5, 6, 7, 8, 9)
 	s.Add("server", ProcessStart, 0, 100)
 	s.Add("server", ProcessStart, 4*second, 200)
-	w = s.Window(0, 4*second)
+	w = s.WindowOf(0, 4*second)
 	if x, ok := w.Growth(Requests); ok || len(w.Restarts) != 1 {
 		t.Errorf("another process: %v, %q", x, w.Restarts)
 	}
-	if x, ok := s.Total(Requests, 0); ok {
+	if x, ok := s.TotalGrowth(Requests, 0); ok {
 		t.Errorf("another process, in total: %v", x)
 	}
 	s = at(5, 6, 7)
 	s.Add("server", ProcessStart, 0, 100.1)
 	s.Add("server", ProcessStart, 2*second, 100.2)
-	w = s.Window(0, 2*second)
+	w = s.WindowOf(0, 2*second)
 	if x, ok := w.Growth(Requests); !ok || x != 2 {
 		t.Errorf("the same process: %v %v", x, ok)
 	}
-	if x, ok := s.Total(Requests, 2*second); !ok || x != 2 {
+	if x, ok := s.TotalGrowth(Requests, 2*second); !ok || x != 2 {
 		t.Errorf("in total: %v %v", x, ok)
 	}
-	if x, ok := s.Total(Requests, 3*second); ok {
+	if x, ok := s.TotalGrowth(Requests, 3*second); ok {
 		t.Errorf("in total of a load that was not over: %v", x)
 	}
 }
@@ -146,7 +146,7 @@ func TestSeveralSources(t *testing.T) {
 		}
 		s.Add("b", Requests, i*second, 2*float64(i))
 	}
-	w := s.Window(2*second, 10*second)
+	w := s.WindowOf(2*second, 10*second)
 	if g, _ := w.Gauge(Running); g.N != 8 || g.Min != 3 || g.Max != 11 { // b told 0 at 0.5 s
 		t.Errorf("running: %+v", g)
 	}
@@ -157,11 +157,11 @@ func TestSeveralSources(t *testing.T) {
 		t.Errorf("requests: %v %v", x, ok)
 	}
 	s.Add("c", Requests, 9*second, 1)
-	w = s.Window(2*second, 10*second)
+	w = s.WindowOf(2*second, 10*second)
 	if x, ok := w.Growth(Requests); ok {
 		t.Errorf("with one that does not know: %v", x)
 	}
-	if got := s.Between(Running, 2*second, 4*second); len(got) != 2 || got[0] != (Sample{2 * second, 3}) || got[1] != (Sample{3 * second, 5}) {
+	if got := s.SamplesBetween(Running, 2*second, 4*second); len(got) != 2 || got[0] != (Sample{2 * second, 3}) || got[1] != (Sample{3 * second, 5}) {
 		t.Errorf("between: %v", got)
 	}
 }
@@ -176,10 +176,10 @@ func FuzzWindow(f *testing.F) {
 			x := float64(int8(data[i+3])) * math.Pow(10, float64(int8(data[i+4])))
 			s.Add(string(rune('a'+data[i+1]%3)), d.Signal, int64(int8(data[i+2])), x)
 		}
-		w := s.Window(t0, t1)
+		w := s.WindowOf(t0, t1)
 		for signal, g := range w.Gauges {
 			for _, x := range []float64{g.Mean, g.Min, g.P50, g.P95, g.Max} {
-				if !number(x) {
+				if !isNumber(x) {
 					t.Errorf("%s: %+v", signal, g)
 				}
 			}
@@ -188,12 +188,12 @@ func FuzzWindow(f *testing.F) {
 			}
 		}
 		for signal, x := range w.Counters {
-			if !number(x) || x < 0 {
+			if !isNumber(x) || x < 0 {
 				t.Errorf("%s grew by %v", signal, x)
 			}
 		}
 		for signal, x := range w.Facts {
-			if !number(x) {
+			if !isNumber(x) {
 				t.Errorf("%s is %v", signal, x)
 			}
 		}

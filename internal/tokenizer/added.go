@@ -65,7 +65,7 @@ func (a *addedSet) find(s []byte, from int) (token, begin, end int, ok bool) {
 		} else if !a.first[s[i]] {
 			continue
 		}
-		if id, length := a.trie.longest(s[i:]); length > 0 {
+		if id, length := a.trie.longestToken(s[i:]); length > 0 {
 			return int(id), i, i + length, true
 		}
 	}
@@ -96,7 +96,7 @@ func (a *addedSet) split(t *classes, s []byte, text func(part []byte, at int), i
 			}
 		}
 		if tok.right {
-			end = t.while(s, end, space, 0)
+			end = t.runEnd(s, end, space, 0)
 		}
 		if done < begin {
 			text(s[done:begin], done)

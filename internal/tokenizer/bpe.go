@@ -36,8 +36,8 @@ const none = int32(-1)
 // fallback has the token of each byte, for characters that are not in the vocabulary.
 type fallback [256]int32
 
-// has says that all bytes of a character have one.
-func (f *fallback) has(char []byte) bool {
+// hasBytes says that all bytes of a character have one.
+func (f *fallback) hasBytes(char []byte) bool {
 	if f == nil {
 		return false
 	}
@@ -67,8 +67,8 @@ func characterIDsOf(vocab map[string]uint32) characterIDs {
 	return table
 }
 
-// of gives the id of a character.
-func (c characterIDs) of(r rune) (id int32, ok bool) {
+// idOf gives the id of a character.
+func (c characterIDs) idOf(r rune) (id int32, ok bool) {
 	page := c[r>>8]
 	if page == nil {
 		return 0, false
@@ -122,8 +122,8 @@ func (m *mergeTable) add(a, b int32, rank uint32, id int32) {
 
 const never = math.MaxUint32
 
-// of gives the rank of merging two tokens and what becomes of them.
-func (m *mergeTable) of(a, b int32) (uint32, int32) {
+// lookUpMerge gives the rank of merging two tokens and what becomes of them.
+func (m *mergeTable) lookUpMerge(a, b int32) (uint32, int32) {
 	pair := pairOf(a, b)
 	if bit := hashOf(pair) >> (m.shift - 2); m.filter[bit/64]>>(bit%64)&1 == 0 {
 		return never, none
@@ -137,7 +137,7 @@ func (m *mergeTable) of(a, b int32) (uint32, int32) {
 
 func (m *bpe) tokenize(e *Encoder, piece []byte) {
 	if !m.cuts {
-		m.cached(e, piece)
+		m.encodeCached(e, piece)
 		return
 	}
 	// Where no merge joins a character with the one behind it, none ever crosses from the
@@ -154,13 +154,13 @@ func (m *bpe) tokenize(e *Encoder, piece []byte) {
 			}
 		}
 		if i > begin && !m.joined[previous][c] {
-			m.cached(e, piece[begin:i])
+			m.encodeCached(e, piece[begin:i])
 			begin = i
 		}
 		previous = c
 		i += n
 	}
-	m.cached(e, piece[begin:])
+	m.encodeCached(e, piece[begin:])
 }
 
 // joints says of two characters whether a merge joins a token that ends in the one with
@@ -183,21 +183,21 @@ func characterOf(r rune) int {
 	return otherCharacter
 }
 
-// join notes a merge.
-func (j *joints) join(left, right string) {
+// addMerge notes a merge.
+func (j *joints) addMerge(left, right string) {
 	a, _ := utf8.DecodeLastRuneInString(left)
 	b, _ := utf8.DecodeRuneInString(right)
 	j[characterOf(a)][characterOf(b)] = true
 	// The token of a byte stands for a character that is not in the vocabulary, and is
 	// spelt otherwise: what is merged with one, any character may be.
 	if _, is := byteToken(left); is {
-		j.all()
+		j.allowAll()
 	} else if _, is := byteToken(right); is {
-		j.all()
+		j.allowAll()
 	}
 }
 
-func (j *joints) all() {
+func (j *joints) allowAll() {
 	for a := range j {
 		for b := range j[a] {
 			j[a][b] = true
@@ -205,8 +205,8 @@ func (j *joints) all() {
 	}
 }
 
-func (m *bpe) cached(e *Encoder, piece []byte) {
-	if e.remembered(piece) {
+func (m *bpe) encodeCached(e *Encoder, piece []byte) {
+	if e.appendCached(piece) {
 		return
 	}
 	before := len(e.ids)
@@ -217,13 +217,13 @@ func (m *bpe) cached(e *Encoder, piece []byte) {
 	if whole {
 		e.ids = append(e.ids, id)
 	} else {
-		m.merge(e, piece)
+		m.mergePiece(e, piece)
 	}
-	e.remember(piece, before)
+	e.cachePiece(piece, before)
 }
 
-func (m *bpe) merge(e *Encoder, piece []byte) {
-	e.symbols = m.begin(e.symbols[:0], piece)
+func (m *bpe) mergePiece(e *Encoder, piece []byte) {
+	e.symbols = m.initialTokens(e.symbols[:0], piece)
 	if len(e.symbols) <= longPiece {
 		e.symbols = m.mergeShort(e, e.symbols)
 	} else {
@@ -234,8 +234,8 @@ func (m *bpe) merge(e *Encoder, piece []byte) {
 	}
 }
 
-// begin appends the tokens that a piece begins as.
-func (m *bpe) begin(dst []int32, piece []byte) []int32 {
+// initialTokens appends the tokens that a piece begins as.
+func (m *bpe) initialTokens(dst []int32, piece []byte) []int32 {
 	if m.bytes != nil {
 		for _, b := range piece {
 			switch id := m.bytes[b]; {
@@ -251,7 +251,7 @@ func (m *bpe) begin(dst []int32, piece []byte) []int32 {
 	for i := 0; i < len(piece); {
 		r, n := utf8.DecodeRune(piece[i:])
 		char := piece[i : i+n]
-		id, ok := m.chars.of(r)
+		id, ok := m.chars.idOf(r)
 		if m.prefix != "" && i > 0 || m.suffix != "" && i+n == len(piece) {
 			whole := string(char)
 			if i > 0 {
@@ -269,7 +269,7 @@ func (m *bpe) begin(dst []int32, piece []byte) []int32 {
 			dst, unknown = append(dst, id), false
 			continue
 		}
-		if m.fallback.has(char) {
+		if m.fallback.hasBytes(char) {
 			for _, b := range char {
 				dst = append(dst, m.fallback[b])
 			}
@@ -293,7 +293,7 @@ func (m *bpe) mergeShort(e *Encoder, ids []int32) []int32 {
 	}
 	ranks, into := e.ranks[:0], e.into[:0]
 	for i := 0; i+1 < n; i++ {
-		rank, id := m.merges.of(ids[i], ids[i+1])
+		rank, id := m.merges.lookUpMerge(ids[i], ids[i+1])
 		ranks, into = append(ranks, rank), append(into, id)
 	}
 	e.ranks, e.into = ranks, into
@@ -316,10 +316,10 @@ func (m *bpe) mergeShort(e *Encoder, ids []int32) []int32 {
 		}
 		ranks, into = ranks[:len(ranks)-1], into[:len(into)-1]
 		if at > 0 {
-			ranks[at-1], into[at-1] = m.merges.of(ids[at-1], ids[at])
+			ranks[at-1], into[at-1] = m.merges.lookUpMerge(ids[at-1], ids[at])
 		}
 		if at < len(ranks) {
-			ranks[at], into[at] = m.merges.of(ids[at], ids[at+1])
+			ranks[at], into[at] = m.merges.lookUpMerge(ids[at], ids[at+1])
 		}
 	}
 }
@@ -337,8 +337,8 @@ func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
 	next, previous, heap := e.neighbours[:n], e.neighbours[n:], e.heap[:0]
 	push := func(at int32) {
 		if to := next[at]; to < int32(n) {
-			if rank, id := m.merges.of(ids[at], ids[to]); id >= 0 {
-				heap = up(append(heap, candidate{uint64(rank)<<32 | uint64(at), id}))
+			if rank, id := m.merges.lookUpMerge(ids[at], ids[to]); id >= 0 {
+				heap = siftUp(append(heap, candidate{uint64(rank)<<32 | uint64(at), id}))
 			}
 		}
 	}
@@ -350,13 +350,13 @@ func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
 	}
 	for len(heap) > 0 {
 		c := heap[0]
-		heap = down(heap)
+		heap = popLeast(heap)
 		at := int32(uint32(c.order))
 		if ids[at] == none || next[at] >= int32(n) {
 			continue
 		}
 		to := next[at]
-		if _, id := m.merges.of(ids[at], ids[to]); id != c.id {
+		if _, id := m.merges.lookUpMerge(ids[at], ids[to]); id != c.id {
 			continue // it was merged with another meanwhile
 		}
 		ids[at], ids[to] = c.id, none
@@ -379,7 +379,7 @@ func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
 	return out
 }
 
-func up(h []candidate) []candidate {
+func siftUp(h []candidate) []candidate {
 	i := len(h) - 1
 	c := h[i]
 	for i > 0 {
@@ -394,8 +394,8 @@ func up(h []candidate) []candidate {
 	return h
 }
 
-// down takes the least one away.
-func down(h []candidate) []candidate {
+// popLeast takes the least one away.
+func popLeast(h []candidate) []candidate {
 	n := len(h) - 1
 	c := h[n]
 	h = h[:n]

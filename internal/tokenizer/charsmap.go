@@ -79,11 +79,11 @@ func (m *charsmap) match(s []byte, longest bool) (text []byte, length int) {
 	return text, length
 }
 
-// graphemes returns the normalizer that goes over a text as Hugging Face's library does. A grapheme
+// normalizeGraphemes returns the normalizer that goes over a text as Hugging Face's library does. A grapheme
 // cluster of less than 6 bytes becomes the text of the first entry that it begins with. Any other
 // goes by code points, each in the same way.
-func (m *charsmap) graphemes() normalizer {
-	return change(func(t *classes, dst, s []byte) []byte {
+func (m *charsmap) normalizeGraphemes() normalizer {
+	return normalizerOf(func(t *classes, dst, s []byte) []byte {
 		i := 0
 		for i < len(s) && s[i] < utf8.RuneSelf && m.plain[s[i]] {
 			i++
@@ -96,8 +96,8 @@ func (m *charsmap) graphemes() normalizer {
 		}
 		dst = append(dst, s[:i]...)
 		for i < len(s) {
-			grown(len(dst), len(s))
-			end := cluster(t, s, i)
+			checkGrowth(len(dst), len(s))
+			end := clusterEnd(t, s, i)
 			if end-i < 6 {
 				if text, n := m.match(s[i:end], false); n > 0 {
 					dst = append(dst, text...)
@@ -119,10 +119,10 @@ func (m *charsmap) graphemes() normalizer {
 	})
 }
 
-// cluster gives the end of the extended grapheme cluster that begins at i, as
+// clusterEnd gives the end of the extended grapheme cluster that begins at i, as
 // far as clusters of less than 6 bytes go (UAX #29): sequences of flags, of Hangul and of emoji
 // are longer, and their parts are looked at one by one anyway.
-func cluster(t *classes, s []byte, i int) int {
+func clusterEnd(t *classes, s []byte, i int) int {
 	r, n := utf8.DecodeRune(s[i:])
 	end := i + n
 	if r < utf8.RuneSelf && (end == len(s) || s[end] < utf8.RuneSelf) {
@@ -131,20 +131,20 @@ func cluster(t *classes, s []byte, i int) int {
 		}
 		return end
 	}
-	for prepended(r) && end < len(s) {
+	for isPrepended(r) && end < len(s) {
 		next, n := utf8.DecodeRune(s[end:])
-		if breaks(t, next) {
+		if breaksCluster(t, next) {
 			return end
 		}
 		r = next
 		end += n
 	}
-	if breaks(t, r) {
+	if breaksCluster(t, r) {
 		return end
 	}
 	for end < len(s) {
 		next, n := utf8.DecodeRune(s[end:])
-		if next < utf8.RuneSelf || !extends(t, next) {
+		if next < utf8.RuneSelf || !extendsCluster(t, next) {
 			break
 		}
 		end += n
@@ -157,13 +157,13 @@ func cluster(t *classes, s []byte, i int) int {
 	return end
 }
 
-// breaks says that a cluster ends before and behind a character.
-func breaks(t *classes, r rune) bool {
-	return t[r]&control != 0 && !extends(t, r) && !prepended(r) && !unicode.Is(unicode.Co, r) || r == 0x2028 || r == 0x2029
+// breaksCluster says that a cluster ends before and behind a character.
+func breaksCluster(t *classes, r rune) bool {
+	return t[r]&control != 0 && !extendsCluster(t, r) && !isPrepended(r) && !unicode.Is(unicode.Co, r) || r == 0x2028 || r == 0x2029
 }
 
-// extends says that a character belongs to the one before it: Extend, ZWJ, SpacingMark.
-func extends(t *classes, r rune) bool {
+// extendsCluster says that a character belongs to the one before it: Extend, ZWJ, SpacingMark.
+func extendsCluster(t *classes, r rune) bool {
 	switch {
 	case t[r]&mark != 0:
 		return t[r]&nonspacing != 0 || !standsAlone(r)
@@ -186,8 +186,8 @@ func standsAlone(r rune) bool {
 	return false
 }
 
-// prepended says that a character belongs to the one behind it.
-func prepended(r rune) bool {
+// isPrepended says that a character belongs to the one behind it.
+func isPrepended(r rune) bool {
 	return 0x600 <= r && unicode.Is(unicode.Prepended_Concatenation_Mark, r) ||
 		r == 0x0D4E || r == 0x111C2 || r == 0x111C3 || r == 0x1193F || r == 0x11941 || r == 0x11A3A ||
 		0x11A84 <= r && r <= 0x11A89 || r == 0x11D46 || r == 0x11F02

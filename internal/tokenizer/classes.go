@@ -104,9 +104,9 @@ func (t *classes) at(s []byte, i int) (class, int) {
 	return t[r], n
 }
 
-// while gives the end of the run of characters from i on that have one of the bits of any
+// runEnd gives the end of the run of characters from i on that have one of the bits of any
 // and none of those of not.
-func (t *classes) while(s []byte, i int, any, not class) int {
+func (t *classes) runEnd(s []byte, i int, any, not class) int {
 	for i < len(s) {
 		c, n := t.at(s, i)
 		if c&any == 0 || c&not != 0 {

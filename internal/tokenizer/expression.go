@@ -37,8 +37,8 @@ func textBudget(bytes int) budget {
 	return budget{steps, steps}
 }
 
-// bounded returns a finder whose searches share a budget.
-func bounded(at finder, work *budget) finder {
+// limitFinder returns a finder whose searches share a budget.
+func limitFinder(at finder, work *budget) finder {
 	if x, ok := at.(expression); ok {
 		x.work = work
 		return x
@@ -84,8 +84,8 @@ const (
 	mostDepth    = 1 << 17
 )
 
-// take notes that so many steps are taken, one level deeper.
-func (m *matcher) take(steps int) {
+// countSteps notes that so many steps are taken, one level deeper.
+func (m *matcher) countSteps(steps int) {
 	if m.work.left -= steps; m.work.left < 0 {
 		panic(gaveUp("the tokenizer's split pattern needs more than " + say.Count(m.work.most) + " steps for one text: refused"))
 	}
@@ -94,9 +94,9 @@ func (m *matcher) take(steps int) {
 	}
 }
 
-// deeper calls next one level deeper.
-func (m *matcher) deeper(next func() int) int {
-	m.take(1)
+// descend calls next one level deeper.
+func (m *matcher) descend(next func() int) int {
+	m.countSteps(1)
 	m.depth++
 	end := next()
 	m.depth--
@@ -107,7 +107,7 @@ func (m *matcher) deeper(next func() int) int {
 type set func(t *classes, r rune) bool
 
 func (x set) match(m *matcher, i int, k then) int {
-	m.take(1)
+	m.countSteps(1)
 	if i >= len(m.s) {
 		return -1
 	}
@@ -124,7 +124,7 @@ func (x sequence) match(m *matcher, i int, k then) int {
 	if len(x) == 0 {
 		return k(i)
 	}
-	return m.deeper(func() int {
+	return m.descend(func() int {
 		return x[0].match(m, i, func(i int) int { return x[1:].match(m, i, k) })
 	})
 }
@@ -171,7 +171,7 @@ func (x repeat) match(m *matcher, i int, k then) int {
 			at += size
 			i = at
 		}
-		m.take(1 + n/16) // much less than what a step takes elsewhere
+		m.countSteps(1 + n/16) // much less than what a step takes elsewhere
 		for ; n >= x.least; n-- {
 			if end := k(i); end >= 0 {
 				return end
@@ -183,20 +183,20 @@ func (x repeat) match(m *matcher, i int, k then) int {
 		}
 		return -1
 	}
-	return x.from(m, i, 0, k)
+	return x.matchFrom(m, i, 0, k)
 }
 
-func (x repeat) from(m *matcher, i, n int, k then) int {
+func (x repeat) matchFrom(m *matcher, i, n int, k then) int {
 	again := func() int {
 		if x.most >= 0 && n >= x.most {
 			return -1
 		}
-		return m.deeper(func() int {
+		return m.descend(func() int {
 			return x.of.match(m, i, func(next int) int {
 				if next == i && n >= x.least {
 					return -1 // nothing more
 				}
-				return x.from(m, next, n+1, k)
+				return x.matchFrom(m, next, n+1, k)
 			})
 		})
 	}
@@ -292,19 +292,19 @@ func compile(pattern string, tiktoken bool) (x expression, err error) {
 		}
 	}()
 	p := &parser{rest: pattern, tiktoken: tiktoken}
-	x.root = p.alternatives()
+	x.root = p.parseAlternatives()
 	if p.rest != "" {
 		p.fail("at " + strconv.Quote(p.rest))
 	}
-	if x.empty() {
+	if x.matchesEmpty() {
 		p.fail("it matches where nothing is")
 	}
 	return x, nil
 }
 
-// empty says that it matches in an empty text, or that this takes too long to say.
-func (x expression) empty() (is bool) {
-	err := giving(func() {
+// matchesEmpty says that it matches in an empty text, or that this takes too long to say.
+func (x expression) matchesEmpty() (is bool) {
+	err := catchGiveUp(func() {
 		m := &matcher{t: classTable(), work: &budget{1 << 20, 1 << 20}}
 		is = x.root.match(m, 0, func(i int) int { return i }) >= 0
 	})
@@ -313,7 +313,7 @@ func (x expression) empty() (is bool) {
 
 func (p *parser) fail(what string) { panic(notUnderstood(what)) }
 
-func (p *parser) take(text string) bool {
+func (p *parser) takeText(text string) bool {
 	rest, ok := strings.CutPrefix(p.rest, text)
 	p.rest = rest
 	return ok
@@ -328,7 +328,7 @@ func (p *parser) next() rune {
 	return r
 }
 
-func (p *parser) alternatives() node {
+func (p *parser) parseAlternatives() node {
 	if p.depth++; p.depth > 100 {
 		p.fail("it is nested too deep")
 	}
@@ -342,12 +342,12 @@ func (p *parser) alternatives() node {
 			if p.fold && foldsTogether(p.rest) {
 				p.fail("several letters that are one in another case")
 			}
-			if n := p.repeated(); n != nil {
+			if n := p.parseRepeated(); n != nil {
 				s = append(s, n)
 			}
 		}
 		list = append(list, s)
-		if !p.take("|") {
+		if !p.takeText("|") {
 			break
 		}
 	}
@@ -370,17 +370,17 @@ func foldsTogether(text string) bool {
 	return false
 }
 
-func (p *parser) repeated() node {
-	n := p.atom()
+func (p *parser) parseRepeated() node {
+	n := p.parseAtom()
 	for n != nil && p.rest != "" {
 		r := repeat{of: n}
 		lazy, possessive := true, true // may follow
 		switch {
-		case p.take("*"):
+		case p.takeText("*"):
 			r.most = -1
-		case p.take("+"):
+		case p.takeText("+"):
 			r.least, r.most = 1, -1
-		case p.take("?"):
+		case p.takeText("?"):
 			r.most = 1
 		case p.rest[0] == '{':
 			bounds, rest, ok := strings.Cut(p.rest[1:], "}")
@@ -389,14 +389,14 @@ func (p *parser) repeated() node {
 				p.fail("a brace")
 			}
 			p.rest = rest
-			r.least = p.number(low)
+			r.least = p.parseNumber(low)
 			switch {
 			case !both:
 				r.most = r.least
 			case high == "":
 				r.most = -1
 			default:
-				r.most = p.number(high)
+				r.most = p.parseNumber(high)
 			}
 			if r.most >= 0 && r.most < r.least {
 				p.fail("a repetition of " + bounds)
@@ -406,9 +406,9 @@ func (p *parser) repeated() node {
 		default:
 			return n
 		}
-		if lazy && p.take("?") {
+		if lazy && p.takeText("?") {
 			r.lazy = true
-		} else if possessive && p.take("+") {
+		} else if possessive && p.takeText("+") {
 			r.possessive = true
 		}
 		n = r
@@ -416,7 +416,7 @@ func (p *parser) repeated() node {
 	return n
 }
 
-func (p *parser) number(text string) int {
+func (p *parser) parseNumber(text string) int {
 	if text == "" {
 		return 0
 	}
@@ -427,64 +427,64 @@ func (p *parser) number(text string) int {
 	return n
 }
 
-func (p *parser) atom() node {
+func (p *parser) parseAtom() node {
 	switch {
-	case p.take("(?:"):
-		return p.closed(p.alternatives())
-	case p.take("(?="):
-		return look{of: p.closed(p.alternatives())}
-	case p.take("(?!"):
-		return look{of: p.closed(p.alternatives()), absent: true}
-	case p.take("(?<="):
-		return behind{of: p.single(p.closed(p.alternatives()))}
-	case p.take("(?<!"):
-		return behind{of: p.single(p.closed(p.alternatives())), absent: true}
-	case p.take("(?>"):
-		return atomic{p.closed(p.alternatives())}
-	case p.take("(?i:"):
+	case p.takeText("(?:"):
+		return p.expectClose(p.parseAlternatives())
+	case p.takeText("(?="):
+		return look{of: p.expectClose(p.parseAlternatives())}
+	case p.takeText("(?!"):
+		return look{of: p.expectClose(p.parseAlternatives()), absent: true}
+	case p.takeText("(?<="):
+		return behind{of: p.singleSet(p.expectClose(p.parseAlternatives()))}
+	case p.takeText("(?<!"):
+		return behind{of: p.singleSet(p.expectClose(p.parseAlternatives())), absent: true}
+	case p.takeText("(?>"):
+		return atomic{p.expectClose(p.parseAlternatives())}
+	case p.takeText("(?i:"):
 		before := p.fold
 		p.fold = true
-		n := p.closed(p.alternatives())
+		n := p.expectClose(p.parseAlternatives())
 		p.fold = before
 		return n
-	case p.take("(?i)"):
+	case p.takeText("(?i)"):
 		p.fold = true
 		return nil
 	case strings.HasPrefix(p.rest, "(?"):
 		p.fail("a group " + strconv.Quote(p.rest[:min(len(p.rest), 4)]))
-	case p.take("("):
-		return p.closed(p.alternatives())
-	case p.take("["):
-		return p.class()
-	case p.take("."):
+	case p.takeText("("):
+		return p.expectClose(p.parseAlternatives())
+	case p.takeText("["):
+		return p.parseClass()
+	case p.takeText("."):
 		return set(func(_ *classes, r rune) bool { return r != '\n' })
-	case p.take("^"):
+	case p.takeText("^"):
 		return place(func(s []byte, i int) bool { return i == 0 || s[i-1] == '\n' })
-	case p.take("$"):
+	case p.takeText("$"):
 		return place(func(s []byte, i int) bool { return i == len(s) || s[i] == '\n' })
-	case p.take(`\A`):
+	case p.takeText(`\A`):
 		return place(func(_ []byte, i int) bool { return i == 0 })
-	case p.take(`\z`):
+	case p.takeText(`\z`):
 		return place(func(s []byte, i int) bool { return i == len(s) })
-	case p.take(`\`):
-		return p.escape()
+	case p.takeText(`\`):
+		return p.parseEscape()
 	}
 	r := p.next()
 	if strings.ContainsRune("*+?{", r) {
 		p.fail("nothing before " + string(r))
 	}
-	return p.literal(r)
+	return p.literalSet(r)
 }
 
-func (p *parser) closed(n node) node {
-	if !p.take(")") {
+func (p *parser) expectClose(n node) node {
+	if !p.takeText(")") {
 		p.fail("a group is not closed")
 	}
 	return n
 }
 
-// single is the set that a group of one character is.
-func (p *parser) single(n node) set {
+// singleSet is the set that a group of one character is.
+func (p *parser) singleSet(n node) set {
 	if s, ok := n.(sequence); ok && len(s) == 1 {
 		n = s[0]
 	}
@@ -495,8 +495,8 @@ func (p *parser) single(n node) set {
 	return x
 }
 
-func (p *parser) literal(r rune) set {
-	p.foldable(r)
+func (p *parser) literalSet(r rune) set {
+	p.checkFoldable(r)
 	if !p.fold || unicode.SimpleFold(r) == r {
 		return func(_ *classes, x rune) bool { return x == r }
 	}
@@ -512,43 +512,43 @@ func (p *parser) literal(r rune) set {
 	}
 }
 
-// foldable refuses characters that may be several in another case.
-func (p *parser) foldable(r rune) {
+// checkFoldable refuses characters that may be several in another case.
+func (p *parser) checkFoldable(r rune) {
 	if p.fold && r >= utf8.RuneSelf {
 		p.fail("in any case " + string(r))
 	}
 }
 
-func ofClass(c class) set { return func(t *classes, r rune) bool { return t[r]&c != 0 } }
-func not(x set) set       { return func(t *classes, r rune) bool { return !x(t, r) } }
-func in(table *unicode.RangeTable) set {
+func ofClass(c class) set    { return func(t *classes, r rune) bool { return t[r]&c != 0 } }
+func complementOf(x set) set { return func(t *classes, r rune) bool { return !x(t, r) } }
+func inTable(table *unicode.RangeTable) set {
 	return func(_ *classes, r rune) bool { return unicode.Is(table, r) }
 }
 
-// escape reads what stands behind a backslash.
-func (p *parser) escape() set {
+// parseEscape reads what stands behind a backslash.
+func (p *parser) parseEscape() set {
 	r := p.next()
 	switch r {
 	case 's':
 		return ofClass(space)
 	case 'S':
-		return not(ofClass(space))
+		return complementOf(ofClass(space))
 	case 'd':
-		return in(unicode.Nd)
+		return inTable(unicode.Nd)
 	case 'D':
-		return not(in(unicode.Nd))
+		return complementOf(inTable(unicode.Nd))
 	case 'w':
 		return ofClass(word)
 	case 'W':
-		return not(ofClass(word))
+		return complementOf(ofClass(word))
 	case 'p', 'P':
-		return p.property(r == 'P')
+		return p.parseProperty(r == 'P')
 	}
-	return p.literal(p.character(r))
+	return p.literalSet(p.parseCharacter(r))
 }
 
-// character reads an escaped character.
-func (p *parser) character(r rune) rune {
+// parseCharacter reads an escaped character.
+func (p *parser) parseCharacter(r rune) rune {
 	switch r {
 	case 'n':
 		return '\n'
@@ -566,7 +566,7 @@ func (p *parser) character(r rune) rune {
 			digits = 4
 		}
 		text := p.rest[:min(digits, len(p.rest))]
-		if p.take("{") {
+		if p.takeText("{") {
 			inner, rest, ok := strings.Cut(p.rest, "}")
 			if !ok {
 				p.fail("a brace")
@@ -587,10 +587,10 @@ func (p *parser) character(r rune) rune {
 	return r
 }
 
-// property reads \p{L}, \p{^L}, \p{Han}.
-func (p *parser) property(absent bool) set {
+// parseProperty reads \p{L}, \p{^L}, \p{Han}.
+func (p *parser) parseProperty(absent bool) set {
 	name := ""
-	if p.take("{") {
+	if p.takeText("{") {
 		inner, rest, ok := strings.Cut(p.rest, "}")
 		if !ok {
 			p.fail("a brace")
@@ -625,22 +625,22 @@ func (p *parser) property(absent bool) set {
 		if table == nil {
 			p.fail(`\p{` + name + "}")
 		}
-		x = in(table)
+		x = inTable(table)
 	}
 	if absent != negated {
-		return not(x)
+		return complementOf(x)
 	}
 	return x
 }
 
-// class reads what stands in brackets: characters, ranges, properties, other
+// parseClass reads what stands in brackets: characters, ranges, properties, other
 // classes, and && between what has to hold together.
-func (p *parser) class() set {
+func (p *parser) parseClass() set {
 	if p.depth++; p.depth > 100 {
 		p.fail("it is nested too deep")
 	}
 	defer func() { p.depth-- }()
-	negated := p.take("^")
+	negated := p.takeText("^")
 	var all []set // what has to hold together
 	var any []set
 	join := func() {
@@ -655,36 +655,36 @@ func (p *parser) class() set {
 		})
 		any = nil
 	}
-	for began := false; !began || !p.take("]"); began = true { // a ] at the beginning is itself
+	for began := false; !began || !p.takeText("]"); began = true { // a ] at the beginning is itself
 		switch {
-		case p.take("&&"):
+		case p.takeText("&&"):
 			join()
 			continue
-		case p.take("["):
-			any = append(any, p.class())
+		case p.takeText("["):
+			any = append(any, p.parseClass())
 			continue
 		}
 		low := p.next()
 		if low == '\\' {
 			kind := p.rest
 			if kind != "" && strings.ContainsRune("sSdDwWpP", rune(kind[0])) {
-				any = append(any, p.escape())
+				any = append(any, p.parseEscape())
 				continue
 			}
-			low = p.character(p.next())
+			low = p.parseCharacter(p.next())
 		}
 		high := low
 		if len(p.rest) > 1 && p.rest[0] == '-' && p.rest[1] != ']' {
 			p.rest = p.rest[1:]
 			if high = p.next(); high == '\\' {
-				high = p.character(p.next())
+				high = p.parseCharacter(p.next())
 			}
 		}
 		if low == high {
-			any = append(any, p.literal(low))
+			any = append(any, p.literalSet(low))
 		} else {
-			p.foldable(high)
-			any = append(any, p.span(low, high))
+			p.checkFoldable(high)
+			any = append(any, p.rangeSet(low, high))
 		}
 	}
 	join()
@@ -697,12 +697,12 @@ func (p *parser) class() set {
 		return true
 	}
 	if negated {
-		return not(x)
+		return complementOf(x)
 	}
 	return x
 }
 
-func (p *parser) span(low, high rune) set {
+func (p *parser) rangeSet(low, high rune) set {
 	within := func(r rune) bool { return low <= r && r <= high }
 	if !p.fold {
 		return func(_ *classes, r rune) bool { return within(r) }

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// form is one of Unicode's normalization forms, as Hugging Face's library has it: of Unicode
+// normalForm is one of Unicode's normalization forms, as Hugging Face's library has it: of Unicode
 // 9. What was given a decomposition or a combining class later is left as it is.
-func form(f norm.Form) normalizer {
+func normalForm(f norm.Form) normalizer {
 	var blocks [(unicode.MaxRune + 1) >> 8]bool // of 256 characters that have one of those
 	for _, x := range sinceUnicode9 {
 		for r := x[0]; r <= x[1]; r++ {
 			blocks[r>>8] = true
 		}
 	}
-	return change(func(t *classes, dst, s []byte) []byte {
+	return normalizerOf(func(t *classes, dst, s []byte) []byte {
 		if f.QuickSpan(s) == len(s) {
 			return nil
 		}
@@ -28,7 +28,7 @@ func form(f norm.Form) normalizer {
 			} else if plain {
 				dst = append(dst, f.Bytes(s[done:end])...) // Append would order marks across the boundary
 			} else {
-				dst = slowly(f, dst, s[done:end])
+				dst = normalizeSlowly(f, dst, s[done:end])
 			}
 			plain = true
 		}
@@ -39,7 +39,7 @@ func form(f norm.Form) normalizer {
 				i += n
 				continue
 			}
-			if blocks[r>>8] && later(r) {
+			if blocks[r>>8] && isAfterUnicode9(r) {
 				flush(i)
 				dst = append(dst, s[i:i+n]...)
 				done, marks = i+n, 0
@@ -62,8 +62,8 @@ func form(f norm.Form) normalizer {
 // Stream-Safe Text Format, UAX #15).
 const mostMarks = 20
 
-// slowly normalizes by the definition: decompose, order, compose.
-func slowly(f norm.Form, dst, s []byte) []byte {
+// normalizeSlowly normalizes by the definition: decompose, order, compose.
+func normalizeSlowly(f norm.Form, dst, s []byte) []byte {
 	whole := norm.NFD
 	if f == norm.NFKC || f == norm.NFKD {
 		whole = norm.NFKD
@@ -119,8 +119,8 @@ func slowly(f norm.Form, dst, s []byte) []byte {
 
 const firstLater = 0x300
 
-// later says that a character got its decomposition or its combining class after Unicode 9.
-func later(r rune) bool {
+// isAfterUnicode9 says that a character got its decomposition or its combining class after Unicode 9.
+func isAfterUnicode9(r rune) bool {
 	_, ok := slices.BinarySearchFunc(sinceUnicode9[:], r, func(x [2]rune, r rune) int {
 		switch {
 		case r < x[0]:

@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e := tok.Encoder()
+		e := tok.NewEncoder()
 		ids, _ := e.Append(nil, []byte("Hello  wörld\n\n12345 它🙂<s>"))
 		for _, id := range ids {
 			tok.Text(id)
@@ -109,7 +109,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		encoders = append(encoders, tok.Encoder())
+		encoders = append(encoders, tok.NewEncoder())
 	}
 	for _, s := range []string{"", "a b  c\r\n", "\xff\xc3\x28\xe2\x82", "e\u0301\u0301\u0301 中文 12345", "<|im_start|><mask> x"} {
 		f.Add([]byte(s))
@@ -133,7 +133,7 @@ func FuzzEncode(f *testing.F) {
 func TestScanners(t *testing.T) {
 	parts := []string{"a", "B", "é", "É", "中", "の", "ǅ", "ʰ", "\u0301", "\u093f", "1", "½", "٣", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "'", "'s", "'LL", "'ſ", "!", "$", "/", "_", "🙂", "\u200d", "\u0378", "\u2fdc"} // the last two are not assigned
 	table := classTable()
-	known := scanners()
+	known := knownScanners()
 	known[cl100k] = scanCL100k
 	for pattern, scan := range known {
 		if strings.Contains(pattern, `\s++$`) { // Oniguruma's $ is at each line break, tiktoken's at the end alone
@@ -162,11 +162,11 @@ func TestMergeLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, e := tok.model.(*bpe), tok.Encoder()
+	m, e := tok.model.(*bpe), tok.NewEncoder()
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SliceOfN(rapid.SampledFrom([]byte("aabbtheingo ")), 0, 300).Draw(t, "text")
-		long := slices.Clone(m.mergeLong(e, m.begin(nil, s)))
-		if short := m.mergeShort(e, m.begin(nil, s)); !slices.Equal(short, long) {
+		long := slices.Clone(m.mergeLong(e, m.initialTokens(nil, s)))
+		if short := m.mergeShort(e, m.initialTokens(nil, s)); !slices.Equal(short, long) {
 			t.Fatalf("%q: %v and %v", s, short, long)
 		}
 	})
@@ -175,7 +175,7 @@ func TestMergeLong(t *testing.T) {
 // Marks in runs of any length are ordered and composed as the standard says.
 func TestForms(t *testing.T) {
 	long := "aaa" + strings.Repeat("\u0301", 40) + "\u0323b"
-	change := form(3)(classTable(), nil) // NFKD
+	change := normalForm(3)(classTable(), nil) // NFKD
 	out, _ := change([]byte(long))
 	if want := "aaa\u0323" + strings.Repeat("\u0301", 40) + "b"; string(out) != want {
 		t.Errorf("%q", out)
@@ -203,7 +203,7 @@ func BenchmarkEncode(b *testing.B) {
 		}
 		text := []byte(strings.Join(texts, "\n"))
 		b.Run(name, func(b *testing.B) {
-			e := tok.Encoder()
+			e := tok.NewEncoder()
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -258,8 +258,8 @@ func TestDamaged(t *testing.T) {
 				continue
 			}
 			refused++
-			if text := err.Error(); strings.Contains(text, "\n") || len(text) > 300 || say.Hint(err) == "" {
-				t.Errorf("%s, %d: %q, hint %q", name, i, text, say.Hint(err))
+			if text := err.Error(); strings.Contains(text, "\n") || len(text) > 300 || say.HintOf(err) == "" {
+				t.Errorf("%s, %d: %q, hint %q", name, i, text, say.HintOf(err))
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func TestEmptySymbol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := tok.Encoder().Count([]byte("a")); n == 0 || err != nil {
+	if n, err := tok.NewEncoder().Count([]byte("a")); n == 0 || err != nil {
 		t.Error("nothing was counted")
 	}
 }
@@ -336,14 +336,14 @@ func TestOniguruma(t *testing.T) {
 // A text of any length is split by what known models have, within its budget.
 func TestBudgetIsEnough(t *testing.T) {
 	text := []byte(strings.Repeat("ITL     9.67   13.2 'ſ  'LL\u00a0ʰ 中文 don't  \n\n", 5000))
-	for pattern := range scanners() {
+	for pattern := range knownScanners() {
 		x, err := compile(pattern, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		work := textBudget(len(text))
-		at := bounded(x, &work)
-		if err := giving(func() {
+		at := limitFinder(x, &work)
+		if err := catchGiveUp(func() {
 			for i := 0; i < len(text); {
 				begin, end := at.find(classTable(), text, i)
 				i = max(begin, end)
@@ -371,7 +371,7 @@ func TestGivesUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		e := tok.Encoder()
+		e := tok.NewEncoder()
 		if n, err := e.Count([]byte(x.text)); err == nil || n != 0 {
 			t.Errorf("%s: %d tokens, %v", name, n, err)
 		} else if want := fmt.Sprintf("the tokenizer's split pattern needs more than %s steps for one text: refused", say.Count(textBudget(len(x.text)).most)); strings.HasPrefix(name, "many") && err.Error() != want {

@@ -128,17 +128,17 @@ func huggingFace(data []byte) (*Tokenizer, error) {
 		return nil, damaged("its model cannot be read: %v", err)
 	}
 	b := &builder{t: &Tokenizer{}}
-	if err := b.normalizer(f.Normalizer); err != nil {
+	if err := b.buildNormalizer(f.Normalizer); err != nil {
 		return nil, err
 	}
 	if err := b.preTokenizer(f.PreTokenizer); err != nil {
 		return nil, err
 	}
-	if err := b.model(m); err != nil {
+	if err := b.buildModel(m); err != nil {
 		return nil, err
 	}
-	b.decoder(f.Decoder)
-	if err := b.added(f.Added); err != nil {
+	b.decodeTokens(f.Decoder)
+	if err := b.addTokens(f.Added); err != nil {
 		return nil, err
 	}
 	if err := b.postProcessor(f.PostProcessor); err != nil {
@@ -158,7 +158,7 @@ type builder struct {
 	fallback   bool
 }
 
-func (b *builder) normalizer(p *hfPart) error {
+func (b *builder) buildNormalizer(p *hfPart) error {
 	if p == nil {
 		return nil
 	}
@@ -171,18 +171,18 @@ func (b *builder) normalizer(p *hfPart) error {
 	switch p.Type {
 	case "Sequence":
 		for i := range p.Normalizers {
-			if err := b.normalizer(&p.Normalizers[i]); err != nil {
+			if err := b.buildNormalizer(&p.Normalizers[i]); err != nil {
 				return err
 			}
 		}
 	case "NFC":
-		add(form(norm.NFC))
+		add(normalForm(norm.NFC))
 	case "NFD":
-		add(form(norm.NFD))
+		add(normalForm(norm.NFD))
 	case "NFKC":
-		add(form(norm.NFKC))
+		add(normalForm(norm.NFKC))
 	case "NFKD":
-		add(form(norm.NFKD))
+		add(normalForm(norm.NFKD))
 	case "Lowercase":
 		add(lowercase)
 	case "StripAccents":
@@ -195,7 +195,7 @@ func (b *builder) normalizer(p *hfPart) error {
 		add(prepend(p.Prepend))
 		b.lead = true
 	case "Replace":
-		at, err := p.Pattern.finder()
+		at, err := p.Pattern.newFinder()
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (b *builder) normalizer(p *hfPart) error {
 			add(spaced)
 		}
 		if p.Accents != nil && *p.Accents || p.Accents == nil && p.Lowercase {
-			add(form(norm.NFD))
+			add(normalForm(norm.NFD))
 			add(withoutAccents)
 		}
 		if p.Lowercase {
@@ -229,7 +229,7 @@ func (b *builder) normalizer(p *hfPart) error {
 		if err != nil {
 			return err
 		}
-		add(m.graphemes())
+		add(m.normalizeGraphemes())
 	case "ByteLevel":
 		b.byteLevel = true
 	default:
@@ -238,7 +238,7 @@ func (b *builder) normalizer(p *hfPart) error {
 	return nil
 }
 
-func (p hfPattern) finder() (finder, error) {
+func (p hfPattern) newFinder() (finder, error) {
 	switch {
 	case p.String != nil:
 		return literal(*p.String), nil
@@ -250,7 +250,7 @@ func (p hfPattern) finder() (finder, error) {
 
 // expressionOf is a known expression's scanner, or the expression itself.
 func expressionOf(pattern string, tiktoken bool) (finder, error) {
-	if scan, ok := scanners()[pattern]; ok {
+	if scan, ok := knownScanners()[pattern]; ok {
 		return scan, nil
 	}
 	if tiktoken && pattern == cl100k {
@@ -267,7 +267,7 @@ func behaviourOf(name string) (behaviour, error) {
 	return 0, unsupported("its behaviour " + strconv.Quote(name))
 }
 
-func or(p *bool, otherwise bool) bool {
+func valueOr(p *bool, otherwise bool) bool {
 	if p == nil {
 		return otherwise
 	}
@@ -293,11 +293,11 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		}
 	case "ByteLevel":
 		b.byteLevel = true
-		prefix := or(p.PrefixSpace, true)
+		prefix := valueOr(p.PrefixSpace, true)
 		b.lead = b.lead || prefix
-		add(byteLevel{prefix: prefix, words: or(p.UseRegex, true)})
+		add(byteLevel{prefix: prefix, words: valueOr(p.UseRegex, true)})
 	case "Split":
-		at, err := p.Pattern.finder()
+		at, err := p.Pattern.newFinder()
 		if err != nil {
 			return err
 		}
@@ -352,14 +352,14 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		}
 		b.metaspace = p.Replacement
 		b.lead = b.lead || scheme != "never"
-		add(metaspace{mark: p.Replacement, always: scheme == "always", first: scheme == "first", split: or(p.Split, true)})
+		add(metaspace{mark: p.Replacement, always: scheme == "always", first: scheme == "first", split: valueOr(p.Split, true)})
 	default:
 		return unsupported("its pre-tokenizer " + strconv.Quote(p.Type))
 	}
 	return nil
 }
 
-func (b *builder) model(m hfModel) error {
+func (b *builder) buildModel(m hfModel) error {
 	if m.Type == "" { // files of old libraries
 		switch {
 		case len(m.Merges) > 0:
@@ -378,11 +378,11 @@ func (b *builder) model(m hfModel) error {
 	b.fallback = m.ByteFallback
 	switch m.Type {
 	case "BPE":
-		return b.bpe(m)
+		return b.buildBPE(m)
 	case "WordPiece":
 		return b.wordPiece(m)
 	case "Unigram":
-		return b.unigram(m)
+		return b.buildUnigram(m)
 	}
 	return unsupported("its model " + strconv.Quote(m.Type))
 }
@@ -417,7 +417,7 @@ func fallbackOf(vocab map[string]uint32) *fallback {
 	return &f
 }
 
-func (b *builder) bpe(m hfModel) error {
+func (b *builder) buildBPE(m hfModel) error {
 	if m.Dropout != nil && *m.Dropout > 0 {
 		return unsupported("BPE with dropout, whose counts are random,")
 	}
@@ -443,7 +443,7 @@ func (b *builder) bpe(m hfModel) error {
 			return damaged("it merges %q and %q, which are not all in its vocabulary", pair[0], pair[1])
 		}
 		p.merges.add(int32(left), int32(right), uint32(rank), int32(both))
-		p.joined.join(pair[0], pair[1])
+		p.joined.addMerge(pair[0], pair[1])
 	}
 	if m.UnkToken != "" {
 		id, ok := p.vocab[m.UnkToken]
@@ -567,7 +567,7 @@ func (b *builder) wordPiece(m hfModel) error {
 	return nil
 }
 
-func (b *builder) unigram(m hfModel) error {
+func (b *builder) buildUnigram(m hfModel) error {
 	var rows [][2]json.RawMessage
 	if err := json.Unmarshal(m.Vocab, &rows); err != nil {
 		return damaged("its vocabulary cannot be read: %v", err)
@@ -617,9 +617,9 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 	return nil
 }
 
-// added takes the tokens beside the vocabulary. As in Hugging Face's library, one that the vocabulary
+// addTokens takes the tokens beside the vocabulary. As in Hugging Face's library, one that the vocabulary
 // has keeps the vocabulary's id.
-func (b *builder) added(tokens []hfAdded) error {
+func (b *builder) addTokens(tokens []hfAdded) error {
 	for _, a := range tokens {
 		if a.ID > mostIDs {
 			return damaged("it has the id %d", a.ID)
@@ -631,7 +631,7 @@ func (b *builder) added(tokens []hfAdded) error {
 	var raw, normalized []added
 	t := &Tokenizer{class: classTable(), normalizers: b.t.normalizers}
 	var work budget
-	change := t.changes(&work)
+	change := t.normalizerSteps(&work)
 	for _, a := range tokens {
 		if a.Content == "" {
 			continue
@@ -640,7 +640,7 @@ func (b *builder) added(tokens []hfAdded) error {
 		if !ok {
 			id = a.ID
 		}
-		b.put(id, a.Content)
+		b.setText(id, a.Content)
 		x := added{id: id, content: a.Content, singleWord: a.SingleWord, left: a.Left, right: a.Right}
 		if !a.Normalized {
 			raw = append(raw, x)
@@ -648,10 +648,10 @@ func (b *builder) added(tokens []hfAdded) error {
 		}
 		s := []byte(a.Content)
 		work = textBudget(len(s))
-		if err := giving(func() {
+		if err := catchGiveUp(func() {
 			for _, c := range change {
 				s, _ = c(s)
-				grown(len(s), len(a.Content))
+				checkGrowth(len(s), len(a.Content))
 			}
 		}); err != nil {
 			return err
@@ -664,16 +664,16 @@ func (b *builder) added(tokens []hfAdded) error {
 	return nil
 }
 
-// put keeps what an id stands for.
-func (b *builder) put(id uint32, text string) {
+// setText keeps what an id stands for.
+func (b *builder) setText(id uint32, text string) {
 	if n := int(id) + 1 - len(b.t.text); n > 0 {
 		b.t.text = append(b.t.text, make([]string, n)...)
 	}
 	b.t.text[id] = text
 }
 
-// decoder finds out what ids stand for, one by one.
-func (b *builder) decoder(p *hfPart) {
+// decodeTokens finds out what ids stand for, one by one.
+func (b *builder) decodeTokens(p *hfPart) {
 	joins, wordPieces := b.metaspace, false
 	var look func(p *hfPart)
 	look = func(p *hfPart) {
@@ -699,7 +699,7 @@ func (b *builder) decoder(p *hfPart) {
 	b.t.lossless = !pieces && !wordPieces
 	ids := slices.Sorted(maps.Values(b.vocabulary))
 	if len(ids) > 0 {
-		b.put(ids[len(ids)-1], "")
+		b.setText(ids[len(ids)-1], "")
 	}
 	for token, id := range b.vocabulary {
 		text := token
@@ -715,7 +715,7 @@ func (b *builder) decoder(p *hfPart) {
 				text = string([]byte{x})
 			}
 		}
-		b.put(id, text)
+		b.setText(id, text)
 	}
 	if b.lead {
 		b.t.lead = " "

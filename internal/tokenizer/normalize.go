@@ -12,9 +12,9 @@ import (
 // begins with what it began with.
 type normalizer func(t *classes, work *budget) func(s []byte) (out []byte, cut bool)
 
-// change makes a normalizer of a function that appends the new text to dst, or gives nil where
+// normalizerOf makes a normalizer of a function that appends the new text to dst, or gives nil where
 // nothing changes.
-func change(with func(t *classes, dst, s []byte) []byte) normalizer {
+func normalizerOf(with func(t *classes, dst, s []byte) []byte) normalizer {
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		buf := make([]byte, 0, 64)
 		return func(s []byte) ([]byte, bool) {
@@ -28,15 +28,15 @@ func change(with func(t *classes, dst, s []byte) []byte) normalizer {
 	}
 }
 
-// runes is a normalizer that looks at each character alone: becomes appends
+// runeNormalizer is a normalizer that looks at each character alone: becomes appends
 // what one becomes that is not the same.
-func runes(same func(class, rune) bool, becomes func(dst []byte, c class, r rune) []byte) normalizer {
+func runeNormalizer(same func(class, rune) bool, becomes func(dst []byte, c class, r rune) []byte) normalizer {
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		var plain [utf8.RuneSelf]bool // ASCII that is the same
 		for r := range rune(utf8.RuneSelf) {
 			plain[r] = same(t[r], r)
 		}
-		return change(func(t *classes, dst, s []byte) []byte {
+		return normalizerOf(func(t *classes, dst, s []byte) []byte {
 			done := 0
 			for i := 0; i < len(s); {
 				if s[i] < utf8.RuneSelf && plain[s[i]] {
@@ -59,7 +59,7 @@ func runes(same func(class, rune) bool, becomes func(dst []byte, c class, r rune
 }
 
 // lowercase goes by single characters, as Rust's does: no final sigma, and İ is i and a dot.
-var lowercase = runes(
+var lowercase = runeNormalizer(
 	func(c class, r rune) bool { return c&(upper|number|symbol) == 0 || unicode.ToLower(r) == r },
 	func(dst []byte, _ class, r rune) []byte {
 		if r == 'İ' {
@@ -68,15 +68,15 @@ var lowercase = runes(
 		return utf8.AppendRune(dst, unicode.ToLower(r))
 	})
 
-// without leaves characters of a kind out.
-func without(kind func(class, rune) bool) normalizer {
-	return filter(kind, runes(
+// dropCharacters leaves characters of a kind out.
+func dropCharacters(kind func(class, rune) bool) normalizer {
+	return reportLeading(kind, runeNormalizer(
 		func(c class, r rune) bool { return !kind(c, r) },
 		func(dst []byte, _ class, _ rune) []byte { return dst }))
 }
 
-// filter tells of a normalizer that leaves a kind of character out when it left out the first.
-func filter(kind func(class, rune) bool, n normalizer) normalizer {
+// reportLeading tells of a normalizer that leaves a kind of character out when it left out the first.
+func reportLeading(kind func(class, rune) bool, n normalizer) normalizer {
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		change := n(t, work)
 		return func(s []byte) ([]byte, bool) {
@@ -87,51 +87,51 @@ func filter(kind func(class, rune) bool, n normalizer) normalizer {
 	}
 }
 
-var withoutMarks = without(func(c class, _ rune) bool { return c&oldMark != 0 })
+var withoutMarks = dropCharacters(func(c class, _ rune) bool { return c&oldMark != 0 })
 
 // cleaned is BERT's: no control characters, and every blank a space.
-var cleaned = filter(meaningless, runes(
-	func(c class, r rune) bool { return r == ' ' || c&space == 0 && !meaningless(c, r) },
+var cleaned = reportLeading(isMeaningless, runeNormalizer(
+	func(c class, r rune) bool { return r == ' ' || c&space == 0 && !isMeaningless(c, r) },
 	func(dst []byte, c class, r rune) []byte {
-		if meaningless(c, r) {
+		if isMeaningless(c, r) {
 			return dst
 		}
 		return append(dst, ' ')
 	}))
 
-func meaningless(c class, r rune) bool {
+func isMeaningless(c class, r rune) bool {
 	return c&control != 0 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFD
 }
 
-func ideograph(r rune) bool {
+func isIdeograph(r rune) bool {
 	return r >= 0x3400 && (0x4E00 <= r && r <= 0x9FFF || 0x3400 <= r && r <= 0x4DBF || 0x20000 <= r && r <= 0x2A6DF ||
 		0x2A700 <= r && r <= 0x2B73F || 0x2B740 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF ||
 		0xF900 <= r && r <= 0xFAFF || 0x2F800 <= r && r <= 0x2FA1F)
 }
 
 // spaced puts spaces around ideographs, which are words to BERT.
-var spaced = runes(
-	func(_ class, r rune) bool { return !ideograph(r) },
+var spaced = runeNormalizer(
+	func(_ class, r rune) bool { return !isIdeograph(r) },
 	func(dst []byte, _ class, r rune) []byte {
 		return append(utf8.AppendRune(append(dst, ' '), r), ' ')
 	})
 
-var withoutAccents = without(func(c class, _ rune) bool { return c&accent != 0 })
+var withoutAccents = dropCharacters(func(c class, _ rune) bool { return c&accent != 0 })
 
 // replace puts content in the place of each match.
 func replace(at finder, content string) normalizer {
 	if l, ok := at.(literal); ok && len(l) == 1 {
-		return change(func(_ *classes, dst, s []byte) []byte {
+		return normalizerOf(func(_ *classes, dst, s []byte) []byte {
 			if bytes.IndexByte(s, l[0]) < 0 {
 				return nil
 			}
-			grown(len(s)+bytes.Count(s, l)*len(content), len(s))
+			checkGrowth(len(s)+bytes.Count(s, l)*len(content), len(s))
 			return replaceByte(dst, s, l[0], content)
 		})
 	}
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
-		at := bounded(at, work)
-		return change(func(t *classes, dst, s []byte) []byte {
+		at := limitFinder(at, work)
+		return normalizerOf(func(t *classes, dst, s []byte) []byte {
 			begin, end := at.find(t, s, 0)
 			if begin == end {
 				return nil
@@ -139,7 +139,7 @@ func replace(at finder, content string) normalizer {
 			done := 0
 			for begin < end {
 				dst = append(append(dst, s[done:begin]...), content...)
-				grown(len(dst), len(s))
+				checkGrowth(len(dst), len(s))
 				done = end
 				begin, end = at.find(t, s, done)
 			}
@@ -149,7 +149,7 @@ func replace(at finder, content string) normalizer {
 }
 
 func prepend(text string) normalizer {
-	return change(func(_ *classes, dst, s []byte) []byte {
+	return normalizerOf(func(_ *classes, dst, s []byte) []byte {
 		if len(s) == 0 {
 			return nil
 		}
@@ -176,7 +176,7 @@ func strip(left, right bool) normalizer {
 
 // spaceless is SentencePiece's rule for what is no text and what is no space but
 // stands for one.
-var spaceless = runes(
+var spaceless = runeNormalizer(
 	func(_ class, r rune) bool { return spacelessOf(r) == r },
 	func(dst []byte, _ class, r rune) []byte {
 		if x := spacelessOf(r); x >= 0 {

@@ -31,8 +31,8 @@ func newPieces() *pieces { return &pieces{seed: maphash.MakeSeed(), slots: make(
 
 func (p *pieces) slot(hash uint64) *slot { return &p.slots[hash&uint64(len(p.slots)-1)] }
 
-// place puts the piece of a number into the table.
-func (p *pieces) place(piece []byte, number int) {
+// insertPiece puts the piece of a number into the table.
+func (p *pieces) insertPiece(piece []byte, number int) {
 	h := maphash.Bytes(p.seed, piece)
 	for p.slot(h).number != 0 {
 		h++
@@ -40,7 +40,7 @@ func (p *pieces) place(piece []byte, number int) {
 	*p.slot(h) = slot{uint32(h >> 32), uint32(number)}
 }
 
-func (p *pieces) text(number int) []byte {
+func (p *pieces) pieceText(number int) []byte {
 	k := &p.known[number-1]
 	return p.texts[k.text : k.text+uint32(k.size)]
 }
@@ -55,15 +55,15 @@ func (p *pieces) find(piece []byte) (ids []uint32, ok bool) {
 		if at.hash != uint32(h>>32) {
 			continue
 		}
-		if string(p.text(int(at.number))) == string(piece) {
+		if string(p.pieceText(int(at.number))) == string(piece) {
 			k := &p.known[at.number-1]
 			return p.ids[k.ids : k.ids+uint32(k.n)], true
 		}
 	}
 }
 
-// keep remembers the ids of a piece that is not known.
-func (p *pieces) keep(piece []byte, ids []uint32) {
+// addPiece remembers the ids of a piece that is not known.
+func (p *pieces) addPiece(piece []byte, ids []uint32) {
 	switch n := len(p.known); {
 	case n == mostPieces:
 		clear(p.slots)
@@ -71,10 +71,10 @@ func (p *pieces) keep(piece []byte, ids []uint32) {
 	case 2*n == len(p.slots):
 		p.slots = make([]slot, 2*len(p.slots))
 		for number := 1; number <= n; number++ {
-			p.place(p.text(number), number)
+			p.insertPiece(p.pieceText(number), number)
 		}
 	}
 	p.known = append(p.known, known{uint32(len(p.texts)), uint32(len(p.ids)), uint8(len(piece)), uint8(len(ids))})
 	p.texts, p.ids = append(p.texts, piece...), append(p.ids, ids...)
-	p.place(piece, len(p.known))
+	p.insertPiece(piece, len(p.known))
 }

@@ -18,17 +18,17 @@ const (
 	mixed    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`
 )
 
-// scanners are the known expressions by their text.
-func scanners() map[string]scanner {
+// knownScanners are the known expressions by their text.
+func knownScanners() map[string]scanner {
 	llama3 := lines{word: letter, digits: 3}.scan
 	qwen2 := lines{word: letter, digits: 1}.scan
 	marks := lines{word: letter | mark, digits: 1}.scan
 	o200k := cased{digits: 3, suffix: true}.scan
 	tekken := cased{digits: 1}.scan
 	return map[string]scanner{
-		wordsOfGPT2: gpt2,
-		`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:         gpt2,
-		`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`: gpt2,
+		wordsOfGPT2: matchGPT2,
+		`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:         matchGPT2,
+		`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`: matchGPT2,
 
 		suffixes + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                               llama3,
 		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + linesEnd:                     llama3,
@@ -39,8 +39,8 @@ func scanners() map[string]scanner {
 		capitals + `|` + mixed + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + linesEnd:                                              tekken,
 		` {2,}`:        severalSpaces,
 		`\p{N}{1,3}`:   threeDigits,
-		`[一-龥぀-ゟ゠-ヿ]+`: chinese,
-		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+": deepseek,
+		`[一-龥぀-ゟ゠-ヿ]+`: matchChinese,
+		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+": matchDeepSeek,
 	}
 }
 
@@ -52,9 +52,9 @@ func scanCL100k(t *classes, s []byte, i int) int {
 	return lines{word: letter, digits: 3, whole: true}.scan(t, s, i)
 }
 
-// contraction gives how many bytes of s from i on are one of 's 't 're 've 'm
+// contractionLength gives how many bytes of s from i on are one of 's 't 're 've 'm
 // 'll 'd, or 0; fold takes capitals too, and ſ, which is an s.
-func contraction(s []byte, i int, fold bool) int {
+func contractionLength(s []byte, i int, fold bool) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0
 	}
@@ -77,9 +77,9 @@ func contraction(s []byte, i int, fold bool) int {
 	return 0
 }
 
-// blanks is \s+(?!\S)|\s+ at i, where whitespace begins: a run of it, but for its last
+// matchBlanks is \s+(?!\S)|\s+ at i, where whitespace begins: a run of it, but for its last
 // character where something follows, unless it is the only one.
-func blanks(t *classes, s []byte, i int) int {
+func matchBlanks(t *classes, s []byte, i int) int {
 	last := i
 	for j := i; j < len(s); {
 		c, n := t.at(s, j)
@@ -112,8 +112,8 @@ func lineEnd(t *classes, s []byte, i int) (after, end int) {
 	return after, end
 }
 
-func gpt2(t *classes, s []byte, i int) int {
-	if n := contraction(s, i, false); n > 0 {
+func matchGPT2(t *classes, s []byte, i int) int {
+	if n := contractionLength(s, i, false); n > 0 {
 		return i + n
 	}
 	j := i
@@ -123,13 +123,13 @@ func gpt2(t *classes, s []byte, i int) int {
 	c, n := t.at(s, j)
 	switch {
 	case n == 0 || c&space != 0:
-		return blanks(t, s, i)
+		return matchBlanks(t, s, i)
 	case c&letter != 0:
-		return t.while(s, j+n, letter, 0)
+		return t.runEnd(s, j+n, letter, 0)
 	case c&number != 0:
-		return t.while(s, j+n, number, 0)
+		return t.runEnd(s, j+n, number, 0)
 	}
-	return t.while(s, j+n, ^class(0), space|letter|number)
+	return t.runEnd(s, j+n, ^class(0), space|letter|number)
 }
 
 // lines is the expression of cl100k, Llama-3 and Qwen: runs of letters with one
@@ -142,23 +142,23 @@ type lines struct {
 }
 
 func (l lines) scan(t *classes, s []byte, i int) int {
-	if n := contraction(s, i, true); n > 0 {
+	if n := contractionLength(s, i, true); n > 0 {
 		return i + n
 	}
 	c, n := t.at(s, i)
 	if c&l.word != 0 {
-		return t.while(s, i+n, l.word, 0)
+		return t.runEnd(s, i+n, l.word, 0)
 	}
 	next, m := t.at(s, i+n)
 	switch {
 	case c&number != 0:
-		return digits(t, s, i, l.digits)
+		return matchDigits(t, s, i, l.digits)
 	case c&newline == 0 && next&l.word != 0:
-		return t.while(s, i+n+m, l.word, 0)
+		return t.runEnd(s, i+n+m, l.word, 0)
 	case c&space == 0:
-		return t.while(s, t.while(s, i+n, ^class(0), space|l.word|number), newline, 0)
+		return t.runEnd(s, t.runEnd(s, i+n, ^class(0), space|l.word|number), newline, 0)
 	case s[i] == ' ' && m > 0 && next&(space|number) == 0:
-		return t.while(s, t.while(s, i+n+m, ^class(0), space|l.word|number), newline, 0)
+		return t.runEnd(s, t.runEnd(s, i+n+m, ^class(0), space|l.word|number), newline, 0)
 	}
 	after, end := lineEnd(t, s, i)
 	if l.whole && end == len(s) {
@@ -167,11 +167,11 @@ func (l lines) scan(t *classes, s []byte, i int) int {
 	if after > i {
 		return after
 	}
-	return blanks(t, s, i)
+	return matchBlanks(t, s, i)
 }
 
-// digits gives the end of a group of at most n numbers.
-func digits(t *classes, s []byte, i, n int) int {
+// matchDigits gives the end of a group of at most n numbers.
+func matchDigits(t *classes, s []byte, i, n int) int {
 	for ; n > 0; n-- {
 		c, size := t.at(s, i)
 		if c&number == 0 {
@@ -196,9 +196,9 @@ const (
 func isUpper(c class) bool { return c&caseless != 0 && c&lower == 0 }
 func isLower(c class) bool { return c&caseless != 0 && c&upper == 0 }
 
-// capitalised matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at i, or gives i;
+// matchCapitalised matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at i, or gives i;
 // run is where the capitals and caseless ones that it begins with end.
-func capitalised(t *classes, s []byte, i int) (end, run int) {
+func matchCapitalised(t *classes, s []byte, i int) (end, run int) {
 	both := i // behind the last caseless character of the run
 	for run = i; ; {
 		c, n := t.at(s, run)
@@ -230,36 +230,36 @@ func (k cased) scan(t *classes, s []byte, i int) int {
 	if c&(newline|letter|number) == 0 {
 		prefixed = i + n
 	}
-	end := k.word(t, s, i, prefixed)
+	end := k.matchWord(t, s, i, prefixed)
 	if end > i {
 		if k.suffix {
-			end += contraction(s, end, true)
+			end += contractionLength(s, end, true)
 		}
 		return end
 	}
 	next, m := t.at(s, i+n)
 	switch {
 	case c&number != 0:
-		return digits(t, s, i, k.digits)
+		return matchDigits(t, s, i, k.digits)
 	case c&space == 0:
-		return k.rest(t, s, i+n)
+		return k.matchRest(t, s, i+n)
 	case s[i] == ' ' && m > 0 && next&(space|letter|number) == 0:
-		return k.rest(t, s, i+n+m)
+		return k.matchRest(t, s, i+n+m)
 	}
 	if after, _ := lineEnd(t, s, i); after > i {
 		return after
 	}
-	return blanks(t, s, i)
+	return matchBlanks(t, s, i)
 }
 
-// word tries both forms of a word, each first with the character before it.
-func (k cased) word(t *classes, s []byte, i, prefixed int) int {
-	end, run := capitalised(t, s, prefixed)
+// matchWord tries both forms of a word, each first with the character before it.
+func (k cased) matchWord(t *classes, s []byte, i, prefixed int) int {
+	end, run := matchCapitalised(t, s, prefixed)
 	if end > prefixed {
 		return end
 	}
 	if prefixed > i { // without it: a mark may begin a word itself
-		if alone, _ := capitalised(t, s, i); alone > i {
+		if alone, _ := matchCapitalised(t, s, i); alone > i {
 			return alone
 		}
 	}
@@ -269,9 +269,9 @@ func (k cased) word(t *classes, s []byte, i, prefixed int) int {
 	return i
 }
 
-// rest matches the remainder of [^\s\p{L}\p{N}]+[\r\n/]*.
-func (k cased) rest(t *classes, s []byte, i int) int {
-	i = t.while(s, i, ^class(0), space|letter|number)
+// matchRest matches the remainder of [^\s\p{L}\p{N}]+[\r\n/]*.
+func (k cased) matchRest(t *classes, s []byte, i int) int {
+	i = t.runEnd(s, i, ^class(0), space|letter|number)
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || s[i] == '/') {
 		i++
 	}
@@ -290,10 +290,10 @@ func severalSpaces(_ *classes, s []byte, i int) int {
 	return end
 }
 
-func threeDigits(t *classes, s []byte, i int) int { return digits(t, s, i, 3) }
+func threeDigits(t *classes, s []byte, i int) int { return matchDigits(t, s, i, 3) }
 
-// chinese is a run of CJK ideographs (as far as U+9FA5), hiragana and katakana.
-func chinese(_ *classes, s []byte, i int) int {
+// matchChinese is a run of CJK ideographs (as far as U+9FA5), hiragana and katakana.
+func matchChinese(_ *classes, s []byte, i int) int {
 	for i+2 < len(s) { // all of them have three bytes
 		if s[i]&0xF0 != 0xE0 {
 			break
@@ -309,7 +309,7 @@ func chinese(_ *classes, s []byte, i int) int {
 
 func asciiLetter(b byte) bool { b |= 0x20; return 'a' <= b && b <= 'z' }
 
-func deepseek(t *classes, s []byte, i int) int {
+func matchDeepSeek(t *classes, s []byte, i int) int {
 	const words = letter | mark
 	c, n := t.at(s, i)
 	if n == 1 && c&(punctuation|symbol) != 0 && i+1 < len(s) && asciiLetter(s[i+1]) {
@@ -320,18 +320,18 @@ func deepseek(t *classes, s []byte, i int) int {
 	next, m := t.at(s, i+n)
 	switch {
 	case c&(newline|letter|punctuation|symbol) == 0 && next&words != 0:
-		return t.while(s, i+n+m, words, 0)
+		return t.runEnd(s, i+n+m, words, 0)
 	case c&words != 0:
-		return t.while(s, i+n, words, 0)
+		return t.runEnd(s, i+n, words, 0)
 	case c&(punctuation|symbol) != 0:
-		return t.while(s, t.while(s, i+n, punctuation|symbol, 0), newline, 0)
+		return t.runEnd(s, t.runEnd(s, i+n, punctuation|symbol, 0), newline, 0)
 	case s[i] == ' ' && next&(punctuation|symbol) != 0:
-		return t.while(s, t.while(s, i+n+m, punctuation|symbol, 0), newline, 0)
+		return t.runEnd(s, t.runEnd(s, i+n+m, punctuation|symbol, 0), newline, 0)
 	case c&space == 0:
 		return i
 	}
 	if after, _ := lineEnd(t, s, i); after > i {
 		return after
 	}
-	return blanks(t, s, i)
+	return matchBlanks(t, s, i)
 }

@@ -170,7 +170,7 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	b.t.normalizers = []normalizer{change(n.change)}
+	b.t.normalizers = []normalizer{normalizerOf(n.change)}
 	var fallback *fallback
 	if m.fallback {
 		fallback = fallbackOf(all)
@@ -205,7 +205,7 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 		return nil, unsupported("a SentencePiece model that is neither Unigram nor BPE")
 	}
 	b.vocabulary = all
-	b.decoder(nil)
+	b.decodeTokens(nil)
 	return b.finish(), nil
 }
 
@@ -265,7 +265,7 @@ func mergesByRank(vocab map[string]uint32, rank func(id uint32) uint32, characte
 	for _, m := range merges {
 		p.merges.add(int32(m.a), int32(m.b), rank(m.id), int32(m.id))
 		if characters {
-			p.joined.join(text[m.a], text[m.b])
+			p.joined.addMerge(text[m.a], text[m.b])
 		}
 	}
 	if characters {
@@ -282,8 +282,8 @@ type spNormalizer struct {
 	user     *addedSet
 }
 
-// prefix gives what the beginning of s becomes, and the length of that beginning.
-func (n spNormalizer) prefix(s []byte) (text []byte, length int) {
+// normalizePrefix gives what the beginning of s becomes, and the length of that beginning.
+func (n spNormalizer) normalizePrefix(s []byte) (text []byte, length int) {
 	if n.user != nil && n.user.first[s[0]] {
 		if _, begin, end, ok := n.user.find(s[:min(len(s), n.user.longest)], 0); ok && begin == 0 {
 			return s[:end], end
@@ -305,7 +305,7 @@ func (n spNormalizer) change(_ *classes, dst, s []byte) []byte {
 	}
 	if n.m.extra {
 		for len(s) > 0 {
-			text, length := n.prefix(s)
+			text, length := n.normalizePrefix(s)
 			if len(text) > 0 && !bytes.Equal(text, []byte(" ")) || len(text) == 0 && length == 0 {
 				break
 			}
@@ -323,8 +323,8 @@ func (n spNormalizer) change(_ *classes, dst, s []byte) []byte {
 	}
 	spaced, before := n.m.extra, len(s)
 	for len(s) > 0 {
-		grown(len(dst), before)
-		text, length := n.prefix(s)
+		checkGrowth(len(dst), before)
+		text, length := n.normalizePrefix(s)
 		for spaced && len(text) > 0 && text[0] == ' ' {
 			text = text[1:]
 		}

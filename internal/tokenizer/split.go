@@ -56,9 +56,9 @@ func wordsAndSigns(t *classes, s []byte, i int) int {
 	c, n := t.at(s, i)
 	switch {
 	case c&word != 0:
-		return t.while(s, i+n, word, 0)
+		return t.runEnd(s, i+n, word, 0)
 	case c&space == 0:
-		return t.while(s, i+n, ^class(0), word|space)
+		return t.runEnd(s, i+n, ^class(0), word|space)
 	}
 	return i
 }
@@ -197,7 +197,7 @@ type byteLevel struct {
 
 func (p byteLevel) into(t *classes, next sink) sink {
 	if p.words {
-		next = split{at: scanner(gpt2)}.into(t, next)
+		next = split{at: scanner(matchGPT2)}.into(t, next)
 	}
 	if !p.prefix {
 		return next

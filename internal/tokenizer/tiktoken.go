@@ -13,8 +13,8 @@ import (
 // A tiktoken file has a line for each token, its bytes in base64 and its rank,
 // and does not say how text is taken apart: that goes by the vocabulary's size.
 
-// tiktokens are the known vocabularies by the number of their tokens.
-func tiktokens() map[int]struct {
+// tiktokenSizes are the known vocabularies by the number of their tokens.
+func tiktokenSizes() map[int]struct {
 	name string
 	scan scanner
 } {
@@ -23,8 +23,8 @@ func tiktokens() map[int]struct {
 		scan scanner
 	}
 	return map[int]known{
-		50256:  {"gpt2", gpt2},
-		50280:  {"p50k_base", gpt2},
+		50256:  {"gpt2", matchGPT2},
+		50280:  {"p50k_base", matchGPT2},
 		100256: {"cl100k_base", scanCL100k},
 		199998: {"o200k_base", cased{digits: 3, suffix: true}.scan},
 		128000: {"Llama 3", lines{word: letter, digits: 3}.scan},
@@ -57,7 +57,7 @@ func tiktoken(data []byte) (*Tokenizer, error) {
 	if len(ranks) == 0 {
 		return nil, damaged("it is empty")
 	}
-	known, ok := tiktokens()[len(ranks)]
+	known, ok := tiktokenSizes()[len(ranks)]
 	if !ok {
 		return nil, unsupported(fmt.Sprintf("a tiktoken file of %s tokens, whose expression is not known,", say.Count(len(ranks))))
 	}
@@ -84,7 +84,7 @@ func byRank(kind string, ranks map[string]uint32, at finder, offset uint32) *Tok
 	b := &builder{t: &Tokenizer{model: p, lossless: true}, kind: kind}
 	b.t.steps = []preTokenizer{split{at: at}}
 	for token, id := range ids {
-		b.put(id, token)
+		b.setText(id, token)
 	}
 	return b.finish()
 }

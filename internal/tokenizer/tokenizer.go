@@ -47,11 +47,11 @@ func Open(path string) (*Tokenizer, error) {
 				break
 			}
 		}
-		return nil, unreadable.File("tokenizer", path, err, hint)
+		return nil, unreadable.FileError("tokenizer", path, err, hint)
 	}
 	t, err := Parse(data)
 	if err != nil {
-		hint := say.Hint(err)
+		hint := say.HintOf(err)
 		return nil, say.Errorf("tokenizer %s: %v", path, err).WithHint(hint)
 	}
 	return t, nil
@@ -96,9 +96,9 @@ func (t *Tokenizer) Sum() string { return t.sum }
 // Size is one more than the largest id.
 func (t *Tokenizer) Size() int { return t.size }
 
-// Around returns the number of tokens that the model's own template puts around a text encoded
+// TemplateTokens returns the number of tokens that the model's own template puts around a text encoded
 // alone: <s>, [CLS], [SEP].
-func (t *Tokenizer) Around() int { return len(t.before) + len(t.after) }
+func (t *Tokenizer) TemplateTokens() int { return len(t.before) + len(t.after) }
 
 // Text returns the bytes of an id in a text, which may be a part of a character.
 func (t *Tokenizer) Text(id uint32) string {
@@ -126,15 +126,15 @@ type Encoder struct {
 	paths      []path
 }
 
-// Encoder gives a new encoder.
-func (t *Tokenizer) Encoder() *Encoder {
+// NewEncoder gives a new encoder.
+func (t *Tokenizer) NewEncoder() *Encoder {
 	e := &Encoder{t: t, seen: newPieces()}
-	e.change = t.changes(&e.work)
+	e.change = t.normalizerSteps(&e.work)
 	e.pieces = func(piece []byte, _ bool) { t.model.tokenize(e, piece) }
 	for i := len(t.steps) - 1; i >= 0; i-- {
 		step := t.steps[i]
 		if s, ok := step.(split); ok {
-			s.at = bounded(s.at, &e.work)
+			s.at = limitFinder(s.at, &e.work)
 			step = s
 		}
 		e.pieces = step.into(t.class, e.pieces)
@@ -142,8 +142,8 @@ func (t *Tokenizer) Encoder() *Encoder {
 	return e
 }
 
-// changes makes the steps that change a text, within a budget.
-func (t *Tokenizer) changes(work *budget) (steps []func([]byte) ([]byte, bool)) {
+// normalizerSteps makes the steps that change a text, within a budget.
+func (t *Tokenizer) normalizerSteps(work *budget) (steps []func([]byte) ([]byte, bool)) {
 	for _, n := range t.normalizers {
 		steps = append(steps, n(t.class, work))
 	}
@@ -157,10 +157,10 @@ func (e *Encoder) Count(text []byte) (int, error) {
 	return len(e.ids), err
 }
 
-// Ends appends where each token of a text ends in it, in bytes, and says whether
+// TokenEnds appends where each token of a text ends in it, in bytes, and says whether
 // that is known: a tokenizer that changes text, to lower case or by leaving accents
 // out, has no places in it.
-func (e *Encoder) Ends(ends []int, text []byte) (_ []int, known bool, err error) {
+func (e *Encoder) TokenEnds(ends []int, text []byte) (_ []int, known bool, err error) {
 	if e.ids, err = e.Append(e.ids[:0], text); err != nil {
 		return ends, false, err
 	}
@@ -193,7 +193,7 @@ func (e *Encoder) Append(ids []uint32, text []byte) (_ []uint32, err error) {
 			e.ids = own[:0]
 		}
 	}()
-	if err = giving(func() { e.t.raw.split(e.t.class, text, e.normalize, e.put) }); err != nil {
+	if err = catchGiveUp(func() { e.t.raw.split(e.t.class, text, e.normalize, e.appendID) }); err != nil {
 		return ids, err
 	}
 	return e.ids, nil
@@ -210,8 +210,8 @@ func (e *Encoder) AppendPrompt(ids []uint32, text []byte) ([]uint32, error) {
 // what they make, and caught by giving.
 type gaveUp string
 
-// giving calls do and gives the error with which it gave up.
-func giving(do func()) (err error) {
+// catchGiveUp calls do and gives the error with which it gave up.
+func catchGiveUp(do func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			why, ok := r.(gaveUp)
@@ -232,8 +232,8 @@ const (
 	freeGrowth = 1 << 12
 )
 
-// grown gives up where a text became too long.
-func grown(now, before int) {
+// checkGrowth gives up where a text became too long.
+func checkGrowth(now, before int) {
 	if now > mostGrowth*before+freeGrowth {
 		panic(gaveUp("the tokenizer makes too much of a text"))
 	}
@@ -250,7 +250,7 @@ func checkToken(token string) error {
 	return nil
 }
 
-func (e *Encoder) put(id uint32) { e.ids = append(e.ids, id) }
+func (e *Encoder) appendID(id uint32) { e.ids = append(e.ids, id) }
 
 // normalize goes on with what stands between added tokens.
 func (e *Encoder) normalize(s []byte, at int) {
@@ -258,7 +258,7 @@ func (e *Encoder) normalize(s []byte, at int) {
 	for _, change := range e.change {
 		out, cut := change(s)
 		s, first = out, first && !cut
-		grown(len(s), n)
+		checkGrowth(len(s), n)
 	}
 	if e.t.normalized == nil {
 		if len(s) > 0 {
@@ -266,11 +266,11 @@ func (e *Encoder) normalize(s []byte, at int) {
 		}
 		return
 	}
-	e.t.normalized.split(e.t.class, s, func(s []byte, at int) { e.pieces(s, first && at == 0) }, e.put)
+	e.t.normalized.split(e.t.class, s, func(s []byte, at int) { e.pieces(s, first && at == 0) }, e.appendID)
 }
 
-// remembered appends the ids of a piece that was seen before.
-func (e *Encoder) remembered(piece []byte) bool {
+// appendCached appends the ids of a piece that was seen before.
+func (e *Encoder) appendCached(piece []byte) bool {
 	if len(piece) > shortPiece {
 		return false
 	}
@@ -279,10 +279,10 @@ func (e *Encoder) remembered(piece []byte) bool {
 	return ok
 }
 
-// remember keeps the ids of a piece, which are those from before on.
-func (e *Encoder) remember(piece []byte, before int) {
+// cachePiece keeps the ids of a piece, which are those from before on.
+func (e *Encoder) cachePiece(piece []byte, before int) {
 	if len(piece) <= shortPiece {
-		e.seen.keep(piece, e.ids[before:])
+		e.seen.addPiece(piece, e.ids[before:])
 	}
 }
 

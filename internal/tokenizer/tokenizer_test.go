@@ -47,14 +47,14 @@ func TestIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := tok.Encoder()
+			e := tok.NewEncoder()
 			for i, text := range texts {
 				if got, err := e.Append(nil, []byte(text)); err != nil || !slices.Equal(got, want.IDs[i]) {
 					t.Errorf("%q:\n got %v\nwant %v", text, spelt(tok, got), spelt(tok, want.IDs[i]))
 				}
 			}
-			if tok.Around() != want.Around {
-				t.Errorf("%d ids around a text, want %d", tok.Around(), want.Around)
+			if tok.TemplateTokens() != want.Around {
+				t.Errorf("%d ids around a text, want %d", tok.TemplateTokens(), want.Around)
 			}
 		})
 	}
@@ -77,7 +77,7 @@ func TestPieces(t *testing.T) {
 	p := newPieces()
 	piece := func(i int) []byte { return fmt.Appendf(nil, "piece %d", i) }
 	for i := range 2*mostPieces + 100 {
-		p.keep(piece(i), []uint32{uint32(i), 7, 7}[:i%3])
+		p.addPiece(piece(i), []uint32{uint32(i), 7, 7}[:i%3])
 		for _, k := range []int{i, i - i%mostPieces, i/2 + mostPieces/2} {
 			ids, ok := p.find(piece(k))
 			if kept := k <= i && k >= i-i%mostPieces; ok != kept || kept && (len(ids) != k%3 || len(ids) > 0 && ids[0] != uint32(k)) {
@@ -97,15 +97,15 @@ func spelt(t *Tokenizer, ids []uint32) (list []string) {
 // A directory is told which of its files is meant.
 func TestOpenDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir); err == nil || !strings.Contains(say.Hint(err), "tokenizer.json, tokenizer.model") {
-		t.Errorf("%v, hint: %s", err, say.Hint(err))
+	if _, err := Open(dir); err == nil || !strings.Contains(say.HintOf(err), "tokenizer.json, tokenizer.model") {
+		t.Errorf("%v, hint: %s", err, say.HintOf(err))
 	}
 	file := filepath.Join(dir, "tokenizer.model")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.HasSuffix(say.Hint(err), "--tokenizer "+file) {
-		t.Errorf("%v, hint: %s", err, say.Hint(err))
+	if _, err := Open(dir); err == nil || !strings.HasSuffix(say.HintOf(err), "--tokenizer "+file) {
+		t.Errorf("%v, hint: %s", err, say.HintOf(err))
 	}
 }
 
@@ -115,12 +115,12 @@ func TestAppendPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := tok.Encoder().Append(nil, []byte("what is that"))
+	text, err := tok.NewEncoder().Append(nil, []byte("what is that"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := tok.Encoder().AppendPrompt([]uint32{9}, []byte("what is that"))
-	if err != nil || len(whole) != 1+tok.Around()+len(text) || whole[0] != 9 || !slices.Equal(whole[1+len(tok.before):len(whole)-len(tok.after)], text) {
+	whole, err := tok.NewEncoder().AppendPrompt([]uint32{9}, []byte("what is that"))
+	if err != nil || len(whole) != 1+tok.TemplateTokens()+len(text) || whole[0] != 9 || !slices.Equal(whole[1+len(tok.before):len(whole)-len(tok.after)], text) {
 		t.Errorf("%v of %v, %v", whole, text, err)
 	}
 }

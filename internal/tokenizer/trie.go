@@ -47,9 +47,9 @@ func (t *trie) add(token string, id uint32) {
 	t.ids[node] = int32(id)
 }
 
-// longest gives the longest token that s begins with, and how many bytes it has: 0 where
+// longestToken gives the longest token that s begins with, and how many bytes it has: 0 where
 // there is none.
-func (t *trie) longest(s []byte) (id int32, length int) {
+func (t *trie) longestToken(s []byte) (id int32, length int) {
 	node := int32(0)
 	for i, b := range s {
 		e := t.slot(edgeOf(node, b))

@@ -25,7 +25,7 @@ type path struct {
 }
 
 func (m *unigram) tokenize(e *Encoder, piece []byte) {
-	if e.remembered(piece) {
+	if e.appendCached(piece) {
 		return
 	}
 	before := len(e.ids)
@@ -86,9 +86,9 @@ func (m *unigram) tokenize(e *Encoder, piece []byte) {
 		if i >= 2 {
 			end = int(parts[i-2])
 		}
-		m.unseen(e, piece[parts[i]:end])
+		m.appendUnknown(e, piece[parts[i]:end])
 	}
-	e.remember(piece, before)
+	e.cachePiece(piece, before)
 }
 
 func (m *unigram) sum(a, b float64) float64 {
@@ -98,13 +98,13 @@ func (m *unigram) sum(a, b float64) float64 {
 	return a + b
 }
 
-// unseen appends what stands for text that is not in the vocabulary.
-func (m *unigram) unseen(e *Encoder, text []byte) {
+// appendUnknown appends what stands for text that is not in the vocabulary.
+func (m *unigram) appendUnknown(e *Encoder, text []byte) {
 	if id, ok := m.vocab[string(text)]; ok { // the text of the unknown token itself
 		e.ids = append(e.ids, id)
 		return
 	}
-	if m.fallback.has(text) {
+	if m.fallback.hasBytes(text) {
 		for _, b := range text {
 			e.ids = append(e.ids, uint32(m.fallback[b]))
 		}

@@ -12,14 +12,14 @@ type wordPiece struct {
 }
 
 func (m *wordPiece) tokenize(e *Encoder, piece []byte) {
-	if e.remembered(piece) {
+	if e.appendCached(piece) {
 		return
 	}
 	before := len(e.ids)
 	known := len(piece) <= m.longest || utf8.RuneCount(piece) <= m.longest
 	in := m.begins
 	for rest := piece; known && len(rest) > 0; in = m.goesOn {
-		id, length := in.longest(rest)
+		id, length := in.longestToken(rest)
 		if known = length > 0; known {
 			e.ids = append(e.ids, uint32(id))
 			rest = rest[length:]
@@ -28,5 +28,5 @@ func (m *wordPiece) tokenize(e *Encoder, piece []byte) {
 	if !known {
 		e.ids = append(e.ids[:before], m.unknown)
 	}
-	e.remember(piece, before)
+	e.cachePiece(piece, before)
 }

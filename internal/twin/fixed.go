@@ -86,7 +86,7 @@ func (f *Fixed) Add(now int64, j Job) {
 	}
 	job := &fixedJob{Job: j, finish: finish, arrived: now, place: -1}
 	f.byID[j.ID] = job
-	if f.free() && len(f.waiting) == 0 {
+	if f.hasFreeSlot() && len(f.waiting) == 0 {
 		f.start(now, job)
 		return
 	}
@@ -116,9 +116,9 @@ func (f *Fixed) Abort(id int64) {
 // will be due.
 func (f *Fixed) Step(now int64) Step {
 	f.out = f.out[:0]
-	f.fill(now) // slots that aborted jobs left
+	f.fillSlots(now) // slots that aborted jobs left
 	for len(f.running) > 0 && f.running[0].next <= now {
-		f.emit(f.running[0])
+		f.emitDue(f.running[0])
 	}
 	if len(f.out) > 0 {
 		return Step{End: now, Out: f.out}
@@ -134,11 +134,11 @@ func (f *Fixed) Queue() (running, waiting int) {
 	return len(f.running), len(f.byID) - len(f.running)
 }
 
-func (f *Fixed) free() bool { return f.cfg.Slots <= 0 || len(f.running) < f.cfg.Slots }
+func (f *Fixed) hasFreeSlot() bool { return f.cfg.Slots <= 0 || len(f.running) < f.cfg.Slots }
 
-// fill gives free slots to waiting jobs; the slots came free at.
-func (f *Fixed) fill(at int64) {
-	for len(f.waiting) > 0 && f.free() {
+// fillSlots gives free slots to waiting jobs; the slots came free at.
+func (f *Fixed) fillSlots(at int64) {
+	for len(f.waiting) > 0 && f.hasFreeSlot() {
 		job := f.waiting[0]
 		f.waiting[0] = nil
 		f.waiting = f.waiting[1:]
@@ -153,13 +153,13 @@ func (f *Fixed) start(at int64, job *fixedJob) {
 	job.role = f.cfg.RoleChunk
 	job.next = at
 	if !job.role {
-		job.next += f.gap(job)
+		job.next += f.emissionGap(job)
 	}
 	heap.Push(&f.running, job)
 }
 
-// gap is the time that passes before the job's token emission k.
-func (f *Fixed) gap(job *fixedJob) int64 {
+// emissionGap is the time that passes before the job's token emission k.
+func (f *Fixed) emissionGap(job *fixedJob) int64 {
 	d := f.cfg.ITL
 	if job.k == 0 {
 		d = f.cfg.TTFT
@@ -171,8 +171,8 @@ func (f *Fixed) gap(job *fixedJob) int64 {
 	return int64(float64(d) * math.Exp(f.sigma*z-f.sigma*f.sigma/2))
 }
 
-// emit takes the due emission of the job at the top of the heap.
-func (f *Fixed) emit(job *fixedJob) {
+// emitDue takes the due emission of the job at the top of the heap.
+func (f *Fixed) emitDue(job *fixedJob) {
 	e := Emission{ID: job.ID, At: job.next}
 	if job.role {
 		job.role = false
@@ -186,9 +186,9 @@ func (f *Fixed) emit(job *fixedJob) {
 		e.Finish = job.finish
 		delete(f.byID, job.ID)
 		heap.Pop(&f.running)
-		f.fill(e.At)
+		f.fillSlots(e.At)
 	} else {
-		job.next += f.gap(job)
+		job.next += f.emissionGap(job)
 		heap.Fix(&f.running, 0)
 	}
 	f.out = append(f.out, e)

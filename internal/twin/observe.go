@@ -142,9 +142,9 @@ func (s *Stats) Add(t *Stats) {
 	}
 }
 
-// Verify counts one verification of drafts, of which there are at most as many
+// CountVerification counts one verification of drafts, of which there are at most as many
 // as AcceptedPerPosition has.
-func (s *Stats) Verify(drafts, accepted int) {
+func (s *Stats) CountVerification(drafts, accepted int) {
 	if drafts == 0 {
 		return
 	}

@@ -36,13 +36,13 @@ type Content interface {
 // it again and again, and what begins as another need not be worked out anew.
 type Chained interface {
 	Content
-	// Chain gives, of each of the first n blocks of so many tokens, the [Chain] of it and of
+	// Chain gives, of each of the first n blocks of so many tokens, the [ChainHash] of it and of
 	// all before it. What it gives is the caller's to read, and is not changed later.
 	Chain(block, n int) []uint64
 }
 
-// Chain is the content of a block and of all before it; it is never 0.
-func Chain(before, block uint64) uint64 {
+// ChainHash is the content of a block and of all before it; it is never 0.
+func ChainHash(before, block uint64) uint64 {
 	return max(Mix(Mix(before)^block), 1)
 }
 

@@ -44,15 +44,15 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := refuse(info); why != nil {
+	if why := refuseKind(info); why != nil {
 		return refused(why)
 	}
-	f, err := open(path, IsPipe(info))
+	f, err := openPath(path, IsPipe(info))
 	if err != nil {
 		return nil, err
 	}
 	if info, err = f.Stat(); err == nil { // it may be another one by now
-		err = refuse(info)
+		err = refuseKind(info)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -64,7 +64,7 @@ func Open(path string) (*os.File, error) {
 // IsPipe reports whether a file is a pipe, which can be read once.
 func IsPipe(info fs.FileInfo) bool { return info.Mode()&fs.ModeNamedPipe != 0 }
 
-func refuse(info fs.FileInfo) error {
+func refuseKind(info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular(), IsPipe(info):
 		return nil
@@ -79,8 +79,8 @@ func refuse(info fs.FileInfo) error {
 	return ErrDevice
 }
 
-// open opens a file. That of a pipe waits for a writer.
-func open(path string, pipe bool) (*os.File, error) {
+// openPath opens a file. That of a pipe waits for a writer.
+func openPath(path string, pipe bool) (*os.File, error) {
 	if !pipe {
 		return os.Open(path)
 	}
@@ -143,16 +143,16 @@ func Read(path string, most int64) ([]byte, error) {
 	}
 }
 
-// Check reports why a file is refused that something else is to open: what Read refuses, and pipes.
-func Check(path string, most int64) error {
+// CheckRegular reports why a file is refused that something else is to open: what Read refuses, and pipes.
+func CheckRegular(path string, most int64) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case IsPipe(info):
 		err = ErrPipe
-	case refuse(info) != nil:
-		err = refuse(info)
+	case refuseKind(info) != nil:
+		err = refuseKind(info)
 	case info.Size() > most:
 		err = fmt.Errorf("%w: over %s", ErrLong, sizeText(most))
 	default:

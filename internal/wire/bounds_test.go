@@ -103,7 +103,7 @@ func TestBounds(t *testing.T) {
 			x := NewExchange(api.Chat{})
 			x.Sink, x.Request, x.Asked, x.Memory = sink, []byte("POST"), api.Asked{Tokens: 4, Choices: 2}, NewMemory(64<<20)
 			x.Begin(blank(c.stream, false))
-			x.Sent(0)
+			x.MarkSent(0)
 			first := c.next(0)
 			at := 0
 			if first == "" {
@@ -123,7 +123,7 @@ func TestBounds(t *testing.T) {
 			if n := x.Memory.Used(); n != 0 || x.held != 0 {
 				t.Errorf("%d bytes are still held", n)
 			}
-			if c.stream && x.Reusable() {
+			if c.stream && x.IsReusable() {
 				t.Error("its connection is used again")
 			}
 			if n := x.bufferBytes(); n > 4*api.MaxKept {
@@ -152,7 +152,7 @@ func TestBoundsLeaveHonestAnswersAlone(t *testing.T) {
 		x := NewExchange(api.Chat{})
 		x.Sink, x.Asked = discard{}, c.asked
 		x.Begin(blank(true, false))
-		x.Sent(0)
+		x.MarkSent(0)
 		x.Feed([]byte(streamHead), arriving(1))
 		for i, e := range c.events {
 			x.Feed([]byte(chunk(event(e))), arriving(int64(i)+2))
@@ -181,7 +181,7 @@ func TestMemory(t *testing.T) {
 		x := NewExchange(api.Chat{})
 		x.Sink, x.Asked, x.Memory = discard{}, api.Asked{Tokens: 100_000}, m
 		x.Begin(blank(false, false))
-		x.Sent(0)
+		x.MarkSent(0)
 		x.Feed([]byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"), arriving(1))
 		all = append(all, x)
 	}
@@ -307,7 +307,7 @@ func TestMemoryOfTakenAnswers(t *testing.T) {
 	x := NewExchange(api.Triton{})
 	x.Sink, x.Asked, x.Memory, x.Spell, x.Keep = discard{}, api.Asked{Tokens: 100_000}, m, true, true
 	x.Begin(blank(true, false))
-	x.Sent(0)
+	x.MarkSent(0)
 	x.Feed([]byte("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"), arriving(1))
 	for i := range 2000 {
 		text := strings.Repeat("a", 100*(i+1)) // each repeats those before it
@@ -321,10 +321,10 @@ func TestMemoryOfTakenAnswers(t *testing.T) {
 		t.Errorf("%d bytes held while it comes", n)
 	}
 	x.Close(6000, nil)
-	if n := m.Used(); n < 2<<20 || x.repeated() != 0 || x.Row.Outcome != record.OK {
-		t.Errorf("%d bytes held at the end, %d to compare with, %s", n, x.repeated(), x.Row.Detail)
+	if n := m.Used(); n < 2<<20 || x.decoderBytes() != 0 || x.Row.Outcome != record.OK {
+		t.Errorf("%d bytes held at the end, %d to compare with, %s", n, x.decoderBytes(), x.Row.Detail)
 	}
-	if chunks, text := x.Spelt(); len(chunks) != 2001 || len(text) != 1<<20 || len(x.Text()) != 1<<20 {
+	if chunks, text := x.TakeSpelt(); len(chunks) != 2001 || len(text) != 1<<20 || len(x.Text()) != 1<<20 {
 		t.Errorf("%d chunks of %d bytes", len(chunks), len(text))
 	}
 	if x.Release(); m.Used() != 0 || x.takenBytes() != 0 {

@@ -157,19 +157,19 @@ func (c *Conn) startTLS(ctx context.Context, e Endpoint, under net.Conn) error {
 	return nil
 }
 
-// Alive says whether an idle connection can still carry a request.
-func (c *Conn) Alive() bool { return !c.dead.Load() }
+// IsAlive says whether an idle connection can still carry a request.
+func (c *Conn) IsAlive() bool { return !c.dead.Load() }
 
-// Start begins to read. Bytes go to the exchange that Send has set; done is
+// StartReading begins to read. Bytes go to the exchange that Send has set; done is
 // called for each exchange that ends, from the reading goroutine, which it must not
 // block, or from Send's; reusable says whether the connection can carry another.
-func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
+func (c *Conn) StartReading(done func(c *Conn, x *Exchange, reusable bool)) {
 	c.done = done
 	if raw, ok := c.raw.(net.Conn); ok {
 		c.socket = c.readers.Add(raw)
 	}
 	if c.socket == nil {
-		go c.run()
+		go c.readLoop()
 		return
 	}
 	c.conn, c.raw, c.src = c.socket, c.socket, nil
@@ -181,7 +181,7 @@ type owner Conn
 
 // Arrived implements [stamp.Owner].
 func (o *owner) Arrived(b []byte, a stamp.Arrival, err error) bool {
-	return (*Conn)(o).arrived(b, a, err)
+	return (*Conn)(o).handleRead(b, a, err)
 }
 
 // Warm implements [stamp.Owner].
@@ -191,18 +191,18 @@ func (o *owner) Warm() {
 	}
 }
 
-func (c *Conn) run() {
+func (c *Conn) readLoop() {
 	defer c.raw.Close()
 	buf := make([]byte, readSize)
 	for goOn := true; goOn; {
 		n, a, err := c.src.read(buf)
-		goOn = c.arrived(buf[:n], a, err)
+		goOn = c.handleRead(buf[:n], a, err)
 	}
 }
 
-// arrived takes what was read. It returns false if the connection cannot be used any
+// handleRead takes what was read. It returns false if the connection cannot be used any
 // more and must not be read again.
-func (c *Conn) arrived(b []byte, a stamp.Arrival, err error) bool {
+func (c *Conn) handleRead(b []byte, a stamp.Arrival, err error) bool {
 	if c.takeOver(b, a, err) {
 		return true
 	}
@@ -225,7 +225,7 @@ func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 		return false
 	}
 	ended := len(b) > 0 && x.Feed(b, a)
-	if c.expecting && (ended || x.Begun()) {
+	if c.expecting && (ended || x.HasFirstToken()) {
 		c.expecting = false
 		c.socket.Forget()
 	}
@@ -240,15 +240,15 @@ func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 	if !ended {
 		if x.Answered() && !c.limited {
 			c.limited = true
-			c.deadline()
+			c.setReadDeadline()
 		}
 		return true
 	}
 	if c.limited {
 		c.limited = false
-		c.deadline()
+		c.setReadDeadline()
 	}
-	keep := err == nil && x.Reusable() && c.broken.Load() == nil
+	keep := err == nil && x.IsReusable() && c.broken.Load() == nil
 	if !keep {
 		c.dead.Store(true)
 	}
@@ -257,8 +257,8 @@ func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 	return keep
 }
 
-// deadline sets how long the next read may wait.
-func (c *Conn) deadline() {
+// setReadDeadline sets how long the next read may wait.
+func (c *Conn) setReadDeadline() {
 	t := time.Time{}
 	if c.limited || c.broken.Load() != nil {
 		t = time.Now().Add(grace)
@@ -300,19 +300,19 @@ func (c *Conn) Send(x *Exchange) {
 		c.retransmits = c.sentAgain() // while it connected
 	}
 	if len(x.Request) <= inline {
-		c.write(x)
+		c.sendRequest(x)
 	} else {
-		go c.write(x)
+		go c.sendRequest(x)
 	}
 }
 
-func (c *Conn) write(x *Exchange) {
+func (c *Conn) sendRequest(x *Exchange) {
 	c.writing.Lock()
 	if c.socket != nil {
 		c.expecting = true
 		c.socket.Expect()
 	}
-	x.Sent(clock.Now())
+	x.MarkSent(clock.Now())
 	c.cur.Store(x)
 	if c.dead.Load() {
 		c.writing.Unlock()

@@ -28,7 +28,7 @@ type ending struct {
 func started(c net.Conn) (*Conn, chan ending) {
 	ended := make(chan ending, 16)
 	conn := &Conn{conn: c, raw: c, src: newSource(c)}
-	conn.Start(func(_ *Conn, x *Exchange, reusable bool) { ended <- ending{x, reusable} })
+	conn.StartReading(func(_ *Conn, x *Exchange, reusable bool) { ended <- ending{x, reusable} })
 	return conn, ended
 }
 
@@ -68,12 +68,12 @@ func TestConnIsUsedAgain(t *testing.T) {
 	}
 	defer c.Abort()
 	ended := make(chan ending, 1)
-	c.Start(func(_ *Conn, x *Exchange, reusable bool) { ended <- ending{x, reusable} })
+	c.StartReading(func(_ *Conn, x *Exchange, reusable bool) { ended <- ending{x, reusable} })
 	for i, size := range []int{0, 10, inline + 1, 3 << 20, 5} {
 		x := asked("/x", size)
 		c.Send(x)
 		e := <-ended
-		if r := e.x.Row; e.x != x || !e.reusable || r.Outcome != record.OK || r.Chunks != 1 || r.Sent > r.Headers || r.BytesOut != int64(len(x.Request)) || c.Uses != i+1 || !c.Alive() {
+		if r := e.x.Row; e.x != x || !e.reusable || r.Outcome != record.OK || r.Chunks != 1 || r.Sent > r.Headers || r.BytesOut != int64(len(x.Request)) || c.Uses != i+1 || !c.IsAlive() {
 			t.Errorf("request of %d bytes: %+v", size, r)
 		}
 	}
@@ -85,13 +85,13 @@ func TestConnNoticesTheServersClose(t *testing.T) {
 		c, ended := started(client)
 		server.Close()
 		synctest.Wait()
-		if c.Alive() {
+		if c.IsAlive() {
 			t.Error("alive")
 		}
 		x := asked("/", 0)
 		x.Row.Reused = true
 		c.Send(x)
-		if e := <-ended; e.x != x || e.reusable || !x.Stale() {
+		if e := <-ended; e.x != x || e.reusable || !x.IsStale() {
 			t.Errorf("%+v", x.Row)
 		}
 	})
@@ -104,7 +104,7 @@ func TestUnrequestedBytes(t *testing.T) {
 		c, ended := started(client)
 		_, _ = io.WriteString(server, "HTTP/1.1 408 Request Timeout\r\n\r\n")
 		synctest.Wait()
-		if c.Alive() || len(ended) != 0 {
+		if c.IsAlive() || len(ended) != 0 {
 			t.Error("alive")
 		}
 	})
@@ -118,7 +118,7 @@ func TestSendOnADyingConnectionEndsOnce(t *testing.T) {
 		var n atomic.Int32
 		ended := make(chan struct{}, 2)
 		c := &Conn{conn: client, raw: client, src: newSource(client)}
-		c.Start(func(*Conn, *Exchange, bool) { n.Add(1); ended <- struct{}{} })
+		c.StartReading(func(*Conn, *Exchange, bool) { n.Add(1); ended <- struct{}{} })
 		x := asked("/", (i%2)*(inline+1))
 		go server.Close()
 		if i%3 == 0 {
@@ -141,9 +141,9 @@ func TestConnAbandon(t *testing.T) {
 		x := asked("/", 0)
 		c.Send(x)
 		synctest.Wait()
-		x.Abandon(record.ErrTimeout)
+		x.RequestAbandon(record.ErrTimeout)
 		c.Abort()
-		if e := <-ended; e.reusable || x.Row.Outcome != record.Cut || x.Row.Error != record.ErrTimeout || c.Alive() {
+		if e := <-ended; e.reusable || x.Row.Outcome != record.Cut || x.Row.Error != record.ErrTimeout || c.IsAlive() {
 			t.Errorf("%+v", x.Row)
 		}
 	})
@@ -180,8 +180,8 @@ func TestGrace(t *testing.T) {
 			}
 			time.Sleep(10 * grace)
 			synctest.Wait()
-			if conn.Alive() != c.reusable { // the deadline is gone with the answer
-				t.Errorf("%v late: alive is %v", c.late, conn.Alive())
+			if conn.IsAlive() != c.reusable { // the deadline is gone with the answer
+				t.Errorf("%v late: alive is %v", c.late, conn.IsAlive())
 			}
 		})
 	}
@@ -200,7 +200,7 @@ func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
 	_, _ = io.WriteString(server, answered("413 Too Large", "text/plain", "no"))
 	e := <-ended
 	clear(x.Request) // a race if it were still being written
-	if e.reusable || x.Row.Status != 413 || x.Row.Error != record.ErrBadRequest || c.Alive() {
+	if e.reusable || x.Row.Status != 413 || x.Row.Error != record.ErrBadRequest || c.IsAlive() {
 		t.Errorf("reusable %v, %+v", e.reusable, x.Row)
 	}
 }
@@ -335,7 +335,7 @@ func TestTLSRecordsOfOneSegment(t *testing.T) {
 	x := asked("/", 0)
 	x.Sink = sink
 	ended := make(chan struct{})
-	c.Start(func(*Conn, *Exchange, bool) { close(ended) })
+	c.StartReading(func(*Conn, *Exchange, bool) { close(ended) })
 	c.Send(x)
 	for range 3 {
 		<-sink.n
@@ -377,7 +377,7 @@ func TestEndRightBehindData(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Conn{conn: raw, raw: raw, src: newSource(raw), readers: readers}
-			c.Start(func(_ *Conn, x *Exchange, reusable bool) { all <- ending{x, reusable} })
+			c.StartReading(func(_ *Conn, x *Exchange, reusable bool) { all <- ending{x, reusable} })
 			c.Send(asked("/", 0))
 		}
 		for range n {

@@ -169,7 +169,7 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	}
 	e := d.Endpoint
 	t := Times{record.Unset, record.Unset, record.Unset}
-	raw, err := d.socket(ctx, &t)
+	raw, err := d.openSocket(ctx, &t)
 	if err != nil {
 		return nil, d.wrapDialError(ctx, err, "the connection attempt")
 	}
@@ -247,8 +247,8 @@ func (d *Dialer) ownErrorClass(err error) string {
 	return ""
 }
 
-// socket resolves and connects, to the proxy where there is one.
-func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
+// openSocket resolves and connects, to the proxy where there is one.
+func (d *Dialer) openSocket(ctx context.Context, t *Times) (net.Conn, error) {
 	e := d.Endpoint
 	network, addr := "tcp", e.Addr
 	unresolved, unreached := record.ErrDNS, record.ErrConnect
@@ -295,7 +295,7 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 		}
 	}
 	begin = time.Now()
-	c, err := race(ctx, addrs, func(ctx context.Context, ip netip.Addr) (net.Conn, error) {
+	c, err := raceConnect(ctx, addrs, func(ctx context.Context, ip netip.Addr) (net.Conn, error) {
 		return dial(ctx, network, net.JoinHostPort(ip.String(), port))
 	})
 	t.Connect = int64(time.Since(begin))

@@ -38,9 +38,9 @@ type Exchange struct {
 	Request []byte      // the request as it goes on the wire
 	Secret  string      // what must not be in any record, one secret a line
 	Asked   api.Asked   // bounds the answer
-	Named   bool        // the model that the response names is wanted: see [Exchange.Model]
+	Named   bool        // the model that the response names is wanted: see [Exchange.NamedModel]
 	Keep    bool        // what the answer says is wanted: see [Exchange.Text]
-	Spell   bool        // chunks are kept, and the text of all of them: see [Exchange.Spelt]
+	Spell   bool        // chunks are kept, and the text of all of them: see [Exchange.TakeSpelt]
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
@@ -91,7 +91,7 @@ type Exchange struct {
 
 // NewExchange gives an exchange that can be used again and again.
 func NewExchange(a api.API) *Exchange {
-	x := &Exchange{api: a, dec: a.Decoder(), pooling: !api.Generates(a)}
+	x := &Exchange{api: a, dec: a.Decoder(), pooling: !api.GeneratesTokens(a)}
 	x.onBody, x.onPlain, x.onAhead, x.onEvent = x.takeBody, x.takePlain, x.takeAhead, x.takeEvent
 	return x
 }
@@ -170,18 +170,18 @@ func (x *Exchange) releaseTo(bytes int64) {
 // text with the next turn. It is valid until the exchange begins again.
 func (x *Exchange) Text() []byte { return x.delta.Text }
 
-// Spelt gives what an exchange that spells kept in place of handing it to its
+// TakeSpelt gives what an exchange that spells kept in place of handing it to its
 // sink: the chunks, and the text of all of them in turn. Whoever takes them hands
 // the chunks on. They are valid until the exchange begins again.
-func (x *Exchange) Spelt() (chunks []record.Chunk, text []byte) {
+func (x *Exchange) TakeSpelt() (chunks []record.Chunk, text []byte) {
 	chunks, x.kept = x.kept, x.kept[:0]
 	return chunks, x.delta.Spelt
 }
 
-// Pieces are the stretches of text of an answer that came whole, as chunks without times: they
-// say how long each is and of what kind. Like the text of [Exchange.Spelt] they are there until
+// TextPieces are the stretches of text of an answer that came whole, as chunks without times: they
+// say how long each is and of what kind. Like the text of [Exchange.TakeSpelt] they are there until
 // the next request begins.
-func (x *Exchange) Pieces() (list []record.Chunk) {
+func (x *Exchange) TextPieces() (list []record.Chunk) {
 	if x.Row.Stream || x.Row.Outcome != record.OK {
 		return nil
 	}
@@ -191,8 +191,8 @@ func (x *Exchange) Pieces() (list []record.Chunk) {
 	return list
 }
 
-// Sent stamps the request as sent at a clock reading.
-func (x *Exchange) Sent(at int64) {
+// MarkSent stamps the request as sent at a clock reading.
+func (x *Exchange) MarkSent(at int64) {
 	x.Row.Sent = at - x.Origin
 	x.Row.BytesOut = int64(len(x.Request))
 	x.bounds = boundsOf(x.Asked, x.Row.BytesOut)
@@ -232,7 +232,7 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	}
 	switch {
 	case err == errAbandoned:
-		x.abandon(*x.abandoned.Load())
+		x.finishAbandoned(*x.abandoned.Load())
 	case err != nil:
 		x.err = err
 		x.finish()
@@ -254,7 +254,7 @@ func (x *Exchange) flushChunks(more bool) {
 	// the line end that closes its chunk surely belongs to it. In a compressed
 	// stream the end of an event cannot be located.
 	h := &x.http
-	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
+	trailing := more || x.frames.HasPending() || h.gzip || h.state == inChunk ||
 		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
 	earliest := x.prev - x.Origin
 	end, round := len(x.fresh)-1, lastRound(x.fresh)
@@ -322,7 +322,7 @@ func (x *Exchange) takePlain(b []byte) error {
 	}
 	if x.isStream() {
 		err := x.frames.Feed(b, x.onAhead, x.onEvent)
-		if x.frames.Partial()+x.repeated()+len(x.fresh)+len(x.kept)*chunkBytes+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
+		if x.frames.PartialBytes()+x.decoderBytes()+len(x.fresh)+len(x.kept)*chunkBytes+len(x.delta.Text)+len(x.delta.Spelt) > unaccounted && err == nil {
 			err = x.accountMemory()
 		}
 		return err
@@ -362,7 +362,7 @@ func (x *Exchange) accountMemory() error {
 
 // bufferBytes returns the number of bytes of its buffers.
 func (x *Exchange) bufferBytes() int64 {
-	return int64(cap(x.whole)+x.frames.Held()+x.repeated()+cap(x.fresh)*chunkBytes) + x.takenBytes()
+	return int64(cap(x.whole)+x.frames.Held()+x.decoderBytes()+cap(x.fresh)*chunkBytes) + x.takenBytes()
 }
 
 // chunkBytes is the size of a chunk.
@@ -373,8 +373,8 @@ func (x *Exchange) takenBytes() int64 {
 	return int64(cap(x.kept)*chunkBytes + cap(x.delta.Spelt) + cap(x.delta.Text))
 }
 
-// repeated returns the number of bytes of text that the decoder holds.
-func (x *Exchange) repeated() int {
+// decoderBytes returns the number of bytes of text that the decoder holds.
+func (x *Exchange) decoderBytes() int {
 	if h, ok := x.dec.(api.Holder); ok {
 		return h.Held()
 	}
@@ -480,7 +480,7 @@ func isAside(d *api.Delta) bool {
 func (x *Exchange) skipAfterEnd(data []byte) {
 	x.Row.Skipped++
 	if bytes.Contains(data, []byte("usage")) {
-		x.disbelieve("it came after the end mark")
+		x.ignoreUsage("it came after the end mark")
 	}
 }
 
@@ -505,7 +505,7 @@ func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds
 func (x *Exchange) countDelta(d *api.Delta) error {
 	r := &x.Row
 	if d.Usage != api.Unsaid {
-		x.usage(&d.Usage)
+		x.takeUsage(&d.Usage)
 	}
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
@@ -548,11 +548,11 @@ func (x *Exchange) countDelta(d *api.Delta) error {
 // is missing.
 func (x *Exchange) Answered() bool { return x.answered && !x.done }
 
-// Begun says whether the first token has come.
-func (x *Exchange) Begun() bool { return x.Row.FirstToken >= 0 }
+// HasFirstToken says whether the first token has come.
+func (x *Exchange) HasFirstToken() bool { return x.Row.FirstToken >= 0 }
 
-// Started says whether any byte of an answer has come.
-func (x *Exchange) Started() bool { return x.Row.BytesIn > 0 }
+// HasStarted says whether any byte of an answer has come.
+func (x *Exchange) HasStarted() bool { return x.Row.BytesIn > 0 }
 
 // Close ends the exchange because its connection did, or because it is no
 // longer followed. A nil or io.EOF error is a clean close.
@@ -562,7 +562,7 @@ func (x *Exchange) Close(at int64, err error) {
 	}
 	x.at = max(at, x.last) - x.Origin
 	if class := x.abandoned.Load(); class != nil {
-		x.abandon(*class)
+		x.finishAbandoned(*class)
 		return
 	}
 	complete := x.http.connectionClosed(err == nil || err == io.EOF)
@@ -582,26 +582,26 @@ func (x *Exchange) Refuse(at int64, err error) {
 	x.Close(at, err)
 }
 
-// Stale says that the exchange failed only because a reused connection turned out to
+// IsStale says that the exchange failed only because a reused connection turned out to
 // be closed: no byte of an answer came, so sending it again repeats nothing that the
 // server did.
-func (x *Exchange) Stale() bool {
+func (x *Exchange) IsStale() bool {
 	r := &x.Row
 	return r.Outcome == record.Failed && r.Reused && r.Retried == 0 && r.BytesIn == 0 &&
 		(r.Error == record.ErrClosed || r.Error == record.ErrReset)
 }
 
-// Again prepares a stale exchange for a second try.
-func (x *Exchange) Again() {
+// ResetForResend prepares a stale exchange for a second try.
+func (x *Exchange) ResetForResend() {
 	r := &x.Row
 	r.Retried++
 	r.Outcome, r.Error, r.Detail, r.Done, r.Sent = record.OK, "", "", record.Unset, record.Unset
 	x.resetAnswer()
 }
 
-// Retry prepares for a further attempt at a request that failed, after so many
+// PrepareRetry prepares for a further attempt at a request that failed, after so many
 // nanoseconds of waiting.
-func (x *Exchange) Retry(waited int64) {
+func (x *Exchange) PrepareRetry(waited int64) {
 	x.Row.NextAttempt(waited)
 	x.resetAnswer()
 }
@@ -622,12 +622,12 @@ func (x *Exchange) RetryHints() (after int64, hint *bool) {
 	return after, h.shouldRetry
 }
 
-// Abandon says that the exchange is no longer followed, by our own decision:
+// RequestAbandon says that the exchange is no longer followed, by our own decision:
 // timeout or interruption. Its connection must then be aborted; Close does
 // the rest. It is the only method that another goroutine may call.
-func (x *Exchange) Abandon(class string) { x.abandoned.CompareAndSwap(nil, &class) }
+func (x *Exchange) RequestAbandon(class string) { x.abandoned.CompareAndSwap(nil, &class) }
 
-func (x *Exchange) abandon(class string) {
+func (x *Exchange) finishAbandoned(class string) {
 	x.done = true
 	x.http.close = true
 	x.Row.Done = x.at
@@ -635,14 +635,14 @@ func (x *Exchange) abandon(class string) {
 	if x.answered {
 		x.judge() // the answer was complete: only the connection lingered
 	} else {
-		x.fail(record.Cut, class, x.progress(class))
+		x.fail(record.Cut, class, x.timeoutProgress(class))
 	}
 	x.noteUsageDoubt()
 	x.shrinkBuffers()
 }
 
-// progress says how far a response came that timed out, "" where none began.
-func (x *Exchange) progress(class string) string {
+// timeoutProgress says how far a response came that timed out, "" where none began.
+func (x *Exchange) timeoutProgress(class string) string {
 	switch r := &x.Row; {
 	case class != record.ErrTimeout || r.BytesIn == 0:
 		return ""
@@ -663,7 +663,7 @@ func (x *Exchange) finish() {
 	r.Done = x.at
 	if x.isStream() && x.err == nil {
 		x.at = x.last - x.Origin // an event that was left open came with the last bytes
-		if err := x.frames.End(x.onEvent); err != nil {
+		if err := x.frames.FlushEvent(x.onEvent); err != nil {
 			x.err = err
 		}
 		x.flushChunks(false)
@@ -834,11 +834,11 @@ func (x *Exchange) judgeWhole() {
 			return
 		}
 	}
-	x.usage(&d.Usage)
+	x.takeUsage(&d.Usage)
 	x.checkUsage()
 	switch {
 	case x.pooling && d.Ended:
-		if short := api.Shortage(int64(r.Choices), x.Asked.Choices); short != "" {
+		if short := api.ResultShortage(int64(r.Choices), x.Asked.Choices); short != "" {
 			x.fail(record.Failed, record.ErrMalformed, short)
 		}
 	case !d.Ended && len(d.Parts) == 0:
@@ -848,9 +848,9 @@ func (x *Exchange) judgeWhole() {
 	}
 }
 
-// Model is the model that the response names, "" where it names none, or where
+// NamedModel is the model that the response names, "" where it names none, or where
 // [Exchange.Named] is not set.
-func (x *Exchange) Model() string { return x.model }
+func (x *Exchange) NamedModel() string { return x.model }
 
 func (x *Exchange) noteModel(data []byte) {
 	if x.Named && x.model == "" {
@@ -896,8 +896,8 @@ func oneLine(s, secret string, n int) string {
 	return cutBytes(strings.Join(strings.Fields(s), " "), n)
 }
 
-// Reusable says whether the connection can carry another request.
-func (x *Exchange) Reusable() bool {
+// IsReusable says whether the connection can carry another request.
+func (x *Exchange) IsReusable() bool {
 	return x.done && x.http.state == ended && !x.http.close && x.err == nil
 }
 

@@ -57,7 +57,7 @@ func playAs(a api.API, stream bool, err error, reads ...read) (*Exchange, []reco
 	x := NewExchange(a)
 	x.Sink, x.Secret, x.Request, x.Asked = sink, testSecret, []byte("POST"), testAsked
 	x.Begin(blank(stream, false))
-	x.Sent(0)
+	x.MarkSent(0)
 	for _, r := range reads {
 		if x.Feed([]byte(r.text), stamp.Arrival{Time: r.at, Kernel: true, More: r.more}) {
 			return x, sink.chunks
@@ -117,7 +117,7 @@ func digest(x *Exchange, chunks []record.Chunk) string {
 			s.WriteByte("HETALD"[i])
 		}
 	}
-	if x.Reusable() {
+	if x.IsReusable() {
 		s.WriteString(" reusable")
 	}
 	if r.Detail != "" {
@@ -630,8 +630,8 @@ func TestGzipIsLeftAtTheTimeout(t *testing.T) {
 	x := NewExchange(api.Chat{})
 	x.Sink, x.Asked = &kept{}, testAsked
 	x.Begin(blank(true, false))
-	x.Sent(0)
-	x.Abandon(record.ErrTimeout)
+	x.MarkSent(0)
+	x.RequestAbandon(record.ErrTimeout)
 	if !x.Feed([]byte(bomb), stamp.Arrival{Time: 10, Kernel: true}) {
 		t.Fatal("the response is still followed")
 	}
@@ -897,12 +897,12 @@ func TestAbandon(t *testing.T) {
 		x := NewExchange(api.Chat{})
 		x.Sink = &kept{}
 		x.Begin(blank(true, true))
-		x.Sent(0)
+		x.MarkSent(0)
 		if s != "" && x.Feed([]byte(s), stamp.Arrival{Time: 10, Kernel: true}) {
 			t.Fatal("complete")
 		}
-		x.Abandon(record.ErrTimeout)
-		x.Abandon(record.ErrInterrupted)
+		x.RequestAbandon(record.ErrTimeout)
+		x.RequestAbandon(record.ErrInterrupted)
 		return x
 	}
 	for _, c := range []struct{ bytes, want string }{
@@ -927,13 +927,13 @@ func TestAbandon(t *testing.T) {
 	// Abandoned between the failure of a stale connection and the second try.
 	x := NewExchange(api.Chat{})
 	x.Begin(blank(true, true))
-	x.Sent(0)
+	x.MarkSent(0)
 	x.Close(5, io.EOF)
-	if !x.Stale() {
+	if !x.IsStale() {
 		t.Fatal("not stale")
 	}
-	x.Abandon(record.ErrTimeout)
-	x.Again()
+	x.RequestAbandon(record.ErrTimeout)
+	x.ResetForResend()
 	x.Refuse(10, &DialError{record.ErrConnect, "h:1", io.EOF})
 	if got := digest(x, nil); got != "cut timeout -1 text=0 D" || x.Row.Retried != 1 {
 		t.Error(got)
@@ -952,18 +952,18 @@ func TestStale(t *testing.T) {
 	} {
 		x := NewExchange(api.Chat{})
 		x.Begin(blank(true, c.reused))
-		x.Sent(1)
+		x.MarkSent(1)
 		if c.bytes != "" {
 			x.Feed([]byte(c.bytes), stamp.Arrival{Time: 2})
 		}
 		x.Close(3, c.err)
-		if x.Stale() != c.want {
+		if x.IsStale() != c.want {
 			t.Errorf("%+v: stale is %v", c, !c.want)
 		}
-		x.Again()
-		x.Sent(4)
+		x.ResetForResend()
+		x.MarkSent(4)
 		x.Feed([]byte(streamed()), stamp.Arrival{Time: 5})
-		if x.Stale() || x.Row.Error != record.ErrUnfinished {
+		if x.IsStale() || x.Row.Error != record.ErrUnfinished {
 			t.Errorf("%+v: after the second try %+v", c, x.Row)
 		}
 	}
@@ -978,7 +978,7 @@ func TestExchangeIsUsedAgain(t *testing.T) {
 			sink := &kept{}
 			x.Sink = sink
 			x.Begin(blank(!c.whole, false))
-			x.Sent(0)
+			x.MarkSent(0)
 			if !x.Feed([]byte(c.bytes), stamp.Arrival{Time: 10, Kernel: true}) {
 				x.Close(20, c.err)
 			}
@@ -1021,14 +1021,14 @@ func TestHugeAnswers(t *testing.T) {
 	} {
 		x := NewExchange(api.Chat{})
 		x.Begin(blank(true, false))
-		x.Sent(0)
+		x.MarkSent(0)
 		x.Feed([]byte(head), stamp.Arrival{Time: 1})
 		for i := range 80 {
 			if x.Feed(block, stamp.Arrival{Time: int64(i)}) {
 				break
 			}
 		}
-		if held := len(x.whole) + x.frames.Partial(); held > maxWhole {
+		if held := len(x.whole) + x.frames.PartialBytes(); held > maxWhole {
 			t.Errorf("%q: %d bytes held", head, held)
 		}
 		x.Close(100, nil)
@@ -1079,7 +1079,7 @@ func BenchmarkFeed(b *testing.B) {
 	x := NewExchange(api.Chat{})
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
-	x.Sent(0)
+	x.MarkSent(0)
 	unbounded(x)
 	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 	text := []byte(chunk(event(typicalEvent)))
@@ -1105,7 +1105,7 @@ func BenchmarkFeedUsage(b *testing.B) {
 			x := NewExchange(api.Chat{})
 			x.Sink = discard{}
 			x.Begin(blank(true, false))
-			x.Sent(0)
+			x.MarkSent(0)
 			unbounded(x)
 			x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 			var events [][]byte
@@ -1139,7 +1139,7 @@ func BenchmarkFeedMany(b *testing.B) {
 		x := NewExchange(api.Chat{})
 		x.Sink = discard{}
 		x.Begin(blank(true, false))
-		x.Sent(0)
+		x.MarkSent(0)
 		unbounded(x)
 		x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 		all = append(all, x)
@@ -1159,7 +1159,7 @@ func TestFeedAllocatesNothing(t *testing.T) {
 	x := NewExchange(api.Chat{})
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
-	x.Sent(0)
+	x.MarkSent(0)
 	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 	for _, s := range []string{typicalEvent, textEvent(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {
 		whole := []byte(chunk(event(s)))
@@ -1199,7 +1199,7 @@ func BenchmarkFeedAPIs(b *testing.B) {
 			x := NewExchange(c.api)
 			x.Sink = discard{}
 			x.Begin(blank(true, false))
-			x.Sent(0)
+			x.MarkSent(0)
 			unbounded(x)
 			x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 			var events [][]byte

@@ -149,8 +149,8 @@ func (r *response) takeLine(line []byte) error {
 		return r.statusLine(line)
 	case inHeaders:
 		if len(line) == 0 {
-			r.requests.since(r.date)
-			r.tokens.since(r.date)
+			r.requests.resolveReset(r.date)
+			r.tokens.resolveReset(r.date)
 			r.retryDate()
 			return r.bodyBegins()
 		}

@@ -28,7 +28,7 @@ const idle = 3 * time.Second
 // back is made again, once.
 func (p *Poller) Get(ctx context.Context, path string) (Answer, error) {
 	if p.conn != nil && time.Since(p.used) < idle {
-		a, err := p.ask(ctx, path)
+		a, err := p.getOnce(ctx, path)
 		if err == nil || a.Status != 0 || ctx.Err() != nil {
 			return a, err
 		}
@@ -39,12 +39,12 @@ func (p *Poller) Get(ctx context.Context, path string) (Answer, error) {
 		return Answer{}, err
 	}
 	p.conn = c
-	return p.ask(ctx, path)
+	return p.getOnce(ctx, path)
 }
 
-// ask does it on the connection there is, and keeps it if it can carry another question.
-func (p *Poller) ask(ctx context.Context, path string) (Answer, error) {
-	a, keep, err := p.Dialer.ask(ctx, p.conn, "GET", path, p.Headers, nil, p.Secret, p.Most)
+// getOnce does it on the connection there is, and keeps it if it can carry another question.
+func (p *Poller) getOnce(ctx context.Context, path string) (Answer, error) {
+	a, keep, err := p.Dialer.exchangeOnce(ctx, p.conn, "GET", path, p.Headers, nil, p.Secret, p.Most)
 	p.used = time.Now()
 	if !keep {
 		p.Close()

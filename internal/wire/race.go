@@ -13,15 +13,15 @@ import (
 // parallel (RFC 8305 section 5 and 8: 250 ms recommended).
 const attemptDelay = 250 * time.Millisecond
 
-// race connects to the first of several addresses that answers, as RFC 8305
+// raceConnect connects to the first of several addresses that answers, as RFC 8305
 // ("Happy Eyeballs Version 2") has it without its history of past connections:
 // the families take turns, the next attempt starts when one has failed or when
 // attemptDelay has passed, and all of them share ctx. An address that never
 // answers thus costs a quarter of a second, not the timeout. If all fail, the
 // last error to come is given that says more than that an address is of no use
 // on this machine.
-func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
-	addrs = interleaved(addrs)
+func raceConnect(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
+	addrs = interleaveFamilies(addrs)
 	if len(addrs) == 0 {
 		return nil, errors.New("no address")
 	}
@@ -78,10 +78,10 @@ func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context,
 	}
 }
 
-// interleaved puts addresses of the two families in turn, beginning with that
+// interleaveFamilies puts addresses of the two families in turn, beginning with that
 // of the first: the resolver has sorted them by preference (RFC 6724), and a
 // network on which one family is dead is left after one attempt.
-func interleaved(addrs []netip.Addr) []netip.Addr {
+func interleaveFamilies(addrs []netip.Addr) []netip.Addr {
 	var families [2][]netip.Addr
 	for _, a := range addrs {
 		i := 0

@@ -158,7 +158,7 @@ func TestInterleaved(t *testing.T) {
 				in = append(in, netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(i)}))
 			}
 		}
-		out := interleaved(in)
+		out := interleaveFamilies(in)
 		family := func(l []netip.Addr, four bool) []netip.Addr {
 			return slices.DeleteFunc(slices.Clone(l), func(a netip.Addr) bool { return a.Is4() != four })
 		}

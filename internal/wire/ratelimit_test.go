@@ -28,11 +28,11 @@ func TestRateLimits(t *testing.T) {
 		row := record.BlankRow()
 		row.InputPlanned, row.OutputPlanned = 90, 10
 		x.Begin(row)
-		x.Sent(0)
+		x.MarkSent(0)
 		x.Feed([]byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"+head+"content-length: 2\r\n\r\n{}"), stamp.Arrival{})
 		r := &x.Row
 		got := fmt.Sprintf("%d/%d %d/%d; none", r.LimitRequests, r.LeftRequests, r.LimitTokens, r.LeftTokens)
-		if room := x.Room(); room != nil {
+		if room := x.RateLimitRoom(); room != nil {
 			got = fmt.Sprintf("%d/%d %d/%d; %d of %d until %d", r.LimitRequests, r.LeftRequests, r.LimitTokens, r.LeftTokens, room.Requests, room.Limit, room.Whole/1e6)
 		}
 		if got != want {
@@ -42,9 +42,9 @@ func TestRateLimits(t *testing.T) {
 	x := NewExchange(api.Chat{})
 	x.Sink = &kept{}
 	x.Begin(record.BlankRow())
-	x.Sent(0)
+	x.MarkSent(0)
 	x.Feed([]byte("HTTP/1.1 429 Too Many Requests\r\nretry-after: 3\r\ncontent-length: 2\r\n\r\n{}"), stamp.Arrival{})
-	if room := x.Room(); room == nil || room.Requests != 0 || room.Whole != 3e9 {
+	if room := x.RateLimitRoom(); room == nil || room.Requests != 0 || room.Whole != 3e9 {
 		t.Errorf("%+v", room)
 	}
 }

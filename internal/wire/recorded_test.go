@@ -89,11 +89,11 @@ func TestRecordedAnswersSpelt(t *testing.T) {
 		x := NewExchange(a.api)
 		x.Sink, x.Secret, x.Request, x.Asked, x.Spell = sink, testSecret, []byte("POST"), testAsked, true
 		x.Begin(blank(!strings.Contains(a.name, "whole"), false))
-		x.Sent(0)
+		x.MarkSent(0)
 		if !x.Feed([]byte(a.bytes), stamp.Arrival{Time: 10, Kernel: true}) {
 			x.Close(1000, nil)
 		}
-		chunks, text := x.Spelt()
+		chunks, text := x.TakeSpelt()
 		if got, want := digest(x, chunks), digest(a.play(read{a.bytes, 10, false})); got != want || len(sink.chunks) > 0 {
 			t.Errorf("%s:\n got %s\nwant %s", a.name, got, want)
 		}

@@ -294,7 +294,7 @@ func redactWord(s, secret string) string {
 		before, _ := utf8.DecodeLastRuneInString(s[:begin])
 		after, _ := utf8.DecodeRuneInString(s[end:])
 		out.WriteString(s[done:begin])
-		if alphanumeric(before) || alphanumeric(after) {
+		if isAlphanumeric(before) || isAlphanumeric(after) {
 			out.WriteString(secret)
 		} else {
 			out.WriteString(redacted)
@@ -303,6 +303,6 @@ func redactWord(s, secret string) string {
 	}
 }
 
-func alphanumeric(r rune) bool {
+func isAlphanumeric(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

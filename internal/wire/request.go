@@ -56,13 +56,13 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 		return Answer{}, err
 	}
 	defer c.Abort()
-	a, _, err := d.ask(ctx, c, method, path, headers, body, secret, maxFetch)
+	a, _, err := d.exchangeOnce(ctx, c, method, path, headers, body, secret, maxFetch)
 	return a, err
 }
 
-// ask sends one request on a connection and reads its answer, of at most so many bytes.
+// exchangeOnce sends one request on a connection and reads its answer, of at most so many bytes.
 // keep says that the connection can carry another.
-func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers []api.Header, body []byte, secret string, most int64) (a Answer, keep bool, err error) {
+func (d *Dialer) exchangeOnce(ctx context.Context, c *Conn, method, path string, headers []api.Header, body []byte, secret string, most int64) (a Answer, keep bool, err error) {
 	stop := context.AfterFunc(ctx, c.Abort)
 	defer stop()
 	a = Answer{secret: secret}
@@ -104,12 +104,12 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 			}
 		}
 		if r.state == ended {
-			a.Redirect, a.RetryAfter = d.redirect(&r, path), r.retryAfter
+			a.Redirect, a.RetryAfter = d.redirectTarget(&r, path), r.retryAfter
 			return a, err == nil && !r.close && used == n, nil
 		}
 		if err != nil {
 			if r.connectionClosed(err == io.EOF) {
-				a.Redirect, a.RetryAfter = d.redirect(&r, path), r.retryAfter
+				a.Redirect, a.RetryAfter = d.redirectTarget(&r, path), r.retryAfter
 				return a, false, nil
 			}
 			if ctx.Err() != nil {
@@ -120,8 +120,8 @@ func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers 
 	}
 }
 
-// redirect says where the response to a request for a path leads, "" where it does not redirect.
-func (d *Dialer) redirect(r *response, path string) string {
+// redirectTarget says where the response to a request for a path leads, "" where it does not redirect.
+func (d *Dialer) redirectTarget(r *response, path string) string {
 	if !d.Endpoint.Unix {
 		path = d.Endpoint.URL(path)
 	}

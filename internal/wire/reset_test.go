@@ -33,7 +33,7 @@ func exchange(t *testing.T, d *Dialer, change func(*Exchange)) record.Row {
 		return x.Row
 	}
 	ended := make(chan struct{})
-	c.Start(func(*Conn, *Exchange, bool) { close(ended) })
+	c.StartReading(func(*Conn, *Exchange, bool) { close(ended) })
 	c.Send(x)
 	<-ended
 	c.Abort()

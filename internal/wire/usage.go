@@ -19,9 +19,9 @@ const freeTokens = 1024
 // kinds is the number of kinds of text that one event may have for a choice.
 const kinds = 4
 
-// usage takes the server's counts as an event has them. Counts of a stream only grow: some
+// takeUsage takes the server's counts as an event has them. Counts of a stream only grow: some
 // gateways send zeros after the right ones, so the largest is kept.
-func (x *Exchange) usage(u *api.Usage) {
+func (x *Exchange) takeUsage(u *api.Usage) {
 	r := &x.Row
 	r.PromptTokens = x.largestCount("prompt", r.PromptTokens, u.Prompt, &x.latest.Prompt)
 	r.CompletionTokens = x.largestCount("completion", r.CompletionTokens, u.Completion, &x.latest.Completion)
@@ -29,7 +29,7 @@ func (x *Exchange) usage(u *api.Usage) {
 	if u.Cached >= 0 {
 		r.CachedTokens = u.Cached
 	} else if u.Cached == api.Impossible {
-		x.disbelieve("its cached tokens are no count")
+		x.ignoreUsage("its cached tokens are no count")
 	}
 }
 
@@ -38,7 +38,7 @@ func (x *Exchange) usage(u *api.Usage) {
 func (x *Exchange) largestCount(what string, old, now int32, latest *int32) int32 {
 	switch {
 	case now == api.Impossible:
-		x.disbelieve("its " + what + " tokens are no count")
+		x.ignoreUsage("its " + what + " tokens are no count")
 		return old
 	case now < 0:
 		return old
@@ -47,8 +47,8 @@ func (x *Exchange) largestCount(what string, old, now int32, latest *int32) int3
 	return max(old, now)
 }
 
-// disbelieve notes why a usage is ignored; the first reason is kept.
-func (x *Exchange) disbelieve(why string) {
+// ignoreUsage notes why a usage is ignored; the first reason is kept.
+func (x *Exchange) ignoreUsage(why string) {
 	if x.doubt == "" {
 		x.doubt = why
 	}
@@ -60,19 +60,19 @@ func (x *Exchange) checkUsage() {
 	x.checkShrunk("prompt", x.latest.Prompt, r.PromptTokens)
 	x.checkShrunk("completion", x.latest.Completion, r.CompletionTokens)
 	if r.PromptTokens == 0 {
-		x.disbelieve("0 prompt tokens, where a prompt was sent")
+		x.ignoreUsage("0 prompt tokens, where a prompt was sent")
 		r.PromptTokens, r.CachedTokens = record.Unset, record.Unset
 	}
 	if r.CompletionTokens == 0 && r.TextBytes > 0 && !x.pooling {
-		x.disbelieve(fmt.Sprintf("0 completion tokens, where %d bytes of text came", r.TextBytes))
+		x.ignoreUsage(fmt.Sprintf("0 completion tokens, where %d bytes of text came", r.TextBytes))
 		r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
 	}
 	if r.CachedTokens > r.PromptTokens && r.PromptTokens >= 0 {
-		x.disbelieve(fmt.Sprintf("%d tokens cached of a prompt of %d", r.CachedTokens, r.PromptTokens))
+		x.ignoreUsage(fmt.Sprintf("%d tokens cached of a prompt of %d", r.CachedTokens, r.PromptTokens))
 		r.CachedTokens = record.Unset
 	}
 	if r.ReasoningTokens > r.CompletionTokens && r.CompletionTokens >= 0 {
-		x.disbelieve(fmt.Sprintf("%d reasoning tokens of %d", r.ReasoningTokens, r.CompletionTokens))
+		x.ignoreUsage(fmt.Sprintf("%d reasoning tokens of %d", r.ReasoningTokens, r.CompletionTokens))
 		r.ReasoningTokens = record.Unset
 	}
 	tokens := int64(r.CompletionTokens)
@@ -86,14 +86,14 @@ func (x *Exchange) checkUsage() {
 	if x.bounds.tokens > 0 {
 		asked = fmt.Sprintf("%d tokens were asked for and ", x.bounds.tokens)
 	}
-	x.disbelieve(fmt.Sprintf("%d completion tokens, where %s%d bytes of text came", r.CompletionTokens, asked, r.TextBytes))
+	x.ignoreUsage(fmt.Sprintf("%d completion tokens, where %s%d bytes of text came", r.CompletionTokens, asked, r.TextBytes))
 	r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
 }
 
 // checkShrunk notes that the last count of a stream is below an earlier one, which is kept.
 func (x *Exchange) checkShrunk(what string, latest, kept int32) {
 	if latest >= 0 && latest < kept {
-		x.disbelieve(fmt.Sprintf("its %s tokens went from %d back to %d", what, kept, latest))
+		x.ignoreUsage(fmt.Sprintf("its %s tokens went from %d back to %d", what, kept, latest))
 	}
 }
 
@@ -111,7 +111,7 @@ func (x *Exchange) countTokens(d *api.Delta) {
 		x.visible = sum
 		return
 	}
-	x.disbelieve(fmt.Sprintf("%d tokens in the events so far, whose text has %d bytes", sum, x.Row.TextBytes))
+	x.ignoreUsage(fmt.Sprintf("%d tokens in the events so far, whose text has %d bytes", sum, x.Row.TextBytes))
 	for i := range d.Parts {
 		d.Parts[i].Tokens = 0
 	}

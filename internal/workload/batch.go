@@ -19,8 +19,8 @@ type Batched struct {
 	config BatchConfig
 }
 
-// Batch gives a source whose requests are for a model that generates nothing.
-func Batch(src Source, c BatchConfig) *Batched { return &Batched{src, c} }
+// NewBatched gives a source whose requests are for a model that generates nothing.
+func NewBatched(src Source, c BatchConfig) *Batched { return &Batched{src, c} }
 
 // Streams of a seed that queries are drawn from.
 const (
@@ -34,7 +34,7 @@ func (b *Batched) At(item int64) (Request, error) {
 	c := &b.config
 	out := Request{ID: item, Session: Unknown}
 	if !c.Query.IsZero() {
-		words := Calibration{PerWord: c.Calibration.PerWord}.words(c.Query.Draw(seed.At(c.Seed, streamQueryLength, uint64(item))))
+		words := Calibration{PerWord: c.Calibration.PerWord}.wordsForTokens(c.Query.Draw(seed.At(c.Seed, streamQueryLength, uint64(item))))
 		of := Segment{Seed: seed.At(c.Nonce, streamQueryWords, uint64(item)), Words: max(words, 1)}
 		out.Messages = append(out.Messages, Message{Role: "user", Segments: []Segment{of}})
 		out.Input = Unknown

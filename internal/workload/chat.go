@@ -36,11 +36,11 @@ func parseChat(raw []byte) (record, string, error) {
 	if empty {
 		return record{}, skipEmpty, nil
 	}
-	r.output, err = o.tokens("max_completion_tokens", "max_tokens", "output_length")
+	r.output, err = o.tokensAt("max_completion_tokens", "max_tokens", "output_length")
 	if err != nil || r.output == 0 {
 		return record{}, skipNoOutput, err
 	}
-	if r.system(o); len(r.messages) > len(messages) && !allPlain { // what is sent as it stands has it too
+	if r.prependSystem(o); len(r.messages) > len(messages) && !allPlain { // what is sent as it stands has it too
 		said, err := json.Marshal(map[string]string{"role": "system", "content": r.messages[0].Segments[0].Text})
 		if err != nil {
 			return record{}, "", err
@@ -49,7 +49,7 @@ func parseChat(raw []byte) (record, string, error) {
 		o["messages"] = json.RawMessage("[" + string(said) + "," + string(list[1:]))
 	}
 	for key := range o { // which no API has for a request with messages
-		if field.Of(key).Field == field.System {
+		if field.ParseName(key).Field == field.System {
 			delete(o, key)
 		}
 	}
@@ -59,7 +59,7 @@ func parseChat(raw []byte) (record, string, error) {
 	if allPlain {
 		delete(o, "messages")
 	}
-	r.body, err = o.body()
+	r.body, err = o.remainingBody()
 	return r, "", err
 }
 

@@ -66,38 +66,38 @@ func NewConversations(c ConversationConfig) (*Conversations, error) {
 		return nil, fmt.Errorf("conversations: what they begin with, their turns or their lengths are missing")
 	case c.System < 0 || c.System > MaxLength:
 		return nil, fmt.Errorf("conversations: the system prompt is %d, want 0 to %d tokens", c.System, MaxLength)
-	case c.most() > math.MaxInt32:
-		return nil, say.Errorf("conversations of up to %s requests: more than %s are not counted", say.Count(int(c.most())), say.Count(math.MaxInt32)).
+	case c.mostRequests() > math.MaxInt32:
+		return nil, say.Errorf("conversations of up to %s requests: more than %s are not counted", say.Count(int(c.mostRequests())), say.Count(math.MaxInt32)).
 			WithHint("lower --turns, or the agents or steps of --sub-agents")
 	}
 	v := &Conversations{config: c}
-	v.system, v.sub = v.begin(c.System, 0), v.begin(c.SubAgents.System, 1)
+	v.system, v.sub = v.systemPrompt(c.System, 0), v.systemPrompt(c.SubAgents.System, 1)
 	return v, nil
 }
 
-// most returns the largest number of requests that a conversation may have, including those of
+// mostRequests returns the largest number of requests that a conversation may have, including those of
 // sub-agents.
-func (c *ConversationConfig) most() int64 {
+func (c *ConversationConfig) mostRequests() int64 {
 	turns := int64(min(c.Turns.Quantile(1), MostTurns))
-	if c.SubAgents.None() {
+	if c.SubAgents.IsNone() {
 		return turns
 	}
 	return turns * (1 + int64(c.SubAgents.Agents.Quantile(1))*int64(c.SubAgents.Steps.Quantile(1)))
 }
 
-// begin is the k-th system prompt, of so many tokens.
-func (v *Conversations) begin(tokens int, k uint64) (p opening) {
+// systemPrompt is the k-th system prompt, of so many tokens.
+func (v *Conversations) systemPrompt(tokens int, k uint64) (p opening) {
 	if tokens > 0 {
 		c := &v.config
-		words := c.Calibration.besides(c.Calibration.System, tokens)
-		p.tokens = c.Calibration.length(c.Calibration.System, words)
+		words := c.Calibration.wordsWithOverhead(c.Calibration.System, tokens)
+		p.tokens = c.Calibration.tokensWithOverhead(c.Calibration.System, words)
 		p.messages = []Message{{Role: "system", Segments: []Segment{{Seed: seed.At(c.Nonce, streamSystem, k), Words: words}}}}
 	}
 	return p
 }
 
-// turns returns the number of requests of a conversation, without those of sub-agents.
-func (v *Conversations) turns(session int64) int32 {
+// turnCount returns the number of requests of a conversation, without those of sub-agents.
+func (v *Conversations) turnCount(session int64) int32 {
 	return int32(min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns))
 }
 
@@ -108,9 +108,9 @@ func (v *Conversations) At(item int64) (Request, error) {
 	if item < 0 {
 		return Request{}, fmt.Errorf("conversations: no request %d", item)
 	}
-	p, total, ok := stepPlace{agent: -1, at: turn}, v.turns(session), true
-	if !v.config.SubAgents.None() {
-		p, total, ok = v.place(session, turn)
+	p, total, ok := stepPlace{agent: -1, at: turn}, v.turnCount(session), true
+	if !v.config.SubAgents.IsNone() {
+		p, total, ok = v.findStep(session, turn)
 	}
 	if !ok {
 		return Request{}, fmt.Errorf("conversations: conversation %d has no request %d", session, turn)
@@ -119,15 +119,15 @@ func (v *Conversations) At(item int64) (Request, error) {
 	var err error
 	if p.agent >= 0 {
 		r = v.subStep(session, &p)
-	} else if r, err = v.step(session, turn); err != nil {
+	} else if r, err = v.ownStep(session, turn); err != nil {
 		return r, err
 	}
 	r.ID, r.Session, r.Turn, r.Turns = item, session, turn, total
 	return r, nil
 }
 
-// step is one of the agent's own.
-func (v *Conversations) step(session int64, turn int32) (Request, error) {
+// ownStep is one of the agent's own.
+func (v *Conversations) ownStep(session int64, turn int32) (Request, error) {
 	c := &v.config
 	r, err := c.First.At(session)
 	if err != nil {
@@ -138,20 +138,20 @@ func (v *Conversations) step(session int64, turn int32) (Request, error) {
 	}
 	messages := make([]Message, 0, len(v.system.messages)+len(r.Messages)+2*int(turn))
 	r.Messages = append(append(messages, v.system.messages...), r.Messages...)
-	if c.SubAgents.None() {
+	if c.SubAgents.IsNone() {
 		for k := int32(1); k <= turn; k++ {
 			v.goOn(&r, session, k-1, k, c.Input, nil)
 		}
 		return r, nil
 	}
-	v.places(session, func(p stepPlace) bool {
+	v.eachStep(session, func(p stepPlace) bool {
 		if p.next > turn {
 			return false
 		}
 		var read []Segment // what the sub-agents answered in the end
 		for _, last := range p.lasts {
 			item := TurnItem(session, last)
-			read = append(read, v.answer(item, v.output(item)))
+			read = append(read, v.answerSegment(item, v.outputLength(item)))
 		}
 		v.goOn(&r, session, p.at, p.next, c.Input, read)
 		return true
@@ -167,8 +167,8 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 		input = c.Input
 	}
 	item := TurnItem(session, p.begin)
-	words := max(c.Calibration.words(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item)))), 1)
-	r = Request{Input: v.sub.tokens + c.Calibration.tokens(words), Output: v.output(item), Exact: true}
+	words := max(c.Calibration.wordsForTokens(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item)))), 1)
+	r = Request{Input: v.sub.tokens + c.Calibration.tokensForWords(words), Output: v.outputLength(item), Exact: true}
 	r.Messages = append(make([]Message, 0, len(v.sub.messages)+1+2*int(p.step)), v.sub.messages...)
 	r.Messages = append(r.Messages, Message{Role: "user", Segments: []Segment{{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}}})
 	for k := p.begin + 1; k <= p.begin+p.step; k++ {
@@ -177,9 +177,9 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 	return r
 }
 
-// Shared gives requests that ask once for all that conversations begin with in common: the
-// system prompts, and behind the first one what requests of [Random.Shared] ask for.
-func (v *Conversations) Shared(firsts []Request) (list []Request) {
+// SharedRequests gives requests that ask once for all that conversations begin with in common: the
+// system prompts, and behind the first one what requests of [Random.SharedRequests] ask for.
+func (v *Conversations) SharedRequests(firsts []Request) (list []Request) {
 	for _, r := range firsts {
 		r.Messages = append(slices.Clone(v.system.messages), r.Messages...)
 		r.Input += v.system.tokens
@@ -192,7 +192,7 @@ func (v *Conversations) Shared(firsts []Request) (list []Request) {
 		own := Segment{Seed: seed.At(v.config.Nonce, streamSystem, uint64(2+k)), Words: 1}
 		list = append(list, Request{
 			ID: math.MaxInt32/2 - k, Messages: append(slices.Clone(p.messages), Message{Role: "user", Segments: []Segment{own}}),
-			Input: p.tokens + v.config.Calibration.tokens(1), Output: 1, Exact: true, Session: Unknown,
+			Input: p.tokens + v.config.Calibration.tokensForWords(1), Output: 1, Exact: true, Session: Unknown,
 		})
 	}
 	if len(firsts) == 0 {
@@ -206,27 +206,27 @@ func (v *Conversations) Shared(firsts []Request) (list []Request) {
 // is added that begins with what is read of other answers.
 func (v *Conversations) goOn(r *Request, session int64, before, now int32, input Lengths, read []Segment) {
 	c, item := &v.config, TurnItem(session, now)
-	answer := v.answer(TurnItem(session, before), r.Output)
-	words := c.Calibration.besides(c.Calibration.Turn, input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
+	answer := v.answerSegment(TurnItem(session, before), r.Output)
+	words := c.Calibration.wordsWithOverhead(c.Calibration.Turn, input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}
 	r.Messages = append(r.Messages, Message{Role: "assistant", Segments: []Segment{answer}}, Message{Role: "user", Segments: append(read, own)})
 	if r.Input >= 0 {
 		r.History = r.Input + answer.Words
-		r.Input = r.History + c.Calibration.length(c.Calibration.Turn, words)
+		r.Input = r.History + c.Calibration.tokensWithOverhead(c.Calibration.Turn, words)
 		for _, s := range read {
 			r.Input += s.Words
 		}
 	}
-	r.Output = v.output(item)
+	r.Output = v.outputLength(item)
 }
 
-// answer stands for the answer to an item, of so many tokens.
-func (v *Conversations) answer(item int64, tokens int) Segment {
+// answerSegment stands for the answer to an item, of so many tokens.
+func (v *Conversations) answerSegment(item int64, tokens int) Segment {
 	return Segment{Seed: seed.At(v.config.Nonce, streamAnswer, uint64(item)), Words: max(tokens, 1), Served: !v.config.Planned, Item: item}
 }
 
-// output returns the planned length of the answer to a further turn.
-func (v *Conversations) output(item int64) int {
+// outputLength returns the planned length of the answer to a further turn.
+func (v *Conversations) outputLength(item int64) int {
 	return v.config.Output.Draw(seed.At(v.config.Seed, streamTurnOutput, uint64(item)))
 }
 
@@ -236,9 +236,9 @@ func (v *Conversations) Follow(item int64, answered bool) []Next {
 		return nil
 	}
 	session, turn := SplitItem(item)
-	p, ok := stepPlace{agent: -1, next: turn + 1, own: turn+1 < v.turns(session)}, true
-	if !v.config.SubAgents.None() {
-		p, _, ok = v.place(session, turn)
+	p, ok := stepPlace{agent: -1, next: turn + 1, own: turn+1 < v.turnCount(session)}, true
+	if !v.config.SubAgents.IsNone() {
+		p, _, ok = v.findStep(session, turn)
 	}
 	to := func(turn int32) Next {
 		next := TurnItem(session, turn)
@@ -282,7 +282,7 @@ func ClusterOf(turns Lengths, of SubAgents) float64 {
 
 func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 	const draws = 1024
-	started, square := of.requests()
+	started, square := of.requestMoments()
 	sum, squares := 0., 0.
 	for i := range draws {
 		n := float64(min(turns.Quantile((float64(i)+0.5)/draws), MostTurns))
@@ -292,18 +292,18 @@ func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 	return sum / draws, squares / sum
 }
 
-// besides returns the number of words that comes nearest to a message of the given tokens. The
+// wordsWithOverhead returns the number of words that comes nearest to a message of the given tokens. The
 // message has an overhead of its own. The result is at least 1.
-func (c Calibration) besides(overhead float64, tokens int) int {
-	if !c.known() {
+func (c Calibration) wordsWithOverhead(overhead float64, tokens int) int {
+	if !c.isKnown() {
 		return max(tokens, 1)
 	}
 	return max(int(math.Round((float64(tokens)-overhead)/c.PerWord)), 1)
 }
 
-// length returns the number of tokens of the given number of words plus an overhead.
-func (c Calibration) length(overhead float64, words int) int {
-	if !c.known() {
+// tokensWithOverhead returns the number of tokens of the given number of words plus an overhead.
+func (c Calibration) tokensWithOverhead(overhead float64, words int) int {
+	if !c.isKnown() {
 		return words
 	}
 	return int(math.Round(overhead + c.PerWord*float64(words)))

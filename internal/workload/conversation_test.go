@@ -105,11 +105,11 @@ func TestConversationsGrow(t *testing.T) {
 // What a template adds is part of the lengths that were asked for.
 func TestConversationsCalibrated(t *testing.T) {
 	c := Calibration{Overhead: 10, PerWord: 1, Turn: 6, System: 4}
-	first, err := NewRandom(RandomConfig{Input: Fixed(100), Output: Fixed(20), Calibration: c})
+	first, err := NewRandom(RandomConfig{Input: FixedLength(100), Output: FixedLength(20), Calibration: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := NewConversations(ConversationConfig{First: first, Turns: Fixed(3), Input: Fixed(50), Output: Fixed(30), System: 64, Calibration: c})
+	v, err := NewConversations(ConversationConfig{First: first, Turns: FixedLength(3), Input: FixedLength(50), Output: FixedLength(30), System: 64, Calibration: c})
 	if err != nil {
 		t.Fatal(err)
 	}

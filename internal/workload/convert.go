@@ -65,7 +65,7 @@ type Losses []string
 // order of their times, else in that of the file, and tells what that cannot hold.
 func Convert(w io.Writer, path, to string) (n int, lost Losses, err error) {
 	if !slices.Contains(ConvertTo(), to) {
-		return 0, nil, say.Errorf("--to %s is no format that can be written", to).WithHint(say.Known(to, ConvertTo()))
+		return 0, nil, say.Errorf("--to %s is no format that can be written", to).WithHint(say.KnownHint(to, ConvertTo()))
 	}
 	kind, err := Identify(path)
 	if err != nil {
@@ -75,16 +75,16 @@ func Convert(w io.Writer, path, to string) (n int, lost Losses, err error) {
 	c := &converter{to: to, out: out}
 	switch kind {
 	case Recorded:
-		err = c.trace(path)
+		err = c.convertTrace(path)
 	case Prompts:
-		err = c.prompts(path)
+		err = c.convertPrompts(path)
 	default:
 		return 0, nil, say.Errorf("%s is a %s, of which requests are drawn: there are none in it to convert", path, kind)
 	}
 	if err == nil {
 		err = out.Flush()
 	}
-	return c.n, c.losses(), err
+	return c.n, c.listLosses(), err
 }
 
 // converter writes requests, and counts what it leaves out.
@@ -102,8 +102,8 @@ type converter struct {
 	vocabulary                                                        *token.Vocabulary
 }
 
-// trace converts the rows of one.
-func (c *converter) trace(path string) error {
+// convertTrace converts the rows of one.
+func (c *converter) convertTrace(path string) error {
 	rows, err := OpenRows(path)
 	if err != nil {
 		return userError(path, err)
@@ -112,17 +112,17 @@ func (c *converter) trace(path string) error {
 	c.unused = rows.count.Unused
 	var replay *Replay
 	if c.to != "pitot" {
-		if replay, err = rows.Replay(ReplayConfig{Nonce: 1}); err != nil {
+		if replay, err = rows.NewReplay(ReplayConfig{Nonce: 1}); err != nil {
 			return err
 		}
 	}
-	if err := c.head("lengths"); err != nil {
+	if err := c.writeHead("lengths"); err != nil {
 		return err
 	}
 	for i := range rows.Len() {
 		var e asking
-		err := rows.at(i, func(q *row) {
-			e = asking{due: q.at, timed: rows.Timed(), after: Unknown, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
+		err := rows.readRow(i, func(q *row) {
+			e = asking{due: q.at, timed: rows.HasTimes(), after: Unknown, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
 		})
 		if err != nil {
 			return err
@@ -144,15 +144,15 @@ func (c *converter) trace(path string) error {
 		if err := c.write(&e); err != nil {
 			return err
 		}
-		if err := c.turns(rows, replay, i, e.due); err != nil {
+		if err := c.convertTurns(rows, replay, i, e.due); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turns converts the rows that follow another in its session.
-func (c *converter) turns(rows *Rows, replay *Replay, i, due int64) error {
+// convertTurns converts the rows that follow another in its session.
+func (c *converter) convertTurns(rows *Rows, replay *Replay, i, due int64) error {
 	for turn, k := range rows.turnsOf(i) {
 		var e asking
 		err := rows.turnAt(k, func(q *row) {
@@ -176,14 +176,14 @@ func (c *converter) turns(rows *Rows, replay *Replay, i, due int64) error {
 	return nil
 }
 
-// prompts converts the records of a file.
-func (c *converter) prompts(path string) error {
+// convertPrompts converts the records of a file.
+func (c *converter) convertPrompts(path string) error {
 	f, err := Open(path, FileOptions{InOrder: true})
 	if err != nil {
 		return userError(path, err)
 	}
 	defer f.Close()
-	if f.Timed() {
+	if f.HasTimes() {
 		if err := f.inTime(); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (c *converter) prompts(path string) error {
 	}
 	c.unused = f.stats.Unused
 	c.vocabulary, c.rejected = token.Universal(), f.stats.Records-f.stats.Requests
-	if err := c.head("prompts"); err != nil {
+	if err := c.writeHead("prompts"); err != nil {
 		return err
 	}
 	for i := range int64(f.stats.Requests) {
@@ -200,7 +200,7 @@ func (c *converter) prompts(path string) error {
 			return err
 		}
 		e := asking{after: Unknown, input: Unknown, output: q.Output, messages: q.Messages, body: q.Body}
-		if f.Timed() {
+		if f.HasTimes() {
 			e.due, e.timed = f.entries[i].due, true
 		}
 		if err := c.write(&e); err != nil {
@@ -210,21 +210,21 @@ func (c *converter) prompts(path string) error {
 	return nil
 }
 
-func (c *converter) head(holds string) error {
+func (c *converter) writeHead(holds string) error {
 	if c.to != "pitot" {
 		return nil
 	}
-	return c.line(requestsHead{requestsSchema, holds, c.block})
+	return c.writeLine(requestsHead{requestsSchema, holds, c.block})
 }
 
-func (c *converter) line(x any) error {
+func (c *converter) writeLine(x any) error {
 	line := json.NewEncoder(c.out) // which ends it
 	line.SetEscapeHTML(false)
 	return line.Encode(x)
 }
 
-// text returns the text of messages.
-func (c *converter) text(messages []Message) (list []requestsMessage) {
+// messageTexts returns the text of messages.
+func (c *converter) messageTexts(messages []Message) (list []requestsMessage) {
 	for _, m := range messages {
 		c.words = m.Append(c.words[:0], c.vocabulary)
 		list = append(list, requestsMessage{m.Role, string(c.words)})
@@ -232,7 +232,7 @@ func (c *converter) text(messages []Message) (list []requestsMessage) {
 	return list
 }
 
-func known(n int) *int64 {
+func knownOrNil(n int) *int64 {
 	if n == Unknown {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (c *converter) write(e *asking) error {
 	due := e.due - c.first
 	switch c.to {
 	case "pitot":
-		r := requestsRow{Input: known(e.input), Output: known(e.output), Blocks: e.blocks, Client: e.client, Body: e.body}
+		r := requestsRow{Input: knownOrNil(e.input), Output: knownOrNil(e.output), Blocks: e.blocks, Client: e.client, Body: e.body}
 		if e.timed {
 			r.DueNS = &due
 		}
@@ -254,10 +254,10 @@ func (c *converter) write(e *asking) error {
 			r.AfterNS = &e.after
 		}
 		if e.messages != nil {
-			texts := c.text(e.messages)
+			texts := c.messageTexts(e.messages)
 			r.Messages = &texts
 		}
-		return c.line(r)
+		return c.writeLine(r)
 	case "openai":
 		return c.openAI(e)
 	}
@@ -300,7 +300,7 @@ func (c *converter) write(e *asking) error {
 	}
 	if e.messages != nil && c.to == "aiperf" {
 		add("messages")
-		list, err := json.Marshal(c.text(e.messages))
+		list, err := json.Marshal(c.messageTexts(e.messages))
 		if err != nil {
 			return fmt.Errorf("convert: %w", err)
 		}
@@ -313,7 +313,7 @@ func (c *converter) write(e *asking) error {
 		if e.messages != nil {
 			c.texts++
 			e.input = 0
-			for _, m := range c.text(e.messages) {
+			for _, m := range c.messageTexts(e.messages) {
 				e.input += token.Universal().Count([]byte(m.Content))
 			}
 		}
@@ -359,12 +359,12 @@ func (c *converter) openAI(e *asking) error {
 		}
 	}
 	if o["messages"] == nil {
-		o["messages"] = c.text(e.messages)
+		o["messages"] = c.messageTexts(e.messages)
 	}
 	if e.output != Unknown {
 		o["max_tokens"] = max(e.output, 1)
 	}
-	return c.line(o)
+	return c.writeLine(o)
 }
 
 // appendSeconds writes nanoseconds as seconds, with a decimal point always.
@@ -377,8 +377,8 @@ func appendSeconds(b []byte, ns int64) []byte {
 	return append(b, fraction...)
 }
 
-// losses tells what was left out.
-func (c *converter) losses() (list Losses) {
+// listLosses tells what was left out.
+func (c *converter) listLosses() (list Losses) {
 	say1 := func(k int, format string, args ...any) {
 		if k > 0 {
 			list = append(list, fmt.Sprintf(format, args...))
@@ -409,7 +409,7 @@ func requestsForm(h *Head) rowForm {
 	_ = json.Unmarshal([]byte(h.Line()), &head)
 	f.block = head.BlockTokens
 	for line := range bytes.Lines(h.Text) {
-		_ = fields(bytes.TrimSpace(line), func(key, _ []byte) {
+		_ = eachMember(bytes.TrimSpace(line), func(key, _ []byte) {
 			if string(key) == "due_ns" {
 				f.unit = "ns"
 			}
@@ -425,7 +425,7 @@ func requestsForm(h *Head) rowForm {
 			}
 			return n
 		}
-		err := fields(raw, func(key, value []byte) {
+		err := eachMember(raw, func(key, value []byte) {
 			switch string(key) {
 			case "due_ns":
 				q.at, at = number(value, math.MaxInt64/2), true
@@ -436,14 +436,14 @@ func requestsForm(h *Head) rowForm {
 			case "output_tokens":
 				q.output = int32(number(value, MaxLength))
 			case "client":
-				q.client = unquoted(value)
+				q.client = unquoteValue(value)
 			case "blocks":
 				var ok bool
 				if q.blocks, ok = appendNumbers(q.blocks, value); !ok {
 					reason = "blocks is no list of numbers"
 				}
 			default:
-				q.passOver(string(key), known.of(key).Field, string(value))
+				q.passOver(string(key), known.fieldOf(key).Field, string(value))
 			}
 		})
 		switch {
@@ -462,7 +462,7 @@ func requestsForm(h *Head) rowForm {
 
 // isRequests tells Pitot's own format, with lengths or with prompts.
 func (h *Head) isRequests(holds string) bool {
-	if !h.Has("schema") {
+	if !h.HasAnyKey("schema") {
 		return false
 	}
 	var head requestsHead

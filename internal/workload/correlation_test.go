@@ -35,7 +35,7 @@ func TestCorrelation(t *testing.T) {
 		if !slices.Equal(got.Input, none.Input) {
 			t.Errorf("%g: prompts have other lengths", r)
 		}
-		if rho := got.Correlation(); math.Abs(rho-r) > .025 {
+		if rho := got.LengthCorrelation(); math.Abs(rho-r) > .025 {
 			t.Errorf("rank correlation %.4f, want %g", rho, r)
 		}
 		if r == 0 && !slices.Equal(got.Output, none.Output) {

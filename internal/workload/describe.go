@@ -68,7 +68,7 @@ type ConversationDescription struct {
 func (v *Conversations) Describe() *ConversationDescription {
 	c := &v.config
 	d := &ConversationDescription{c.Turns.String(), c.Input.String(), c.Think.String(), c.System, "served", ""}
-	if !c.SubAgents.None() {
+	if !c.SubAgents.IsNone() {
 		d.SubAgents = c.SubAgents.String()
 	}
 	if c.Planned {
@@ -128,7 +128,7 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 	if t := c.Tree; t != nil {
 		d.Prefix = &PrefixDescription{int(math.Round(t.Mean())), c.PrefixShare, c.Input.String() + " + " + t.String(), t.String()}
 	}
-	if k := c.Calibration; k.known() {
+	if k := c.Calibration; k.isKnown() {
 		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d

@@ -13,17 +13,17 @@ var (
 	errObjectEnds = errors.New("want a JSON object: it ends within")
 )
 
-// fields hands on the members of a JSON object, in order: keys without their quotes and
+// eachMember hands on the members of a JSON object, in order: keys without their quotes and
 // values as they stand. It is many times as fast as encoding/json, and looks at no more of
 // a value than where it ends.
-func fields(raw []byte, each func(key, value []byte)) error {
-	i := blank(raw, 0)
+func eachMember(raw []byte, each func(key, value []byte)) error {
+	i := skipBlanks(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return errNoObject
 	}
-	i = blank(raw, i+1)
+	i = skipBlanks(raw, i+1)
 	if i < len(raw) && raw[i] == '}' {
-		return ending(raw, i+1)
+		return checkObjectEnd(raw, i+1)
 	}
 	for i < len(raw) {
 		if raw[i] != '"' {
@@ -41,13 +41,13 @@ func fields(raw []byte, each func(key, value []byte)) error {
 			}
 			key = []byte(s)
 		}
-		if i = blank(raw, end); i >= len(raw) {
+		if i = skipBlanks(raw, end); i >= len(raw) {
 			return errObjectEnds
 		}
 		if raw[i] != ':' {
 			return errNoObject
 		}
-		from := blank(raw, i+1)
+		from := skipBlanks(raw, i+1)
 		if end = valueEnd(raw, from); end < 0 || end >= len(raw) {
 			if from < len(raw) {
 				each(key, raw[from:from]) // it is there, and its end is not
@@ -58,14 +58,14 @@ func fields(raw []byte, each func(key, value []byte)) error {
 			return errNoObject
 		}
 		each(key, raw[from:end])
-		if i = blank(raw, end); i >= len(raw) {
+		if i = skipBlanks(raw, end); i >= len(raw) {
 			return errObjectEnds
 		}
 		switch raw[i] {
 		case '}':
-			return ending(raw, i+1)
+			return checkObjectEnd(raw, i+1)
 		case ',':
-			i = blank(raw, i+1)
+			i = skipBlanks(raw, i+1)
 		default:
 			return errNoObject
 		}
@@ -73,16 +73,16 @@ func fields(raw []byte, each func(key, value []byte)) error {
 	return errObjectEnds
 }
 
-// ending asks that nothing stands behind an object.
-func ending(raw []byte, i int) error {
-	if blank(raw, i) < len(raw) {
+// checkObjectEnd asks that nothing stands behind an object.
+func checkObjectEnd(raw []byte, i int) error {
+	if skipBlanks(raw, i) < len(raw) {
 		return errNoObject
 	}
 	return nil
 }
 
-// blank is where the next thing stands.
-func blank(raw []byte, i int) int {
+// skipBlanks is where the next thing stands.
+func skipBlanks(raw []byte, i int) int {
 	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
 		i++
 	}
@@ -177,9 +177,9 @@ func appendNumbers(dst []int64, value []byte) ([]int64, bool) {
 	if len(value) < 2 || value[0] != '[' {
 		return dst, false
 	}
-	i := blank(value, 1)
+	i := skipBlanks(value, 1)
 	if i < len(value) && value[i] == ']' {
-		return dst, blank(value, i+1) == len(value)
+		return dst, skipBlanks(value, i+1) == len(value)
 	}
 	for i < len(value) {
 		var n int64
@@ -200,16 +200,16 @@ func appendNumbers(dst []int64, value []byte) ([]int64, bool) {
 			i = end
 		}
 		dst = append(dst, n)
-		if i = blank(value, i); i >= len(value) {
+		if i = skipBlanks(value, i); i >= len(value) {
 			return dst, false
 		}
 		if value[i] == ']' {
-			return dst, blank(value, i+1) == len(value)
+			return dst, skipBlanks(value, i+1) == len(value)
 		}
 		if value[i] != ',' {
 			return dst, false
 		}
-		i = blank(value, i+1)
+		i = skipBlanks(value, i+1)
 	}
 	return dst, false
 }
@@ -225,8 +225,8 @@ func anyNumber(value []byte) (int64, bool) {
 	return wholeNumber(value)
 }
 
-// unquoted is the text of a JSON string, or another value as it stands.
-func unquoted(value []byte) string {
+// unquoteValue is the text of a JSON string, or another value as it stands.
+func unquoteValue(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return string(value)
 	}

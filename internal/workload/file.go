@@ -187,7 +187,7 @@ func (f *File) index() error {
 	hash := sha256.New()
 	var bad unread
 	head := make([]byte, headBytes)
-	n, err := f.file.ReadAt(head, f.file.Start())
+	n, err := f.file.ReadAt(head, f.file.TextStart())
 	if err != nil && err != io.EOF {
 		return &FileError{Path: f.path, Err: err}
 	}
@@ -226,7 +226,7 @@ func (f *File) index() error {
 		if len(r.later) > 0 {
 			f.stats.Later++
 		}
-		due := look.at(&f.format, raw, &r, f.stats.Unused)
+		due := look.recordTime(&f.format, raw, &r, f.stats.Unused)
 		if due != noTime {
 			f.stats.Timed++
 		}
@@ -255,18 +255,18 @@ func (f *File) index() error {
 	}
 	f.stats.Requests = len(f.entries)
 	if len(f.entries) == 0 {
-		return &FileError{Path: f.path, Err: fmt.Errorf("no request in %d records%s", f.stats.Records, f.stats.reasons())}
+		return &FileError{Path: f.path, Err: fmt.Errorf("no request in %d records%s", f.stats.Records, f.stats.skipReasons())}
 	}
 	f.sha256 = hex.EncodeToString(hash.Sum(nil))
 	return nil
 }
 
-// Timed says that the requests of a file have times: half of them at least.
-func (f *File) Timed() bool { return f.stats.Timed > 0 && 2*f.stats.Timed >= f.stats.Requests }
+// HasTimes says that the requests of a file have times: half of them at least.
+func (f *File) HasTimes() bool { return f.stats.Timed > 0 && 2*f.stats.Timed >= f.stats.Requests }
 
 // inTime puts requests in the order of their times.
 func (f *File) inTime() error {
-	if !f.Timed() {
+	if !f.HasTimes() {
 		return say.Errorf("%s has no times", f.path).WithHint("a key or a column timestamp")
 	}
 	f.entries = slices.DeleteFunc(f.entries, func(e entry) bool { return e.due == noTime })
@@ -281,8 +281,8 @@ func (f *File) inTime() error {
 // Begin says which request item 0 asks: where due times begin in the middle of a file.
 func (f *File) Begin(row int64) { f.first = row }
 
-// times are those of all requests, in order.
-func (f *File) times() []int64 {
+// requestTimes are those of all requests, in order.
+func (f *File) requestTimes() []int64 {
 	list := make([]int64, len(f.entries))
 	for i := range f.entries {
 		list[i] = f.entries[i].due
@@ -290,8 +290,8 @@ func (f *File) times() []int64 {
 	return list
 }
 
-// reasons tells why records were skipped, for an error.
-func (s FileStats) reasons() string {
+// skipReasons tells why records were skipped, for an error.
+func (s FileStats) skipReasons() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
 		fmt.Fprintf(&b, "; %d skipped: %s", s.Skipped[reason], reason)
@@ -317,7 +317,7 @@ func (f *File) At(i int64) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	return f.request(i, r), nil
+	return f.makeRequest(i, r), nil
 }
 
 // read reads the record of the i-th request.
@@ -337,8 +337,8 @@ func (f *File) read(i int64) (record, error) {
 	return r, nil
 }
 
-// request returns the i-th request.
-func (f *File) request(i int64, r record) Request {
+// makeRequest returns the i-th request.
+func (f *File) makeRequest(i int64, r record) Request {
 	if r.output == Unknown {
 		r.output = f.options.Output.Draw(seed.At(f.options.Seed, streamOutput, uint64(i)))
 	}

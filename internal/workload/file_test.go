@@ -301,11 +301,11 @@ func TestFileOrder(t *testing.T) {
 
 func TestFileOutput(t *testing.T) {
 	path := written(t, `{"prompt":"a","output_tokens":7}`)
-	if q := requestAt(t, open(t, path, FileOptions{Output: Fixed(3), Exact: true}), 0); q.Output != 7 || !q.Exact {
+	if q := requestAt(t, open(t, path, FileOptions{Output: FixedLength(3), Exact: true}), 0); q.Output != 7 || !q.Exact {
 		t.Errorf("recorded output: %+v", q)
 	}
 	path = written(t, "a\n")
-	if q := requestAt(t, open(t, path, FileOptions{Output: Fixed(3)}), 0); q.Output != 3 || q.Exact {
+	if q := requestAt(t, open(t, path, FileOptions{Output: FixedLength(3)}), 0); q.Output != 3 || q.Exact {
 		t.Errorf("output by option: %+v", q)
 	}
 	if q := requestAt(t, open(t, path, FileOptions{Exact: true}), 0); q.Output != Unknown || q.Exact {
@@ -331,7 +331,7 @@ func TestFileChanges(t *testing.T) {
 }
 
 func TestFileDescribe(t *testing.T) {
-	f := open(t, filepath.Join("testdata", "sharegpt_sample.json"), FileOptions{Output: Fixed(9)})
+	f := open(t, filepath.Join("testdata", "sharegpt_sample.json"), FileOptions{Output: FixedLength(9)})
 	got, err := json.Marshal(f.Describe())
 	const want = `{"kind":"file","output":"9","file":{"name":"testdata/sharegpt_sample.json","sha256":"1c207c6bfe26eeb549f54d58cb1a17795e14c13a7236dcb9691b741a99ebada7",` +
 		`"format":"sharegpt","records":5,"requests":4,"skipped":{"fewer than two turns":1},"output_estimated":true}}`
@@ -407,7 +407,7 @@ func FuzzParsers(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, format := range append(formats(), format{name: "text", parse: parseText}, agenticTrace()) {
+		for _, format := range append(objectFormats(), format{name: "text", parse: parseText}, agenticTrace()) {
 			before := bytes.Clone(raw)
 			r, skip, err := format.parse(raw)
 			if err == nil && skip == "" && len(r.messages) == 0 {

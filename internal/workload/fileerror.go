@@ -15,13 +15,13 @@ type FileError struct {
 
 func (e *FileError) Error() string {
 	if e.Trace {
-		return "read trace " + e.Within()
+		return "read trace " + e.PlaceAndCause()
 	}
-	return "read workload " + e.Within()
+	return "read workload " + e.PlaceAndCause()
 }
 
-// Within returns the place and the error, without what was being done.
-func (e *FileError) Within() string {
+// PlaceAndCause returns the place and the error, without what was being done.
+func (e *FileError) PlaceAndCause() string {
 	if e.Line > 0 {
 		return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
 	}

@@ -48,8 +48,8 @@ type further struct {
 	after  time.Duration // of the answer, Unknown if it does not say
 }
 
-// formats are the kinds of objects, in the order in which they are tried.
-func formats() []format {
+// objectFormats are the kinds of objects, in the order in which they are tried.
+func objectFormats() []format {
 	asked := []field.Field{field.System}
 	all := []field.Field{field.System, field.Suffix, field.Sampling, field.Tools, field.Media, field.Context, field.Adapter, field.Scheduling}
 	return []format{
@@ -84,7 +84,7 @@ func detect(kind container, raw []byte) (format, error) {
 		return format{name: "pitot", parse: parseRequest, header: true}, nil
 	}
 	var want []string
-	for _, f := range formats() {
+	for _, f := range objectFormats() {
 		if f.name == "log" && isLogged(o) {
 			return f, nil
 		}
@@ -102,8 +102,8 @@ func detect(kind container, raw []byte) (format, error) {
 	return format{}, fmt.Errorf("want an object with one of the keys %s; found %.200q", strings.Join(want, ", "), strings.Join(found, ", "))
 }
 
-// prompt is a record with one literal question.
-func prompt(text string, output int) (record, string, error) {
+// promptRecord is a record with one literal question.
+func promptRecord(text string, output int) (record, string, error) {
 	if strings.TrimSpace(text) == "" {
 		return record{}, skipEmpty, nil
 	}
@@ -126,7 +126,7 @@ func parseText(raw []byte) (record, string, error) {
 	if !utf8.Valid(raw) {
 		return record{}, "", errors.New("want UTF-8 text, one prompt a line")
 	}
-	return prompt(string(raw), Unknown)
+	return promptRecord(string(raw), Unknown)
 }
 
 func parseCustom(raw []byte) (record, string, error) {
@@ -152,43 +152,43 @@ func customOf(o object, keys ...string) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	if o.first(keys...) == "instruction" { // Alpaca's, and Dolly's
+	if o.firstKey(keys...) == "instruction" { // Alpaca's, and Dolly's
 		for _, key := range []string{"input", "context"} {
-			if behind := o.text(key); strings.TrimSpace(behind) != "" {
+			if behind := o.stringAt(key); strings.TrimSpace(behind) != "" {
 				text += "\n\n" + behind
 				break
 			}
 		}
 	}
-	output, err := o.answer()
+	output, err := o.answerTokens()
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
-	r, skip, err := prompt(text, output)
+	r, skip, err := promptRecord(text, output)
 	for k := 1; o["prompt_0"] != nil && o[fmt.Sprint("prompt_", k)] != nil && err == nil && skip == ""; k++ { // GuideLLM's turns
 		next := further{output: output, after: Unknown}
 		if next.text, err = o.stringOf(fmt.Sprint("prompt_", k)); err == nil && o[fmt.Sprint("output_tokens_count_", k)] != nil {
-			next.output, err = o.tokens(fmt.Sprint("output_tokens_count_", k))
+			next.output, err = o.tokensAt(fmt.Sprint("output_tokens_count_", k))
 		}
 		if next.output == 0 {
 			return record{}, skipNoOutput, err
 		}
 		r.later = append(r.later, next)
 	}
-	r.system(o)
+	r.prependSystem(o)
 	return r, skip, err
 }
 
-// system puts what an object's own field for a system prompt says in front, where no message does.
-func (r *record) system(o object) {
+// prependSystem puts what an object's own field for a system prompt says in front, where no message does.
+func (r *record) prependSystem(o object) {
 	if len(r.messages) == 0 || r.messages[0].Role == "system" {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if field.Of(key).Field != field.System {
+		if field.ParseName(key).Field != field.System {
 			continue
 		}
-		if text := o.text(key); strings.TrimSpace(text) != "" {
+		if text := o.stringAt(key); strings.TrimSpace(text) != "" {
 			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: text}}}}, r.messages...)
 			return
 		}
@@ -209,18 +209,18 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	output, err := o.answer()
+	output, err := o.answerTokens()
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
-	r, skip, err := prompt(text, output)
-	r.system(o)
+	r, skip, err := promptRecord(text, output)
+	r.prependSystem(o)
 	if extra := o["extra"]; extra != nil && skip == "" && err == nil {
 		more, err := parseObject(extra)
 		if err != nil {
 			return record{}, "", fmt.Errorf("extra: %w", err)
 		}
-		if r.body, err = more.body(); err != nil {
+		if r.body, err = more.remainingBody(); err != nil {
 			return record{}, "", err
 		}
 	}
@@ -255,7 +255,7 @@ func parsePayload(raw []byte) (record, string, error) {
 	for k := 1; k < len(list) && err == nil && skip == ""; k++ {
 		var next record
 		if next, skip, err = parse(list[k]); err == nil && skip == "" {
-			r.later = append(r.later, next.last())
+			r.later = append(r.later, next.lastTurn())
 		}
 	}
 	if err != nil {
@@ -264,9 +264,9 @@ func parsePayload(raw []byte) (record, string, error) {
 	return r, skip, nil
 }
 
-// last returns the part of a request that is new after everything said before it. This is its last
+// lastTurn returns the part of a request that is new after everything said before it. This is its last
 // message, and the answer before that.
-func (r *record) last() further {
+func (r *record) lastTurn() further {
 	n := len(r.messages)
 	t := further{text: r.messages[n-1].Segments[0].Text, output: r.output, after: Unknown}
 	if n > 1 && r.messages[n-2].Role == "assistant" {
@@ -294,7 +294,7 @@ func parseAgentic(raw []byte) (record, string, error) {
 		if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
 			return record{}, "", fmt.Errorf("turn %d: messages: want an array of one or more objects", k+1)
 		}
-		output, err := o.answer()
+		output, err := o.answerTokens()
 		if err != nil {
 			return record{}, "", fmt.Errorf("turn %d: %w", k+1, err)
 		}
@@ -394,19 +394,19 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 // tableFormat reads the rows of a table with prompts.
 func tableFormat(t *table) format {
 	parse := func(raw []byte) (record, string, error) {
-		cells, ok := t.cells(raw)
+		cells, ok := t.splitCells(raw)
 		if !ok {
-			return record{}, "", errors.New(t.why(raw))
+			return record{}, "", errors.New(t.rejectReason(raw))
 		}
-		o, err := t.object(cells)
+		o, err := t.rowObject(cells)
 		if err != nil {
 			return record{}, "", err
 		}
-		if t.has(field.Messages) || t.has(field.Request) {
+		if t.hasField(field.Messages) || t.hasField(field.Request) {
 			return loggedOf(o)
 		}
-		prompt := t.columns[t.column(field.Prompt)]
-		if field.Normal(prompt) == "prompt0" {
+		prompt := t.columns[t.columnIndex(field.Prompt)]
+		if field.NormalizeName(prompt) == "prompt0" {
 			prompt = "prompt_0"
 		}
 		return customOf(o, strings.ToLower(prompt))
@@ -414,16 +414,16 @@ func tableFormat(t *table) format {
 	return format{name: "csv", parse: parse, takes: []field.Field{field.System}}
 }
 
-// object is a row as if it were JSON, under the names of the columns in lower case. The lengths of
+// rowObject is a row as if it were JSON, under the names of the columns in lower case. The lengths of
 // answers have their usual names.
-func (t *table) object(cells []string) (object, error) {
+func (t *table) rowObject(cells []string) (object, error) {
 	o := object{}
 	for i, cell := range cells {
 		name := strings.ToLower(t.columns[i])
 		cell = strings.ToValidUTF8(cell, "\uFFFD")
 		switch f := t.is[i].Field; {
-		case f == field.Output && i == t.column(field.Output):
-			if text := strings.TrimSpace(point(bare(cell), t.commas)); text != "" {
+		case f == field.Output && i == t.columnIndex(field.Output):
+			if text := strings.TrimSpace(commaToPoint(unquoteCell(cell), t.commas)); text != "" {
 				if !json.Valid([]byte(text)) {
 					return nil, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", t.columns[i], MaxLength)
 				}

@@ -46,19 +46,19 @@ func (h *Head) Line() string {
 	return strings.TrimRight(line, " \t\r")
 }
 
-// Has says that the first object has one of these keys.
-func (h *Head) Has(keys ...string) bool {
+// HasAnyKey says that the first object has one of these keys.
+func (h *Head) HasAnyKey(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(h.Keys, key) })
 }
 
 // hasField says that the first object has a key for this.
 func (h *Head) hasField(f field.Field) bool {
-	return slices.ContainsFunc(h.Keys, func(key string) bool { return field.Of(key).Field == f })
+	return slices.ContainsFunc(h.Keys, func(key string) bool { return field.ParseName(key).Field == f })
 }
 
-// kinds are the files that there are, in the order in which they are asked for: here each
+// kindTests are the files that there are, in the order in which they are asked for: here each
 // is found out by how it begins, whatever it is called. What none of them is is text.
-func kinds() []struct {
+func kindTests() []struct {
 	kind Kind
 	is   func(h *Head) bool
 } {
@@ -83,11 +83,11 @@ func Identify(path string) (Kind, error) {
 	if err != nil {
 		return "", err
 	}
-	return h.kind(), nil
+	return h.detectKind(), nil
 }
 
 func headOf(path string) (*Head, error) {
-	text, err := plain.Head(path, headBytes)
+	text, err := plain.ReadHead(path, headBytes)
 	if _, system := errors.AsType[*fs.PathError](err); system {
 		return nil, fmt.Errorf("open workload: %w", err)
 	}
@@ -101,8 +101,8 @@ func headOf(path string) (*Head, error) {
 	return h, nil
 }
 
-func (h *Head) kind() Kind {
-	for _, k := range kinds() {
+func (h *Head) detectKind() Kind {
+	for _, k := range kindTests() {
 		if k.is(h) {
 			return k.kind
 		}
@@ -123,7 +123,7 @@ func newHead(name string, text []byte) *Head {
 	case jsonArray:
 		first := bytes.TrimLeft(text, " \t\r\n")
 		first = first[bytes.IndexByte(first, '[')+1:]
-		first = first[blank(first, 0):]
+		first = first[skipBlanks(first, 0):]
 		if end := valueEnd(first, 0); end > 0 {
 			first = first[:end]
 		}
@@ -139,7 +139,7 @@ func newHead(name string, text []byte) *Head {
 // takeKeys takes the keys of an object, as far as it is there. Those of null are none.
 func (h *Head) takeKeys(raw []byte) {
 	h.first = raw
-	_ = fields(raw, func(key, value []byte) {
+	_ = eachMember(raw, func(key, value []byte) {
 		if string(value) == "null" {
 			return
 		}
@@ -153,7 +153,7 @@ func holdsText(key string, value []byte) bool {
 	if len(value) > 0 && blankCell(string(value)) { // nothing of it is there where the head cut it
 		return false
 	}
-	switch field.Of(key).Field {
+	switch field.ParseName(key).Field {
 	case field.Prompt, field.Messages, field.Request:
 		return true
 	case field.InputEither:
@@ -188,8 +188,8 @@ func isTrace(h *Head) bool {
 	case h.isRequests("lengths"):
 		return true
 	case h.Keys != nil:
-		return !h.text && (h.Has("hash_ids") || slices.ContainsFunc(h.Keys, func(key string) bool {
-			f := field.Of(key).Field
+		return !h.text && (h.HasAnyKey("hash_ids") || slices.ContainsFunc(h.Keys, func(key string) bool {
+			f := field.ParseName(key).Field
 			return holdsRequests(f) || f == field.Delay
 		}))
 	case h.table != nil:

@@ -39,7 +39,7 @@ func FuzzFields(f *testing.F) {
 	f.Add([]byte(`{"timestamp": "27", "hash_ids": {"sys_prompt": [8302, 1]}}  `))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got := map[string]string{}
-		err := fields(raw, func(key, value []byte) { got[string(key)] = string(value) })
+		err := eachMember(raw, func(key, value []byte) { got[string(key)] = string(value) })
 		want, wantErr := parseObject(raw)
 		if wantErr != nil || !utf8.Valid(raw) {
 			return // what is no JSON may pass, no more is looked at than where values end; broken names are read as they are

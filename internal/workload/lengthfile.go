@@ -25,7 +25,7 @@ func columnOf(s string) (name, which string, ok bool) {
 // quantilesOf are the lengths of a trace or of a file's prompts, of which the quantiles are
 // kept and the file is needed no more.
 func quantilesOf(name, which string) (Lengths, error) {
-	t, err := Look(name, token.Universal().Count)
+	t, err := SummarizeRequests(name, token.Universal().Count)
 	if err != nil {
 		return Lengths{}, err
 	}

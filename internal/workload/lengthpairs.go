@@ -32,8 +32,8 @@ func (l Lengths) Pairs(o Lengths) bool {
 	return l.kind == pairs && o.kind == pairs && l.shape == o.shape && l.a == 0 && o.a == 1
 }
 
-// pair is the request that a draw stands for.
-func (s *lengthShape) pair(u uint64) [2]int {
+// drawPair is the request that a draw stands for.
+func (s *lengthShape) drawPair(u uint64) [2]int {
 	i, _ := bits.Mul64(u, uint64(len(s.rows)))
 	return s.rows[i]
 }
@@ -42,7 +42,7 @@ func (s *lengthShape) pair(u uint64) [2]int {
 // with the columns input_tokens and output_tokens, of those that tell both. The file is read once
 // and its lengths are kept.
 func pairsOf(name, which string) (Lengths, error) {
-	t, err := Look(name, token.Universal().Count)
+	t, err := SummarizeRequests(name, token.Universal().Count)
 	if err != nil {
 		return Lengths{}, err
 	}
@@ -52,7 +52,7 @@ func pairsOf(name, which string) (Lengths, error) {
 			lacking++
 			continue
 		}
-		row := [2]int{tokens(float64(t.Input[i])), tokens(float64(t.Output[i]))}
+		row := [2]int{clampTokens(float64(t.Input[i])), clampTokens(float64(t.Output[i]))}
 		hash.Write(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(row[0])), uint64(row[1])))
 		s.rows = append(s.rows, row)
 	}

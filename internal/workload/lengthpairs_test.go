@@ -70,7 +70,7 @@ func TestPairsOfTrace(t *testing.T) {
 		drawn.Input = append(drawn.Input, int32(in.Draw(seed.At(c.Seed, streamInput, i))))
 		drawn.Output = append(drawn.Output, int32(out.Draw(c.answerDraw(i))))
 	}
-	if got, want := drawn.Correlation(), trace.Correlation(); math.Abs(got-want) > .02 {
+	if got, want := drawn.LengthCorrelation(), trace.LengthCorrelation(); math.Abs(got-want) > .02 {
 		t.Errorf("rank correlation %.3f, the trace has %.3f", got, want)
 	}
 	for which, of := range map[string][2][]int32{"input": {drawn.Input, trace.Input}, "output": {drawn.Output, trace.Output}} {

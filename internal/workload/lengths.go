@@ -40,8 +40,8 @@ const (
 
 var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal", gamma: "gamma", zipf: "zipf", quantiles: "quantiles", pairs: "pairs"}
 
-// Fixed is n tokens each time, held to 1…MaxLength.
-func Fixed(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
+// FixedLength is n tokens each time, held to 1…MaxLength.
+func FixedLength(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
 
 const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) quantiles(FILE,input), or pairs(FILE,input) with pairs(FILE,output)"
 
@@ -67,7 +67,7 @@ func ParseLengths(s string) (Lengths, error) {
 		if n < 1 || n > MaxLength {
 			return fail("", "want 1 to %d tokens", MaxLength)
 		}
-		return Fixed(n), nil
+		return FixedLength(n), nil
 	}
 	kind := noLength
 	for k := uniform; k <= pairs; k++ {
@@ -145,22 +145,22 @@ func (l Lengths) Draw(u uint64) int {
 		i, _ := bits.Mul64(u, uint64(l.b-l.a)+1)
 		return int(l.a) + int(i)
 	case normal:
-		return tokens(l.a + float64(l.b*normalQuantile(u)))
+		return clampTokens(l.a + float64(l.b*normalQuantile(u)))
 	case lognormal:
 		// Moments of the log-normal distribution, solved for its parameters:
 		// σ² = ln(1 + sd²/m²), μ = ln m − σ²/2.
 		ratio := l.b / l.a
 		variance := math.Log1p(float64(ratio * ratio))
 		mu := math.Log(l.a) - float64(variance/2)
-		return tokens(math.Exp(mu + float64(math.Sqrt(variance)*normalQuantile(u))))
+		return clampTokens(math.Exp(mu + float64(math.Sqrt(variance)*normalQuantile(u))))
 	case gamma:
-		return tokens(gammaQuantile(seed.Float(u), l.a, l.b))
+		return clampTokens(gammaQuantile(seed.Float(u), l.a, l.b))
 	case zipf:
 		return l.shape.zipfQuantile(seed.Float(u), l.a, l.b)
 	case quantiles:
-		return tokens(l.shape.quantile(seed.Float(u)))
+		return clampTokens(l.shape.quantile(seed.Float(u)))
 	case pairs:
-		return l.shape.pair(u)[int(l.a)]
+		return l.shape.drawPair(u)[int(l.a)]
 	}
 	return Unknown
 }
@@ -170,8 +170,8 @@ func normalQuantile(u uint64) float64 {
 	return math.Sqrt2 * math.Erfinv(float64(2*seed.Float(u))-1)
 }
 
-// tokens holds x to what a length can be; x may be infinite.
-func tokens(x float64) int { return int(math.Round(min(max(x, 1), MaxLength))) }
+// clampTokens holds x to what a length can be; x may be infinite.
+func clampTokens(x float64) int { return int(math.Round(min(max(x, 1), MaxLength))) }
 
 // Mean is the mean length as asked for, before it is held to 1…MaxLength; NaN
 // for the zero Lengths.
@@ -182,7 +182,7 @@ func (l Lengths) Mean() float64 {
 	case uniform:
 		return (l.a + l.b) / 2
 	case zipf:
-		return zipfShape(l.a-1).harmonic(l.a-1, l.b) / l.shape.harmonic(l.a, l.b)
+		return zipfShape(l.a-1).harmonicSum(l.a-1, l.b) / l.shape.harmonicSum(l.a, l.b)
 	case quantiles:
 		return l.shape.mean()
 	case pairs:
@@ -191,9 +191,9 @@ func (l Lengths) Mean() float64 {
 	return l.a
 }
 
-// Variation is the squared coefficient of variation of what is drawn; NaN for the zero
+// SquaredCV is the squared coefficient of variation of what is drawn; NaN for the zero
 // Lengths.
-func (l Lengths) Variation() float64 {
+func (l Lengths) SquaredCV() float64 {
 	const points = 1 << 12
 	if l.IsZero() {
 		return math.NaN()

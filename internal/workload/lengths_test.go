@@ -66,7 +66,7 @@ func TestParseLengths(t *testing.T) {
 		"normal(10,-1)":             "the standard deviation is -1",
 		"lognormal(1e300,1)":        "the first number is 1e+300",
 	} {
-		if l, err := ParseLengths(in); err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), want) || !l.IsZero() {
+		if l, err := ParseLengths(in); err == nil || !strings.Contains(err.Error()+"; "+say.HintOf(err), want) || !l.IsZero() {
 			t.Errorf("ParseLengths(%q) = %v, %v, want an error with %q", in, l, err, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestLengthsGolden(t *testing.T) {
 	if got := (Lengths{}).Draw(5); got != Unknown {
 		t.Errorf("no lengths at all give %d", got)
 	}
-	if Fixed(0) != lengths(t, "1") || Fixed(1<<30).Draw(0) != MaxLength {
+	if FixedLength(0) != lengths(t, "1") || FixedLength(1<<30).Draw(0) != MaxLength {
 		t.Error("Fixed does not hold its length to what can be")
 	}
 }
@@ -227,11 +227,11 @@ func TestVariation(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		if got := l.Variation(); math.Abs(got-want) > 0.1*want+1e-9 {
+		if got := l.SquaredCV(); math.Abs(got-want) > 0.1*want+1e-9 {
 			t.Errorf("%s: %v, want %v", spec, got, want)
 		}
 	}
-	if got := (Lengths{}).Variation(); !math.IsNaN(got) {
+	if got := (Lengths{}).SquaredCV(); !math.IsNaN(got) {
 		t.Errorf("of nothing: %v", got)
 	}
 }

@@ -106,8 +106,8 @@ func zipfShape(exponent float64) *lengthShape {
 	return s
 }
 
-// harmonic is the sum of k^−exponent over k = 1…n.
-func (s *lengthShape) harmonic(exponent, n float64) float64 {
+// harmonicSum is the sum of k^−exponent over k = 1…n.
+func (s *lengthShape) harmonicSum(exponent, n float64) float64 {
 	const m = zipfFew
 	if n <= m {
 		return s.sums[int(n)-1]
@@ -124,11 +124,11 @@ func (s *lengthShape) harmonic(exponent, n float64) float64 {
 
 // zipfQuantile is the smallest k ≤ most whose share of the sum is p at least.
 func (s *lengthShape) zipfQuantile(p, exponent, most float64) int {
-	want := p * s.harmonic(exponent, most)
+	want := p * s.harmonicSum(exponent, most)
 	low, high := 1, int(most)
 	for low < high {
 		mid := (low + high) / 2
-		if s.harmonic(exponent, float64(mid)) >= want {
+		if s.harmonicSum(exponent, float64(mid)) >= want {
 			high = mid
 		} else {
 			low = mid + 1

@@ -77,20 +77,20 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		return nil
 	}
 	share := func(k int) string { return say.Percent(float64(k) / float64(n)) }
-	if k := t.repeated(); float64(k) > manyRepeated*float64(n) {
+	if k := t.countRepeated(); float64(k) > manyRepeated*float64(n) {
 		found(LintRepeated, "a server's prefix cache answers these for nothing; take each once, or say that it is meant", "%s of the %s prompts were there before", share(k), say.Count(n))
 	}
 	if len(t.At) > 1 {
 		if t.At[len(t.At)-1] == t.At[0] {
 			found(LintAtOnce, "replay it as a batch (--concurrency), or give it a law (--arrival poisson)", "all %s requests come at the same time", say.Count(n))
-		} else if step := arrival.Rounding(t.At); step > 0 {
+		} else if step := arrival.StampRounding(t.At); step > 0 {
 			found(LintRounded, "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for", "times are rounded to %s: most requests come at once with others", say.Seconds(float64(step)/1e9))
 		}
 	}
 	if c.Limit > 0 {
 		over := 0
 		for i := range n {
-			if t.at(t.Input, i)+max(t.at(t.Output, i), 1) > c.Limit {
+			if t.valueAt(t.Input, i)+max(t.valueAt(t.Output, i), 1) > c.Limit {
 				over++
 			}
 		}
@@ -148,16 +148,16 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		found(LintAbove, "", "%s above the header are left out", say.Plural(t.Above, "line"))
 	}
 	if k := t.Records - n; k > 0 {
-		found(LintRejected, "", "%s of %s%s", say.Plural(k, "row"), say.Count(t.Records), t.reasons())
+		found(LintRejected, "", "%s of %s%s", say.Plural(k, "row"), say.Count(t.Records), t.rejectReasons())
 	}
 	return list
 }
 
-// Odd tells what of a file of prompts is not asked as it stands there.
-func (f *File) Odd() []Finding { return unusedFields(f.stats.Unused, unusedOfPrompts) }
+// ListFindings tells what of a file of prompts is not asked as it stands there.
+func (f *File) ListFindings() []Finding { return unusedFields(f.stats.Unused, unusedOfPrompts) }
 
-// Odd tells what of a trace is not sent as it stands there.
-func (r *Rows) Odd() []Finding { return unusedFields(r.count.Unused, unusedOfTrace) }
+// ListFindings tells what of a trace is not sent as it stands there.
+func (r *Rows) ListFindings() []Finding { return unusedFields(r.count.Unused, unusedOfTrace) }
 
 // Hints on fields that are not used.
 const (
@@ -204,7 +204,7 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 	found := func(name, hint, format string, args ...any) {
 		list = append(list, Finding{name, fmt.Sprintf(format, args...), hint})
 	}
-	n, requests := len(t.list), t.steps()
+	n, requests := len(t.list), t.stepCount()
 	over, single, largest, pauses, usual := 0, 0, 0, 0, map[time.Duration]int{}
 	for i := range t.list {
 		one := &t.list[i]
@@ -212,7 +212,7 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 		if steps := one.steps[first:]; limit > 0 && slices.ContainsFunc(steps, func(q step) bool { return int(q.input)+int(q.output) > limit }) {
 			over++
 		}
-		if one.left(first) == 1 {
+		if one.remainingRequests(first) == 1 {
 			single++
 		}
 		largest = max(largest, len(one.steps))
@@ -251,16 +251,16 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 // leastPauses is the smallest number of pauses that shows that all are alike.
 const leastPauses = 10
 
-func (t *Trace) at(column []int32, i int) int {
+func (t *Trace) valueAt(column []int32, i int) int {
 	if column == nil || column[i] < 0 {
 		return 0
 	}
 	return int(column[i])
 }
 
-// repeated returns the number of prompts that came before, counting only those that are known to be
+// countRepeated returns the number of prompts that came before, counting only those that are known to be
 // the same.
-func (t *Trace) repeated() (k int) {
+func (t *Trace) countRepeated() (k int) {
 	if t.Same > 0 {
 		return t.Same
 	}
@@ -269,7 +269,7 @@ func (t *Trace) repeated() (k int) {
 		if len(blocks) == 0 {
 			continue
 		}
-		key := fmt.Sprint(t.at(t.Input, i), blocks)
+		key := fmt.Sprint(t.valueAt(t.Input, i), blocks)
 		if seen[key] {
 			k++
 		}
@@ -302,8 +302,8 @@ func (t *Trace) mostOutput() (most, k int) {
 
 // otherThan says by what times do not follow a law, "" where they do.
 func (t *Trace) otherThan(law *arrival.Law) string {
-	got := arrival.Observed(t.At)
-	want := law.Expect(min(max(got.Rate, arrival.MinRate), arrival.MaxRate))
+	got := arrival.ObserveTimes(t.At)
+	want := law.ExpectedAt(min(max(got.Rate, arrival.MinRate), arrival.MaxRate))
 	var parts []string
 	compare := func(what string, got, want float64) {
 		if !math.IsNaN(got) && !math.IsNaN(want) && (got > otherLaw*want+.05 || want > otherLaw*got+.05) {
@@ -350,7 +350,7 @@ func (t *Trace) BlockSize() (size, misfits int) {
 	for _, b := range blockSizes {
 		k := 0
 		for i, blocks := range t.Blocks {
-			if n := t.at(t.Input, i); blocks != nil && len(blocks) != (n+b-1)/b {
+			if n := t.valueAt(t.Input, i); blocks != nil && len(blocks) != (n+b-1)/b {
 				k++
 			}
 		}
@@ -361,10 +361,10 @@ func (t *Trace) BlockSize() (size, misfits int) {
 	return size, misfits
 }
 
-// Sharing returns how much the prompts of a trace share, by the ids of their blocks. It gives the
+// BlockSharing returns how much the prompts of a trace share, by the ids of their blocks. It gives the
 // share of blocks and the share of tokens that a request finds from an earlier request. The cache
 // forgets nothing. ok is false where there are no ids.
-func (t *Trace) Sharing() (blocks, tokens float64, ok bool) {
+func (t *Trace) BlockSharing() (blocks, tokens float64, ok bool) {
 	size, _ := t.BlockSize()
 	if size == 0 {
 		return 0, 0, false
@@ -379,7 +379,7 @@ func (t *Trace) Sharing() (blocks, tokens float64, ok bool) {
 		for _, id := range ids {
 			seen[id] = true
 		}
-		n := t.at(t.Input, i)
+		n := t.valueAt(t.Input, i)
 		all, hits, prompt, cached = all+len(ids), hits+k, prompt+n, cached+min(k*size, n)
 	}
 	if all == 0 || prompt == 0 {
@@ -388,13 +388,13 @@ func (t *Trace) Sharing() (blocks, tokens float64, ok bool) {
 	return float64(hits) / float64(all), float64(cached) / float64(prompt), true
 }
 
-// Correlation is Spearman's of prompts' and answers' lengths, NaN where one is not known or
+// LengthCorrelation is Spearman's of prompts' and answers' lengths, NaN where one is not known or
 // all are equal.
-func (t *Trace) Correlation() float64 {
+func (t *Trace) LengthCorrelation() float64 {
 	if t.Input == nil || t.Output == nil {
 		return math.NaN()
 	}
-	a, b := ranks(t.Input), ranks(t.Output)
+	a, b := meanRanks(t.Input), meanRanks(t.Output)
 	n := float64(len(a))
 	var sum, sa, sb, mean float64
 	mean = (n + 1) / 2
@@ -404,8 +404,8 @@ func (t *Trace) Correlation() float64 {
 	return sum / math.Sqrt(sa*sb)
 }
 
-// ranks are from 1 on; equal values share their mean rank.
-func ranks(x []int32) []float64 {
+// meanRanks are from 1 on; equal values share their mean rank.
+func meanRanks(x []int32) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
 		order[i] = i

@@ -17,7 +17,7 @@ func traceLines(n int, law string, edit func(i int, q *row)) *Trace {
 	if err != nil {
 		panic(err)
 	}
-	p, err := l.Process(5, 3, 0)
+	p, err := l.NewProcess(5, 3, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -115,7 +115,7 @@ func TestLintFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		look, err := Look(path, count)
+		look, err := SummarizeRequests(path, count)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -124,7 +124,7 @@ func TestLintFiles(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if _, err := Look("chatt", count); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := SummarizeRequests("chatt", count); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a name that is not there: %v", err)
 	}
 }
@@ -149,11 +149,11 @@ func TestSharing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, tokens, ok := got.Sharing()
+	blocks, tokens, ok := got.BlockSharing()
 	if size, misfits := got.BlockSize(); size != 16 || misfits != 0 || !ok || blocks != 4./8 || tokens != (16.+40)/110 {
 		t.Errorf("blocks of %d (%d do not fit), %g of the blocks, %g of the tokens", size, misfits, blocks, tokens)
 	}
-	if r := got.Correlation(); r != -.5 {
+	if r := got.LengthCorrelation(); r != -.5 {
 		t.Errorf("correlation %g", r)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func isLogged(o object) bool {
 	request, log := false, false
 	for key, value := range o {
-		switch is := field.Of(key); is.Field {
+		switch is := field.ParseName(key); is.Field {
 		case field.Messages, field.Request:
 			request = request || !blankCell(string(value))
 		case field.InputEither:
@@ -58,7 +58,7 @@ func loggedOf(o object) (record, string, error) {
 		return nil
 	}
 	for key, value := range o {
-		is, rank := field.Of(key), 0
+		is, rank := field.ParseName(key), 0
 		switch is.Field {
 		case field.Request:
 			rank = 1 + is.Rank
@@ -76,7 +76,7 @@ func loggedOf(o object) (record, string, error) {
 			var usage object
 			if json.Unmarshal(value, &usage) == nil {
 				for name, n := range usage {
-					switch inner := field.Of(name); inner.Field {
+					switch inner := field.ParseName(name); inner.Field {
 					case field.Output:
 						_ = take(n, 1000+inner.Rank)
 					case field.OutputEither:
@@ -103,7 +103,7 @@ func loggedOf(o object) (record, string, error) {
 		r.output = output
 	}
 	if skip == "" {
-		r.system(o)
+		r.prependSystem(o)
 	}
 	return r, skip, nil
 }
@@ -127,7 +127,7 @@ func requestIn(raw json.RawMessage, depth int) (record, string, error) {
 		if inner := strings.TrimSpace(text); len(inner) > 0 && bytes.IndexByte([]byte(`{["`), inner[0]) >= 0 && json.Valid([]byte(inner)) {
 			return requestIn(json.RawMessage(inner), depth+1)
 		}
-		return prompt(text, Unknown)
+		return promptRecord(text, Unknown)
 	case '[':
 		return parseChat([]byte(`{"messages":` + string(raw) + `}`))
 	case '{':

@@ -61,12 +61,12 @@ func NewMixed(classes []ClassOf, seed uint64) (*Mixed, error) {
 	if math.Abs(total-1) > 1e-6 {
 		return nil, fmt.Errorf("mixed workload: the shares come to %g", total)
 	}
-	m.of = m.draw
+	m.of = m.drawClass
 	return m, nil
 }
 
-// draw is the class of an item by the shares alone.
-func (m *Mixed) draw(item int64) int {
+// drawClass is the class of an item by the shares alone.
+func (m *Mixed) drawClass(item int64) int {
 	u := seed.Float(seed.At(m.seed, streamMixed, uint64(item)))
 	for k, top := range m.upTo {
 		if u < top {
@@ -83,7 +83,7 @@ func (m *Mixed) draw(item int64) int {
 func (m *Mixed) Arrive(p arrival.Process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.placed, m.counts, m.of = nil, make([]int32, len(m.classes)), m.draw
+	m.placed, m.counts, m.of = nil, make([]int32, len(m.classes)), m.drawClass
 	if parts, ok := p.(arrival.Superposed); ok {
 		m.of = func(int64) int {
 			_, k := parts.NextOf()
@@ -95,7 +95,7 @@ func (m *Mixed) Arrive(p arrival.Process) {
 // find says of which class an item is, and which of its requests.
 func (m *Mixed) find(item int64) ofClass {
 	if item >= beyond {
-		return ofClass{int32(item % beyond), uint8(m.draw(item))}
+		return ofClass{int32(item % beyond), uint8(m.drawClass(item))}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,9 +126,9 @@ func (m *Mixed) At(i int64) (Request, error) {
 	return r, nil
 }
 
-// Sessions gives the workload with what follows its items, where that of a class has any;
+// SessionSource gives the workload with what follows its items, where that of a class has any;
 // else as it is.
-func (m *Mixed) Sessions() Source {
+func (m *Mixed) SessionSource() Source {
 	for _, c := range m.classes {
 		if _, ok := c.Source.(Sessions); ok {
 			return mixedSessions{m}

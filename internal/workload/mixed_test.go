@@ -78,7 +78,7 @@ func TestMixedArrivals(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := func() arrival.Process {
-		p, err := law.Process(20, 3, 0)
+		p, err := law.NewProcess(20, 3, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestMixedArrivals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, expected := arrival.Observed(due[class]), own.Expect(want.rate)
+		got, expected := arrival.ObserveTimes(due[class]), own.ExpectedAt(want.rate)
 		if math.Abs(got.Rate/want.rate-1) > .12 {
 			t.Errorf("class %s has a rate of %g, not %g", class, got.Rate, want.rate)
 		}
@@ -152,11 +152,11 @@ func TestMixedSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, ok := m.Sessions().(Sessions)
+	src, ok := m.SessionSource().(Sessions)
 	if !ok {
 		t.Fatal("nothing follows")
 	}
-	if _, ok := mixedOf(t, 1, 1).Sessions().(Sessions); ok {
+	if _, ok := mixedOf(t, 1, 1).SessionSource().(Sessions); ok {
 		t.Error("single requests have sessions")
 	}
 	talks := 0

@@ -49,8 +49,8 @@ func (o object) stringOf(keys ...string) (s string, err error) {
 	return "", fmt.Errorf("want the key %s with a string", strings.Join(keys, " or "))
 }
 
-// first is the first of these keys that is there, "" for none.
-func (o object) first(keys ...string) string {
+// firstKey is the first of these keys that is there, "" for none.
+func (o object) firstKey(keys ...string) string {
 	for _, key := range keys {
 		if o[key] != nil {
 			return key
@@ -59,15 +59,15 @@ func (o object) first(keys ...string) string {
 	return ""
 }
 
-// text is the string under a key, "" where there is none.
-func (o object) text(key string) (s string) {
+// stringAt is the string under a key, "" where there is none.
+func (o object) stringAt(key string) (s string) {
 	_ = json.Unmarshal(o[key], &s)
 	return s
 }
 
-// tokens is the number under the first of these keys that is there, else
+// tokensAt is the number under the first of these keys that is there, else
 // Unknown. Numbers are whole, but may be written as 10.0.
-func (o object) tokens(keys ...string) (int, error) {
+func (o object) tokensAt(keys ...string) (int, error) {
 	for _, key := range keys {
 		if o[key] == nil {
 			continue
@@ -81,21 +81,21 @@ func (o object) tokens(keys ...string) (int, error) {
 	return Unknown, nil
 }
 
-// answer returns the number of tokens that the answer is to have, else Unknown. The surest key that
+// answerTokens returns the number of tokens that the answer is to have, else Unknown. The surest key that
 // gives it counts.
-func (o object) answer() (int, error) {
+func (o object) answerTokens() (int, error) {
 	best, rank := "", math.MaxInt
 	for key := range o {
-		if is := field.Of(key); is.Field == field.Output && (is.Rank < rank || is.Rank == rank && key < best) {
+		if is := field.ParseName(key); is.Field == field.Output && (is.Rank < rank || is.Rank == rank && key < best) {
 			best, rank = key, is.Rank
 		}
 	}
-	return o.tokens(best)
+	return o.tokensAt(best)
 }
 
-// body returns what remains of a recorded request for Request.Body: everything but the keys that
+// remainingBody returns what remains of a recorded request for Request.Body: everything but the keys that
 // the run sets itself. It returns nil if nothing remains.
-func (o object) body() ([]byte, error) {
+func (o object) remainingBody() ([]byte, error) {
 	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
 		delete(o, key)
 	}

@@ -36,8 +36,8 @@ const pauseHint = "write a time as 5s, or uniform(1s,10s), exponential(10s), log
 // evenly is from what standard deviation over the mean on pauses are not alike any more.
 const evenly = 0.2
 
-// Even says that pauses are alike, so that who asks together does so again behind them.
-func (p Pause) Even() bool {
+// IsRegular says that pauses are alike, so that who asks together does so again behind them.
+func (p Pause) IsRegular() bool {
 	mean := p.Mean().Seconds()
 	switch p.kind {
 	case uniformPause:
@@ -103,8 +103,8 @@ func ParsePause(s string) (Pause, error) {
 	return p, nil
 }
 
-// None says that there is never a pause.
-func (p Pause) None() bool { return p == Pause{} }
+// IsNone says that there is never a pause.
+func (p Pause) IsNone() bool { return p == Pause{} }
 
 // Draw is the pause that a draw u, even over all 64-bit numbers, stands for: the
 // quantile u/2⁶⁴, at most [LongestPause].

@@ -158,5 +158,5 @@ func UnknownPreset(name string) error {
 	if name == "matrix-f" { // the row of the matrix that nobody else can know
 		return say.Errorf("row F of the matrix is your own production, and has no numbers here").WithHint("make a profile of your logs, pitot workload profile LOG… -o profile.yaml, and ask it with --workload profile.yaml")
 	}
-	return say.Errorf("unknown workload %.60q", name).WithHint(say.Known(name, PresetNames()))
+	return say.Errorf("unknown workload %.60q", name).WithHint(say.KnownHint(name, PresetNames()))
 }

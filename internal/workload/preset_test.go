@@ -63,7 +63,7 @@ func TestPresetArrivals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, got := range law.Expect(a.Rate).Dispersion {
+			for i, got := range law.ExpectedAt(a.Rate).Dispersion {
 				if r := got / a.Dispersion[i]; !(r > .85 && r < 1.15) {
 					t.Errorf("%s: dispersion %.2f of %s, the data has %.2f", p.Name, got, a.Law, a.Dispersion[i])
 				}

@@ -35,19 +35,19 @@ type Calibration struct {
 	Turn, System float64
 }
 
-func (c Calibration) known() bool { return c != Calibration{} }
+func (c Calibration) isKnown() bool { return c != Calibration{} }
 
-// words returns the number of words that comes nearest to the given number of prompt tokens.
-func (c Calibration) words(tokens int) int {
-	if !c.known() {
+// wordsForTokens returns the number of words that comes nearest to the given number of prompt tokens.
+func (c Calibration) wordsForTokens(tokens int) int {
+	if !c.isKnown() {
 		return tokens
 	}
 	return int(math.Round((float64(tokens) - c.Overhead) / c.PerWord))
 }
 
-// tokens returns the number of tokens of the given number of words.
-func (c Calibration) tokens(words int) int {
-	if !c.known() {
+// tokensForWords returns the number of tokens of the given number of words.
+func (c Calibration) tokensForWords(words int) int {
+	if !c.isKnown() {
 		return words
 	}
 	return int(math.Round(c.Overhead + c.PerWord*float64(words)))
@@ -115,18 +115,18 @@ func NewRandom(c RandomConfig) (*Random, error) {
 		return nil, fmt.Errorf("random workload: the correlation of lengths is %g, want -1 to 1", c.Correlation)
 	case c.Correlation != 0 && c.Input.Pairs(c.Output):
 		return nil, fmt.Errorf("random workload: lengths of pairs have the correlation that they have in their file")
-	case k.known() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
+	case k.isKnown() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
 		return nil, fmt.Errorf("random workload: %g + %g × words is no number of tokens", k.Overhead, k.PerWord)
 	}
 	r := &Random{config: c}
 	if c.Reuse.Share > 0 {
-		r.config.Reuse = c.Reuse.reaching(c.Calibration, c.Input)
+		r.config.Reuse = c.Reuse.adjustForLengths(c.Calibration, c.Input)
 		r.prefix = Segment{Seed: seed.At(c.Nonce, streamPrefix, 0)} // as long as each request has it
 	}
 	if c.Prefix > 0 {
 		// The template's tokens belong to the prompt as a whole: the prefix is
 		// Prefix tokens of text.
-		words := Calibration{PerWord: c.Calibration.PerWord}.words(c.Prefix)
+		words := Calibration{PerWord: c.Calibration.PerWord}.wordsForTokens(c.Prefix)
 		r.prefix = Segment{Seed: seed.At(c.Nonce, streamPrefix, 0), Words: max(1, words)}
 	}
 	return r, nil
@@ -141,7 +141,7 @@ func (r *Random) At(i int64) (Request, error) {
 	c, at := &r.config, uint64(i)
 	prefix, common, class := c.Prefix, []Segment(nil), ""
 	if c.Tree != nil {
-		prefix, common = r.way(at)
+		prefix, common = r.requestPath(at)
 	} else if c.Prefix > 0 {
 		common = []Segment{r.prefix}
 	}
@@ -151,17 +151,17 @@ func (r *Random) At(i int64) (Request, error) {
 	}
 	// At least one word is the request's own, even where the template alone is
 	// longer than the input asked for.
-	words := c.Calibration.words(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
+	words := c.Calibration.wordsForTokens(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
 	words = max(words, begins+1)
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
 	if c.Reuse.Share > 0 {
-		begins = c.Reuse.words(c.Calibration, words, seed.Float(seed.At(c.Seed, streamReuse, at)))
+		begins = c.Reuse.sharedWords(c.Calibration, words, seed.Float(seed.At(c.Seed, streamReuse, at)))
 		common = []Segment{{Seed: r.prefix.Seed, Words: begins}}
 	}
-	shares := !c.Cold && (c.Reuse.Share > 0 || r.shares(at))
+	shares := !c.Cold && (c.Reuse.Share > 0 || r.sharesPrefix(at))
 	switch s := c.PrefixShare; {
 	case c.Cold:
-	case c.Prefix == 0 && c.Tree == nil || s == 0 || s == 1 && !c.Tree.some():
+	case c.Prefix == 0 && c.Tree == nil || s == 0 || s == 1 && !c.Tree.hasPartialShare():
 	case prefix == 0:
 		class = NoPrefix
 	case shares:
@@ -178,27 +178,27 @@ func (r *Random) At(i int64) (Request, error) {
 		ID:       i,
 		Class:    class,
 		Messages: []Message{{Role: "user", Segments: segments}},
-		Input:    c.Calibration.tokens(words),
+		Input:    c.Calibration.tokensForWords(words),
 		Output:   c.Output.Draw(c.answerDraw(at)),
 		Exact:    true,
 		Session:  Unknown,
 	}, nil
 }
 
-// way returns the tokens and the texts that request i passes on its way through the tree.
-func (r *Random) way(i uint64) (tokens int, texts []Segment) {
-	way := r.config.Tree.path(r.config.Seed, r.config.Seed, i)
+// requestPath returns the tokens and the texts that request i passes on its way through the tree.
+func (r *Random) requestPath(i uint64) (tokens int, texts []Segment) {
+	way := r.config.Tree.requestPath(r.config.Seed, r.config.Seed, i)
 	for _, n := range way {
 		tokens += n.tokens
 	}
-	return tokens, r.texts(way)
+	return tokens, r.pathTexts(way)
 }
 
-// texts are those of a way through the tree.
-func (r *Random) texts(way []node) (texts []Segment) {
+// pathTexts are those of a way through the tree.
+func (r *Random) pathTexts(way []node) (texts []Segment) {
 	perWord := Calibration{PerWord: r.config.Calibration.PerWord}
 	for _, n := range way {
-		texts = append(texts, Segment{Seed: seed.At(r.config.Nonce, streamNodeText, n.key), Words: max(1, perWord.words(n.tokens))})
+		texts = append(texts, Segment{Seed: seed.At(r.config.Nonce, streamNodeText, n.key), Words: max(1, perWord.wordsForTokens(n.tokens))})
 	}
 	return texts
 }
@@ -221,7 +221,7 @@ func (c *RandomConfig) answerDraw(at uint64) uint64 {
 	return uint64(min(max(p, 0), math.Nextafter(1, 0)) * (1 << 63) * 2)
 }
 
-// shares tells whether request i begins with the common prefix.
-func (r *Random) shares(i uint64) bool {
+// sharesPrefix tells whether request i begins with the common prefix.
+func (r *Random) sharesPrefix(i uint64) bool {
 	return (r.prefix.Words > 0 || r.config.Tree != nil) && seed.Float(seed.At(r.config.Seed, streamShare, i)) < r.config.PrefixShare
 }

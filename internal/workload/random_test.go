@@ -59,7 +59,7 @@ func TestRandomGolden(t *testing.T) {
 func TestRandomIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := RandomConfig{
-			Input: Fixed(rapid.IntRange(1, 300).Draw(t, "input")), Output: Fixed(1),
+			Input: FixedLength(rapid.IntRange(1, 300).Draw(t, "input")), Output: FixedLength(1),
 			Prefix: rapid.IntRange(0, 100).Draw(t, "prefix"), PrefixShare: rapid.Float64Range(0, 1).Draw(t, "share"),
 			Seed: rapid.Uint64().Draw(t, "seed"), Nonce: rapid.Uint64().Draw(t, "nonce"),
 		}
@@ -88,7 +88,7 @@ func TestRandomIsPure(t *testing.T) {
 func TestFirstWordsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for nonce := range uint64(5) {
-		r := random(t, RandomConfig{Input: Fixed(8), Output: Fixed(1), Nonce: nonce})
+		r := random(t, RandomConfig{Input: FixedLength(8), Output: FixedLength(1), Nonce: nonce})
 		for i := range int64(10_000) {
 			s := promptText(requestAt(t, r, i))
 			if seen[s] {
@@ -117,7 +117,7 @@ func TestNonceChangesWordsAlone(t *testing.T) {
 
 func TestPrefixShare(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.5, 1} {
-		r := random(t, RandomConfig{Input: Fixed(10), Output: Fixed(1), Prefix: 32, PrefixShare: share, Seed: 4, Nonce: 5})
+		r := random(t, RandomConfig{Input: FixedLength(10), Output: FixedLength(1), Prefix: 32, PrefixShare: share, Seed: 4, Nonce: 5})
 		const n = 10_000
 		groups := map[string]int{}
 		for i := range int64(n) {
@@ -156,7 +156,7 @@ func TestCalibration(t *testing.T) {
 		{10, 1.5, 100, 30, 80, 130, 20},
 		{-2, 1, 100, 0, 102, 100, 0},
 	} {
-		r := random(t, RandomConfig{Input: Fixed(c.input), Output: Fixed(1), Prefix: c.prefix, PrefixShare: 1, Calibration: Calibration{Overhead: c.overhead, PerWord: c.perWord}})
+		r := random(t, RandomConfig{Input: FixedLength(c.input), Output: FixedLength(1), Prefix: c.prefix, PrefixShare: 1, Calibration: Calibration{Overhead: c.overhead, PerWord: c.perWord}})
 		q := requestAt(t, r, 0)
 		segments := q.Messages[0].Segments
 		words, shared := 0, 0
@@ -173,7 +173,7 @@ func TestCalibration(t *testing.T) {
 }
 
 func TestNewRandomErrors(t *testing.T) {
-	ok := RandomConfig{Input: Fixed(1), Output: Fixed(1)}
+	ok := RandomConfig{Input: FixedLength(1), Output: FixedLength(1)}
 	for want, spoil := range map[string]func(*RandomConfig){
 		"lengths are missing":      func(c *RandomConfig) { c.Input = Lengths{} },
 		"prefix is -1":             func(c *RandomConfig) { c.Prefix = -1 },
@@ -195,7 +195,7 @@ func TestNewRandomErrors(t *testing.T) {
 }
 
 func TestRandomDescribe(t *testing.T) {
-	r := random(t, RandomConfig{Input: Fixed(1024), Output: lengths(t, "uniform(1,8)"), Prefix: 64, PrefixShare: 0.5, Calibration: Calibration{Overhead: 11, PerWord: 1}})
+	r := random(t, RandomConfig{Input: FixedLength(1024), Output: lengths(t, "uniform(1,8)"), Prefix: 64, PrefixShare: 0.5, Calibration: Calibration{Overhead: 11, PerWord: 1}})
 	got, err := json.Marshal(r.Describe(token.Universal()))
 	const want = `{"kind":"random","input":"1024","output":"uniform(1,8)","prefix":{"tokens":64,"share":0.5,"prompt":"1088"},` +
 		`"vocabulary":{"name":"universal","words":8192,"first_words":2048},"calibration":{"overhead_tokens":11,"tokens_per_word":1}}`
@@ -238,7 +238,7 @@ func BenchmarkRandomAt(b *testing.B) {
 // With a share between nobody and everybody the classes tell who shares the prefix.
 func TestPrefixClasses(t *testing.T) {
 	for share, want := range map[float64][]string{0: {""}, 1: {""}, 0.5: {OwnPrefix, SharedPrefix}} {
-		r := random(t, RandomConfig{Input: Fixed(10), Output: Fixed(1), Prefix: 32, PrefixShare: share, Seed: 4, Nonce: 5})
+		r := random(t, RandomConfig{Input: FixedLength(10), Output: FixedLength(1), Prefix: 32, PrefixShare: share, Seed: 4, Nonce: 5})
 		var got []string
 		for i := range int64(50) {
 			q, err := r.At(i)

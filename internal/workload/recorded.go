@@ -26,8 +26,8 @@ type RecordedConversations struct {
 	config RecordedConfig
 }
 
-// Conversations asks the conversations of a file that has such.
-func (f *File) Conversations(c RecordedConfig) (*RecordedConversations, error) {
+// NewConversations asks the conversations of a file that has such.
+func (f *File) NewConversations(c RecordedConfig) (*RecordedConversations, error) {
 	if f.stats.Later == 0 {
 		return nil, say.Errorf("%s has no conversations, only first questions", f.path).WithHint("leave --turns out")
 	}
@@ -37,8 +37,8 @@ func (f *File) Conversations(c RecordedConfig) (*RecordedConversations, error) {
 // Begin says which conversation item 0 begins.
 func (v *RecordedConversations) Begin(row int64) { v.file.Begin(row) }
 
-// most returns the largest number of turns of a conversation that are sent.
-func (v *RecordedConversations) most(session int64) int {
+// mostTurns returns the largest number of turns of a conversation that are sent.
+func (v *RecordedConversations) mostTurns(session int64) int {
 	return min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns)
 }
 
@@ -46,7 +46,7 @@ func (v *RecordedConversations) most(session int64) int {
 func (v *RecordedConversations) read(session int64) (record, error) {
 	r, err := v.file.read(session)
 	if err == nil {
-		r.later = r.later[:min(len(r.later), v.most(session)-1)]
+		r.later = r.later[:min(len(r.later), v.mostTurns(session)-1)]
 	}
 	return r, err
 }
@@ -64,7 +64,7 @@ func (v *RecordedConversations) At(item int64) (Request, error) {
 	if int(last) > len(r.later) {
 		return Request{}, fmt.Errorf("workload %s: no turn %d of conversation %d", v.file.path, last, session)
 	}
-	q := v.file.request(session, r)
+	q := v.file.makeRequest(session, r)
 	q.ID, q.Session, q.Turn, q.Turns = item, session, last, int32(1+len(r.later))
 	q.Messages = slices.Clone(q.Messages)
 	for k, t := range r.later[:last] {

@@ -56,7 +56,7 @@ func TestRecordedConversations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := open(t, written(t, c.text), FileOptions{}).Conversations(RecordedConfig{Turns: Fixed(c.turns), Recorded: c.recorded, Think: pause})
+		v, err := open(t, written(t, c.text), FileOptions{}).NewConversations(RecordedConfig{Turns: FixedLength(c.turns), Recorded: c.recorded, Think: pause})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestRecordedConversations(t *testing.T) {
 			t.Error("a turn that is not there is asked")
 		}
 	}
-	if _, err := open(t, written(t, `{"prompt":"a"}`), FileOptions{}).Conversations(RecordedConfig{Turns: Fixed(2)}); err == nil || !strings.Contains(err.Error(), "no conversations") {
+	if _, err := open(t, written(t, `{"prompt":"a"}`), FileOptions{}).NewConversations(RecordedConfig{Turns: FixedLength(2)}); err == nil || !strings.Contains(err.Error(), "no conversations") {
 		t.Errorf("prompts as conversations: %v", err)
 	}
 }

@@ -42,9 +42,9 @@ type Replay struct {
 	first  int64 // row that item 0 asks
 }
 
-// Replay makes the workload.
-func (r *Rows) Replay(c ReplayConfig) (*Replay, error) {
-	if err := r.askable(); err != nil {
+// NewReplay makes the workload.
+func (r *Rows) NewReplay(c ReplayConfig) (*Replay, error) {
+	if err := r.checkReplayable(); err != nil {
 		return nil, err
 	}
 	return &Replay{rows: r, config: c}, nil
@@ -114,14 +114,14 @@ func (r *Replay) At(i int64) (Request, error) {
 	n := r.rows.Len()
 	number, nonce := (i+r.first)%n, seed.At(r.config.Nonce, streamPass, uint64((i+r.first)/n))
 	q := Request{ID: i, Session: Unknown}
-	err := r.rows.at(number, func(x *row) { r.fill(&q, x, nonce, number) })
+	err := r.rows.readRow(number, func(x *row) { r.fill(&q, x, nonce, number) })
 	return q, err
 }
 
 // fill makes the request of a row.
 func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
 	c := r.config.Calibration
-	words := max(c.words(int(x.input)), 1)
+	words := max(c.wordsForTokens(int(x.input)), 1)
 	inside := Calibration{PerWord: c.PerWord} // the template's tokens belong to the prompt as a whole
 	segments := make([]Segment, 0, len(x.blocks)+1)
 	left := words
@@ -130,7 +130,7 @@ func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
 		if r.rows.form.name == ragPulseForm {
 			size = r.rows.parts[id]
 		}
-		size = min(inside.words(size), left)
+		size = min(inside.wordsForTokens(size), left)
 		if size <= 0 {
 			continue
 		}
@@ -141,7 +141,7 @@ func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
 		segments = append(segments, Segment{Seed: seed.At(nonce, streamContent, uint64(i)), Words: left})
 	}
 	q.Messages = []Message{{Role: "user", Segments: segments}}
-	q.Input = c.tokens(words)
+	q.Input = c.tokensForWords(words)
 	switch {
 	case x.output != Unknown:
 		q.Output = max(int(x.output), 1)
@@ -156,7 +156,7 @@ func (r *Replay) Describe(v *token.Vocabulary) Description {
 	d := r.rows.describe()
 	d.Output = r.config.Output.String()
 	d.Vocabulary = &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
-	if k := r.config.Calibration; k.known() {
+	if k := r.config.Calibration; k.isKnown() {
 		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d

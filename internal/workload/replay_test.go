@@ -18,7 +18,7 @@ func replay(t testing.TB, path string, c ReplayConfig) *Replay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := rows.Replay(c)
+	r, err := rows.NewReplay(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestReplayBlocks(t *testing.T) {
 {"timestamp": 5, "input_length": 300, "hash_ids": [7]}
 {"timestamp": 6, "input_length": 512, "output_length": 5, "hash_ids": [8]}
 `
-	r := replay(t, written(t, rows), ReplayConfig{Nonce: 4, Output: Fixed(9)})
+	r := replay(t, written(t, rows), ReplayConfig{Nonce: 4, Output: FixedLength(9)})
 	block := func(i int64, k int) Segment { return replayed(t, r, i).Messages[0].Segments[k] }
 	sizes := func(i int64) (n []int) {
 		for _, s := range replayed(t, r, i).Messages[0].Segments {
@@ -149,7 +149,7 @@ func TestReplayInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer rows.file.Close()
-		w, err := rows.Replay(ReplayConfig{})
+		w, err := rows.NewReplay(ReplayConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestReplayErrors(t *testing.T) {
 	} {
 		rows, err := OpenRows(written(t, text))
 		if err == nil {
-			_, err = rows.Replay(ReplayConfig{})
+			_, err = rows.NewReplay(ReplayConfig{})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

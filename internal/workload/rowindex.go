@@ -114,7 +114,7 @@ func openRows(path string) (*Rows, error) {
 // index reads all of it once.
 func (r *Rows) index() (err error) {
 	head := make([]byte, headBytes)
-	n, err := r.file.ReadAt(head, r.file.Start())
+	n, err := r.file.ReadAt(head, r.file.TextStart())
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -128,7 +128,7 @@ func (r *Rows) index() (err error) {
 	latest := map[string]int64{} // offset of the last row of a session
 	r.next = map[int64]int32{}
 	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), r.path, func(q *row, offset int64, raw []byte) error {
-		at := place{q.at, r.file.Start() + offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)}
+		at := place{q.at, r.file.TextStart() + offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)}
 		switch {
 		case q.follows && len(r.turns) == mostTurns:
 			return say.Errorf("over %s rows that follow others in their sessions", say.Count(mostTurns))
@@ -156,7 +156,7 @@ func (r *Rows) index() (err error) {
 		}
 		if q.blocks != nil && r.form.name != ragPulseForm {
 			blocks = true
-			misfit(misfits, q)
+			countMisfits(misfits, q)
 		}
 		return nil
 	})
@@ -175,7 +175,7 @@ func (r *Rows) index() (err error) {
 		r.block, r.misfits = blockSizes[best], misfits[best]
 	}
 	if r.count.Unsorted = unsorted; unsorted > 0 && r.form.unit != "" {
-		r.sort()
+		r.sortByTime()
 	}
 	if r.form.name == ragPulseForm {
 		if r.parts, err = readParts(filepath.Dir(r.path)); err != nil {
@@ -185,9 +185,9 @@ func (r *Rows) index() (err error) {
 	return r.store.Err()
 }
 
-// sort puts rows in the order of their times; equal ones stay as they stood.
-func (r *Rows) sort() {
-	sorted := spill.NewSorted(r.store.Scratch(), spill.Codec[place]{
+// sortByTime puts rows in the order of their times; equal ones stay as they stood.
+func (r *Rows) sortByTime() {
+	sorted := spill.NewSorted(r.store.NewScratch(), spill.Codec[place]{
 		Key:    func(p *place) (int64, int64) { return p.due, p.offset },
 		Append: appendPlace, Decode: decodePlace, Most: placeBytes,
 	})
@@ -205,11 +205,11 @@ func (r *Rows) sort() {
 // Len returns the number of requests.
 func (r *Rows) Len() int64 { return r.places.Len() }
 
-// Timed says that rows have times.
-func (r *Rows) Timed() bool { return r.form.unit != "" }
+// HasTimes says that rows have times.
+func (r *Rows) HasTimes() bool { return r.form.unit != "" }
 
-// Means are the mean lengths of prompts and answers, in tokens, where all rows say them.
-func (r *Rows) Means() (input, output float64, ok bool) {
+// MeanLengths are the mean lengths of prompts and answers, in tokens, where all rows say them.
+func (r *Rows) MeanLengths() (input, output float64, ok bool) {
 	n := float64(r.Len() + int64(len(r.turns)))
 	return float64(r.tokens.input) / n, float64(r.tokens.output) / n, r.tokens.none == 0 && r.tokens.unsaid == 0
 }
@@ -228,8 +228,8 @@ func (r *Rows) placeOf(i int64) place {
 	return r.ahead[i-r.first]
 }
 
-// at reads the i-th row; use is called before it is read over.
-func (r *Rows) at(i int64, use func(q *row)) error {
+// readRow reads the i-th row; use is called before it is read over.
+func (r *Rows) readRow(i int64, use func(q *row)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.readAt(r.placeOf(i), use)
@@ -284,8 +284,8 @@ func (r *Rows) Times(to []int64, i int64) {
 	}
 }
 
-// askable says why the requests of a trace cannot be asked, nil where they can.
-func (r *Rows) askable() error {
+// checkReplayable says why the requests of a trace cannot be asked, nil where they can.
+func (r *Rows) checkReplayable() error {
 	switch n := r.Len() + int64(len(r.turns)); {
 	case int64(r.tokens.none) == n:
 		return say.Errorf("%s has times and no lengths of prompts", r.path).WithHint("its times alone: --arrival 'trace(" + r.path + ")' with --input and --output")

@@ -37,7 +37,7 @@ type chats map[int64]int64
 // mostChats bounds how many are kept: of further ones nothing goes on.
 const mostChats = 1 << 20
 
-func (c chats) of(q *row) string {
+func (c chats) conversationOf(q *row) string {
 	if q.chat < 0 {
 		return ""
 	}
@@ -69,8 +69,8 @@ type rowForm struct {
 	parse  func(raw []byte, q *row) (reason string)
 }
 
-// skip reports whether a line is no row: a comment.
-func (f *rowForm) skip(raw []byte) bool { return f.table != nil && f.table.comment(raw) }
+// isComment reports whether a line is no row: a comment.
+func (f *rowForm) isComment(raw []byte) bool { return f.table != nil && f.table.isComment(raw) }
 
 // mostRow is the most bytes that a row of a trace may have.
 const mostRow = 16 << 20
@@ -98,7 +98,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 	}
 	begun := map[string]bool{} // sessions, where rows follow others
 	visit := func(offset int64, line int, raw []byte) error {
-		if form.skip(raw) {
+		if form.isComment(raw) {
 			return nil
 		}
 		t.Records++
@@ -121,7 +121,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 			t.Unused[name]++
 		}
 		if form.name == bailianForm {
-			q.client = conversations.of(&q)
+			q.client = conversations.conversationOf(&q)
 		}
 		if one := q; len(q.blocks) == 0 {
 			one.blocks = nil
@@ -150,7 +150,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 		return nil, err
 	}
 	if n := t.Records - kept; float64(n) > mostRejected*float64(t.Records) || kept == 0 {
-		return nil, fmt.Errorf("%d of %d rows cannot be read%s", n, t.Records, t.reasons())
+		return nil, fmt.Errorf("%d of %d rows cannot be read%s", n, t.Records, t.rejectReasons())
 	}
 	return t, nil
 }
@@ -260,7 +260,7 @@ func rowFormOf(h *Head) (rowForm, error) {
 		return tableForm(h.table)
 	case isNumber(line):
 		return rowForm{name: "times", unit: "s", parse: func(raw []byte, q *row) string {
-			at, ok := nanoseconds(string(raw))
+			at, ok := parseNanoseconds(string(raw))
 			if !ok {
 				return "no time in seconds"
 			}
@@ -277,10 +277,10 @@ func rowFormOf(h *Head) (rowForm, error) {
 // keys tells what the keys of JSON objects stand for, each of which is looked up once.
 type keys map[string]field.Is
 
-func (k keys) of(key []byte) field.Is {
+func (k keys) fieldOf(key []byte) field.Is {
 	is, ok := k[string(key)]
 	if !ok {
-		is = field.Of(string(key))
+		is = field.ParseName(string(key))
 		if len(k) < 1000 {
 			k[string(key)] = is
 		}
@@ -295,8 +295,8 @@ func (k keys) of(key []byte) field.Is {
 func timeUnit(h *Head) (unit int64, quoted, timed bool) {
 	known, whole, point, least := keys{}, false, false, math.Inf(1)
 	look := func(raw []byte) {
-		_ = fields(raw, func(key, value []byte) {
-			is := known.of(key)
+		_ = eachMember(raw, func(key, value []byte) {
+			is := known.fieldOf(key)
 			if is.Field != field.Time || is.Unit != 0 || len(value) == 0 || string(value) == "null" {
 				return
 			}
@@ -320,7 +320,7 @@ func timeUnit(h *Head) (unit int64, quoted, timed bool) {
 	switch {
 	case sinceUnit(least) > 0:
 		return sinceUnit(least), quoted, timed
-	case whole && !point && !quoted && !h.Has("chat_id"):
+	case whole && !point && !quoted && !h.HasAnyKey("chat_id"):
 		return 1e6, quoted, timed
 	}
 	return 1e9, quoted, timed
@@ -342,11 +342,11 @@ func jsonForm(h *Head) rowForm {
 	f := rowForm{name: mooncakeForm, array: containerOf(h.Text) == jsonArray}
 	unit, quoted, timed := timeUnit(h)
 	switch {
-	case h.Has("chat_id"):
+	case h.HasAnyKey("chat_id"):
 		f.name = bailianForm
-	case quoted && h.Has("hash_ids"):
+	case quoted && h.HasAnyKey("hash_ids"):
 		f.name = ragPulseForm
-	case !h.Has("timestamp", "input_length", "output_length", "hash_ids"):
+	case !h.HasAnyKey("timestamp", "input_length", "output_length", "hash_ids"):
 		f.name = "json"
 	}
 	if timed || h.hasField(field.Time) {
@@ -402,7 +402,7 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 			takeBlocks(value, q, fail)
 			return
 		}
-		switch is := known.of(key); is.Field {
+		switch is := known.fieldOf(key); is.Field {
 		case field.Time:
 			if is.Rank < at {
 				stamp, ok := stampIn(strings.Trim(string(value), `"`), unit, is.Unit)
@@ -438,24 +438,24 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 				q.output, out = length(value), is.Rank
 			}
 		case field.Usage:
-			_ = fields(value, take)
+			_ = eachMember(value, take)
 		case field.Session:
 			if value[0] == '{' || value[0] == '[' {
 				return
 			}
 			session = true
 			if is.Rank < client {
-				q.client, client = unquoted(value), is.Rank
+				q.client, client = unquoteValue(value), is.Rank
 			}
 		case field.Client:
 			if rank := 1000 + is.Rank; rank < client && value[0] != '{' && value[0] != '[' {
-				q.client, client = unquoted(value), rank
+				q.client, client = unquoteValue(value), rank
 			}
 		default:
 			q.passOver(string(key), is.Field, string(value))
 		}
 	}
-	err := fields(raw, take)
+	err := eachMember(raw, take)
 	switch {
 	case err != nil:
 		return "no JSON object with timestamp, input_length and output_length"
@@ -475,7 +475,7 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 
 // passOver notes a field that is not used, if it changes what is sent, or when.
 func (q *row) passOver(name string, f field.Field, value string) {
-	if changes(f) && !blankCell(value) {
+	if changesRequest(f) && !blankCell(value) {
 		q.unused = append(q.unused, name)
 	}
 }
@@ -490,7 +490,7 @@ func takeBlocks(value []byte, q *row, fail func(why string)) {
 			fail(why)
 		}
 	case '{':
-		if fields(value, func(key, ids []byte) {
+		if eachMember(value, func(key, ids []byte) {
 			from := len(q.blocks)
 			var ok bool
 			if q.blocks, ok = appendNumbers(q.blocks, ids); !ok {
@@ -511,13 +511,13 @@ func takeBlocks(value []byte, q *row, fail func(why string)) {
 
 // tableForm binds the columns of a table, whatever their order.
 func tableForm(t *table) (rowForm, error) {
-	at, input, output, usage := t.column(field.Time), t.column(field.Input), t.column(field.Output), t.column(field.Usage)
+	at, input, output, usage := t.columnIndex(field.Time), t.columnIndex(field.Input), t.columnIndex(field.Output), t.columnIndex(field.Usage)
 	if at < 0 && input < 0 && output < 0 && usage < 0 {
 		return rowForm{}, say.Errorf("no column of its header says when requests came, or how long they are: %.200s", strings.Join(t.columns, ", ")).WithHint(field.Wanted)
 	}
-	client := t.column(field.Session)
+	client := t.columnIndex(field.Session)
 	if client < 0 {
-		client = t.column(field.Client)
+		client = t.columnIndex(field.Client)
 	}
 	f := rowForm{name: "csv", table: t}
 	if at >= 0 {
@@ -525,9 +525,9 @@ func tableForm(t *table) (rowForm, error) {
 	}
 	known := keys{}
 	f.parse = func(raw []byte, q *row) (reason string) {
-		cells, ok := t.cells(raw)
+		cells, ok := t.splitCells(raw)
 		if !ok {
-			if why := t.why(raw); why == "broken quotes" {
+			if why := t.rejectReason(raw); why == "broken quotes" {
 				return why
 			}
 			return "another number of columns than the header"
@@ -536,7 +536,7 @@ func tableForm(t *table) (rowForm, error) {
 			if i < 0 || reason != "" {
 				return Unknown
 			}
-			n, ok := wholeNumber([]byte(point(bare(cells[i]), t.commas)))
+			n, ok := wholeNumber([]byte(commaToPoint(unquoteCell(cells[i]), t.commas)))
 			if !ok || n < 0 || n > MaxLength {
 				reason = fmt.Sprintf("column %d is no number of tokens", i+1)
 				return Unknown
@@ -556,12 +556,12 @@ func tableForm(t *table) (rowForm, error) {
 			}
 		}
 		if at >= 0 && reason == "" {
-			if q.at, ok = stampIn(point(bare(cells[at]), t.commas), 0, t.is[at].Unit); !ok {
+			if q.at, ok = stampIn(commaToPoint(unquoteCell(cells[at]), t.commas), 0, t.is[at].Unit); !ok {
 				return "no time that is known"
 			}
 		}
 		if client >= 0 {
-			q.client = bare(cells[client])
+			q.client = unquoteCell(cells[client])
 		}
 		for i, is := range t.is {
 			q.passOver(t.columns[i], is.Field, cells[i])
@@ -576,8 +576,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// nanoseconds of so many seconds, as they are written: exact to the nanosecond.
-func nanoseconds(text string) (int64, bool) { return timeIn(text, 1e9) }
+// parseNanoseconds of so many seconds, as they are written: exact to the nanosecond.
+func parseNanoseconds(text string) (int64, bool) { return timeIn(text, 1e9) }
 
 // timeIn is a time in nanoseconds that is written in a unit of so many of them.
 func timeIn(text string, unit int64) (int64, bool) {
@@ -632,6 +632,6 @@ func dateIn(text string) (at int64, ok bool) {
 
 // isDate reports whether a text is a date.
 func isDate(text string) bool {
-	_, ok := dateIn(bare(text))
+	_, ok := dateIn(unquoteCell(text))
 	return ok
 }

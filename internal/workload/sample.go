@@ -13,9 +13,9 @@ import (
 // sampled is the number of requests that are read from a workload without an end.
 const sampled = 20_000
 
-// Look reads what there is to know of the requests of a preset, a trace or a file of
+// SummarizeRequests reads what there is to know of the requests of a preset, a trace or a file of
 // prompts, without asking them. Lengths of prompts in a file are counted by count.
-func Look(name string, count func(text []byte) int) (*Trace, error) {
+func SummarizeRequests(name string, count func(text []byte) int) (*Trace, error) {
 	if p, ok := PresetNamed(name); ok {
 		if p.Turns != "" {
 			return nil, say.Errorf("%s is of conversations, which are asked and not counted here", name).WithHint("pitot workload show " + name + " draws their lengths; pitot workload sample " + name + " shows what is asked")
@@ -46,7 +46,7 @@ func Look(name string, count func(text []byte) int) (*Trace, error) {
 
 // missingHint says what can be named in place of a file that is not there.
 func missingHint(name string) string {
-	if near := say.Nearest(name, PresetNames()); near != "" {
+	if near := say.NearestName(name, PresetNames()); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "name a file that is there, or one of pitot workload list"
@@ -115,7 +115,7 @@ func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
 	if !known {
 		t.Output = nil
 	}
-	if t.At = slices.Sorted(slices.Values(t.At)); f.Timed() {
+	if t.At = slices.Sorted(slices.Values(t.At)); f.HasTimes() {
 		t.Unit = "s"
 	} else {
 		t.At = nil

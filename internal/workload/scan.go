@@ -91,13 +91,13 @@ func containerOf(head []byte) container {
 // as EvalScope has them.
 func conversationLine(head []byte) bool {
 	first := head[1:]
-	first = first[blank(first, 0):]
+	first = first[skipBlanks(first, 0):]
 	end := valueEnd(first, 0)
 	if len(first) == 0 || first[0] != '{' || end < 0 {
 		return false
 	}
 	role, content := false, false
-	_ = fields(first[:end], func(key, _ []byte) {
+	_ = eachMember(first[:end], func(key, _ []byte) {
 		role, content = role || string(key) == "role", content || string(key) == "content"
 	})
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -129,7 +129,7 @@ func scanLines(r io.Reader, kind container, t *table, start int64, visit visitor
 			trimmed := bytes.TrimLeft(line, ", \t")
 			at += int64(len(line) - len(trimmed))
 			line = bytes.TrimRight(trimmed, ", \t\r")
-		case kind == csvRows && t.comment(line):
+		case kind == csvRows && t.isComment(line):
 			continue
 		}
 		if len(bytes.TrimSpace(line)) == 0 {

@@ -11,9 +11,9 @@ import (
 // turn and begin the assistant's, and number 4 or 5 in the usual templates.
 const templateTail = 5
 
-// Head returns the number of tokens of a chat template before the first word, as far as that is
+// HeadTokens returns the number of tokens of a chat template before the first word, as far as that is
 // known. All prompts share them.
-func (c Calibration) Head() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
+func (c Calibration) HeadTokens() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
 
 // Reuse is a share of the prompts' tokens that all requests begin with, within the lengths
 // that the input says. A prefix cache has whole blocks: each request shares as many as make
@@ -25,15 +25,15 @@ type Reuse struct {
 
 const streamReuse = 0x7265_7573_6500_0000 // how a request's blocks are rounded
 
-// words returns the number of words of a prompt that all prompts share.
-func (u Reuse) words(c Calibration, words int, draw float64) int {
+// sharedWords returns the number of words of a prompt that all prompts share.
+func (u Reuse) sharedWords(c Calibration, words int, draw float64) int {
 	perWord := c.PerWord
-	if !c.known() {
+	if !c.isKnown() {
 		perWord = 1
 	}
 	own := 1.
-	head, block := float64(c.Head()), float64(u.Block)
-	blocks := math.Floor(u.Share*float64(c.tokens(words))/block + draw)
+	head, block := float64(c.HeadTokens()), float64(u.Block)
+	blocks := math.Floor(u.Share*float64(c.tokensForWords(words))/block + draw)
 	blocks = min(blocks, math.Floor((head+(float64(words)-own)*perWord)/block))
 	if blocks < 1 {
 		return 0
@@ -42,26 +42,26 @@ func (u Reuse) words(c Calibration, words int, draw float64) int {
 	return int(min(max(math.Ceil((blocks*block+math.Floor(block/2)-head)/perWord), 0), float64(words)-own))
 }
 
-// reaching is the share to aim at so that the share comes out right over prompts of such
+// adjustForLengths is the share to aim at so that the share comes out right over prompts of such
 // lengths, where the short ones have no whole block to share; as far as that can be.
-func (u Reuse) reaching(c Calibration, input Lengths) Reuse {
+func (u Reuse) adjustForLengths(c Calibration, input Lengths) Reuse {
 	const ranks = 1000
 	var words [ranks]int
 	tokens := 0.
 	for k := range words {
-		words[k] = max(c.words(input.Quantile((float64(k)+.5)/ranks)), 1)
-		tokens += float64(c.tokens(words[k]))
+		words[k] = max(c.wordsForTokens(input.Quantile((float64(k)+.5)/ranks)), 1)
+		tokens += float64(c.tokensForWords(words[k]))
 	}
 	perWord := c.PerWord
-	if !c.known() {
+	if !c.isKnown() {
 		perWord = 1
 	}
 	got := func(share float64) (sum float64) {
 		for _, w := range words {
-			x := share * float64(c.tokens(w)) / float64(u.Block)
-			most := max(math.Floor((float64(c.Head())+float64(w-1)*perWord)/float64(u.Block)), 0)
+			x := share * float64(c.tokensForWords(w)) / float64(u.Block)
+			most := max(math.Floor((float64(c.HeadTokens())+float64(w-1)*perWord)/float64(u.Block)), 0)
 			low := math.Floor(x)
-			least := math.Floor(float64(c.Head()) / float64(u.Block)) // which all have in common anyway
+			least := math.Floor(float64(c.HeadTokens()) / float64(u.Block)) // which all have in common anyway
 			sum += max(least, min(low, most))*(low+1-x) + max(least, min(low+1, most))*(x-low)
 		}
 		return sum * float64(u.Block) / tokens
@@ -87,9 +87,9 @@ func (u Reuse) reaching(c Calibration, input Lengths) Reuse {
 // MostShared is the largest number of prefixes that are sent before a load.
 const MostShared = 4096
 
-// Shared gives requests that ask once for all that requests have in common, the least
+// SharedRequests gives requests that ask once for all that requests have in common, the least
 // popular first; none where nothing is. No prompt has more than so many tokens.
-func (r *Random) Shared(most int) (list []Request, err error) {
+func (r *Random) SharedRequests(most int) (list []Request, err error) {
 	c := &r.config
 	add := func(texts []Segment) {
 		k := int64(len(list))
@@ -100,7 +100,7 @@ func (r *Random) Shared(most int) (list []Request, err error) {
 		}
 		list = append(list, Request{
 			ID: math.MaxInt32 - k, Messages: []Message{{Role: "user", Segments: append(texts, own)}},
-			Input: c.Calibration.tokens(words), Output: 1, Exact: true, Session: Unknown,
+			Input: c.Calibration.tokensForWords(words), Output: 1, Exact: true, Session: Unknown,
 		})
 	}
 	switch {
@@ -109,17 +109,17 @@ func (r *Random) Shared(most int) (list []Request, err error) {
 		const rare = 1e-5 // of the prompts are longer
 		longest := min(c.Input.Quantile(1-rare)+c.Reuse.Block, most-templateTail)
 		text := r.prefix
-		text.Words = max(c.Reuse.words(c.Calibration, max(c.Calibration.words(longest), 2), 1), 1)
+		text.Words = max(c.Reuse.sharedWords(c.Calibration, max(c.Calibration.wordsForTokens(longest), 2), 1), 1)
 		add([]Segment{text})
 	case c.PrefixShare == 0:
 	case c.Prefix > 0:
 		add([]Segment{r.prefix})
 	case c.Tree != nil:
-		if n := c.Tree.Leaves(); n > MostShared {
+		if n := c.Tree.LeafCount(); n > MostShared {
 			return nil, fmt.Errorf("%d prefixes are too many to ask for each before the load, want at most %d", n, MostShared)
 		}
-		for _, way := range c.Tree.ways(c.Seed) {
-			add(r.texts(way))
+		for _, way := range c.Tree.allPaths(c.Seed) {
+			add(r.pathTexts(way))
 		}
 	}
 	return list, nil

@@ -15,7 +15,7 @@ func TestReuseReachesItsShare(t *testing.T) {
 		for _, share := range []float64{.05, .2, .5, .8, .95} {
 			for _, block := range []int{1, 16, 128} {
 				for _, k := range []Calibration{{}, {Overhead: 25, PerWord: 1}, {Overhead: 40, PerWord: 1.37}} {
-					c := RandomConfig{Input: lengths(t, law), Output: Fixed(8), Seed: 3, Nonce: 4, Calibration: k}
+					c := RandomConfig{Input: lengths(t, law), Output: FixedLength(8), Seed: 3, Nonce: 4, Calibration: k}
 					plain, err := NewRandom(c)
 					if err != nil {
 						t.Fatal(err)
@@ -37,7 +37,7 @@ func TestReuseReachesItsShare(t *testing.T) {
 							t.Fatalf("%s: request %d is %+v, %+v with nothing shared", law, i, b, a)
 						}
 						s := b.Messages[0].Segments
-						text := float64(k.Head())
+						text := float64(k.HeadTokens())
 						if len(s) == 2 {
 							if s[0].Seed != r.prefix.Seed {
 								t.Fatalf("%s: request %d shares another text", law, i)
@@ -45,7 +45,7 @@ func TestReuseReachesItsShare(t *testing.T) {
 							text += float64(s[0].Words) * perWord
 						}
 						cached += math.Floor(text/float64(block)) * float64(block)
-						least += math.Floor(float64(k.Head())/float64(block)) * float64(block)
+						least += math.Floor(float64(k.HeadTokens())/float64(block)) * float64(block)
 						own := s[len(s)-1].Words
 						if own < 1 {
 							t.Fatalf("%s: request %d has %d words of its own", law, i, own)
@@ -55,7 +55,7 @@ func TestReuseReachesItsShare(t *testing.T) {
 							words += x.Words
 						}
 						all += float64(b.Input)
-						most += max(math.Floor((float64(k.Head())+float64(words-1)*perWord)/float64(block)), 0) * float64(block)
+						most += max(math.Floor((float64(k.HeadTokens())+float64(words-1)*perWord)/float64(block)), 0) * float64(block)
 					}
 					want := max(min(share, most/all), least/all)
 					// A word of several tokens may tip a block over; few requests make chance.
@@ -71,7 +71,7 @@ func TestReuseReachesItsShare(t *testing.T) {
 // What is asked before a load covers all that its requests have in common.
 func TestSharedCovers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := RandomConfig{Input: Fixed(rapid.IntRange(1, 300).Draw(t, "input")), Output: Fixed(5), PrefixShare: 1, Seed: rapid.Uint64().Draw(t, "seed"), Nonce: 9}
+		c := RandomConfig{Input: FixedLength(rapid.IntRange(1, 300).Draw(t, "input")), Output: FixedLength(5), PrefixShare: 1, Seed: rapid.Uint64().Draw(t, "seed"), Nonce: 9}
 		switch rapid.IntRange(0, 2).Draw(t, "kind") {
 		case 0:
 			c.Prefix = rapid.IntRange(1, 500).Draw(t, "prefix")
@@ -88,7 +88,7 @@ func TestSharedCovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := r.Shared(4000)
+		list, err := r.SharedRequests(4000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestSharedCovers(t *testing.T) {
 				t.Fatalf("cold request %d is %+v, want the lengths of %+v", i, b, a)
 			}
 		}
-		if list, err := cold.Shared(4000); err != nil || len(list) > 0 {
+		if list, err := cold.SharedRequests(4000); err != nil || len(list) > 0 {
 			t.Fatalf("%d requests before a cold load, %v", len(list), err)
 		}
 	})

@@ -20,8 +20,8 @@ type turn struct {
 
 func (t turn) content() string { return t.Value + t.Content }
 
-// human tells who speaks.
-func (t turn) human() bool {
+// isHuman tells who speaks.
+func (t turn) isHuman() bool {
 	switch t.From + t.Role {
 	case "human", "user":
 		return true
@@ -29,8 +29,8 @@ func (t turn) human() bool {
 	return false
 }
 
-// answers tells whether the turn can be an answer.
-func (t turn) answers() bool {
+// isAnswer tells whether the turn can be an answer.
+func (t turn) isAnswer() bool {
 	switch t.From + t.Role {
 	case "human", "user", "system", "tool", "function", "observation":
 		return false
@@ -67,29 +67,29 @@ func parseShareGPT(raw []byte) (record, string, error) {
 		}
 	}
 	for i, t := range *turns {
-		if !t.human() {
+		if !t.isHuman() {
 			continue
 		}
-		if i+1 == len(*turns) || !(*turns)[i+1].answers() {
+		if i+1 == len(*turns) || !(*turns)[i+1].isAnswer() {
 			return record{}, skipNoAnswer, nil
 		}
-		output := estimate((*turns)[i+1].content())
+		output := estimateTokens((*turns)[i+1].content())
 		if output == 0 {
 			return record{}, skipNoAnswer, nil
 		}
-		r, skip, err := prompt(t.content(), output)
+		r, skip, err := promptRecord(t.content(), output)
 		if i > 0 && skip == "" && err == nil && strings.TrimSpace((*turns)[0].content()) != "" && (*turns)[0].From+(*turns)[0].Role == "system" {
 			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: (*turns)[0].content()}}}}, r.messages...)
 		}
 		if bytes.Contains(raw, []byte("ystem")) {
 			if o, err := parseObject(raw); err == nil {
-				r.system(o)
+				r.prependSystem(o)
 			}
 		}
 		for k := i + 1; k+2 < len(*turns) && err == nil && skip == ""; k += 2 {
 			answer, next, last := (*turns)[k], (*turns)[k+1], (*turns)[k+2]
-			output := estimate(last.content())
-			if !next.human() || !last.answers() || output == 0 || strings.TrimSpace(next.content()) == "" {
+			output := estimateTokens(last.content())
+			if !next.isHuman() || !last.isAnswer() || output == 0 || strings.TrimSpace(next.content()) == "" {
 				break // what goes on otherwise is not asked
 			}
 			r.later = append(r.later, further{answer: answer.content(), text: next.content(), output: output, after: Unknown})
@@ -99,10 +99,10 @@ func parseShareGPT(raw []byte) (record, string, error) {
 	return record{}, skipNoHuman, nil
 }
 
-// estimate is about how many tokens a text has, for want of its tokenizer:
+// estimateTokens is about how many tokens a text has, for want of its tokenizer:
 // 4/3 of its words, rounded up, where each character of a script that is
 // written without spaces is a word.
-func estimate(text string) int {
+func estimateTokens(text string) int {
 	words, inside := 0, false
 	for _, r := range text {
 		switch {

@@ -19,7 +19,7 @@ func BenchmarkRequests(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	due, err := law.Process(1000, 1, 0)
+	due, err := law.NewProcess(1000, 1, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func BenchmarkStartOfAMillion(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		due, err := law.Process(1000, 1, 0)
+		due, err := law.NewProcess(1000, 1, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -90,8 +90,8 @@ func (s stoppedSessions) Follow(item int64, answered bool) []Next {
 	return s.sessions.Follow(item, answered)
 }
 
-// Plain is a source without what says where its answers end.
-func Plain(src Source) Source {
+// WithoutAnswerEnds is a source without what says where its answers end.
+func WithoutAnswerEnds(src Source) Source {
 	if s, ok := src.(interface{ Inner() Source }); ok {
 		return s.Inner()
 	}

@@ -27,8 +27,8 @@ const (
 	mostSubSteps  = 1000
 )
 
-// None says that there are none.
-func (s SubAgents) None() bool { return s == SubAgents{} }
+// IsNone says that there are none.
+func (s SubAgents) IsNone() bool { return s == SubAgents{} }
 
 const subAgentsHint = "write share(5%), agents(uniform(1,3)), steps(uniform(2,10)), system(2000), input(500); system and input can be left out"
 
@@ -43,7 +43,7 @@ func ParseSubAgents(text string) (s SubAgents, err error) {
 		return s, nil
 	}
 	seen := map[string]bool{}
-	s.Agents = Fixed(1)
+	s.Agents = FixedLength(1)
 	parts, ok := splitOutside(text, ',')
 	if !ok {
 		return fail("its parentheses do not match")
@@ -81,7 +81,7 @@ func ParseSubAgents(text string) (s SubAgents, err error) {
 			return fail("unknown part %.40q", name)
 		}
 		if err != nil {
-			return SubAgents{}, say.Errorf("sub-agents: %s: %v", name, err).WithHint(say.Hint(err))
+			return SubAgents{}, say.Errorf("sub-agents: %s: %v", name, err).WithHint(say.HintOf(err))
 		}
 	}
 	switch {
@@ -100,7 +100,7 @@ const noSubAgents = "none"
 
 // String writes them so that ParseSubAgents reads them back.
 func (s SubAgents) String() string {
-	if s.None() {
+	if s.IsNone() {
 		return noSubAgents
 	}
 	text := fmt.Sprintf("share(%s%%), agents(%s), steps(%s)", strconv.FormatFloat(100*s.Share, 'g', -1, 64), s.Agents, s.Steps)
@@ -113,10 +113,10 @@ func (s SubAgents) String() string {
 	return text
 }
 
-// requests are the mean number of requests that are started behind a step, and the mean of
+// requestMoments are the mean number of requests that are started behind a step, and the mean of
 // its square.
-func (s SubAgents) requests() (mean, square float64) {
-	if s.None() {
+func (s SubAgents) requestMoments() (mean, square float64) {
+	if s.IsNone() {
 		return 0, 0
 	}
 	const draws = 1024
@@ -129,11 +129,11 @@ func (s SubAgents) requests() (mean, square float64) {
 	return s.Share * agents * steps, s.Share * (agents*(steps2-steps*steps) + agents2*steps*steps)
 }
 
-// Expect returns what one step starts on average, for the given tokens of an answer and of a
+// ExpectedPerStep returns what one step starts on average, for the given tokens of an answer and of a
 // further turn. It returns the requests, the tokens of their prompts, and the tokens that the agent
 // reads of them.
-func (s SubAgents) Expect(answer, further float64) (requests, prompts, read float64) {
-	if s.None() {
+func (s SubAgents) ExpectedPerStep(answer, further float64) (requests, prompts, read float64) {
+	if s.IsNone() {
 		return 0, 0, 0
 	}
 	if !s.Input.IsZero() {
@@ -145,7 +145,7 @@ func (s SubAgents) Expect(answer, further float64) (requests, prompts, read floa
 		n := float64(s.Steps.Quantile((float64(i) + .5) / draws))
 		one += (n*(float64(s.System)+further) + n*(n-1)/2*(answer+further)) / draws
 	}
-	requests, _ = s.requests()
+	requests, _ = s.requestMoments()
 	started := s.Share * s.Agents.Mean()
 	return requests, started * one, started * answer
 }
@@ -171,15 +171,15 @@ type stepPlace struct {
 	own   bool    // there is a next step
 }
 
-// places goes through the agent's own steps of a conversation, in order, until yield says
+// eachStep goes through the agent's own steps of a conversation, in order, until yield says
 // that it is enough.
-func (v *Conversations) places(session int64, yield func(p stepPlace) bool) {
-	s, turns := &v.config.SubAgents, v.turns(session)
+func (v *Conversations) eachStep(session int64, yield func(p stepPlace) bool) {
+	s, turns := &v.config.SubAgents, v.turnCount(session)
 	at := int32(0)
 	for k := range turns {
 		p := stepPlace{main: k, at: at, agent: -1, own: k+1 < turns}
 		at++
-		if p.own && !s.None() {
+		if p.own && !s.IsNone() {
 			draw := func(stream, i uint64) uint64 {
 				return seed.At(seed.At(v.config.Seed, stream, uint64(TurnItem(session, k))), 0, i)
 			}
@@ -198,9 +198,9 @@ func (v *Conversations) places(session int64, yield func(p stepPlace) bool) {
 	}
 }
 
-// place is where an item stands that is turn of a conversation, and how many there are.
-func (v *Conversations) place(session int64, turn int32) (found stepPlace, total int32, ok bool) {
-	v.places(session, func(p stepPlace) bool {
+// findStep is where an item stands that is turn of a conversation, and how many there are.
+func (v *Conversations) findStep(session int64, turn int32) (found stepPlace, total int32, ok bool) {
+	v.eachStep(session, func(p stepPlace) bool {
 		if total = p.next; ok || turn < p.at || turn >= p.next {
 			return true
 		}

@@ -40,12 +40,12 @@ func TestTooManySubAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := NewRandom(RandomConfig{Input: Fixed(10), Output: Fixed(1)})
+		first, err := NewRandom(RandomConfig{Input: FixedLength(10), Output: FixedLength(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = NewConversations(ConversationConfig{First: first, Turns: Fixed(turns), Input: Fixed(1), Output: Fixed(1), SubAgents: law})
-		if (err != nil) != refused || refused && say.Hint(err) == "" {
+		_, err = NewConversations(ConversationConfig{First: first, Turns: FixedLength(turns), Input: FixedLength(1), Output: FixedLength(1), SubAgents: law})
+		if (err != nil) != refused || refused && say.HintOf(err) == "" {
 			t.Errorf("%d turns: %v", turns, err)
 		}
 	}
@@ -151,9 +151,9 @@ func TestSubAgents(t *testing.T) {
 	// Without sub-agents nothing is otherwise than it was.
 	plain := conversations(t, nil)
 	for s := range int64(50) {
-		for turn := range plain.turns(s) {
+		for turn := range plain.turnCount(s) {
 			r, err := plain.At(TurnItem(s, turn))
-			if err != nil || r.Turns != plain.turns(s) || slices.ContainsFunc(plain.Follow(r.ID, true), func(n Next) bool { return n.After < time.Second || n.Join > 1 }) {
+			if err != nil || r.Turns != plain.turnCount(s) || slices.ContainsFunc(plain.Follow(r.ID, true), func(n Next) bool { return n.After < time.Second || n.Join > 1 }) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}

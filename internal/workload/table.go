@@ -68,7 +68,7 @@ func tableOf(name string, head []byte) (*table, error) {
 		default:
 			if line[0] == '#' { // a comment, or a header behind a sign
 				if t := headerOf(bytes.TrimLeft(line, "# "), forced, 2); t != nil {
-					return t.ending(head, next, seen, named)
+					return t.inferColumns(head, next, seen, named)
 				}
 				break
 			}
@@ -76,8 +76,8 @@ func tableOf(name string, head []byte) (*table, error) {
 			if seen > 0 {
 				least = 2
 			}
-			if t := headerOf(record, forced, least); t != nil && (named || seen == 0 && t.plausible()) {
-				return t.ending(head, next, seen, named)
+			if t := headerOf(record, forced, least); t != nil && (named || seen == 0 && t.isPlausibleHeader()) {
+				return t.inferColumns(head, next, seen, named)
 			}
 			if first == nil {
 				first = line
@@ -102,7 +102,7 @@ func noHeader(first []byte, forced byte) error {
 	cells := cellsOf(first, separatorOf(first, forced))
 	numbers := 0
 	for _, c := range cells {
-		if _, ok := decimal(c, true); ok || isDate(c) {
+		if _, ok := parseDecimal(c, true); ok || isDate(c) {
 			numbers++
 		}
 	}
@@ -139,7 +139,7 @@ func headerOf(record []byte, forced byte, least int) (best *table) {
 		known := 0
 		for _, name := range cellsOf(record, s) {
 			name = strings.TrimSpace(name)
-			is := field.Of(name)
+			is := field.ParseName(name)
 			t.columns, t.is = append(t.columns, name), append(t.is, is)
 			if holdsRequests(is.Field) {
 				known++
@@ -161,9 +161,9 @@ func holdsRequests(f field.Field) bool {
 	return false
 }
 
-// plausible reports whether a header is one in a file whose name does not say so, and not a sentence
+// isPlausibleHeader reports whether a header is one in a file whose name does not say so, and not a sentence
 // of a text: it has several columns with short names, and a name that is not a common word alone.
-func (t *table) plausible() bool {
+func (t *table) isPlausibleHeader() bool {
 	if len(t.columns) < 2 {
 		return false
 	}
@@ -175,8 +175,8 @@ func (t *table) plausible() bool {
 	return true
 }
 
-// ending finds out what the columns hold, from the rows behind the header.
-func (t *table) ending(head []byte, begin int64, above int, named bool) (*table, error) {
+// inferColumns finds out what the columns hold, from the rows behind the header.
+func (t *table) inferColumns(head []byte, begin int64, above int, named bool) (*table, error) {
 	t.begin, t.above = begin, above
 	if len(t.columns) > 1 && t.columns[len(t.columns)-1] == "" { // a separator behind the last name
 		t.columns, t.is = t.columns[:len(t.columns)-1], t.is[:len(t.is)-1]
@@ -192,7 +192,7 @@ func (t *table) ending(head []byte, begin int64, above int, named bool) (*table,
 		if len(bytes.TrimSpace(record)) == 0 {
 			continue
 		}
-		if cells, ok := t.cells(record); ok {
+		if cells, ok := t.splitCells(record); ok {
 			rows = append(rows, cells)
 		} else {
 			others++
@@ -201,11 +201,11 @@ func (t *table) ending(head []byte, begin int64, above int, named bool) (*table,
 	if !named && others > len(rows) { // a text
 		return nil, nil
 	}
-	t.settle(rows)
-	if err := t.twice(); err != nil {
+	t.resolveColumns(rows)
+	if err := t.checkDuplicates(); err != nil {
 		return nil, err
 	}
-	if t.has(field.Unclear) && !t.has(field.Input) && !t.text {
+	if t.hasField(field.Unclear) && !t.hasField(field.Input) && !t.text {
 		var unclear []string
 		for i, is := range t.is {
 			if is.Field == field.Unclear {
@@ -218,20 +218,20 @@ func (t *table) ending(head []byte, begin int64, above int, named bool) (*table,
 		}
 		return nil, nil
 	}
-	if !named && t.onlyTimes() && !t.timed(rows) {
+	if !named && t.onlyTimes() && !t.startsWithTime(rows) {
 		return nil, nil
 	}
 	return t, nil
 }
 
-// settle decides what the columns hold whose name may stand for two things, and whether there are
+// resolveColumns decides what the columns hold whose name may stand for two things, and whether there are
 // prompts.
-func (t *table) settle(rows [][]string) {
+func (t *table) resolveColumns(rows [][]string) {
 	var empty []int // columns of prompts that have none, as far as they are seen
 	for i := range t.is {
 		numbers, texts := 0, 0
 		for _, row := range rows {
-			if _, ok := decimal(row[i], t.commas); ok {
+			if _, ok := parseDecimal(row[i], t.commas); ok {
 				numbers++
 			} else if !blankCell(row[i]) {
 				texts++
@@ -244,7 +244,7 @@ func (t *table) settle(rows [][]string) {
 				is.Field = field.None
 			case texts == 0:
 				is.Field = field.Input
-			case t.named("instruction"):
+			case t.hasColumn("instruction"):
 				is.Field = field.Context
 			default:
 				is.Field = field.Request
@@ -261,25 +261,25 @@ func (t *table) settle(rows [][]string) {
 			}
 		}
 	}
-	if t.has(field.Input) || t.has(field.Output) || t.has(field.Usage) {
+	if t.hasField(field.Input) || t.hasField(field.Output) || t.hasField(field.Usage) {
 		for _, i := range empty {
 			t.is[i].Field = field.None // as LiteLLM has them where prompts are not kept
 		}
 	}
-	t.text = t.has(field.Prompt) || t.has(field.Messages) || t.has(field.Request)
+	t.text = t.hasField(field.Prompt) || t.hasField(field.Messages) || t.hasField(field.Request)
 }
 
-// twice is an error where two columns have the name under which a field is read: which of them holds
+// checkDuplicates is an error where two columns have the name under which a field is read: which of them holds
 // is not known.
-func (t *table) twice() error {
+func (t *table) checkDuplicates() error {
 	for f := field.Time; f < field.Unclear; f++ {
-		first := t.column(f)
-		used := !changes(f) && f != field.End && f != field.First || f == field.System && t.text
+		first := t.columnIndex(f)
+		used := !changesRequest(f) && f != field.End && f != field.First || f == field.System && t.text
 		if first < 0 || !used {
 			continue
 		}
 		for i := first + 1; i < len(t.is); i++ {
-			if t.is[i].Field == f && field.Normal(t.columns[i]) == field.Normal(t.columns[first]) {
+			if t.is[i].Field == f && field.NormalizeName(t.columns[i]) == field.NormalizeName(t.columns[first]) {
 				return say.Errorf("columns %d and %d of its header have the same name: %.80q and %.80q", first+1, i+1, t.columns[first], t.columns[i]).
 					WithHint("rename or remove the one that is not meant")
 			}
@@ -297,15 +297,15 @@ func blankCell(cell string) bool {
 	return false
 }
 
-func (t *table) has(f field.Field) bool { return t.column(f) >= 0 }
+func (t *table) hasField(f field.Field) bool { return t.columnIndex(f) >= 0 }
 
-// named reports whether there is a column with a name that is normally this.
-func (t *table) named(normal string) bool {
-	return slices.ContainsFunc(t.columns, func(name string) bool { return field.Normal(name) == normal })
+// hasColumn reports whether there is a column with a name that is normally this.
+func (t *table) hasColumn(normal string) bool {
+	return slices.ContainsFunc(t.columns, func(name string) bool { return field.NormalizeName(name) == normal })
 }
 
-// column is which column holds a field by its surest name, -1 for none.
-func (t *table) column(f field.Field) int {
+// columnIndex is which column holds a field by its surest name, -1 for none.
+func (t *table) columnIndex(f field.Field) int {
 	best := -1
 	for i, is := range t.is {
 		if is.Field == f && (best < 0 || is.Rank < t.is[best].Rank) {
@@ -317,22 +317,22 @@ func (t *table) column(f field.Field) int {
 
 // onlyTimes reports whether nothing but times is known of the rows.
 func (t *table) onlyTimes() bool {
-	return !t.text && !t.has(field.Input) && !t.has(field.Output) && !t.has(field.Usage)
+	return !t.text && !t.hasField(field.Input) && !t.hasField(field.Output) && !t.hasField(field.Usage)
 }
 
-// timed reports whether the first row has a time where the header says so.
-func (t *table) timed(rows [][]string) bool {
-	at := t.column(field.Time)
+// startsWithTime reports whether the first row has a time where the header says so.
+func (t *table) startsWithTime(rows [][]string) bool {
+	at := t.columnIndex(field.Time)
 	if at < 0 || len(rows) == 0 {
 		return false
 	}
-	_, number := decimal(rows[0][at], t.commas)
+	_, number := parseDecimal(rows[0][at], t.commas)
 	return number || isDate(rows[0][at])
 }
 
-// cells are those of a row, as many as there are columns; ok is false where it has another number,
+// splitCells are those of a row, as many as there are columns; ok is false where it has another number,
 // or its quotes are broken. Empty ones behind the last column are none.
-func (t *table) cells(record []byte) (cells []string, ok bool) {
+func (t *table) splitCells(record []byte) (cells []string, ok bool) {
 	cells, ok = splitCells(nil, bytes.TrimRight(record, "\r\n"), t.separator)
 	for len(cells) > len(t.columns) && strings.TrimSpace(cells[len(cells)-1]) == "" {
 		cells = cells[:len(cells)-1]
@@ -340,18 +340,18 @@ func (t *table) cells(record []byte) (cells []string, ok bool) {
 	return cells, ok && len(cells) == len(t.columns)
 }
 
-// comment reports whether a record is a comment, and no row.
-func (t *table) comment(record []byte) bool {
+// isComment reports whether a record is a comment, and no row.
+func (t *table) isComment(record []byte) bool {
 	record = bytes.TrimSpace(record)
 	if len(record) == 0 || record[0] != '#' {
 		return false
 	}
-	_, row := t.cells(record)
+	_, row := t.splitCells(record)
 	return !row
 }
 
-// why says why a record is no row.
-func (t *table) why(record []byte) string {
+// rejectReason says why a record is no row.
+func (t *table) rejectReason(record []byte) string {
 	cells, ok := splitCells(nil, bytes.TrimRight(record, "\r\n"), t.separator)
 	if !ok {
 		return "broken quotes"
@@ -464,22 +464,22 @@ func splitCells(cells []string, record []byte, separator byte) ([]string, bool) 
 	}
 }
 
-// decimal reads a number; with commas it may have one for its point.
-func decimal(cell string, commas bool) (float64, bool) {
-	x, err := strconv.ParseFloat(point(strings.TrimSpace(cell), commas), 64)
+// parseDecimal reads a number; with commas it may have one for its point.
+func parseDecimal(cell string, commas bool) (float64, bool) {
+	x, err := strconv.ParseFloat(commaToPoint(strings.TrimSpace(cell), commas), 64)
 	return x, err == nil
 }
 
-// point gives a number with a point for its comma, where commas are allowed and it has one.
-func point(cell string, commas bool) string {
+// commaToPoint gives a number with a point for its comma, where commas are allowed and it has one.
+func commaToPoint(cell string, commas bool) string {
 	if commas && strings.IndexByte(cell, '.') < 0 && strings.Count(cell, ",") == 1 {
 		return strings.Replace(cell, ",", ".", 1)
 	}
 	return cell
 }
 
-// bare is a cell without the quotes of a JSON string, in which some exports write all texts.
-func bare(cell string) string {
+// unquoteCell is a cell without the quotes of a JSON string, in which some exports write all texts.
+func unquoteCell(cell string) string {
 	cell = strings.TrimSpace(cell)
 	if len(cell) > 1 && cell[0] == '"' && cell[len(cell)-1] == '"' {
 		var s string

@@ -23,7 +23,7 @@ func TestColumnsOfOneName(t *testing.T) {
 		"timestamp,input_tokens,prompt_tokens\n0,1,2\n":                                         "", // the surer name holds
 	} {
 		for _, name := range []string{"file.csv", "file"} {
-			_, err := Look(named(t, name, content), func(b []byte) int { return len(b) })
+			_, err := SummarizeRequests(named(t, name, content), func(b []byte) int { return len(b) })
 			if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
 				t.Errorf("%q: %v, want %s", content, err, want)
 			}
@@ -175,18 +175,18 @@ func TestTablesRefused(t *testing.T) {
 					return err
 				},
 				"OpenRows": func() error { _, err := OpenRows(path); return err },
-				"Look":     func() error { _, err := Look(path, func(b []byte) int { return len(b) }); return err },
+				"Look":     func() error { _, err := SummarizeRequests(path, func(b []byte) int { return len(b) }); return err },
 			} {
 				if err := open(); err == nil {
 					t.Errorf("%s of %q is no error", name, content)
-				} else if want != "" && !strings.Contains(want, "is empty") && say.Hint(err) == "" {
+				} else if want != "" && !strings.Contains(want, "is empty") && say.HintOf(err) == "" {
 					t.Errorf("%s of %q has no hint: %v", name, content, err)
 				}
 			}
 		}
 	}
-	if _, err := Identify(named(t, "t.csv", "when,size\n1,2\n")); !strings.Contains(say.Hint(err), "input_tokens") {
-		t.Errorf("the hint does not say which columns are known: %s", say.Hint(err))
+	if _, err := Identify(named(t, "t.csv", "when,size\n1,2\n")); !strings.Contains(say.HintOf(err), "input_tokens") {
+		t.Errorf("the hint does not say which columns are known: %s", say.HintOf(err))
 	}
 }
 
@@ -227,7 +227,7 @@ func TestExports(t *testing.T) {
 		if got := asText(t, path); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", file, got, want)
 		}
-		look, err := Look(path, func(b []byte) int { return len(b) })
+		look, err := SummarizeRequests(path, func(b []byte) int { return len(b) })
 		if err != nil || look.Requests() != 3 || len(look.At) != 3 || len(look.Unused) > 0 {
 			t.Errorf("%s: %+v, %v", file, look, err)
 		}
@@ -291,7 +291,7 @@ func FuzzTable(f *testing.F) {
 			}
 			defer r.file.Close()
 			for i := range r.Len() {
-				if err := r.at(i, func(*row) {}); err != nil {
+				if err := r.readRow(i, func(*row) {}); err != nil {
 					t.Fatalf("row %d of %q: %v", i, text, err)
 				}
 			}

@@ -96,7 +96,7 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 	t, err := scan(func(q *row) {
 		if q.blocks != nil {
 			ids = true
-			misfit(misfits, q)
+			countMisfits(misfits, q)
 		}
 	})
 	if err != nil {
@@ -118,8 +118,8 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 	})
 }
 
-// misfit counts for each of the block sizes whether the ids of a row do not fit its length.
-func misfit(counts []int, q *row) {
+// countMisfits counts for each of the block sizes whether the ids of a row do not fit its length.
+func countMisfits(counts []int, q *row) {
 	for i, size := range blockSizes {
 		if len(q.blocks) != (int(max(q.input, 0))+size-1)/size {
 			counts[i]++
@@ -253,7 +253,7 @@ func inOrder[T any](order []int32, column []T) []T {
 }
 
 // Reasons tells why rows were left out, with the line of the first of each.
-func (t *Trace) reasons() string {
+func (t *Trace) rejectReasons() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(t.Rejected)) {
 		if line := t.First[reason]; line > 0 {
@@ -292,7 +292,7 @@ func ArrivalFiles() arrival.Files {
 			if err != nil {
 				return nil, userError(name, err)
 			}
-			if !r.Timed() {
+			if !r.HasTimes() {
 				return nil, say.Errorf("%s has no times", name).WithHint("a column or a key timestamp, or a time in seconds a line")
 			}
 			return r, nil
@@ -325,7 +325,7 @@ func PromptTimes(path string) ([]int64, error) {
 		return nil, err
 	}
 	defer f.Close()
-	timed.key, timed.list = key, f.times()
+	timed.key, timed.list = key, f.requestTimes()
 	return timed.list, nil
 }
 
@@ -335,10 +335,10 @@ func userError(name string, err error) error {
 		return nil
 	}
 	if _, ok := errors.AsType[*say.Error](err); ok {
-		return say.Errorf("%v", err).WithHint(say.Hint(err))
+		return say.Errorf("%v", err).WithHint(say.HintOf(err))
 	}
 	if at, system := errors.AsType[*fs.PathError](err); system {
-		return unreadable.File("workload", name, at, "name a file that can be read")
+		return unreadable.FileError("workload", name, at, "name a file that can be read")
 	}
 	return say.Errorf("%v", err)
 }

@@ -94,7 +94,7 @@ func TestTraceGzipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := law.Process(law.OwnRate(), 1, 0)
+	p, err := law.NewProcess(law.OwnRate(), 1, 0)
 	if err != nil || p.Next() != 0 || p.Next() != 1e9 || p.Next() != 3e9 {
 		t.Errorf("times of a gzipped trace: %v", err)
 	}
@@ -152,7 +152,7 @@ func FuzzParseRates(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := law.Process(1, 1, 0)
+		p, err := law.NewProcess(1, 1, 0)
 		last := int64(0)
 		for range 10 {
 			if due := p.Next(); due < last || err != nil {
@@ -201,7 +201,7 @@ func TestTraceIsBounded(t *testing.T) {
 		"rows": {names: map[string]string{}, at: make([]int64, mostTraceRows)},
 		"ids":  {names: map[string]string{}, ids: mostTraceIDs},
 	} {
-		if err := c.add(&row{blocks: []int64{1}}); err == nil || say.Hint(err) == "" {
+		if err := c.add(&row{blocks: []int64{1}}); err == nil || say.HintOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

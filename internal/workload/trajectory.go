@@ -85,7 +85,7 @@ type wekaStep struct {
 }
 
 func isTrajectory(h *Head) bool {
-	return h.Has("requests") && h.Has("block_size", "hash_id_scope") || isTar(h.Text) ||
+	return h.HasAnyKey("requests") && h.HasAnyKey("block_size", "hash_id_scope") || isTar(h.Text) ||
 		bytes.Contains(h.Text[:min(len(h.Text), 4096)], []byte(`"hash_id_scope"`)) && strings.HasPrefix(h.Line(), "{")
 }
 
@@ -132,7 +132,7 @@ func (t *Trajectories) readFile(name string, r io.Reader) error {
 	head := make([]byte, 512)
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return plain.Cut(err)
+		return plain.CutError(err)
 	}
 	r = io.MultiReader(bytes.NewReader(head[:n]), r)
 	if !isTar(head[:n]) {
@@ -145,7 +145,7 @@ func (t *Trajectories) readFile(name string, r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("archive: %w", plain.Cut(err))
+			return fmt.Errorf("archive: %w", plain.CutError(err))
 		}
 		if h.Typeflag == tar.TypeReg && strings.HasSuffix(h.Name, ".json") {
 			if err := t.read(h.Name, files); err != nil {
@@ -165,22 +165,22 @@ func (t *Trajectories) read(name string, r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			t.leave("not JSON as it should be", name)
+			t.leaveOut("not JSON as it should be", name)
 			return nil
 		}
-		one, why := s.trajectory()
+		one, why := s.toTrajectory()
 		if why != "" {
-			t.leave(why, name)
+			t.leaveOut(why, name)
 			continue
 		}
-		if t.steps()+len(one.steps) > mostSteps {
+		if t.stepCount()+len(one.steps) > mostSteps {
 			return fmt.Errorf("over %d requests", mostSteps)
 		}
 		t.list = append(t.list, one)
 	}
 }
 
-func (t *Trajectories) leave(why, name string) {
+func (t *Trajectories) leaveOut(why, name string) {
 	l := t.Left[why]
 	if l.N++; l.N == 1 {
 		l.First = name
@@ -201,19 +201,19 @@ func (t *Trajectories) leftText() (text string) {
 	return text
 }
 
-func (t *Trajectories) steps() (n int) {
+func (t *Trajectories) stepCount() (n int) {
 	for i := range t.list {
 		n += len(t.list[i].steps)
 	}
 	return n
 }
 
-// trajectory is the session as it is asked again, or why it cannot be.
-func (s *wekaSession) trajectory() (one trajectory, why string) {
+// toTrajectory is the session as it is asked again, or why it cannot be.
+func (s *wekaSession) toTrajectory() (one trajectory, why string) {
 	if one.block = s.Block; one.block < 1 || one.block > 1<<20 {
 		return one, "no block_size"
 	}
-	if why := one.chain(s.Requests, -1, 0, true); why != "" {
+	if why := one.addChain(s.Requests, -1, 0, true); why != "" {
 		return one, why
 	}
 	if len(one.mains) == 0 {
@@ -222,15 +222,15 @@ func (s *wekaSession) trajectory() (one trajectory, why string) {
 	return one, ""
 }
 
-// chain takes the requests of one agent: each waits for the one before it and for the
+// addChain takes the requests of one agent: each waits for the one before it and for the
 // sub-agents that were begun meanwhile. from is the step that the first waits for, -1 for
 // none. The last steps, which whoever comes next waits for, are left in ends.
-func (one *trajectory) chain(list []wekaStep, from int32, delay time.Duration, main bool) (why string) {
-	_, why = one.ends(list, from, delay, main)
+func (one *trajectory) addChain(list []wekaStep, from int32, delay time.Duration, main bool) (why string) {
+	_, why = one.addChainEnds(list, from, delay, main)
 	return why
 }
 
-func (one *trajectory) ends(list []wekaStep, from int32, delay time.Duration, main bool) (ends []int32, why string) {
+func (one *trajectory) addChainEnds(list []wekaStep, from int32, delay time.Duration, main bool) (ends []int32, why string) {
 	last := from
 	answered := 0. // when the step before had ended, in the record
 	ended := 0.    // and all that is waited for
@@ -247,8 +247,8 @@ func (one *trajectory) ends(list []wekaStep, from int32, delay time.Duration, ma
 			if last < 0 || len(r.Requests) == 0 { // nobody began it, or it asked nothing
 				continue
 			}
-			after := seconds(min(max(r.T-answered, 0), LongestPause.Seconds()))
-			children, why := one.ends(r.Requests, last, after, false)
+			after := secondsToDuration(min(max(r.T-answered, 0), LongestPause.Seconds()))
+			children, why := one.addChainEnds(r.Requests, last, after, false)
 			if why != "" {
 				return nil, why
 			}
@@ -278,9 +278,9 @@ func (one *trajectory) ends(list []wekaStep, from int32, delay time.Duration, ma
 		case own < 0:
 			q.after = delay
 		case len(ends) > 0 && ends[0] != last: // behind sub-agents the record's own pause has them in it
-			q.after = seconds(max(r.T-ended, 0))
+			q.after = secondsToDuration(max(r.T-ended, 0))
 		case r.Think != nil:
-			q.after = seconds(max(*r.Think, 0))
+			q.after = secondsToDuration(max(*r.Think, 0))
 		}
 		at := int32(len(one.steps))
 		q.join = int32(len(ends))
@@ -301,7 +301,7 @@ func (one *trajectory) ends(list []wekaStep, from int32, delay time.Duration, ma
 	return ends, ""
 }
 
-func seconds(s float64) time.Duration {
+func secondsToDuration(s float64) time.Duration {
 	return time.Duration(min(s, LongestPause.Seconds()) * 1e9)
 }
 
@@ -326,8 +326,8 @@ type Agents struct {
 	config TrajectoryConfig
 }
 
-// Agents makes the workload.
-func (t *Trajectories) Agents(c TrajectoryConfig) *Agents { return &Agents{t, c} }
+// NewAgents makes the workload.
+func (t *Trajectories) NewAgents(c TrajectoryConfig) *Agents { return &Agents{t, c} }
 
 const (
 	streamAgent = 0x6167_656e_0000_0000 + iota
@@ -337,11 +337,11 @@ const (
 	streamAgentPass
 )
 
-// of is the recorded session that session s of the load is, and the step it begins with.
-func (a *Agents) of(s int64) (one *trajectory, first int32) {
+// sessionAt is the recorded session that session s of the load is, and the step it begins with.
+func (a *Agents) sessionAt(s int64) (one *trajectory, first int32) {
 	n := uint64(len(a.t.list))
 	pass, i := uint64(s)/n, uint64(s)%n
-	one = &a.t.list[permuted(i, n, seed.At(a.config.Seed, streamAgent, pass))]
+	one = &a.t.list[permuteIndex(i, n, seed.At(a.config.Seed, streamAgent, pass))]
 	x := seed.Float(seed.At(a.config.Seed, streamAgentStart, uint64(s)))
 	return one, one.firstAt(a.config.Start.Least + float64(x*(a.config.Start.Most-a.config.Start.Least)))
 }
@@ -351,10 +351,10 @@ func (one *trajectory) firstAt(share float64) int32 {
 	return one.mains[min(int(share*float64(len(one.mains))), len(one.mains)-1)]
 }
 
-// permuted is where i goes in a permutation of n that a key draws: a Feistel network over
+// permuteIndex is where i goes in a permutation of n that a key draws: a Feistel network over
 // the next power of four, walked until it is within n again (Black and Rogaway, "Ciphers
 // with arbitrary finite domains", CT-RSA 2002).
-func permuted(i, n, key uint64) uint64 {
+func permuteIndex(i, n, key uint64) uint64 {
 	half := uint64(1)
 	for uint64(1)<<(2*half) < n {
 		half++
@@ -377,17 +377,17 @@ func (a *Agents) At(item int64) (Request, error) {
 		return Request{}, fmt.Errorf("trace %s: no request %d", a.t.path, item)
 	}
 	s, turn := SplitItem(item)
-	one, first := a.of(s)
+	one, first := a.sessionAt(s)
 	at := first + turn
 	if int(at) >= len(one.steps) {
 		return Request{}, fmt.Errorf("trace %s: session %d has no request %d", a.t.path, s, turn)
 	}
 	q, c := &one.steps[at], a.config.Calibration
-	words := max(c.words(int(q.input)), 1)
+	words := max(c.wordsForTokens(int(q.input)), 1)
 	inside := Calibration{PerWord: c.PerWord}
 	nonce := seed.At(a.config.Nonce, streamAgentBlock, uint64(s))
 	segments := make([]Segment, 0, len(q.ids)+1)
-	left, size := words, max(inside.words(one.block), 1)
+	left, size := words, max(inside.wordsForTokens(one.block), 1)
 	for _, id := range q.ids {
 		if left <= 0 {
 			break
@@ -400,8 +400,8 @@ func (a *Agents) At(item int64) (Request, error) {
 		segments = append(segments, Segment{Seed: seed.At(a.config.Nonce, streamAgentOwn, uint64(item)), Words: left})
 	}
 	r := Request{
-		ID: item, Session: s, Turn: turn, Turns: int32(one.left(first)), Exact: true,
-		Messages: []Message{{Role: "user", Segments: segments}}, Input: c.tokens(words), Output: int(q.output),
+		ID: item, Session: s, Turn: turn, Turns: int32(one.remainingRequests(first)), Exact: true,
+		Messages: []Message{{Role: "user", Segments: segments}}, Input: c.tokensForWords(words), Output: int(q.output),
 	}
 	if at != first && q.before >= 0 {
 		common, before := 0, one.steps[q.before].ids
@@ -413,9 +413,9 @@ func (a *Agents) At(item int64) (Request, error) {
 	return r, nil
 }
 
-// left returns the number of requests from one of the agent's own steps on. Sub-agents come after
+// remainingRequests returns the number of requests from one of the agent's own steps on. Sub-agents come after
 // the step that began them.
-func (one *trajectory) left(first int32) int { return len(one.steps) - int(first) }
+func (one *trajectory) remainingRequests(first int32) int { return len(one.steps) - int(first) }
 
 // Follow implements [Sessions].
 func (a *Agents) Follow(item int64, answered bool) []Next {
@@ -423,7 +423,7 @@ func (a *Agents) Follow(item int64, answered bool) []Next {
 		return nil
 	}
 	s, turn := SplitItem(item)
-	one, first := a.of(s)
+	one, first := a.sessionAt(s)
 	at := first + turn
 	if int(at) >= len(one.steps) {
 		return nil
@@ -459,7 +459,7 @@ func (t *Trajectories) Shape(c TrajectoryConfig) Shape {
 		for k := range draws {
 			share := c.Start.Least + (float64(k)+.5)/draws*(c.Start.Most-c.Start.Least)
 			first := one.firstAt(share)
-			left := float64(one.left(first))
+			left := float64(one.remainingRequests(first))
 			requests, squares = requests+left/draws, squares+left*left/draws
 		}
 		for k := range one.steps {
@@ -486,13 +486,13 @@ func (t *Trajectories) Shape(c TrajectoryConfig) Shape {
 func (a *Agents) Describe(v *token.Vocabulary) Description {
 	d := Description{
 		Kind: "sessions", Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
-		File: &FileDescription{Name: a.t.path, Format: "Weka's sessions", Records: len(a.t.list), Requests: a.t.steps(), Skipped: map[string]int{}},
+		File: &FileDescription{Name: a.t.path, Format: "Weka's sessions", Records: len(a.t.list), Requests: a.t.stepCount(), Skipped: map[string]int{}},
 	}
 	for why, l := range a.t.Left {
 		d.File.Skipped[why] = l.N
 		d.File.Records += l.N
 	}
-	if k := a.config.Calibration; k.known() {
+	if k := a.config.Calibration; k.isKnown() {
 		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d

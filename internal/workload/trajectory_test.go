@@ -68,7 +68,7 @@ func TestTrajectoriesPacked(t *testing.T) {
 // The agent waits for both of the sub-agents that it begins, and for the pause that the
 // record has behind them.
 func TestTrajectoriesFanOut(t *testing.T) {
-	a := openSessions(t, filepath.Join(wekaDir, "session_2.json")).Agents(TrajectoryConfig{})
+	a := openSessions(t, filepath.Join(wekaDir, "session_2.json")).NewAgents(TrajectoryConfig{})
 	want := map[int32][]Next{
 		0: {{TurnItem(0, 1), 2 * time.Second, 1}},
 		1: {{TurnItem(0, 2), time.Second, 1}, {TurnItem(0, 4), 1500 * time.Millisecond, 1}},
@@ -87,7 +87,7 @@ func TestTrajectoriesFanOut(t *testing.T) {
 			t.Errorf("behind request %d, which failed, comes %+v", turn, got)
 		}
 	}
-	short := openSessions(t, wekaDir).Agents(TrajectoryConfig{MaxThink: time.Second})
+	short := openSessions(t, wekaDir).NewAgents(TrajectoryConfig{MaxThink: time.Second})
 	for _, n := range short.Follow(0, true) {
 		if n.After != time.Second {
 			t.Errorf("a pause of %s", n.After)
@@ -101,9 +101,9 @@ func TestTrajectoriesAsked(t *testing.T) {
 	x := openSessions(t, wekaDir)
 	rapid.Check(t, func(t *rapid.T) {
 		low, high := rapid.Float64Range(0, 1).Draw(t, "start"), rapid.Float64Range(0, 1).Draw(t, "end")
-		a := x.Agents(TrajectoryConfig{Start: StartShare{min(low, high), max(low, high)}, Seed: rapid.Uint64().Draw(t, "seed")})
+		a := x.NewAgents(TrajectoryConfig{Start: StartShare{min(low, high), max(low, high)}, Seed: rapid.Uint64().Draw(t, "seed")})
 		s := rapid.Int64Range(0, 20).Draw(t, "session")
-		one, first := a.of(s)
+		one, first := a.sessionAt(s)
 		open, waits := []int64{s}, map[int64]int{}
 		asked := 0
 		for len(open) > 0 {
@@ -131,10 +131,10 @@ func TestTrajectoriesAsked(t *testing.T) {
 			t.Fatalf("%d of %d requests of a session were asked, from %d on", asked, len(one.steps), first)
 		}
 	})
-	a := x.Agents(TrajectoryConfig{Seed: 5})
+	a := x.NewAgents(TrajectoryConfig{Seed: 5})
 	seen := map[*trajectory]int{}
 	for s := range int64(9) {
-		one, _ := a.of(s)
+		one, _ := a.sessionAt(s)
 		seen[one]++
 	}
 	for one, n := range seen {
@@ -190,7 +190,7 @@ func TestPermuted(t *testing.T) {
 	for _, n := range []uint64{1, 2, 3, 10, 60, 64, 1000} {
 		seen := map[uint64]bool{}
 		for i := range n {
-			seen[permuted(i, n, n+7)] = true
+			seen[permuteIndex(i, n, n+7)] = true
 		}
 		if uint64(len(seen)) != n {
 			t.Errorf("of %d there are %d", n, len(seen))
@@ -212,9 +212,9 @@ func FuzzTrajectories(f *testing.F) {
 		if err := x.readFile("f", bytes.NewReader(data)); err != nil || len(x.list) == 0 {
 			return
 		}
-		a := x.Agents(TrajectoryConfig{})
+		a := x.NewAgents(TrajectoryConfig{})
 		for s := range int64(len(x.list)) {
-			one, first := a.of(s)
+			one, first := a.sessionAt(s)
 			open, waits, asked := []int64{s}, map[int64]int{}, 0
 			for len(open) > 0 {
 				item := open[0]
@@ -233,8 +233,8 @@ func FuzzTrajectories(f *testing.F) {
 					}
 				}
 			}
-			if asked != one.left(first) {
-				t.Fatalf("%d of %d requests", asked, one.left(first))
+			if asked != one.remainingRequests(first) {
+				t.Fatalf("%d of %d requests", asked, one.remainingRequests(first))
 			}
 		}
 	})

@@ -105,10 +105,10 @@ func ParseTree(s string) (*Tree, error) {
 		return fail("the shares of the requests come to %s, want 1", say.Exact(all))
 	}
 	t.branches[len(t.branches)-1].upTo = 1
-	if t.mean() == 0 {
+	if t.meanTokens() == 0 {
 		return fail("nothing in it is shared")
 	}
-	if t.longest() > MaxLength {
+	if t.longestPath() > MaxLength {
 		return fail("its texts come to more than %s tokens", say.Count(MaxLength))
 	}
 	t.written = strings.Join(written, " + ")
@@ -207,10 +207,10 @@ func (t *Tree) Mean() float64 {
 	if t == nil {
 		return 0
 	}
-	return t.mean()
+	return t.meanTokens()
 }
 
-func (t *Tree) mean() (sum float64) {
+func (t *Tree) meanTokens() (sum float64) {
 	for _, b := range t.branches {
 		for _, l := range b.levels {
 			sum += b.share * l.length.Mean()
@@ -219,8 +219,8 @@ func (t *Tree) mean() (sum float64) {
 	return sum
 }
 
-// some says that some requests have no prefix, and others do.
-func (t *Tree) some() bool {
+// hasPartialShare says that some requests have no prefix, and others do.
+func (t *Tree) hasPartialShare() bool {
 	if t == nil {
 		return false
 	}
@@ -232,8 +232,8 @@ func (t *Tree) some() bool {
 	return false
 }
 
-// longest returns the length of the longest path down, except for one in a million texts.
-func (t *Tree) longest() (most int) {
+// longestPath returns the length of the longest path down, except for one in a million texts.
+func (t *Tree) longestPath() (most int) {
 	for _, b := range t.branches {
 		sum := 0
 		for _, l := range b.levels {
@@ -244,8 +244,8 @@ func (t *Tree) longest() (most int) {
 	return most
 }
 
-// Leaves returns the number of paths down in all. It is at most what an int holds.
-func (t *Tree) Leaves() int {
+// LeafCount returns the number of paths down in all. It is at most what an int holds.
+func (t *Tree) LeafCount() int {
 	if t == nil {
 		return 0
 	}
@@ -280,31 +280,31 @@ type node struct {
 	tokens int
 }
 
-// path is the way of a request through the tree; draws are from chosen, lengths of texts
+// requestPath is the way of a request through the tree; draws are from chosen, lengths of texts
 // from lengths, each a seed.
-func (t *Tree) path(chosen, lengths, request uint64) (nodes []node) {
+func (t *Tree) requestPath(chosen, lengths, request uint64) (nodes []node) {
 	u := seed.Float(seed.At(chosen, streamBranch, request))
 	k := sort.Search(len(t.branches)-1, func(k int) bool { return u < t.branches[k].upTo })
-	key := root(k)
+	key := treeKey(k)
 	for i := range t.branches[k].levels {
 		l := &t.branches[k].levels[i]
-		n := l.node(key, i, l.draw(seed.Float(seed.At(chosen, streamStep+uint64(i), request))), lengths)
+		n := l.siblingNode(key, i, l.drawSibling(seed.Float(seed.At(chosen, streamStep+uint64(i), request))), lengths)
 		key, nodes = n.key, append(nodes, n)
 	}
 	return nodes
 }
 
-// root is the key of the k-th tree.
-func root(k int) uint64 { return seed.Mix(uint64(k) + 1) }
+// treeKey is the key of the k-th tree.
+func treeKey(k int) uint64 { return seed.Mix(uint64(k) + 1) }
 
-// node is one of the siblings of level i below a place.
-func (l *level) node(above uint64, i, which int, lengths uint64) node {
+// siblingNode is one of the siblings of level i below a place.
+func (l *level) siblingNode(above uint64, i, which int, lengths uint64) node {
 	key := seed.At(above, uint64(i)+1, uint64(which))
 	return node{key, l.length.Draw(seed.At(lengths, streamNodeLength, key))}
 }
 
-// ways are all that there are, the less popular first.
-func (t *Tree) ways(lengths uint64) (all [][]node) {
+// allPaths are all that there are, the less popular first.
+func (t *Tree) allPaths(lengths uint64) (all [][]node) {
 	for k := len(t.branches) - 1; k >= 0; k-- {
 		levels := t.branches[k].levels
 		var down func(key uint64, so []node)
@@ -317,17 +317,17 @@ func (t *Tree) ways(lengths uint64) (all [][]node) {
 				return
 			}
 			for which := levels[i].siblings - 1; which >= 0; which-- {
-				n := levels[i].node(key, i, which, lengths)
+				n := levels[i].siblingNode(key, i, which, lengths)
 				down(n.key, append(so, n))
 			}
 		}
-		down(root(k), nil)
+		down(treeKey(k), nil)
 	}
 	return all
 }
 
-// draw is which of the siblings a number of (0, 1) stands for, the most popular first.
-func (l *level) draw(u float64) int {
+// drawSibling is which of the siblings a number of (0, 1) stands for, the most popular first.
+func (l *level) drawSibling(u float64) int {
 	if l.upTo == nil {
 		return min(int(u*float64(l.siblings)), l.siblings-1)
 	}

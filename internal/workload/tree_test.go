@@ -38,14 +38,14 @@ func TestParseTree(t *testing.T) {
 			t.Errorf("%q is read as %s", in, tree)
 			continue
 		}
-		if say.Hint(err) == "" {
+		if say.HintOf(err) == "" {
 			t.Errorf("%q: %v has no hint", in, err)
 		}
 	}
-	if tree := mustTree(t, "tree(1x512, 8x1024, 64x256)"); tree.Leaves() != 512 || tree.Mean() != 1792 {
-		t.Errorf("%d leaves of %g tokens", tree.Leaves(), tree.Mean())
+	if tree := mustTree(t, "tree(1x512, 8x1024, 64x256)"); tree.LeafCount() != 512 || tree.Mean() != 1792 {
+		t.Errorf("%d leaves of %g tokens", tree.LeafCount(), tree.Mean())
 	}
-	if tree := (*Tree)(nil); tree.String() != "" || tree.Mean() != 0 || tree.some() {
+	if tree := (*Tree)(nil); tree.String() != "" || tree.Mean() != 0 || tree.hasPartialShare() {
 		t.Error("no tree has something")
 	}
 }
@@ -68,7 +68,7 @@ func FuzzParseTree(f *testing.F) {
 		}
 		for i := range uint64(4) {
 			sum := 0
-			for _, n := range tree.path(1, 2, i) {
+			for _, n := range tree.requestPath(1, 2, i) {
 				sum += n.tokens
 			}
 			if sum < 0 {
@@ -81,7 +81,7 @@ func FuzzParseTree(f *testing.F) {
 // A tree's request is pure in seed and item, its prefix is on top of its input, and the texts
 // it comes by are those of its place: equal to another's exactly as far as their ways are.
 func TestTreeRequests(t *testing.T) {
-	c := RandomConfig{Input: lengths(t, "lognormal(300,200)"), Output: Fixed(9), Tree: mustTree(t, "tree(1x64, 4xuniform(32,99) zipf(1), 3x16)"), PrefixShare: 1, Seed: 5, Nonce: 6}
+	c := RandomConfig{Input: lengths(t, "lognormal(300,200)"), Output: FixedLength(9), Tree: mustTree(t, "tree(1x64, 4xuniform(32,99) zipf(1), 3x16)"), PrefixShare: 1, Seed: 5, Nonce: 6}
 	r, err := NewRandom(c)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestTreePopularity(t *testing.T) {
 		var counts []int
 		for i := range uint64(n) {
 			key := uint64(0)
-			if way := tree.path(7, 7, i); len(way) > 0 {
+			if way := tree.requestPath(7, 7, i); len(way) > 0 {
 				key = way[len(way)-1].key
 			}
 			k, seen := order[key]
@@ -195,7 +195,7 @@ func TestTreeShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := RandomConfig{Input: Fixed(20), Output: Fixed(1), Tree: tree, PrefixShare: rapid.SampledFrom([]float64{0, .3, 1}).Draw(t, "share"), Seed: rapid.Uint64().Draw(t, "seed")}
+		c := RandomConfig{Input: FixedLength(20), Output: FixedLength(1), Tree: tree, PrefixShare: rapid.SampledFrom([]float64{0, .3, 1}).Draw(t, "share"), Seed: rapid.Uint64().Draw(t, "seed")}
 		r, err := NewRandom(c)
 		if err != nil {
 			t.Fatal(err)
@@ -209,13 +209,13 @@ func TestTreeShare(t *testing.T) {
 			if a.Input != b.Input {
 				t.Fatalf("request %d: %d tokens, %d where all share", i, a.Input, b.Input)
 			}
-			shares, begins := r.shares(uint64(i)), len(b.Messages[0].Segments) > 1
+			shares, begins := r.sharesPrefix(uint64(i)), len(b.Messages[0].Segments) > 1
 			if got := len(a.Messages[0].Segments) > 1; got != (shares && begins) {
 				t.Fatalf("request %d has a prefix of the tree: %v", i, got)
 			}
 			want := ""
 			switch {
-			case share == 0 || share == 1 && !tree.some():
+			case share == 0 || share == 1 && !tree.hasPartialShare():
 			case !begins:
 				want = NoPrefix
 			case shares:

@@ -18,8 +18,8 @@ type looker struct {
 	known keys
 }
 
-// changes reports whether a field changes what is asked, or when.
-func changes(f field.Field) bool {
+// changesRequest reports whether a field changes what is asked, or when.
+func changesRequest(f field.Field) bool {
 	switch f {
 	case field.Delay, field.System, field.Context, field.InputEither, field.Suffix, field.Sampling, field.Tools, field.Media, field.Adapter, field.Scheduling:
 		return true
@@ -27,9 +27,9 @@ func changes(f field.Field) bool {
 	return false
 }
 
-// at gives when a record came, in nanoseconds, noTime where it does not say so, and counts its fields
+// recordTime gives when a record came, in nanoseconds, noTime where it does not say so, and counts its fields
 // that are not used.
-func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int64 {
+func (l *looker) recordTime(f *format, raw []byte, r *record, unused map[string]int) int64 {
 	switch {
 	case l.table != nil:
 		return l.atRow(f, raw, unused)
@@ -43,9 +43,9 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 	due, best, stamped := int64(noTime), math.MaxInt, ""
 	var left []string
 	instructs := false
-	_ = fields(raw, func(key, value []byte) {
+	_ = eachMember(raw, func(key, value []byte) {
 		instructs = instructs || string(key) == "instruction"
-		is := l.known.of(key)
+		is := l.known.fieldOf(key)
 		switch {
 		case blankCell(string(value)):
 		case is.Field == field.Time && is.Rank < best && f.name != "openai-batch" && !r.timed:
@@ -54,7 +54,7 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 			if at, ok := stampIn(strings.Trim(string(value), `"`), l.unit, is.Unit); ok {
 				due = at
 			}
-		case changes(is.Field) && !slices.Contains(f.takes, is.Field):
+		case changesRequest(is.Field) && !slices.Contains(f.takes, is.Field):
 			if _, number := wholeNumber(value); is.Field == field.InputEither && (number || f.name == "log") {
 				return
 			}
@@ -75,7 +75,7 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 		unused[stamped]++
 	}
 	for _, key := range left {
-		if f := field.Of(key).Field; instructs && (f == field.InputEither || f == field.Context) {
+		if f := field.ParseName(key).Field; instructs && (f == field.InputEither || f == field.Context) {
 			continue
 		}
 		unused[key]++
@@ -86,21 +86,21 @@ func (l *looker) at(f *format, raw []byte, r *record, unused map[string]int) int
 // atRow is that of a row of a table.
 func (l *looker) atRow(f *format, raw []byte, unused map[string]int) int64 {
 	t := l.table
-	cells, ok := t.cells(bytes.TrimRight(raw, "\r\n"))
+	cells, ok := t.splitCells(bytes.TrimRight(raw, "\r\n"))
 	if !ok {
 		return noTime
 	}
-	instructs := t.named("instruction")
+	instructs := t.hasColumn("instruction")
 	for i, is := range t.is {
-		if changes(is.Field) && !slices.Contains(f.takes, is.Field) && !blankCell(cells[i]) && !(instructs && is.Field == field.Context) {
+		if changesRequest(is.Field) && !slices.Contains(f.takes, is.Field) && !blankCell(cells[i]) && !(instructs && is.Field == field.Context) {
 			unused[t.columns[i]]++
 		}
 	}
-	at := t.column(field.Time)
+	at := t.columnIndex(field.Time)
 	if at < 0 {
 		return noTime
 	}
-	if due, ok := stampIn(point(bare(cells[at]), t.commas), 0, t.is[at].Unit); ok {
+	if due, ok := stampIn(commaToPoint(unquoteCell(cells[at]), t.commas), 0, t.is[at].Unit); ok {
 		return due
 	}
 	if !blankCell(cells[at]) {

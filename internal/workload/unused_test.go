@@ -70,7 +70,7 @@ func TestFieldsAreUsedOrTold(t *testing.T) {
 		if got := asText(t, path); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
 		}
-		if look, err := Look(path, func(b []byte) int { return len(b) }); err != nil || !maps.Equal(look.Unused, c.unused) {
+		if look, err := SummarizeRequests(path, func(b []byte) int { return len(b) }); err != nil || !maps.Equal(look.Unused, c.unused) {
 			t.Errorf("%s: %v, %v", name, look, err)
 		} else if told := slices.Contains(namesOf(look.Lint(Conditions{})), LintUnused); told != (len(c.unused) > 0) {
 			t.Errorf("%s: told %v", name, told)
@@ -86,7 +86,7 @@ func TestSystemPromptOfConversations(t *testing.T) {
 		"EvalScope": "[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"x\"},{\"role\":\"user\",\"content\":\"b\"}]",
 	} {
 		f := open(t, named(t, "file", content), FileOptions{InOrder: true})
-		v, err := f.Conversations(RecordedConfig{Turns: Fixed(2), Recorded: true})
+		v, err := f.NewConversations(RecordedConfig{Turns: FixedLength(2), Recorded: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestRowsThatFollow(t *testing.T) {
 	if rows.Len() != 4 || len(rows.turns) != 3 || rows.count.Rejected["a delay behind a turn that is not there"] != 1 || rows.count.Rejected["no timestamp, which others have"] != 1 {
 		t.Errorf("%d rows, %d follow, %v", rows.Len(), len(rows.turns), rows.count.Rejected)
 	}
-	replay, err := rows.Replay(ReplayConfig{Nonce: 1})
+	replay, err := rows.NewReplay(ReplayConfig{Nonce: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

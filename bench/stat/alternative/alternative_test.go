@@ -71,7 +71,7 @@ func TestBlockBootstrapHoldsTheMean(t *testing.T) {
 		if !ok {
 			t.Fatal("no bootstrap")
 		}
-		if b.Holds(0) {
+		if b.Contains(0) {
 			held++
 		}
 	}

@@ -4,7 +4,7 @@
 //
 // To add a metric, add an entry to [All] and, in package measure, the function that
 // takes it from a request, from gaps or from the window. One that the server tells is
-// an entry of [Signals].
+// an entry of [FromSignals].
 package metric
 
 import "strings"
@@ -12,16 +12,16 @@ import "strings"
 // Name is the user's name of a metric in --slo, --until and comparisons: "ttft".
 type Name string
 
-// Pooled says that a metric of the catalogue is of gaps: no request has one value
+// IsPooled says that a metric of the catalogue is of gaps: no request has one value
 // of it.
-func (n Name) Pooled() bool {
+func (n Name) IsPooled() bool {
 	m := all.Find(n)
 	return m != nil && m.Of == Gap
 }
 
-// Streamed says that only answers that are streamed have this metric of the
+// NeedsStreaming says that only answers that are streamed have this metric of the
 // catalogue.
-func (n Name) Streamed() bool {
+func (n Name) NeedsStreaming() bool {
 	m := all.Find(n)
 	return m != nil && m.Stream
 }
@@ -112,24 +112,24 @@ const (
 	Headline             // besides: the first figures, the table of loads and the curves
 )
 
-// Field is the metric's name in the object of run.json that it lies in: "ttft_ms" of
+// FieldName is the metric's name in the object of run.json that it lies in: "ttft_ms" of
 // "service.ttft_ms".
-func (m *Metric) Field() string { return m.Key[strings.LastIndexByte(m.Key, '.')+1:] }
+func (m *Metric) FieldName() string { return m.Key[strings.LastIndexByte(m.Key, '.')+1:] }
 
-// Column is the metric's name in tables of data: "service_ttft_ms".
-func (m *Metric) Column() string { return strings.ReplaceAll(m.Key, ".", "_") }
+// ColumnName is the metric's name in tables of data: "service_ttft_ms".
+func (m *Metric) ColumnName() string { return strings.ReplaceAll(m.Key, ".", "_") }
 
-// Single says that a point has one value of the metric.
-func (m *Metric) Single() bool { return m.Of == Window || m.Of == Server }
+// HasSingleValue says that a point has one value of the metric.
+func (m *Metric) HasSingleValue() bool { return m.Of == Window || m.Of == Server }
 
-// Further says that it is a metric of the window, or of the server, that run.json has
+// IsFurther says that it is a metric of the window, or of the server, that run.json has
 // no field of its own for: it lies in the object of that name.
-func (m *Metric) Further() bool {
+func (m *Metric) IsFurther() bool {
 	return strings.HasPrefix(m.Key, "window.") || strings.HasPrefix(m.Key, "server.")
 }
 
-// Distribution says that the metric has percentiles, in a point's metrics.
-func (m *Metric) Distribution() bool { return m.Of == Request || m.Of == Gap }
+// HasPercentiles says that the metric has percentiles, in a point's metrics.
+func (m *Metric) HasPercentiles() bool { return m.Of == Request || m.Of == Gap }
 
 // Elsewhere holds the names that other tools give a metric in their results, where they define it
 // alike. A name is "" where a tool has none.
@@ -181,8 +181,8 @@ func (c Catalogue) ByKey(key string) *Metric {
 	return nil
 }
 
-// Where are the metrics for which a condition holds.
-func (c Catalogue) Where(is func(*Metric) bool) (out Catalogue) {
+// Filter are the metrics for which a condition holds.
+func (c Catalogue) Filter(is func(*Metric) bool) (out Catalogue) {
 	for _, m := range c {
 		if is(m) {
 			out = append(out, m)
@@ -191,8 +191,8 @@ func (c Catalogue) Where(is func(*Metric) bool) (out Catalogue) {
 	return out
 }
 
-// Distributions are those that have percentiles.
-func (c Catalogue) Distributions() Catalogue { return c.Where((*Metric).Distribution) }
+// WithPercentiles are those that have percentiles.
+func (c Catalogue) WithPercentiles() Catalogue { return c.Filter((*Metric).HasPercentiles) }
 
 // ID is the metric's name as one word.
 func (m *Metric) ID() string {
@@ -204,13 +204,13 @@ func (m *Metric) ID() string {
 	}, string(m.Name))
 }
 
-// Unknown stands for a metric that this catalogue does not have, of a run that a
+// NewUnknown stands for a metric that this catalogue does not have, of a run that a
 // later program measured: its name is its key, and it is not known which way
 // is better.
-func Unknown(key string) *Metric {
+func NewUnknown(key string) *Metric {
 	m := &Metric{Key: key, Name: Name(key), Label: key, Unit: Tokens}
-	if m.Further() {
-		m.Of, m.Label, m.Unit = Window, m.Field(), ""
+	if m.IsFurther() {
+		m.Of, m.Label, m.Unit = Window, m.FieldName(), ""
 		if strings.HasPrefix(key, "server.") {
 			m.Of = Server
 		}

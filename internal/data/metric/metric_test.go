@@ -10,10 +10,10 @@ import (
 func TestCatalogue(t *testing.T) {
 	names, keys, columns, ids := map[Name]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, m := range All() {
-		if names[m.Name] || keys[m.Key] || columns[m.Column()] || ids[m.ID()] {
+		if names[m.Name] || keys[m.Key] || columns[m.ColumnName()] || ids[m.ID()] {
 			t.Errorf("%s is there twice", m.Name)
 		}
-		names[m.Name], keys[m.Key], columns[m.Column()], ids[m.ID()] = true, true, true, true
+		names[m.Name], keys[m.Key], columns[m.ColumnName()], ids[m.ID()] = true, true, true, true
 		if m.Label == "" || m.Help == "" || m.Unit == "" || strings.HasSuffix(m.Help, ".") {
 			t.Errorf("%s: label %q, help %q, unit %q", m.Name, m.Label, m.Help, m.Unit)
 		}
@@ -26,14 +26,14 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 		for _, s := range m.Compared {
-			if _, ok := PercentileOf(s); ok != m.Distribution() || !ok && s != Value {
+			if _, ok := PercentileOf(s); ok != m.HasPercentiles() || !ok && s != Value {
 				t.Errorf("%s: comparisons have no %q of it", m.Name, s)
 			}
 		}
-		if ms := m.Unit == Milliseconds; m.Distribution() && ms != strings.HasSuffix(m.Key, "_ms") {
+		if ms := m.Unit == Milliseconds; m.HasPercentiles() && ms != strings.HasSuffix(m.Key, "_ms") {
 			t.Errorf("%s is in %s", m.Key, m.Unit)
 		}
-		if m.Limit && m.Distribution() && (m.Unit != Milliseconds || m.Better != Lower) {
+		if m.Limit && m.HasPercentiles() && (m.Unit != Milliseconds || m.Better != Lower) {
 			t.Errorf("%s is limited from above, in %s, and %q is better", m.Name, m.Unit, m.Better)
 		}
 		if m.Limit && strings.ContainsAny(string(m.Name), " <,@%") {
@@ -55,12 +55,12 @@ func TestCatalogue(t *testing.T) {
 func TestSignals(t *testing.T) {
 	kinds := map[Combine]telemetry.Kind{Growth: telemetry.Counter, Ratio: telemetry.Counter, Total: telemetry.Counter,
 		Average: telemetry.Gauge, Most: telemetry.Gauge, Least: telemetry.Gauge}
-	for _, s := range Signals() {
+	for _, s := range FromSignals() {
 		if s.Of != Server || s.Label == "" || s.Help == "" || s.Unit == "" || s.Scale < 0 || (s.Combine == Ratio) != (s.Per != "") || (s.Combine == Derived) != (s.From == "") {
 			t.Errorf("%+v %+v", s, s.Metric)
 		}
 		for _, from := range []telemetry.Signal{s.From, s.Per} {
-			if d, ok := telemetry.Define(from); from != "" && (!ok || d.Kind != kinds[s.Combine]) {
+			if d, ok := telemetry.LookUpDefinition(from); from != "" && (!ok || d.Kind != kinds[s.Combine]) {
 				t.Errorf("%s follows from %q, a %s", s.Key, from, d.Kind)
 			}
 		}
@@ -71,7 +71,7 @@ func TestSignals(t *testing.T) {
 func TestPercentiles(t *testing.T) {
 	last := 0.
 	for _, p := range Percentiles() {
-		few, firm := p.Support()
+		few, firm := p.SamplesNeeded()
 		if p.P <= last || few >= firm || firm < 2 {
 			t.Errorf("%s: %g, %d, %d", p.Name, p.P, few, firm)
 		}

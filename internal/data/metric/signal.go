@@ -120,5 +120,5 @@ var signals = []Signal{
 	{serverMetric(ServerSamples, "samples", "server samples", "times within the window that the server told how many requests run", Count, Neither, Data), "", "", Derived, 0},
 }
 
-// Signals are the metrics that follow from what servers and GPUs tell.
-func Signals() []Signal { return append([]Signal(nil), signals...) }
+// FromSignals are the metrics that follow from what servers and GPUs tell.
+func FromSignals() []Signal { return append([]Signal(nil), signals...) }

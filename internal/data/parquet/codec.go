@@ -22,9 +22,9 @@ var errSize = errors.New("a page is not as long as it says")
 // unpacker decompresses pages.
 type unpacker struct{ zstd *zstd.Decoder }
 
-// unpack decompresses src, which becomes size bytes, into the memory of dst where that has room.
+// decompress decompresses src, which becomes size bytes, into the memory of dst where that has room.
 // What a page says of its size is not believed before its bytes are there.
-func (u *unpacker) unpack(codec format.CompressionCodec, dst, src []byte, size int) (out []byte, err error) {
+func (u *unpacker) decompress(codec format.CompressionCodec, dst, src []byte, size int) (out []byte, err error) {
 	switch codec {
 	case format.Uncompressed:
 		out = src
@@ -32,7 +32,7 @@ func (u *unpacker) unpack(codec format.CompressionCodec, dst, src []byte, size i
 		if n, err := snappy.DecodedLen(src); err != nil || n != size || n > 64*len(src) {
 			return nil, errSize
 		}
-		out, err = snappy.Decode(sized(dst, size), src)
+		out, err = snappy.Decode(resizeBytes(dst, size), src)
 	case format.Zstd:
 		if u.zstd == nil {
 			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestPage), zstd.WithDecodeAllCapLimit(true)); err != nil {
@@ -42,14 +42,14 @@ func (u *unpacker) unpack(codec format.CompressionCodec, dst, src []byte, size i
 		if size > len(src)/4*(128<<10) { // a block takes 4 bytes at least, and becomes 128 KiB at most
 			return nil, errSize
 		}
-		if out, err = u.zstd.DecodeAll(src, sized(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		if out, err = u.zstd.DecodeAll(src, resizeBytes(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			return nil, errSize
 		}
 	case format.Lz4Raw:
 		if size > 256*len(src) {
 			return nil, errSize
 		}
-		out = sized(dst, size)
+		out = resizeBytes(dst, size)
 		var n int
 		n, err = lz4.UncompressBlock(src, out)
 		out = out[:max(n, 0)]
@@ -79,8 +79,8 @@ func readTo(dst []byte, r io.Reader, size int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sized is memory for n bytes, that of b where it has room.
-func sized(b []byte, n int) []byte {
+// resizeBytes is memory for n bytes, that of b where it has room.
+func resizeBytes(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
 	}

@@ -33,7 +33,7 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 	if n == 0 { // there may be no bytes at all
 		return nil
 	}
-	width := of.width()
+	width := of.valueWidth()
 	switch encoding {
 	case format.Plain:
 		switch kind {
@@ -41,7 +41,7 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 			if len(data) < (n+7)/8 {
 				return errShort
 			}
-			v.Bools = resized(v.Bools, n)
+			v.Bools = resizeSlice(v.Bools, n)
 			for i := range v.Bools {
 				v.Bools[i] = data[i/8]>>(i%8)&1 == 1
 			}
@@ -49,7 +49,7 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 		case format.ByteArray:
 			return v.plainTexts(data, n)
 		}
-		return v.fixed(kind, data, width, n)
+		return v.decodeFixed(kind, data, width, n)
 	case format.ByteStreamSplit:
 		if width == 0 || len(data) < width*n {
 			return errShort
@@ -58,16 +58,16 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 		if err != nil {
 			return err
 		}
-		return v.fixed(kind, together, width, n)
+		return v.decodeFixed(kind, together, width, n)
 	case format.RLE:
 		if kind != format.Boolean || len(data) < 4 {
 			break
 		}
 		var one []uint8
-		if one, err = hybrid(one, data[4:], 1, n); err != nil {
+		if one, err = decodeHybrid(one, data[4:], 1, n); err != nil {
 			return err
 		}
-		v.Bools = resized(v.Bools, n)
+		v.Bools = resizeSlice(v.Bools, n)
 		for i := range v.Bools {
 			v.Bools[i] = one[i] == 1
 		}
@@ -75,21 +75,21 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 	case format.DeltaBinaryPacked:
 		switch kind {
 		case format.Int32:
-			v.Ints, _, err = deltas(v.Ints, data, n)
+			v.Ints, _, err = decodeDeltas(v.Ints, data, n)
 			return err
 		case format.Int64:
-			v.Longs, _, err = deltas(v.Longs, data, n)
+			v.Longs, _, err = decodeDeltas(v.Longs, data, n)
 			return err
 		}
 	case format.DeltaLengthByteArray:
 		if kind != format.ByteArray {
 			break
 		}
-		lengths, data, err := deltas[int32](nil, data, n)
+		lengths, data, err := decodeDeltas[int32](nil, data, n)
 		if err != nil {
 			return err
 		}
-		v.Texts = resized(v.Texts, n)
+		v.Texts = resizeSlice(v.Texts, n)
 		for i, length := range lengths {
 			if length < 0 || int(length) > len(data) {
 				return errShort
@@ -116,8 +116,8 @@ func (v *Values) decode(of *Node, encoding format.Encoding, data []byte, n int) 
 	return fmt.Errorf("encoding %s of %s is not known", encoding, kind)
 }
 
-// width returns the number of bytes of a value, 0 where that is not fixed.
-func (n *Node) width() int {
+// valueWidth returns the number of bytes of a value, 0 where that is not fixed.
+func (n *Node) valueWidth() int {
 	switch n.Kind() {
 	case format.Int32, format.Float:
 		return 4
@@ -131,34 +131,34 @@ func (n *Node) width() int {
 	return 0
 }
 
-// fixed reads values that take as many bytes each.
-func (v *Values) fixed(kind format.Type, data []byte, width, n int) error {
+// decodeFixed reads values that take as many bytes each.
+func (v *Values) decodeFixed(kind format.Type, data []byte, width, n int) error {
 	if width <= 0 || n > len(data)/width {
 		return errShort
 	}
 	switch kind {
 	case format.Int32:
-		v.Ints = resized(v.Ints, n)
+		v.Ints = resizeSlice(v.Ints, n)
 		for i := range v.Ints {
 			v.Ints[i] = int32(binary.LittleEndian.Uint32(data[4*i:]))
 		}
 	case format.Int64:
-		v.Longs = resized(v.Longs, n)
+		v.Longs = resizeSlice(v.Longs, n)
 		for i := range v.Longs {
 			v.Longs[i] = int64(binary.LittleEndian.Uint64(data[8*i:]))
 		}
 	case format.Float:
-		v.Floats = resized(v.Floats, n)
+		v.Floats = resizeSlice(v.Floats, n)
 		for i := range v.Floats {
 			v.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		}
 	case format.Double:
-		v.Doubles = resized(v.Doubles, n)
+		v.Doubles = resizeSlice(v.Doubles, n)
 		for i := range v.Doubles {
 			v.Doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
 		}
 	default:
-		v.Texts = resized(v.Texts, n)
+		v.Texts = resizeSlice(v.Texts, n)
 		for i := range v.Texts {
 			v.Texts[i] = data[i*width : (i+1)*width : (i+1)*width]
 		}
@@ -171,7 +171,7 @@ func (v *Values) plainTexts(data []byte, n int) error {
 	if n > len(data)/4 {
 		return errShort
 	}
-	v.Texts = resized(v.Texts, n)
+	v.Texts = resizeSlice(v.Texts, n)
 	for i := range v.Texts {
 		if len(data) < 4 {
 			return errShort
@@ -187,15 +187,15 @@ func (v *Values) plainTexts(data []byte, n int) error {
 
 // sharedTexts reads byte arrays that begin as the one before does.
 func (v *Values) sharedTexts(data []byte, n int) error {
-	shared, data, err := deltas[int32](nil, data, n)
+	shared, data, err := decodeDeltas[int32](nil, data, n)
 	if err != nil {
 		return err
 	}
-	lengths, data, err := deltas[int32](nil, data, n)
+	lengths, data, err := decodeDeltas[int32](nil, data, n)
 	if err != nil {
 		return err
 	}
-	v.Texts = resized(v.Texts, n)
+	v.Texts = resizeSlice(v.Texts, n)
 	var last []byte
 	total := 0
 	for i, length := range lengths {
@@ -211,12 +211,12 @@ func (v *Values) sharedTexts(data []byte, n int) error {
 	return nil
 }
 
-// hybrid reads n small numbers: runs of one number, and numbers packed into bits.
-func hybrid[T uint8 | int32](dst []T, data []byte, width, n int) ([]T, error) {
+// decodeHybrid reads n small numbers: runs of one number, and numbers packed into bits.
+func decodeHybrid[T uint8 | int32](dst []T, data []byte, width, n int) ([]T, error) {
 	if width > 32 {
 		return nil, fmt.Errorf("numbers of %d bits", width)
 	}
-	dst = resized(dst, n)
+	dst = resizeSlice(dst, n)
 	size := (width + 7) / 8
 	for i := 0; i < n; {
 		head, k := binary.Uvarint(data)
@@ -246,14 +246,14 @@ func hybrid[T uint8 | int32](dst []T, data []byte, width, n int) ([]T, error) {
 		if count = min(count, n-i); count == 0 || len(packed)*8 < count*width {
 			return nil, errShort
 		}
-		unpack(dst[i:i+count], packed, uint(width))
+		unpackBits(dst[i:i+count], packed, uint(width))
 		i += count
 	}
 	return dst, nil
 }
 
-// unpack reads numbers of some bits each, the lowest first.
-func unpack[T uint8 | int32 | int64](dst []T, data []byte, width uint) {
+// unpackBits reads numbers of some bits each, the lowest first.
+func unpackBits[T uint8 | int32 | int64](dst []T, data []byte, width uint) {
 	mask := uint64(1)<<width - 1
 	var at uint
 	for i := range dst {
@@ -276,8 +276,8 @@ func unpack[T uint8 | int32 | int64](dst []T, data []byte, width uint) {
 	}
 }
 
-// deltas reads n numbers, each the one before and a difference, and gives what lies behind them.
-func deltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
+// decodeDeltas reads n numbers, each the one before and a difference, and gives what lies behind them.
+func decodeDeltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
 	var head [3]uint64 // numbers of a block, its parts, numbers in all
 	for i := range head {
 		x, k := binary.Uvarint(data)
@@ -296,7 +296,7 @@ func deltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
 	if n > (len(data)/(int(parts)+1)+1)*int(block)+1 { // a block takes a byte for each part at least
 		return nil, nil, errShort
 	}
-	dst = resized(dst, n)
+	dst = resizeSlice(dst, n)
 	if n == 0 {
 		return dst, data, nil
 	}
@@ -322,7 +322,7 @@ func deltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
 			if width == 0 {
 				clear(part)
 			} else {
-				unpack(part, data[:size], uint(width))
+				unpackBits(part, data[:size], uint(width))
 			}
 			data = data[size:]
 			for j := range part {
@@ -335,8 +335,8 @@ func deltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
 	return dst, data, nil
 }
 
-// resized is a slice of n, in the memory of s where that has room.
-func resized[T any](s []T, n int) []T {
+// resizeSlice is a slice of n, in the memory of s where that has room.
+func resizeSlice[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
 	}

@@ -61,7 +61,7 @@ func lengthened(texts ...string) []byte {
 	for _, text := range texts {
 		offsets = append(offsets, offsets[len(offsets)-1]+uint32(len(text)))
 	}
-	return must((&delta.LengthByteArrayEncoding{}).EncodeByteArray(nil, []byte(strings.Join(texts, "")), offsets))
+	return mustEncode((&delta.LengthByteArrayEncoding{}).EncodeByteArray(nil, []byte(strings.Join(texts, "")), offsets))
 }
 
 // prefixed are texts as DELTA_BYTE_ARRAY has them.
@@ -70,7 +70,7 @@ func prefixed(texts ...string) []byte {
 	for range texts {
 		shared = append(shared, 0)
 	}
-	return append(must((&delta.BinaryPackedEncoding{}).EncodeInt32(nil, shared)), lengthened(texts...)...)
+	return append(mustEncode((&delta.BinaryPackedEncoding{}).EncodeInt32(nil, shared)), lengthened(texts...)...)
 }
 
 // zeros is a Zstandard frame of so many blocks of 128 KiB, of 4 bytes each. It may claim to become
@@ -199,7 +199,7 @@ func bodies(t *testing.T, file []byte) (list [][2]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for group := range f.Groups() {
+	for group := range f.GroupCount() {
 		for _, column := range f.meta.RowGroups[group].Columns {
 			m := &column.MetaData
 			at := int(m.DataPageOffset)

@@ -87,8 +87,8 @@ func (f *File) Column(name string) (n *Node, at int) {
 	return nil, 0
 }
 
-// Groups returns the number of row groups.
-func (f *File) Groups() int { return len(f.meta.RowGroups) }
+// GroupCount returns the number of row groups.
+func (f *File) GroupCount() int { return len(f.meta.RowGroups) }
 
 // Rows returns the number of rows of a row group.
 func (f *File) Rows(group int) int64 { return f.meta.RowGroups[group].NumRows }
@@ -141,7 +141,7 @@ func (f *File) Pages(group, column int) (*Pages, error) {
 // Next is the next page, [io.EOF] behind the last one. It stands until the next is asked for.
 func (p *Pages) Next() (*Page, error) {
 	for p.left > 0 {
-		head, err := p.head()
+		head, err := p.readHeader()
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +180,8 @@ func (p *Pages) Next() (*Page, error) {
 // be longer.
 const headBytes, longHeadBytes = 1 << 12, 1 << 24
 
-// head reads that of the next page.
-func (p *Pages) head() (head format.PageHeader, err error) {
+// readHeader reads that of the next page.
+func (p *Pages) readHeader() (head format.PageHeader, err error) {
 	b, end := p.in.Peek(p.in.Size())
 	n, err := unmarshal(b, &head)
 	for err == errShort && end == nil && p.in.Size() < longHeadBytes {
@@ -224,7 +224,7 @@ func noEnd(err error) error {
 }
 
 func (p *Pages) readDictionary(head *format.DictionaryPageHeader, size int) error {
-	data, err := p.file.unpacker.unpack(p.codec, nil, p.packed, size)
+	data, err := p.file.unpacker.decompress(p.codec, nil, p.packed, size)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (p *Pages) readV1(head *format.DataPageHeader, size int) (err error) {
 		return err
 	}
 	data, n := p.plain, int(head.NumValues)
-	if err := p.begin(n); err != nil {
+	if err := p.beginPage(n); err != nil {
 		return err
 	}
 	levels := func(dst *[]uint8, encoding format.Encoding, most uint8) ([]uint8, error) {
@@ -268,13 +268,13 @@ func (p *Pages) readV1(head *format.DataPageHeader, size int) (err error) {
 	if p.page.Def, err = levels(&p.def, head.DefinitionLevelEncoding, p.of.def); err != nil {
 		return err
 	}
-	return p.values(head.Encoding, data)
+	return p.readValues(head.Encoding, data)
 }
 
 // readV2 reads a page whose levels are not compressed.
 func (p *Pages) readV2(head *format.DataPageHeaderV2, size int) (err error) {
 	n, rep, def := int(head.NumValues), int(head.RepetitionLevelsByteLength), int(head.DefinitionLevelsByteLength)
-	if err := p.begin(n); err != nil {
+	if err := p.beginPage(n); err != nil {
 		return err
 	}
 	if rep < 0 || def < 0 || rep > len(p.packed) || def > len(p.packed)-rep || rep+def > size {
@@ -293,17 +293,17 @@ func (p *Pages) readV2(head *format.DataPageHeaderV2, size int) (err error) {
 		}
 		data = p.plain
 	}
-	return p.values(head.Encoding, data)
+	return p.readValues(head.Encoding, data)
 }
 
 func (p *Pages) unpackPage(packed []byte, size int) ([]byte, error) {
 	if p.codec == format.Uncompressed { // no memory is shared with what is read next
 		return append(p.plain[:0], packed...), nil
 	}
-	return p.file.unpacker.unpack(p.codec, p.plain, packed, size)
+	return p.file.unpacker.decompress(p.codec, p.plain, packed, size)
 }
 
-func (p *Pages) begin(n int) error {
+func (p *Pages) beginPage(n int) error {
 	if n < 0 || n > mostSlots || int64(n) > p.left {
 		return errShort
 	}
@@ -326,7 +326,7 @@ func levelsOf(memory *[]uint8, data []byte, most uint8, n int) ([]uint8, error) 
 	for most>>width > 0 {
 		width++
 	}
-	dst, err := hybrid(*memory, data, width, n)
+	dst, err := decodeHybrid(*memory, data, width, n)
 	if err != nil {
 		return nil, err
 	}
@@ -339,8 +339,8 @@ func levelsOf(memory *[]uint8, data []byte, most uint8, n int) ([]uint8, error) 
 	return dst, nil
 }
 
-// values reads those of the slots that have one.
-func (p *Pages) values(encoding format.Encoding, data []byte) (err error) {
+// readValues reads those of the slots that have one.
+func (p *Pages) readValues(encoding format.Encoding, data []byte) (err error) {
 	n := p.page.Slots
 	if p.page.Def != nil {
 		n = 0
@@ -368,7 +368,7 @@ func (p *Pages) values(encoding format.Encoding, data []byte) (err error) {
 	if p.words < 0 || len(data) == 0 {
 		return errShort
 	}
-	if p.index, err = hybrid(p.index, data[1:], int(data[0]), n); err != nil {
+	if p.index, err = decodeHybrid(p.index, data[1:], int(data[0]), n); err != nil {
 		return err
 	}
 	for _, i := range p.index {

@@ -37,37 +37,37 @@ type cursor struct {
 // Next is the next row, [io.EOF] behind the last one.
 func (r *Rows) Next() (map[string]any, error) {
 	for r.left == 0 {
-		if r.group == r.file.Groups() {
+		if r.group == r.file.GroupCount() {
 			return nil, io.EOF
 		}
 		r.cursors = make([]cursor, len(r.file.leaves))
 		for i := range r.cursors {
 			pages, err := r.file.Pages(r.group, i)
 			if err != nil {
-				return nil, r.of(i, err)
+				return nil, r.wrapError(i, err)
 			}
 			r.cursors[i].pages = pages
-			if err := r.cursors[i].turn(); err != nil {
-				return nil, r.of(i, err)
+			if err := r.cursors[i].turnPage(); err != nil {
+				return nil, r.wrapError(i, err)
 			}
 		}
 		r.left = r.file.Rows(r.group)
 		r.group++
 	}
 	r.left--
-	row, err := r.fields(r.file.Root)
+	row, err := r.readFields(r.file.Root)
 	if err != nil {
 		return nil, err
 	}
 	return row, nil
 }
 
-func (r *Rows) of(leaf int, err error) error {
+func (r *Rows) wrapError(leaf int, err error) error {
 	return fmt.Errorf("column %s: %w", r.file.leaves[leaf].Name, err)
 }
 
-// turn goes to the next page.
-func (c *cursor) turn() error {
+// turnPage goes to the next page.
+func (c *cursor) turnPage() error {
 	page, err := c.pages.Next()
 	if err == io.EOF {
 		page, err = nil, nil
@@ -76,8 +76,8 @@ func (c *cursor) turn() error {
 	return err
 }
 
-// levels are those of the slot that is next; false behind the last one.
-func (c *cursor) levels() (def, rep uint8, ok bool) {
+// nextLevels are those of the slot that is next; false behind the last one.
+func (c *cursor) nextLevels() (def, rep uint8, ok bool) {
 	if c.page == nil {
 		return 0, 0, false
 	}
@@ -91,9 +91,9 @@ func (c *cursor) levels() (def, rep uint8, ok bool) {
 	return def, rep, true
 }
 
-// take passes over a slot, and gives its value where it has one.
-func (c *cursor) take() (x any, err error) {
-	def, _, ok := c.levels()
+// takeValue passes over a slot, and gives its value where it has one.
+func (c *cursor) takeValue() (x any, err error) {
+	def, _, ok := c.nextLevels()
 	if !ok {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -102,17 +102,17 @@ func (c *cursor) take() (x any, err error) {
 		if c.page.Index != nil {
 			i = int(c.page.Index[i])
 		}
-		x = c.pages.of.plain(&c.page.Values, i)
+		x = c.pages.of.jsonValue(&c.page.Values, i)
 		c.value++
 	}
 	if c.slot++; c.slot == c.page.Slots {
-		err = c.turn()
+		err = c.turnPage()
 	}
 	return x, err
 }
 
-// fields reads the columns of a group that is there.
-func (r *Rows) fields(n *Node) (map[string]any, error) {
+// readFields reads the columns of a group that is there.
+func (r *Rows) readFields(n *Node) (map[string]any, error) {
 	group := make(map[string]any, len(n.Children))
 	for _, child := range n.Children {
 		x, err := r.read(child)
@@ -131,12 +131,12 @@ func (r *Rows) read(n *Node) (any, error) {
 	}
 	first := &r.cursors[n.leaves[0]]
 	if n.Optional || n.Repeated {
-		if def, _, ok := first.levels(); !ok {
-			return nil, r.of(n.leaves[0], io.ErrUnexpectedEOF)
+		if def, _, ok := first.nextLevels(); !ok {
+			return nil, r.wrapError(n.leaves[0], io.ErrUnexpectedEOF)
 		} else if def < n.def {
 			for i := n.leaves[0]; i < n.leaves[1]; i++ {
-				if _, err := r.cursors[i].take(); err != nil {
-					return nil, r.of(i, err)
+				if _, err := r.cursors[i].takeValue(); err != nil {
+					return nil, r.wrapError(i, err)
 				}
 			}
 			if n.Repeated {
@@ -146,40 +146,40 @@ func (r *Rows) read(n *Node) (any, error) {
 		}
 	}
 	if !n.Repeated {
-		return r.one(n)
+		return r.readValue(n)
 	}
 	list := []any{}
 	for {
-		x, err := r.one(n)
+		x, err := r.readValue(n)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, x)
-		if _, rep, ok := first.levels(); !ok || rep != n.rep {
+		if _, rep, ok := first.nextLevels(); !ok || rep != n.rep {
 			return list, nil
 		}
 	}
 }
 
-// one reads a value that is there.
-func (r *Rows) one(n *Node) (any, error) {
-	if n.Leaf() {
-		x, err := r.cursors[n.leaves[0]].take()
+// readValue reads a value that is there.
+func (r *Rows) readValue(n *Node) (any, error) {
+	if n.IsLeaf() {
+		x, err := r.cursors[n.leaves[0]].takeValue()
 		if err != nil {
-			err = r.of(n.leaves[0], err)
+			err = r.wrapError(n.leaves[0], err)
 		}
 		return x, err
 	}
-	group, err := r.fields(n)
+	group, err := r.readFields(n)
 	if err != nil || len(n.Children) != 1 {
 		return group, err
 	}
 	repeated := n.Children[0]
 	if list, ok := group[repeated.Name].([]any); ok && repeated.Repeated {
 		switch {
-		case n.is(deprecated.List, (*format.ListType)(nil)):
+		case n.hasLogicalType(deprecated.List, (*format.ListType)(nil)):
 			return listOf(n, repeated, list), nil
-		case n.is(deprecated.Map, (*format.MapType)(nil)) || n.is(deprecated.MapKeyValue, nil):
+		case n.hasLogicalType(deprecated.Map, (*format.MapType)(nil)) || n.hasLogicalType(deprecated.MapKeyValue, nil):
 			return mapOf(repeated, list)
 		}
 	}
@@ -189,7 +189,7 @@ func (r *Rows) one(n *Node) (any, error) {
 // listOf takes away the group that stands around each element, where one does: see
 // https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#lists
 func listOf(n, repeated *Node, list []any) any {
-	if repeated.Leaf() || len(repeated.Children) != 1 || repeated.Name == "array" || repeated.Name == n.Name+"_tuple" {
+	if repeated.IsLeaf() || len(repeated.Children) != 1 || repeated.Name == "array" || repeated.Name == n.Name+"_tuple" {
 		return list
 	}
 	for i, x := range list {
@@ -215,81 +215,81 @@ func mapOf(repeated *Node, list []any) (any, error) {
 	return pairs, nil
 }
 
-// is says whether a column is of a logical type, by its new or its old name.
-func (n *Node) is(old deprecated.ConvertedType, of format.LogicalTypeValue) bool {
+// hasLogicalType says whether a column is of a logical type, by its new or its old name.
+func (n *Node) hasLogicalType(old deprecated.ConvertedType, of format.LogicalTypeValue) bool {
 	if v := n.element.LogicalType.Value; v != nil && of != nil {
 		return v.FieldID() == of.FieldID()
 	}
 	return n.element.ConvertedType.Valid && n.element.ConvertedType.V == old
 }
 
-// plain is value i of a column, as JSON can have it.
-func (n *Node) plain(v *Values, i int) any {
+// jsonValue is value i of a column, as JSON can have it.
+func (n *Node) jsonValue(v *Values, i int) any {
 	switch n.Kind() {
 	case format.Boolean:
 		return v.Bools[i]
 	case format.Int32:
-		if n.is(deprecated.Decimal, (*format.DecimalType)(nil)) {
-			return n.decimal(big.NewInt(int64(v.Ints[i])))
+		if n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)) {
+			return n.formatDecimal(big.NewInt(int64(v.Ints[i])))
 		}
-		if n.unsigned(32) {
+		if n.isUnsigned(32) {
 			return uint32(v.Ints[i])
 		}
 		return v.Ints[i]
 	case format.Int64:
-		if n.is(deprecated.Decimal, (*format.DecimalType)(nil)) {
-			return n.decimal(big.NewInt(v.Longs[i]))
+		if n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)) {
+			return n.formatDecimal(big.NewInt(v.Longs[i]))
 		}
-		if n.unsigned(64) {
+		if n.isUnsigned(64) {
 			return uint64(v.Longs[i])
 		}
 		return v.Longs[i]
 	case format.Float:
-		return number(float64(v.Floats[i]), v.Floats[i])
+		return finiteOrNil(float64(v.Floats[i]), v.Floats[i])
 	case format.Double:
-		return number(v.Doubles[i], v.Doubles[i])
+		return finiteOrNil(v.Doubles[i], v.Doubles[i])
 	}
 	text := v.Texts[i]
 	switch {
 	case n.Kind() == format.Int96: // nanoseconds of a day, and the day of the Julian calendar
 		const epoch = 2440588
 		return (int64(binary.LittleEndian.Uint32(text[8:]))-epoch)*86400e9 + int64(binary.LittleEndian.Uint64(text))
-	case n.is(deprecated.Decimal, (*format.DecimalType)(nil)):
+	case n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)):
 		x := new(big.Int).SetBytes(text)
 		if len(text) > 0 && text[0]&0x80 != 0 {
 			x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(text))))
 		}
-		return n.decimal(x)
+		return n.formatDecimal(x)
 	case n.Kind() == format.ByteArray:
 		return string(text)
-	case len(text) == 2 && n.is(-1, (*format.Float16Type)(nil)):
+	case len(text) == 2 && n.hasLogicalType(-1, (*format.Float16Type)(nil)):
 		x := halfPrecision(binary.LittleEndian.Uint16(text))
-		return number(x, x)
-	case len(text) == 16 && n.is(-1, (*format.UUIDType)(nil)):
+		return finiteOrNil(x, x)
+	case len(text) == 16 && n.hasLogicalType(-1, (*format.UUIDType)(nil)):
 		s := hex.EncodeToString(text)
 		return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 	}
 	return append([]byte(nil), text...)
 }
 
-// number is x as it is, null where JSON has no such number.
-func number[T any](value float64, x T) any {
+// finiteOrNil is x as it is, null where JSON has no such number.
+func finiteOrNil[T any](value float64, x T) any {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil
 	}
 	return x
 }
 
-// unsigned says whether integers of so many bits have no sign.
-func (n *Node) unsigned(bits int8) bool {
+// isUnsigned says whether integers of so many bits have no sign.
+func (n *Node) isUnsigned(bits int8) bool {
 	if t, ok := n.element.LogicalType.Value.(*format.IntType); ok {
 		return !t.IsSigned && t.BitWidth == bits
 	}
-	return bits == 32 && n.is(deprecated.Uint32, nil) || bits == 64 && n.is(deprecated.Uint64, nil)
+	return bits == 32 && n.hasLogicalType(deprecated.Uint32, nil) || bits == 64 && n.hasLogicalType(deprecated.Uint64, nil)
 }
 
-// decimal writes a number of hundredths, thousandths, ….
-func (n *Node) decimal(x *big.Int) string {
+// formatDecimal writes a number of hundredths, thousandths, ….
+func (n *Node) formatDecimal(x *big.Int) string {
 	scale := int(n.element.Scale.V)
 	if t, ok := n.element.LogicalType.Value.(*format.DecimalType); ok {
 		scale = int(t.Scale)

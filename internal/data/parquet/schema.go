@@ -34,8 +34,8 @@ const (
 	Text   = format.ByteArray
 )
 
-// Leaf says that it is a column with values.
-func (n *Node) Leaf() bool { return n.element.Type.Valid }
+// IsLeaf says that it is a column with values.
+func (n *Node) IsLeaf() bool { return n.element.Type.Valid }
 
 // Kind is the physical type of a leaf's values.
 func (n *Node) Kind() Kind { return n.element.Type.V }
@@ -62,7 +62,7 @@ func schemaOf(list []format.SchemaElement) (root *Node, leaves []*Node, err erro
 				n.Repeated, n.def, n.rep = true, n.def+1, n.rep+1
 			}
 		}
-		if n.Leaf() {
+		if n.IsLeaf() {
 			if of == nil || n.element.NumChildren.V > 0 {
 				return nil, errors.New("the schema has a column with columns")
 			}

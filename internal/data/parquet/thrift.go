@@ -12,16 +12,16 @@ var errStructure = errors.New("a damaged head of a page, or end of the file")
 // unmarshal reads a structure from the beginning of b, and says how long it is. The library would
 // believe how long a list says that it is, also one that it passes over.
 func unmarshal(b []byte, v any) (int, error) {
-	n, err := structure(b, 0)
+	n, err := structureLength(b, 0)
 	if err != nil {
 		return 0, err
 	}
 	return n, thrift.Unmarshal(&thrift.CompactProtocol{}, b[:n], v)
 }
 
-// structure returns the number of bytes of a structure: one field after the other, until there is
+// structureLength returns the number of bytes of a structure: one field after the other, until there is
 // none. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
-func structure(b []byte, depth int) (int, error) {
+func structureLength(b []byte, depth int) (int, error) {
 	for at := 0; at < len(b); {
 		head := b[at]
 		at++
@@ -31,14 +31,14 @@ func structure(b []byte, depth int) (int, error) {
 		if head>>4 == 0 { // its number is written out
 			_, k := binary.Uvarint(b[at:])
 			if k <= 0 {
-				return 0, short(k)
+				return 0, lengthError(k)
 			}
 			at += k
 		}
 		n := 0
 		if kind := head & 15; kind > 2 { // a boolean is its own value
 			var err error
-			if n, err = element(b[at:], kind, depth); err != nil {
+			if n, err = elementLength(b[at:], kind, depth); err != nil {
 				return 0, err
 			}
 		}
@@ -47,16 +47,16 @@ func structure(b []byte, depth int) (int, error) {
 	return 0, errShort
 }
 
-// short tells a number that is cut from one that is too long.
-func short(k int) error {
+// lengthError tells a number that is cut from one that is too long.
+func lengthError(k int) error {
 	if k == 0 {
 		return errShort
 	}
 	return errStructure
 }
 
-// element returns the number of bytes of a value of a kind.
-func element(b []byte, kind byte, depth int) (int, error) {
+// elementLength returns the number of bytes of a value of a kind.
+func elementLength(b []byte, kind byte, depth int) (int, error) {
 	if depth > mostLevels {
 		return 0, errStructure
 	}
@@ -67,7 +67,7 @@ func element(b []byte, kind byte, depth int) (int, error) {
 	case 4, 5, 6:
 		_, k := binary.Uvarint(b)
 		if k <= 0 {
-			return 0, short(k)
+			return 0, lengthError(k)
 		}
 		n = k
 	case 7:
@@ -75,7 +75,7 @@ func element(b []byte, kind byte, depth int) (int, error) {
 	case 8:
 		length, k := binary.Uvarint(b)
 		if k <= 0 {
-			return 0, short(k)
+			return 0, lengthError(k)
 		}
 		if length > largestPage {
 			return 0, errStructure
@@ -89,7 +89,7 @@ func element(b []byte, kind byte, depth int) (int, error) {
 		if n = 1; count == 15 {
 			var k int
 			if count, k = binary.Uvarint(b[1:]); k <= 0 {
-				return 0, short(k)
+				return 0, lengthError(k)
 			}
 			n += k
 		}
@@ -97,14 +97,14 @@ func element(b []byte, kind byte, depth int) (int, error) {
 			return 0, errShort
 		}
 		for range count {
-			k, err := element(b[n:], of, depth+1)
+			k, err := elementLength(b[n:], of, depth+1)
 			if err != nil {
 				return 0, err
 			}
 			n += k
 		}
 	case 12:
-		return structure(b, depth+1)
+		return structureLength(b, depth+1)
 	default: // maps: no structure of Parquet's has one
 		return 0, errStructure
 	}

@@ -101,7 +101,7 @@ func (w *Writer) Flush() error {
 	}
 	group := format.RowGroup{NumRows: rows, FileOffset: w.at, Ordinal: int16(len(w.meta.RowGroups))}
 	for _, c := range w.columns {
-		chunk, index := c.chunk(w)
+		chunk, index := c.writeChunk(w)
 		group.Columns = append(group.Columns, chunk)
 		group.TotalByteSize += chunk.MetaData.TotalUncompressedSize
 		group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
@@ -200,8 +200,8 @@ type sealed struct {
 	encoding  format.Encoding
 }
 
-// slot counts a row.
-func (c *ColumnWriter) slot(defined uint8) {
+// addSlot counts a row.
+func (c *ColumnWriter) addSlot(defined uint8) {
 	if c.Optional {
 		c.def = append(c.def, defined)
 	}
@@ -211,26 +211,26 @@ func (c *ColumnWriter) slot(defined uint8) {
 }
 
 // Null takes a row without a value.
-func (c *ColumnWriter) Null() { c.slot(0) }
+func (c *ColumnWriter) Null() { c.addSlot(0) }
 
 // Bool takes a value.
-func (c *ColumnWriter) Bool(x bool) { c.bools = append(c.bools, x); c.slot(1) }
+func (c *ColumnWriter) Bool(x bool) { c.bools = append(c.bools, x); c.addSlot(1) }
 
 // Int takes a value.
-func (c *ColumnWriter) Int(x int32) { c.ints = append(c.ints, x); c.slot(1) }
+func (c *ColumnWriter) Int(x int32) { c.ints = append(c.ints, x); c.addSlot(1) }
 
 // Long takes a value.
-func (c *ColumnWriter) Long(x int64) { c.longs = append(c.longs, x); c.slot(1) }
+func (c *ColumnWriter) Long(x int64) { c.longs = append(c.longs, x); c.addSlot(1) }
 
 // Double takes a value.
-func (c *ColumnWriter) Double(x float64) { c.doubles = append(c.doubles, x); c.slot(1) }
+func (c *ColumnWriter) Double(x float64) { c.doubles = append(c.doubles, x); c.addSlot(1) }
 
 // Text takes a value, which must be UTF-8.
 func (c *ColumnWriter) Text(x []byte) {
 	if !c.full {
 		if len(c.list) > 0 && bytes.Equal(c.list[c.last], x) { // as most are
 			c.index = append(c.index, c.last)
-			c.slot(1)
+			c.addSlot(1)
 			return
 		}
 		at, known := c.words[string(x)]
@@ -244,7 +244,7 @@ func (c *ColumnWriter) Text(x []byte) {
 		if known {
 			c.last = at
 			c.index = append(c.index, at)
-			c.slot(1)
+			c.addSlot(1)
 			return
 		}
 		c.seal()
@@ -257,7 +257,7 @@ func (c *ColumnWriter) Text(x []byte) {
 	if c.high == nil || bytes.Compare(x, c.high) > 0 {
 		c.high = append([]byte{}, x...)
 	}
-	c.slot(1)
+	c.addSlot(1)
 }
 
 // seal encodes the page that is filled.
@@ -268,12 +268,12 @@ func (c *ColumnWriter) seal() {
 	page := sealed{at: c.pages.Len(), row: c.rows}
 	c.levels = c.levels[:0]
 	if c.Optional {
-		c.levels = must((&rle.Encoding{BitWidth: 1}).EncodeLevels(c.levels, c.def))
+		c.levels = mustEncode((&rle.Encoding{BitWidth: 1}).EncodeLevels(c.levels, c.def))
 	}
 	c.encode(&page)
 	page.nulls = c.slots - page.values
 	c.packed = c.encoder.EncodeAll(c.raw, c.packed[:0])
-	c.put(&page, format.PageHeader{
+	c.appendPage(&page, format.PageHeader{
 		Type: format.DataPageV2, UncompressedPageSize: int32(len(c.levels) + len(c.raw)), CompressedPageSize: int32(len(c.levels) + len(c.packed)),
 		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
 			NumValues: int32(c.slots), NumNulls: int32(page.nulls), NumRows: int32(c.slots), Encoding: page.encoding,
@@ -287,8 +287,8 @@ func (c *ColumnWriter) seal() {
 	c.low, c.high = nil, nil
 }
 
-// put adds a page to the column's.
-func (c *ColumnWriter) put(page *sealed, head format.PageHeader) {
+// appendPage adds a page to the column's.
+func (c *ColumnWriter) appendPage(page *sealed, head format.PageHeader) {
 	head.CRC = int32(crc32.Update(crc32.ChecksumIEEE(c.levels), crc32.IEEETable, c.packed))
 	b := marshal(&head)
 	c.pages.Write(b)
@@ -304,7 +304,7 @@ func (c *ColumnWriter) encode(page *sealed) {
 	switch c.Kind {
 	case Bool:
 		page.values = len(c.bools)
-		c.raw = resized(c.raw, (len(c.bools)+7)/8)
+		c.raw = resizeSlice(c.raw, (len(c.bools)+7)/8)
 		clear(c.raw)
 		for i, x := range c.bools {
 			if x {
@@ -322,28 +322,28 @@ func (c *ColumnWriter) encode(page *sealed) {
 		}
 	case Int:
 		page.values, page.encoding = len(c.ints), format.DeltaBinaryPacked
-		c.raw = must((&delta.BinaryPackedEncoding{}).EncodeInt32(c.raw, c.ints))
-		bounds(page, c.ints, func(x int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(x)) })
+		c.raw = mustEncode((&delta.BinaryPackedEncoding{}).EncodeInt32(c.raw, c.ints))
+		findBounds(page, c.ints, func(x int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(x)) })
 	case Long:
 		page.values, page.encoding = len(c.longs), format.DeltaBinaryPacked
-		c.raw = must((&delta.BinaryPackedEncoding{}).EncodeInt64(c.raw, c.longs))
-		bounds(page, c.longs, func(x int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(x)) })
+		c.raw = mustEncode((&delta.BinaryPackedEncoding{}).EncodeInt64(c.raw, c.longs))
+		findBounds(page, c.longs, func(x int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(x)) })
 	case Double:
 		page.values = len(c.doubles)
 		c.raw = c.raw[:0]
 		for _, x := range c.doubles {
 			c.raw = binary.LittleEndian.AppendUint64(c.raw, math.Float64bits(x))
 		}
-		bounds(page, c.doubles, func(x float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)) })
+		findBounds(page, c.doubles, func(x float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)) })
 		for _, x := range c.doubles {
 			if math.IsNaN(x) || x == 0 { // no order has the one, and two are equal to the other
 				page.bounded = page.bounded && x == 0
-				page.low, page.high = signs(page.low, page.high)
+				page.low, page.high = widenZeros(page.low, page.high)
 			}
 		}
 	default:
 		if c.full {
-			page.values = c.slots - nulls(c.def)
+			page.values = c.slots - countNulls(c.def)
 			c.raw = append(c.raw[:0], c.texts...)
 			page.bounded, page.low, page.high = c.low != nil, c.low, c.high
 			return
@@ -352,7 +352,7 @@ func (c *ColumnWriter) encode(page *sealed) {
 			return
 		}
 		page.values, page.encoding = len(c.index), format.RLEDictionary
-		c.raw = must((&rle.DictionaryEncoding{}).EncodeInt32(c.raw, c.index))
+		c.raw = mustEncode((&rle.DictionaryEncoding{}).EncodeInt32(c.raw, c.index))
 		seen := make([]bool, len(c.list))
 		for _, i := range c.index {
 			if !seen[i] {
@@ -370,8 +370,8 @@ func (c *ColumnWriter) encode(page *sealed) {
 	}
 }
 
-// signs makes zeros the lowest and the highest of the two that there are.
-func signs(low, high []byte) ([]byte, []byte) {
+// widenZeros makes zeros the lowest and the highest of the two that there are.
+func widenZeros(low, high []byte) ([]byte, []byte) {
 	const negative = 1 << 63
 	if len(low) == 8 && binary.LittleEndian.Uint64(low)&^negative == 0 {
 		low = binary.LittleEndian.AppendUint64(nil, negative)
@@ -382,15 +382,15 @@ func signs(low, high []byte) ([]byte, []byte) {
 	return low, high
 }
 
-func nulls(def []uint8) (n int) {
+func countNulls(def []uint8) (n int) {
 	for _, defined := range def {
 		n += 1 - int(defined)
 	}
 	return n
 }
 
-// bounds finds the least and the largest of some values.
-func bounds[T int32 | int64 | float64](page *sealed, values []T, bytes func(T) []byte) {
+// findBounds finds the least and the largest of some values.
+func findBounds[T int32 | int64 | float64](page *sealed, values []T, bytes func(T) []byte) {
 	if len(values) == 0 {
 		return
 	}
@@ -406,16 +406,16 @@ func bounds[T int32 | int64 | float64](page *sealed, values []T, bytes func(T) [
 	page.bounded, page.low, page.high = true, bytes(low), bytes(high)
 }
 
-// must gives what was encoded: what is of a column's type always can be.
-func must(b []byte, err error) []byte {
+// mustEncode gives what was encoded: what is of a column's type always can be.
+func mustEncode(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)
 	}
 	return b
 }
 
-// chunk writes the column's pages, and says of them what the end of the file holds.
-func (c *ColumnWriter) chunk(w *Writer) (format.ColumnChunk, chunkIndex) {
+// writeChunk writes the column's pages, and says of them what the end of the file holds.
+func (c *ColumnWriter) writeChunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 	begin := w.at
 	m := format.ColumnMetaData{Type: c.Kind, PathInSchema: []string{c.Name}, Codec: format.Zstd, NumValues: c.rows}
 	pages := c.pages.Bytes()
@@ -438,7 +438,7 @@ func (c *ColumnWriter) chunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 		c.levels, c.packed = c.levels[:0], c.encoder.EncodeAll(c.dictionary, c.packed[:0])
 		from := c.pages.Len()
 		own.at = from
-		c.put(&own, format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(len(c.dictionary)), CompressedPageSize: int32(len(c.packed)),
+		c.appendPage(&own, format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(len(c.dictionary)), CompressedPageSize: int32(len(c.packed)),
 			DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: int32(len(c.list)), Encoding: format.Plain})})
 		w.write(c.pages.Bytes()[from:]) // it stands before the pages that need it
 		pages = c.pages.Bytes()[:from]
@@ -463,10 +463,10 @@ func (c *ColumnWriter) chunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 		m.Statistics.NullCount += int64(page.nulls)
 		whole = whole && (page.bounded || page.values == 0)
 		if page.bounded {
-			if first || c.less(page.low, m.Statistics.MinValue) {
+			if first || c.lessBound(page.low, m.Statistics.MinValue) {
 				m.Statistics.MinValue = page.low
 			}
-			if first || c.less(m.Statistics.MaxValue, page.high) {
+			if first || c.lessBound(m.Statistics.MaxValue, page.high) {
 				m.Statistics.MaxValue = page.high
 			}
 			first = false
@@ -485,8 +485,8 @@ func (c *ColumnWriter) chunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 	return format.ColumnChunk{FileOffset: begin, MetaData: m}, of
 }
 
-// less compares bounds.
-func (c *ColumnWriter) less(a, b []byte) bool {
+// lessBound compares bounds.
+func (c *ColumnWriter) lessBound(a, b []byte) bool {
 	switch c.Kind {
 	case Int:
 		return int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))

@@ -40,7 +40,7 @@ func (b *batch) reset(of part) {
 	}
 }
 
-func (b *batch) chunk(c Chunk) {
+func (b *batch) addChunk(c Chunk) {
 	flags := byte(c.Kind&3) << kindShift
 	if c.Earliest != c.T {
 		flags |= chunkInterval
@@ -71,8 +71,8 @@ func (b *batch) chunk(c Chunk) {
 	b.holds.chunks++
 }
 
-// row takes r as a row of the batch's point.
-func (b *batch) row(r *Row) {
+// addRow takes r as a row of the batch's point.
+func (b *batch) addRow(r *Row) {
 	b.scratch = *r // a copy of our own to point into: r must not escape to the heap
 	b.scratch.Point = b.point
 	p := b.rows
@@ -101,7 +101,7 @@ func (b *batch) row(r *Row) {
 	b.holds.rows++
 }
 
-func (b *batch) sample(s Sample) {
+func (b *batch) addSample(s Sample) {
 	p := binary.AppendVarint(b.samples, s.T)
 	p = appendString(p, s.Source)
 	p = appendString(p, s.Name)
@@ -109,7 +109,7 @@ func (b *batch) sample(s Sample) {
 	b.holds.samples++
 }
 
-func (b *batch) mark(m Mark) {
+func (b *batch) addMark(m Mark) {
 	p := binary.AppendVarint(b.marks, m.T)
 	p = appendString(p, m.Name)
 	b.marks = appendString(p, m.Data)

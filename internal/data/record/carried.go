@@ -9,14 +9,14 @@ import (
 // What is carried from one machine to another of a journal are whole frames, byte for
 // byte: each has its checksums, so nothing else has to vouch for them.
 
-// Written returns the length of the journal's file: whole frames, which no longer change. It does
+// WrittenBytes returns the length of the journal's file: whole frames, which no longer change. It does
 // not wait for the disk.
-func (j *Journal) Written() int64 { return j.end.Load() }
+func (j *Journal) WrittenBytes() int64 { return j.end.Load() }
 
-// Sealed reads whole frames of a journal's file that lie between two offsets: as many as
+// ReadSealed reads whole frames of a journal's file that lie between two offsets: as many as
 // fit into so many bytes, and one at least. None is left where it gives nothing. What is no
 // whole frame is an error once it comes first.
-func Sealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
+func ReadSealed(file io.ReaderAt, from, to int64, most int) ([]byte, error) {
 	at := from
 	for at < to {
 		next, err := frameEnd(file, at, to)
@@ -68,9 +68,9 @@ func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
 	return at + headerSize + h.length, nil
 }
 
-// TakeCarried takes the records of a point from frames of another journal, as [Sealed] gave
+// TakeCarried takes the records of a point from frames of another journal, as [ReadSealed] gave
 // them, and keeps these bytes: what has no marks stands here as it does there. Of marks it takes
-// what [Journal.Take] does. took is called with what a frame of the point holds. Bytes that are no
+// what [Journal.AddFrame] does. took is called with what a frame of the point holds. Bytes that are no
 // whole frames are an error.
 func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, chunks int64)) error {
 	var d decoder
@@ -97,7 +97,7 @@ func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, 
 			if !d.decode(payload, &f) {
 				return fmt.Errorf("read frames: damaged before byte %d of %d", to, len(frames))
 			}
-			j.Take(&f)
+			j.AddFrame(&f)
 		}
 		took(f.Rows, h.holds.chunks)
 	}
@@ -108,7 +108,7 @@ func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, 
 // but those of other journals.
 func (j *Journal) takeWhole(h *header, worker int32, payload []byte) {
 	j.mu.Lock()
-	if j.takes() {
+	if j.takesRecords() {
 		due := j.planDue(h.point)
 		if due && j.open.size() == 0 {
 			j.open.point, j.open.worker = h.point, j.worker

@@ -32,8 +32,8 @@ func TestCarried(t *testing.T) {
 			j.Done(&r)
 		}
 	}
-	j.Sample(Sample{Point: 1, T: 5, Source: SourceClient, Name: CPUShare, Value: .25})
-	j.Mark(Mark{Point: 1, Name: "point", Data: []byte("{}")})
+	j.AddSample(Sample{Point: 1, T: 5, Source: SourceClient, Name: CPUShare, Value: .25})
+	j.AddMark(Mark{Point: 1, Name: "point", Data: []byte("{}")})
 	if err := j.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCarried(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	end := j.Written()
+	end := j.WrittenBytes()
 	for _, most := range []int{1, 300 << 10, 1 << 20} {
 		into := t.TempDir()
 		sum, err := Create(into)
@@ -52,7 +52,7 @@ func TestCarried(t *testing.T) {
 		sum.SetPoint(1)
 		var pieces []byte
 		for at := int64(0); ; {
-			piece, err := Sealed(file, at, end, most)
+			piece, err := ReadSealed(file, at, end, most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,15 +98,15 @@ func TestCarried(t *testing.T) {
 			t.Errorf("pieces of %d, the worker's (-) and what was taken (+):\n%s", most, d)
 		}
 	}
-	first, err := Sealed(file, 0, end, 1)
+	first, err := ReadSealed(file, 0, end, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	torn := int64(len(first)) + 30
-	if got, err := Sealed(file, 0, torn, 1<<20); err != nil || !bytes.Equal(got, first) {
+	if got, err := ReadSealed(file, 0, torn, 1<<20); err != nil || !bytes.Equal(got, first) {
 		t.Errorf("before a frame that is cut short: %d bytes of %d, %v", len(got), len(first), err)
 	}
-	if _, err := Sealed(file, int64(len(first)), torn, 1); err == nil {
+	if _, err := ReadSealed(file, int64(len(first)), torn, 1); err == nil {
 		t.Error("a frame that is cut short passes")
 	}
 	if err := j.Close(); err != nil {
@@ -128,9 +128,9 @@ func TestCarriedAtOnce(t *testing.T) {
 		j.Chunk(Chunk{Request: i, T: i, Earliest: i, Tokens: 1})
 		switch i {
 		case 7:
-			j.Mark(Mark{Name: "point", Data: []byte("{}")})
+			j.AddMark(Mark{Name: "point", Data: []byte("{}")})
 		case 9:
-			j.Mark(Mark{Name: LostMark})
+			j.AddMark(Mark{Name: LostMark})
 		}
 		if err := j.Flush(); err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestCarriedPlan(t *testing.T) {
 		"whole": func(j *Journal) error { return j.TakeCarried(piece, 0, func([]Row, int64) {}) },
 		"apart": func(j *Journal) error {
 			for _, f := range framesOf(t, from) {
-				j.Take(&f)
+				j.AddFrame(&f)
 			}
 			return nil
 		},
@@ -191,7 +191,7 @@ func TestCarriedPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Plan(Mark{Name: "point", Data: []byte("{}")})
+		j.AddPlan(Mark{Name: "point", Data: []byte("{}")})
 		for range 40 {
 			j.mu.Lock()
 			j.since = j.since.Add(-firstPause / 2)

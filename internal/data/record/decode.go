@@ -33,7 +33,7 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 	f.Point = int32(d.varint())
 	chunks, rows, samples, marks := d.bytes(), d.bytes(), d.bytes(), d.bytes()
 	f.Worker = 0
-	if d.more() {
+	if d.hasMore() {
 		if w := d.uvarint(); w <= math.MaxInt32 {
 			f.Worker = int32(w)
 		} else {
@@ -50,14 +50,14 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 	case marksAlone:
 		chunks, rows, samples = nil, nil, nil
 	}
-	d.chunks(chunks, f)
-	d.rows(rows, f)
-	for d.section(samples); d.more(); {
+	d.readChunks(chunks, f)
+	d.readRows(rows, f)
+	for d.beginSection(samples); d.hasMore(); {
 		f.Samples = append(f.Samples, Sample{
 			Point: f.Point, T: d.varint(), Source: d.string(), Name: d.string(), Value: d.float(),
 		})
 	}
-	for d.section(marks); d.more(); {
+	for d.beginSection(marks); d.hasMore(); {
 		f.Marks = append(f.Marks, Mark{
 			Point: f.Point, T: d.varint(), Name: d.string(), Data: slices.Clone(d.bytes()),
 		})
@@ -65,9 +65,9 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 	return !d.bad
 }
 
-func (d *decoder) chunks(section []byte, f *Frame) {
+func (d *decoder) readChunks(section []byte, f *Frame) {
 	var request, t int64
-	for d.section(section); d.more(); {
+	for d.beginSection(section); d.hasMore(); {
 		flags := d.byte()
 		request += d.varint()
 		t += d.varint()
@@ -92,13 +92,13 @@ func (d *decoder) chunks(section []byte, f *Frame) {
 	}
 }
 
-func (d *decoder) rows(section []byte, f *Frame) {
-	d.section(section)
-	if d.more() && d.uvarint() != uint64(len(rowFields)) {
+func (d *decoder) readRows(section []byte, f *Frame) {
+	d.beginSection(section)
+	if d.hasMore() && d.uvarint() != uint64(len(rowFields)) {
 		d.other = !d.bad
 		d.fail()
 	}
-	for d.more() {
+	for d.hasMore() {
 		f.Rows = append(f.Rows, BlankRow())
 		r := &f.Rows[len(f.Rows)-1]
 		for i := range rowFields {
@@ -110,23 +110,23 @@ func (d *decoder) rows(section []byte, f *Frame) {
 			case *string:
 				*v = d.string()
 			case *bool:
-				*v = d.word(2) == 1
+				*v = d.readBelow(2) == 1
 			case *uint8:
-				*v = d.word(len(rowFields[i].words))
+				*v = d.readBelow(len(rowFields[i].words))
 			}
 		}
 		r.Point = f.Point
 	}
 }
 
-// section makes the decoder read from b next, unless it has already failed.
-func (d *decoder) section(b []byte) {
+// beginSection makes the decoder read from b next, unless it has already failed.
+func (d *decoder) beginSection(b []byte) {
 	if !d.bad {
 		d.rest = b
 	}
 }
 
-func (d *decoder) more() bool { return !d.bad && len(d.rest) > 0 }
+func (d *decoder) hasMore() bool { return !d.bad && len(d.rest) > 0 }
 
 func (d *decoder) varint() int64 {
 	u := d.uvarint()
@@ -166,8 +166,8 @@ func (d *decoder) byte() byte {
 	return b
 }
 
-// word reads a number that must be below n.
-func (d *decoder) word(n int) byte {
+// readBelow reads a number that must be below n.
+func (d *decoder) readBelow(n int) byte {
 	b := d.byte()
 	if int(b) >= n {
 		d.fail()

@@ -116,8 +116,8 @@ func (r *requestRow) part() part {
 	return part{r.Point, worker}
 }
 
-// row is the row as its worker gave it.
-func (r *requestRow) row() Row {
+// toRow is the row as its worker gave it.
+func (r *requestRow) toRow() Row {
 	row := r.Row
 	_, row.ID = splitID(r.ID)
 	_, row.After = splitID(r.After)
@@ -147,8 +147,8 @@ func (c *chunkRow) part() part {
 	return part{c.point, worker}
 }
 
-// chunk is the chunk as its worker gave it.
-func (c *chunkRow) chunk() Chunk {
+// toChunk is the chunk as its worker gave it.
+func (c *chunkRow) toChunk() Chunk {
 	chunk := c.Chunk
 	_, chunk.Request = splitID(c.Request)
 	return chunk

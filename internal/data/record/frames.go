@@ -26,7 +26,7 @@ import (
 // one; its strings and a mark's data may be kept.
 func Frames(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		frames := Since(dir, 0)
+		frames := FramesSince(dir, 0)
 		if !hasJournal(dir) {
 			frames = parquetFrames(dir, chunkFields)
 		}
@@ -34,19 +34,19 @@ func Frames(dir string) iter.Seq2[Frame, error] {
 	}
 }
 
-// Times yields what [Frames] does, but of the chunks of a finished run no more
+// FrameTimes yields what [Frames] does, but of the chunks of a finished run no more
 // than whose they are, when they came and their tokens: that takes half the time
 // to read. The other fields of a chunk are not to be used.
-func Times(dir string) iter.Seq2[Frame, error] {
+func FrameTimes(dir string) iter.Seq2[Frame, error] {
 	if hasJournal(dir) {
-		return Since(dir, 0)
+		return FramesSince(dir, 0)
 	}
 	return parquetFrames(dir, timeFields())
 }
 
-// Since yields the frames that the journal of dir has behind an offset, see
+// FramesSince yields the frames that the journal of dir has behind an offset, see
 // [Journal.Offset].
-func Since(dir string, offset int64) iter.Seq2[Frame, error] {
+func FramesSince(dir string, offset int64) iter.Seq2[Frame, error] {
 	return journalFrames(filepath.Join(dir, rundir.Journal), offset, everything)
 }
 
@@ -60,7 +60,7 @@ func Rows(dir string) iter.Seq2[Frame, error] {
 	return parquetRows(dir)
 }
 
-// RowsSince yields what [Since] does without the chunks.
+// RowsSince yields what [FramesSince] does without the chunks.
 func RowsSince(dir string, offset int64) iter.Seq2[Frame, error] {
 	return journalFrames(filepath.Join(dir, rundir.Journal), offset, allButChunks)
 }
@@ -81,7 +81,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 				return
 			}
 			for i := range marks {
-				if !yield(marks[i].mark(), nil) {
+				if !yield(marks[i].toMark(), nil) {
 					return
 				}
 			}
@@ -126,7 +126,7 @@ func journalFrames(path string, offset int64, part reading) iter.Seq2[Frame, err
 		}
 		s.decoder.part = part
 		for {
-			frame, err := s.next()
+			frame, err := s.nextFrame()
 			if err == io.EOF {
 				return
 			}

@@ -28,11 +28,11 @@ func smallJournal(t testing.TB) (data []byte, ends []int) {
 	for p := range int32(3) {
 		b := newBatch()
 		b.reset(part{point: p})
-		b.mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
-		b.chunk(Chunk{Request: 0, T: 1000, Earliest: 900, Tokens: 3, Bytes: 12, Choice: 1, Kind: Reasoning})
-		b.chunk(Chunk{Request: 1, T: 1500, Earliest: 1500, Tokens: 1, Bytes: 4})
-		b.sample(Sample{Point: p, T: 10, Source: "client", Name: "cpu", Value: 0.5})
-		b.row(&Row{ID: 0, Session: Unset, Due: 5, Finish: "stop", Outcome: Cut})
+		b.addMark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
+		b.addChunk(Chunk{Request: 0, T: 1000, Earliest: 900, Tokens: 3, Bytes: 12, Choice: 1, Kind: Reasoning})
+		b.addChunk(Chunk{Request: 1, T: 1500, Earliest: 1500, Tokens: 1, Bytes: 4})
+		b.addSample(Sample{Point: p, T: 10, Source: "client", Name: "cpu", Value: 0.5})
+		b.addRow(&Row{ID: 0, Session: Unset, Due: 5, Finish: "stop", Outcome: Cut})
 		data = w.append(data, b)
 		ends = append(ends, len(data))
 	}
@@ -45,7 +45,7 @@ func scan(t testing.TB, data []byte) (frames []Frame, damage []Damage) {
 	t.Helper()
 	s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
 	for {
-		f, err := s.next()
+		f, err := s.nextFrame()
 		if err == io.EOF {
 			return frames, damage
 		}
@@ -170,7 +170,7 @@ func TestDamageAddsUp(t *testing.T) {
 				switch {
 				case !cut && exact && missing != tally{} && !gone(bad, data):
 					rt.Errorf("%+v of %+v are accounted for: %+v", left, all, damage)
-				case exact && missing.negative():
+				case exact && missing.isNegative():
 					rt.Errorf("more than there was: %+v of %+v: %+v", left, all, damage)
 				}
 				// What is read is what was written, in its order.
@@ -201,7 +201,7 @@ func largeJournal(t testing.TB) []byte {
 	j := newJournal(d, "")
 	for p := range int32(3) {
 		j.SetPoint(p)
-		j.Mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
+		j.AddMark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
 		for i := range int64(60) {
 			for c := range int64(5) {
 				j.Chunk(Chunk{Request: i, T: i*1000 + c, Earliest: i*1000 + c, Tokens: 1, Bytes: 12})
@@ -266,11 +266,11 @@ func TestFinishOfDamagedJournal(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	other := bytes.Repeat([]byte("PJ3\n and what is not known here"), 10)
 	s := scanner{in: bytes.NewReader(other), size: int64(len(other)), follows: true}
-	if _, err := s.next(); err != ErrVersion {
+	if _, err := s.nextFrame(); err != ErrVersion {
 		t.Errorf("another version: %v", err)
 	}
 	var row batch
-	row.row(&Row{ID: 1})
+	row.addRow(&Row{ID: 1})
 	more, fewer := row, row
 	more.rows = append(bytes.Clone(row.rows), 0)
 	more.rows[0]++ // one field more
@@ -279,7 +279,7 @@ func TestOtherVersion(t *testing.T) {
 	for name, b := range map[string]batch{"more fields": more, "fewer fields": fewer} {
 		data := new(frameWriter).append(nil, &b)
 		s = scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
-		if _, err := s.next(); err != ErrVersion {
+		if _, err := s.nextFrame(); err != ErrVersion {
 			t.Errorf("a row of %s: %v", name, err)
 		}
 	}
@@ -309,16 +309,16 @@ func framed(payload []byte) []byte {
 func encode(f Frame) []byte {
 	b := batch{point: f.Point}
 	for _, c := range f.Chunks {
-		b.chunk(c)
+		b.addChunk(c)
 	}
 	for i := range f.Rows {
-		b.row(&f.Rows[i])
+		b.addRow(&f.Rows[i])
 	}
 	for _, s := range f.Samples {
-		b.sample(s)
+		b.addSample(s)
 	}
 	for _, m := range f.Marks {
-		b.mark(m)
+		b.addMark(m)
 	}
 	return new(frameWriter).append(nil, &b)
 }
@@ -332,7 +332,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
 		for {
-			if _, err := s.next(); err == io.EOF || err == ErrVersion {
+			if _, err := s.nextFrame(); err == io.EOF || err == ErrVersion {
 				return
 			} else if err != nil {
 				t.Fatal(err)
@@ -353,7 +353,7 @@ func FuzzPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		data := framed(payload)
 		s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
-		one, err := s.next()
+		one, err := s.nextFrame()
 		if err != nil {
 			if err != ErrVersion && err != io.EOF {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func (t tally) minus(o tally) tally {
 	return tally{t.chunks - o.chunks, t.rows - o.rows, t.samples - o.samples, t.marks - o.marks}
 }
 
-func (t tally) negative() bool { return min(t.chunks, t.rows, t.samples, t.marks) < 0 }
+func (t tally) isNegative() bool { return min(t.chunks, t.rows, t.samples, t.marks) < 0 }
 
 // header holds the fields before the payload of a frame.
 type header struct {
@@ -107,6 +107,6 @@ func parseHeader(p []byte) (h header, short bool) {
 		before: tally{u64(24), u64(32), u64(40), u64(48)},
 		holds:  tally{u32(56), u32(60), u32(64), u32(68)},
 	}
-	h.sound = le.Uint32(p[72:]) == crc32.Checksum(p[:72], castagnoli) && !h.before.negative()
+	h.sound = le.Uint32(p[72:]) == crc32.Checksum(p[:72], castagnoli) && !h.before.isNegative()
 	return h, false
 }

@@ -41,7 +41,7 @@ func (j *Join[S]) Add(f *Frame) {
 		r := &f.Rows[i]
 		s := j.flights.remove(r.ID)
 		if s == nil {
-			s = j.fresh()
+			s = j.newState()
 		}
 		j.Row(r, s)
 		j.Reset(s)
@@ -55,7 +55,7 @@ func (j *Join[S]) Add(f *Frame) {
 // Open yields the requests of the latest point and worker whose row has not come, in no
 // order.
 func (j *Join[S]) Open() iter.Seq2[int64, *S] {
-	return j.flights.each
+	return j.flights.eachFlight
 }
 
 // turnTo begins a part, or goes on with one.
@@ -78,13 +78,13 @@ func (j *Join[S]) turnTo(of part) {
 func (j *Join[S]) stateOf(request int64) *S {
 	s := j.flights.find(request)
 	if s == nil {
-		s = j.fresh()
+		s = j.newState()
 		j.flights.insert(request, s)
 	}
 	return s
 }
 
-func (j *Join[S]) fresh() *S {
+func (j *Join[S]) newState() *S {
 	n := len(j.free)
 	if n == 0 {
 		return new(S)
@@ -114,13 +114,13 @@ const (
 	mostSlots  = 1 << 20
 )
 
-func (f *flights[S]) slot(id int64) *slot[S] { return &f.slots[id&int64(len(f.slots)-1)] }
+func (f *flights[S]) findSlot(id int64) *slot[S] { return &f.slots[id&int64(len(f.slots)-1)] }
 
 func (f *flights[S]) find(id int64) *S {
 	if f.n == 0 {
 		return nil
 	}
-	if s := f.slot(id); s.id == id && s.of != nil {
+	if s := f.findSlot(id); s.id == id && s.of != nil {
 		return s.of
 	}
 	return f.far[id]
@@ -132,7 +132,7 @@ func (f *flights[S]) insert(id int64, of *S) {
 		f.slots, f.far = make([]slot[S], firstSlots), map[int64]*S{}
 	}
 	f.n++
-	if s := f.slot(id); s.of == nil {
+	if s := f.findSlot(id); s.of == nil {
 		*s = slot[S]{id, of}
 		return
 	}
@@ -146,9 +146,9 @@ func (f *flights[S]) insert(id int64, of *S) {
 func (f *flights[S]) grow() {
 	was := *f
 	*f = flights[S]{slots: make([]slot[S], 2*len(was.slots)), far: map[int64]*S{}}
-	for id, of := range was.each {
+	for id, of := range was.eachFlight {
 		f.n++
-		if s := f.slot(id); s.of == nil {
+		if s := f.findSlot(id); s.of == nil {
 			*s = slot[S]{id, of}
 		} else {
 			f.far[id] = of
@@ -161,7 +161,7 @@ func (f *flights[S]) remove(id int64) (of *S) {
 	if f.n == 0 {
 		return nil
 	}
-	if s := f.slot(id); s.id == id && s.of != nil {
+	if s := f.findSlot(id); s.id == id && s.of != nil {
 		of, s.of = s.of, nil
 	} else if of = f.far[id]; of != nil {
 		delete(f.far, id)
@@ -172,7 +172,7 @@ func (f *flights[S]) remove(id int64) (of *S) {
 	return of
 }
 
-func (f *flights[S]) each(yield func(int64, *S) bool) {
+func (f *flights[S]) eachFlight(yield func(int64, *S) bool) {
 	for i := range f.slots {
 		if s := &f.slots[i]; s.of != nil && !yield(s.id, s.of) {
 			return

@@ -59,7 +59,7 @@ type Journal struct {
 
 	wake    chan struct{} // for the flusher
 	written chan struct{} // for the syncer
-	grown   chan struct{} // see [Journal.Grown]
+	grown   chan struct{} // see [Journal.GrowthSignal]
 	stop    chan struct{}
 	ended   sync.WaitGroup // both
 }
@@ -117,7 +117,7 @@ func create(dir string) (*rundir.LockedFile, error) {
 // go when the journal is complete. A damaged journal stays, as [rundir.Damaged].
 func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 	path := filepath.Join(dir, rundir.Journal)
-	created, err := rundir.Temp(dir, rundir.Journal)
+	created, err := rundir.CreateTemp(dir, rundir.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
@@ -135,7 +135,7 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 		err = f.Close()
 	}
 	if err == nil {
-		err = rundir.Place(temp, dir, rundir.Journal)
+		err = rundir.PlaceFile(temp, dir, rundir.Journal)
 	}
 	if err == nil && runtime.GOOS == "windows" {
 		if created, err = os.OpenFile(path, os.O_RDWR, 0o644); err == nil {
@@ -182,16 +182,16 @@ func (w *frameWriter) copy(to io.Writer, dir string, keep func(*Frame) bool) (si
 		}
 		b.reset(f.part())
 		for i := range f.Chunks {
-			b.chunk(f.Chunks[i])
+			b.addChunk(f.Chunks[i])
 		}
 		for i := range f.Rows {
-			b.row(&f.Rows[i])
+			b.addRow(&f.Rows[i])
 		}
 		for _, s := range f.Samples {
-			b.sample(s)
+			b.addSample(s)
 		}
 		for _, m := range f.Marks {
-			b.mark(m)
+			b.addMark(m)
 		}
 		out = w.append(out[:0], b)
 		n, err := to.Write(out)
@@ -215,8 +215,8 @@ func newJournal(f file, dir string) *Journal {
 	}
 	j.age = time.AfterFunc(frameAge, j.wakeFlusher)
 	j.age.Stop()
-	j.ended.Go(j.flusher)
-	j.ended.Go(j.syncer)
+	j.ended.Go(j.flushLoop)
+	j.ended.Go(j.syncLoop)
 	return j
 }
 
@@ -241,29 +241,29 @@ func (j *Journal) SetWorker(n int32) {
 	j.worker = n
 }
 
-// Take takes the records of a frame of another journal, as those of its worker. The plan
+// AddFrame takes the records of a frame of another journal, as those of its worker. The plan
 // is this journal's own: of marks it takes those of records that are missing.
-func (j *Journal) Take(f *Frame) {
+func (j *Journal) AddFrame(f *Frame) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	add := func(put func(*batch)) {
-		if b := j.batch(f.part()); b != nil {
+		if b := j.openBatch(f.part()); b != nil {
 			put(b)
 			j.sealFull()
 		}
 	}
 	for i := range f.Chunks {
-		add(func(b *batch) { b.chunk(f.Chunks[i]) })
+		add(func(b *batch) { b.addChunk(f.Chunks[i]) })
 	}
 	for i := range f.Rows {
-		add(func(b *batch) { b.row(&f.Rows[i]) })
+		add(func(b *batch) { b.addRow(&f.Rows[i]) })
 	}
 	for _, s := range f.Samples {
-		add(func(b *batch) { b.sample(s) })
+		add(func(b *batch) { b.addSample(s) })
 	}
 	for _, m := range f.Marks {
 		if m.Name == LostMark || m.Name == DamageMark {
-			add(func(b *batch) { b.mark(m) })
+			add(func(b *batch) { b.addMark(m) })
 		}
 	}
 }
@@ -271,8 +271,8 @@ func (j *Journal) Take(f *Frame) {
 // Chunk takes a chunk of the current point.
 func (j *Journal) Chunk(c Chunk) {
 	j.mu.Lock()
-	if b := j.batch(j.own(j.point)); b != nil {
-		b.chunk(c)
+	if b := j.openBatch(j.ownPart(j.point)); b != nil {
+		b.addChunk(c)
 		if len(b.chunks) >= frameSize {
 			j.seal()
 		}
@@ -285,37 +285,37 @@ func (j *Journal) Chunk(c Chunk) {
 func (j *Journal) Done(r *Row) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(j.own(j.point)); b != nil {
-		b.row(r)
+	if b := j.openBatch(j.ownPart(j.point)); b != nil {
+		b.addRow(r)
 		j.sealFull()
 	}
 }
 
-// Sample takes a sample of the point it names.
-func (j *Journal) Sample(s Sample) {
+// AddSample takes a sample of the point it names.
+func (j *Journal) AddSample(s Sample) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(j.own(s.Point)); b != nil {
-		b.sample(s)
+	if b := j.openBatch(j.ownPart(s.Point)); b != nil {
+		b.addSample(s)
 		j.sealFull()
 	}
 }
 
-// Mark takes a mark of the point it names.
-func (j *Journal) Mark(m Mark) {
+// AddMark takes a mark of the point it names.
+func (j *Journal) AddMark(m Mark) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if b := j.batch(j.own(m.Point)); b != nil {
-		b.mark(m)
+	if b := j.openBatch(j.ownPart(m.Point)); b != nil {
+		b.addMark(m)
 		j.sealFull()
 	}
 }
 
-// Plan takes marks that say what was planned of the run and of the current point.
+// AddPlan takes marks that say what was planned of the run and of the current point.
 // Whatever else a damaged journal loses, without them nothing can be made of it: so
 // they are written again after a second, two more, four more and so on, until
 // another plan takes their place.
-func (j *Journal) Plan(marks ...Mark) {
+func (j *Journal) AddPlan(marks ...Mark) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.plan, j.since, j.pause = marks, time.Now(), firstPause
@@ -328,34 +328,34 @@ const firstPause = time.Second
 // writePlan puts the plan into the open batch. The caller holds j.mu.
 func (j *Journal) writePlan() {
 	for _, m := range j.plan {
-		if b := j.batch(j.own(j.point)); b != nil {
-			b.mark(m)
+		if b := j.openBatch(j.ownPart(j.point)); b != nil {
+			b.addMark(m)
 		}
 	}
 }
 
-// own returns the part that records of this process belong to. The caller holds j.mu.
-func (j *Journal) own(point int32) part { return part{point, j.worker} }
+// ownPart returns the part that records of this process belong to. The caller holds j.mu.
+func (j *Journal) ownPart(point int32) part { return part{point, j.worker} }
 
-// takes says that records are taken. The caller holds j.mu.
-func (j *Journal) takes() bool {
+// takesRecords says that records are taken. The caller holds j.mu.
+func (j *Journal) takesRecords() bool {
 	switch {
 	case j.err != nil:
 	case j.closed:
 		j.err = fmt.Errorf("write journal: %w", fs.ErrClosed)
 	case len(j.queue) >= queueLimit:
 		j.err = errors.New("write journal: the disk does not keep up")
-		j.fail()
+		j.setFailed()
 	default:
 		return true
 	}
 	return false
 }
 
-// batch gives the open batch for a record of a point and a worker, nil if records are no
+// openBatch gives the open batch for a record of a point and a worker, nil if records are no
 // longer taken. The caller holds j.mu.
-func (j *Journal) batch(of part) *batch {
-	if !j.takes() {
+func (j *Journal) openBatch(of part) *batch {
+	if !j.takesRecords() {
 		return nil
 	}
 	if j.open.point != of.point || j.open.worker != of.worker {
@@ -386,7 +386,7 @@ func (j *Journal) seal() {
 	if j.planDue(j.open.point) {
 		j.since, j.pause = j.since.Add(j.pause), 2*j.pause
 		for _, m := range j.plan {
-			j.open.mark(m)
+			j.open.addMark(m)
 		}
 	}
 	j.queue = append(j.queue, j.open)
@@ -408,8 +408,8 @@ func (j *Journal) wakeFlusher() { wake(j.wake) }
 // have deleted it, or a full disk may have room for a [LostMark].
 const checkEvery = time.Second
 
-// flusher writes what there is when it is woken, and looks at the file now and then.
-func (j *Journal) flusher() {
+// flushLoop writes what there is when it is woken, and looks at the file now and then.
+func (j *Journal) flushLoop() {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
@@ -434,11 +434,11 @@ func (j *Journal) SyncAtEnd() {
 	j.lazy = true
 }
 
-// syncer brings what was written to the disk, so that a machine that loses its
+// syncLoop brings what was written to the disk, so that a machine that loses its
 // power loses no more than a kill does and what the disk was busy with. It has a
 // goroutine of its own: where a disk takes long only it waits, while records go on
 // being taken, and written as far as the system lets them.
-func (j *Journal) syncer() {
+func (j *Journal) syncLoop() {
 	var last time.Time // when it did
 	for {
 		select {
@@ -457,7 +457,7 @@ func (j *Journal) syncer() {
 			j.mu.Lock()
 			if j.err == nil { // what the disk refused once it may have thrown away
 				j.err = fmt.Errorf("sync journal: %w", err)
-				j.fail()
+				j.setFailed()
 			}
 			j.mu.Unlock()
 		}
@@ -466,7 +466,7 @@ func (j *Journal) syncer() {
 }
 
 // Offset writes everything taken before it and gives the place in the journal
-// where what is taken from now on begins, for [Since].
+// where what is taken from now on begins, for [FramesSince].
 func (j *Journal) Offset() (int64, error) {
 	err := j.Flush()
 	j.writing.Lock()
@@ -497,7 +497,7 @@ func (j *Journal) Flush() error {
 	j.mu.Lock()
 	if j.err == nil && j.broken != nil {
 		j.err = j.broken
-		j.fail()
+		j.setFailed()
 	}
 	of := part{max(j.point, 0), j.worker} // a mark of no point would be of none that is judged
 	lost := j.err != nil && !errors.Is(j.err, fs.ErrClosed)
@@ -559,15 +559,15 @@ func wake(c chan struct{}) {
 	}
 }
 
-// Grown tells one who copies the journal that it was written to, once for however often.
-func (j *Journal) Grown() <-chan struct{} { return j.grown }
+// GrowthSignal tells one who copies the journal that it was written to, once for however often.
+func (j *Journal) GrowthSignal() <-chan struct{} { return j.grown }
 
 // writeLostMark writes the mark that says that records are missing, in the place of
 // the frame that was cut short. Where a full disk has no room even for that,
 // the last whole frame gives way. The caller holds j.writing.
 func (j *Journal) writeLostMark(of part) {
 	b := &batch{point: of.point, worker: of.worker}
-	b.mark(Mark{Point: b.point, Name: LostMark})
+	b.addMark(Mark{Point: b.point, Name: LostMark})
 	for _, from := range [...]struct {
 		at     int64
 		frames frameWriter
@@ -598,8 +598,8 @@ func (j *Journal) Err() error {
 // going on for.
 func (j *Journal) Failed() <-chan struct{} { return j.failed }
 
-// fail says so. The caller holds j.mu.
-func (j *Journal) fail() {
+// setFailed says so. The caller holds j.mu.
+func (j *Journal) setFailed() {
 	select {
 	case <-j.failed:
 	default:

@@ -103,7 +103,7 @@ func TestConcurrentWriters(t *testing.T) {
 					j.Flush()
 				}
 			}
-			j.Sample(Sample{Source: "client", Name: "cpu", Value: float64(w)})
+			j.AddSample(Sample{Source: "client", Name: "cpu", Value: float64(w)})
 		})
 	}
 	wg.Wait()
@@ -171,7 +171,7 @@ func TestFramesAreBounded(t *testing.T) {
 	s := scanner{in: bytes.NewReader(d.data.Bytes()), size: int64(d.data.Len()), follows: true}
 	for {
 		start := s.offset
-		if _, err := s.next(); err != nil {
+		if _, err := s.nextFrame(); err != nil {
 			break
 		}
 		if n := s.offset - start; n > frameSize+1024 {
@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 	if err := j.Flush(); err != nil {
 		t.Fatalf("first flush: %v", err)
 	}
-	j.Mark(Mark{Name: "large", Data: make([]byte, 1000)})
+	j.AddMark(Mark{Name: "large", Data: make([]byte, 1000)})
 	if err := j.Flush(); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("flush on a full disk: %v", err)
 	}
@@ -198,7 +198,7 @@ func TestFullDisk(t *testing.T) {
 		j.Chunk(Chunk{Request: int64(i)})
 	}
 	j.Done(&Row{})
-	j.Sample(Sample{})
+	j.AddSample(Sample{})
 	if err := j.Err(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Err: %v", err)
 	}
@@ -231,7 +231,7 @@ func TestLostRecordsLeaveAMark(t *testing.T) {
 		if err := j.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		j.Mark(Mark{Point: 3, Name: "large", Data: make([]byte, 1000)})
+		j.AddMark(Mark{Point: 3, Name: "large", Data: make([]byte, 1000)})
 		if err := j.Close(); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("%d bytes of room: %v", extra, err)
 		}
@@ -262,7 +262,7 @@ func TestSlowDiskNeitherBlocksNorFillsMemory(t *testing.T) {
 	j.SetPoint(1)
 	taken := 0
 	for p := int32(1); j.Err() == nil; p++ { // every new point closes a frame
-		j.Sample(Sample{Point: p})
+		j.AddSample(Sample{Point: p})
 		if taken++; taken > 4*queueLimit {
 			t.Fatal("the queue has no end")
 		}

@@ -23,13 +23,13 @@ func TestClosedWhileAProcessStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(inherited)
-	if err := rundir.Live(dir); err == nil {
+	if err := rundir.CheckLive(dir); err == nil {
 		t.Error("a journal that is open has no writer")
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := rundir.Live(dir); err != nil {
+	if err := rundir.CheckLive(dir); err != nil {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ func openLines[T any](dir, name string, fields []field[T]) (l *lines[T], err err
 		return nil, fmt.Errorf("open records: %w", err)
 	}
 	l = &lines[T]{name: name, fields: fields, file: file, batch: make([]T, batchRows)}
-	if err := guard(l.open); err != nil {
+	if err := recoverError(l.open); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
@@ -54,7 +54,7 @@ func (l *lines[T]) open() error {
 	for i := range l.fields {
 		f := &l.fields[i]
 		c, at := l.parquet.Column(f.name)
-		if c == nil || !c.Leaf() || c.Repeated || c.Kind() != f.kind() {
+		if c == nil || !c.IsLeaf() || c.Repeated || c.Kind() != f.kind() {
 			return fmt.Errorf("no column %s of type %s", f.name, f.kind())
 		}
 		l.at = append(l.at, at)
@@ -66,7 +66,7 @@ func (l *lines[T]) open() error {
 // peek gives the next row, nil at the end. It is valid until take.
 func (l *lines[T]) peek() (*T, error) {
 	if len(l.buf) == 0 {
-		if err := guard(l.fill); err != nil {
+		if err := recoverError(l.fill); err != nil {
 			return nil, fmt.Errorf("read %s: %w", l.name, err)
 		}
 		if len(l.buf) == 0 {
@@ -76,13 +76,13 @@ func (l *lines[T]) peek() (*T, error) {
 	return &l.buf[0], nil
 }
 
-// drop passes to the row after the one that peek gave.
-func (l *lines[T]) drop() { l.buf = l.buf[1:] }
+// dropRow passes to the row after the one that peek gave.
+func (l *lines[T]) dropRow() { l.buf = l.buf[1:] }
 
 // fill reads the next batch of rows, none at the end of the file.
 func (l *lines[T]) fill() error {
 	for l.left == 0 {
-		if l.group == l.parquet.Groups() {
+		if l.group == l.parquet.GroupCount() {
 			return nil
 		}
 		for i := range l.columns {
@@ -130,7 +130,7 @@ func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 			c.page, c.slot, c.value = page, 0, 0
 		}
 		n := min(len(rows), c.page.Slots-c.slot)
-		if err := f.take(c, words, rows[:n]); err != nil {
+		if err := f.takeValues(c, words, rows[:n]); err != nil {
 			return err
 		}
 		if rows = rows[n:]; c.slot == c.page.Slots {
@@ -140,8 +140,8 @@ func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 	return nil
 }
 
-// next is the place of the value of the slot that is next, false for a null.
-func (c *column) next() (int, bool) {
+// nextIndex is the place of the value of the slot that is next, false for a null.
+func (c *column) nextIndex() (int, bool) {
 	i := c.slot
 	if c.slot++; c.page.Def != nil && c.page.Def[i] == 0 {
 		return 0, false
@@ -153,9 +153,9 @@ func (c *column) next() (int, bool) {
 	return at, true
 }
 
-// numbers sets field f of rows to values as they lie in the page, which most columns have; false
+// setNumbers sets field f of rows to values as they lie in the page, which most columns have; false
 // where there are nulls among them, or a dictionary.
-func numbers[T, N any](c *column, f *field[T], rows []T, values []N) bool {
+func setNumbers[T, N any](c *column, f *field[T], rows []T, values []N) bool {
 	if c.page.Def != nil || c.page.Index != nil {
 		return false
 	}
@@ -167,8 +167,8 @@ func numbers[T, N any](c *column, f *field[T], rows []T, values []N) bool {
 	return true
 }
 
-// take sets field f of as many rows as there are slots for.
-func (f *field[T]) take(c *column, words *decoder, rows []T) error {
+// takeValues sets field f of as many rows as there are slots for.
+func (f *field[T]) takeValues(c *column, words *decoder, rows []T) error {
 	null := int64(0)
 	if f.null == ifUnset {
 		null = Unset
@@ -176,23 +176,23 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	var zero T
 	switch f.at(&zero).(type) { // once, not for every row
 	case *int64:
-		if numbers(c, f, rows, c.page.Longs) {
+		if setNumbers(c, f, rows, c.page.Longs) {
 			break
 		}
 		for i := range rows {
 			x := null
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				x = c.page.Longs[at]
 			}
 			*f.at(&rows[i]).(*int64) = x
 		}
 	case *int32:
-		if numbers(c, f, rows, c.page.Ints) {
+		if setNumbers(c, f, rows, c.page.Ints) {
 			break
 		}
 		for i := range rows {
 			x := int32(null)
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				x = c.page.Ints[at]
 			}
 			*f.at(&rows[i]).(*int32) = x
@@ -200,7 +200,7 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	case *float64:
 		for i := range rows {
 			x := 0.
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				x = c.page.Doubles[at]
 			}
 			*f.at(&rows[i]).(*float64) = x
@@ -208,7 +208,7 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	case *bool:
 		for i := range rows {
 			x := false
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				x = c.page.Bools[at]
 			}
 			*f.at(&rows[i]).(*bool) = x
@@ -216,7 +216,7 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	case *string:
 		for i := range rows {
 			x := ""
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				x = words.intern(c.page.Texts[at])
 			}
 			*f.at(&rows[i]).(*string) = x
@@ -224,7 +224,7 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	case *uint8:
 		for i := range rows {
 			var text []byte
-			if at, ok := c.next(); ok {
+			if at, ok := c.nextIndex(); ok {
 				text = c.page.Texts[at]
 			}
 			word := slices.IndexFunc(f.words, func(word []byte) bool { return bytes.Equal(word, text) })
@@ -237,9 +237,9 @@ func (f *field[T]) take(c *column, words *decoder, rows []T) error {
 	return nil
 }
 
-// guard runs f and makes an error of a panic: a damaged Parquet file can
+// recoverError runs f and makes an error of a panic: a damaged Parquet file can
 // bring its decoder to one.
-func guard(f func() error) (err error) {
+func recoverError(f func() error) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("damaged file")

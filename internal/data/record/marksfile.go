@@ -31,7 +31,7 @@ type jsonMark struct {
 
 func (j *jsonMark) part() part { return part{j.Point, j.Worker} }
 
-func (j *jsonMark) mark() Mark {
+func (j *jsonMark) toMark() Mark {
 	return Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)}
 }
 

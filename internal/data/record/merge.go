@@ -22,7 +22,7 @@ func parquetFrames(dir string, chunk []field[chunkRow]) iter.Seq2[Frame, error] 
 		}
 		defer m.close()
 		for {
-			more, err := m.next()
+			more, err := m.nextFrame()
 			if err != nil {
 				yield(Frame{}, err)
 				return
@@ -56,8 +56,8 @@ func parquetRows(dir string) iter.Seq2[Frame, error] {
 					break
 				}
 				of := r.part()
-				f.Point, f.Worker, f.Rows = of.point, of.worker, append(f.Rows, r.row())
-				requests.drop()
+				f.Point, f.Worker, f.Rows = of.point, of.worker, append(f.Rows, r.toRow())
+				requests.dropRow()
 			}
 			if len(f.Rows) == 0 || !yield(f, nil) {
 				return
@@ -98,9 +98,9 @@ func openMerge(dir string, chunk []field[chunkRow]) (m *merge, err error) {
 	return m, err
 }
 
-// next makes the next frame and reports whether there was one.
-func (m *merge) next() (bool, error) {
-	of, more, err := m.part()
+// nextFrame makes the next frame and reports whether there was one.
+func (m *merge) nextFrame() (bool, error) {
+	of, more, err := m.nextPart()
 	if err != nil || !more {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func (m *merge) next() (bool, error) {
 	f.Point, f.Worker = of.point, of.worker
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
 	for len(m.marks) > 0 && m.marks[0].part() == of {
-		f.Marks, m.marks = append(f.Marks, m.marks[0].mark()), m.marks[1:]
+		f.Marks, m.marks = append(f.Marks, m.marks[0].toMark()), m.marks[1:]
 	}
 	for len(f.Chunks) < mergeRows {
 		c, err := m.chunks.peek()
@@ -118,20 +118,20 @@ func (m *merge) next() (bool, error) {
 		if c == nil || c.part() != of {
 			break
 		}
-		f.Chunks = append(f.Chunks, c.chunk())
+		f.Chunks = append(f.Chunks, c.toChunk())
 		m.read++
-		m.chunks.drop()
+		m.chunks.dropRow()
 	}
 	for len(f.Rows) < mergeRows {
-		r, err := m.row()
+		r, err := m.nextRow()
 		if err != nil {
 			return false, err
 		}
 		if r == nil || r.part() != of {
 			break
 		}
-		f.Rows = append(f.Rows, r.row())
-		m.requests.drop()
+		f.Rows = append(f.Rows, r.toRow())
+		m.requests.dropRow()
 	}
 	for len(f.Samples) < mergeRows {
 		s, err := m.samples.peek()
@@ -142,15 +142,15 @@ func (m *merge) next() (bool, error) {
 			break
 		}
 		f.Samples = append(f.Samples, s.Sample)
-		m.samples.drop()
+		m.samples.dropRow()
 	}
 	return true, nil
 }
 
-// part gives the part of the next frame: the first of those that have a line
+// nextPart gives the part of the next frame: the first of those that have a line
 // ready. Something is ready as long as anything is left, since a row
 // that is not waits for a chunk.
-func (m *merge) part() (of part, more bool, err error) {
+func (m *merge) nextPart() (of part, more bool, err error) {
 	ready := func(p part) {
 		if !more || p.less(of) {
 			of, more = p, true
@@ -164,7 +164,7 @@ func (m *merge) part() (of part, more bool, err error) {
 	} else if c != nil {
 		ready(c.part())
 	}
-	if r, err := m.row(); err != nil {
+	if r, err := m.nextRow(); err != nil {
 		return of, false, err
 	} else if r != nil {
 		ready(r.part())
@@ -177,8 +177,8 @@ func (m *merge) part() (of part, more bool, err error) {
 	return of, more, nil
 }
 
-// row gives the next row if all its chunks have been read, else nil.
-func (m *merge) row() (*requestRow, error) {
+// nextRow gives the next row if all its chunks have been read, else nil.
+func (m *merge) nextRow() (*requestRow, error) {
 	r, err := m.requests.peek()
 	if err != nil || r == nil || r.chunkEnd <= m.read {
 		return r, err

@@ -91,7 +91,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 		}
 	}()
 	for _, name := range fileNames() {
-		if temps[name], err = rundir.Temp(dir, name); err != nil {
+		if temps[name], err = rundir.CreateTemp(dir, name); err != nil {
 			delete(temps, name)
 			return err
 		}
@@ -118,7 +118,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 		return err
 	}
 	for _, name := range fileNames() {
-		if err := rundir.Place(temps[name].Name(), dir, name); err != nil {
+		if err := rundir.PlaceFile(temps[name].Name(), dir, name); err != nil {
 			return err
 		}
 	}

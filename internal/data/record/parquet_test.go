@@ -245,7 +245,7 @@ func TestRowGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if n := l.parquet.Groups(); n != 3 {
+	if n := l.parquet.GroupCount(); n != 3 {
 		t.Errorf("%d row groups", n)
 	}
 	for i := range rows {
@@ -256,7 +256,7 @@ func TestRowGroups(t *testing.T) {
 		if s.T != int64(i) || len(s.Name) != i%7 || s.Value != float64(i) {
 			t.Fatalf("row %d: %+v", i, s)
 		}
-		l.drop()
+		l.dropRow()
 	}
 	if s, err := l.peek(); s != nil || err != nil {
 		t.Errorf("after the end: %v, %v", s, err)
@@ -445,7 +445,7 @@ func TestTimes(t *testing.T) {
 		return chunks, rows
 	}
 	chunks, rows := gather(Frames(dir))
-	times, same := gather(Times(dir))
+	times, same := gather(FrameTimes(dir))
 	for i := range chunks {
 		c := chunks[i]
 		chunks[i] = Chunk{Request: c.Request, T: c.T, Tokens: c.Tokens, Choice: c.Choice}

@@ -177,9 +177,9 @@ func TestPowerFails(t *testing.T) {
 	b := newBatch()
 	for id := int64(0); id < 120; id++ {
 		for c := range int64(5 + r.IntN(60)) {
-			b.chunk(Chunk{Request: id, T: id*1000 + c, Earliest: id*1000 + c, Tokens: 1, Bytes: 12})
+			b.addChunk(Chunk{Request: id, T: id*1000 + c, Earliest: id*1000 + c, Tokens: 1, Bytes: 12})
 		}
-		b.row(&Row{ID: id, Done: id*1000 + 90, Finish: "length"})
+		b.addRow(&Row{ID: id, Done: id*1000 + 90, Finish: "length"})
 		if id%4 == 3 {
 			data = w.append(data, b)
 			ends = append(ends, len(data))

@@ -155,9 +155,9 @@ func (r *Row) NextAttempt(waited int64) {
 	*r = next
 }
 
-// Attempts returns the number of times that the request was sent, or that the connection for it was
+// AttemptCount returns the number of times that the request was sent, or that the connection for it was
 // refused. It is 0 where it never came to that.
-func (r *Row) Attempts() int32 {
+func (r *Row) AttemptCount() int32 {
 	if r.Outcome == Unsent || r.Outcome == Cut && r.Sent < 0 {
 		return r.Earlier
 	}

@@ -164,10 +164,10 @@ func play(t fataler, dir string, steps []step) contents {
 			j.Done(s.row)
 			want.add(Frame{Point: point, Rows: []Row{*s.row}})
 		case s.sample != nil:
-			j.Sample(*s.sample)
+			j.AddSample(*s.sample)
 			want.add(Frame{Point: s.sample.Point, Samples: []Sample{*s.sample}})
 		case s.mark != nil:
-			j.Mark(*s.mark)
+			j.AddMark(*s.mark)
 			want.add(Frame{Point: s.mark.Point, Marks: []Mark{*s.mark}})
 		case s.flush:
 			j.Flush()

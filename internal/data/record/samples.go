@@ -40,7 +40,7 @@ const SourceServer = "server"
 func Samples(dir string) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if hasJournal(dir) {
-			for f, err := range Since(dir, 0) {
+			for f, err := range FramesSince(dir, 0) {
 				if err != nil {
 					yield(Sample{}, err)
 					return
@@ -68,7 +68,7 @@ func Samples(dir string) iter.Seq2[Sample, error] {
 			if s == nil || !yield(s.Sample, nil) {
 				return
 			}
-			samples.drop()
+			samples.dropRow()
 		}
 	}
 }

@@ -28,9 +28,9 @@ type Damage struct {
 	LastPoint  int32 `json:"last_point"`
 }
 
-// None reports whether no record is missing, as where bytes of another file stand
+// IsNone reports whether no record is missing, as where bytes of another file stand
 // between two frames.
-func (d *Damage) None() bool { return d.Exact && d.Chunks+d.Rows+d.Samples+d.Marks == 0 }
+func (d *Damage) IsNone() bool { return d.Exact && d.Chunks+d.Rows+d.Samples+d.Marks == 0 }
 
 // DamageOf returns the damage that a mark reports.
 func DamageOf(m *Mark) (d Damage, ok bool) {
@@ -47,8 +47,8 @@ func isDamage(f *Frame) bool {
 	return false
 }
 
-// frames returns a frame with a mark for every point that the damage may be of.
-func (d *Damage) frames() (frames []Frame) {
+// lossFrames returns a frame with a mark for every point that the damage may be of.
+func (d *Damage) lossFrames() (frames []Frame) {
 	data, err := json.Marshal(d)
 	if err != nil {
 		panic(err) // numbers always marshal
@@ -97,7 +97,7 @@ type gap struct {
 	first, last int32  // points of these
 }
 
-func (s *scanner) next() (Frame, error) {
+func (s *scanner) nextFrame() (Frame, error) {
 	for {
 		switch {
 		case len(s.lost) > 0:
@@ -111,19 +111,19 @@ func (s *scanner) next() (Frame, error) {
 		h, err := s.read()
 		switch {
 		case err == io.EOF && s.gap != nil:
-			s.report(nil)
+			s.reportGap(nil)
 		case err == nil && s.follows && h.number < s.number: // a stretch that was read already
-			s.begin()
+			s.beginGap()
 			s.offset += headerSize + h.length
 		case err == nil:
 			if s.gap != nil || s.follows && h.number != s.number {
-				s.report(&h)
+				s.reportGap(&h)
 			}
 			s.point, s.ready = h.point, true
 			s.offset += headerSize + h.length
 			s.follows, s.number, s.count = true, h.number+1, h.before.plus(h.holds)
 		case err == errDamaged:
-			s.skip(&h)
+			s.skipToFrame(&h)
 		default:
 			return Frame{}, err
 		}
@@ -200,15 +200,15 @@ func otherVersion(p []byte) bool {
 	return !h.sound
 }
 
-// skip goes to the next frame that can be found, or to the end. The header of the damaged frame
+// skipToFrame goes to the next frame that can be found, or to the end. The header of the damaged frame
 // counts if it is sound.
-func (s *scanner) skip(h *header) {
+func (s *scanner) skipToFrame(h *header) {
 	next := s.find(s.offset + 1)
-	if next < 0 && s.torn() {
+	if next < 0 && s.endsInZeros() {
 		s.size, s.at = s.offset, -1
 		return
 	}
-	g := s.begin()
+	g := s.beginGap()
 	if h.sound {
 		if g.frames++; g.frames == 1 {
 			g.number, g.first, g.last = h.number, h.point, h.point
@@ -220,24 +220,24 @@ func (s *scanner) skip(h *header) {
 	}
 }
 
-// begin returns the gap, a new one if there is none.
-func (s *scanner) begin() *gap {
+// beginGap returns the gap, a new one if there is none.
+func (s *scanner) beginGap() *gap {
 	if s.gap == nil {
 		s.gap = &gap{}
 	}
 	return s.gap
 }
 
-// torn reports whether the journal ends in zeros: a system that lost its power had made room
+// endsInZeros reports whether the journal ends in zeros: a system that lost its power had made room
 // for more than it wrote. The frame before them was cut short, as that of a killed process.
-func (s *scanner) torn() bool {
+func (s *scanner) endsInZeros() bool {
 	const sector = 512 // the least that a disk writes, and more zeros than a frame ends with
-	return s.zeros(max(s.offset, s.size-sector))
+	return s.hasOnlyZeros(max(s.offset, s.size-sector))
 }
 
-// report ends a gap before the next frame that was read, nil for the journal's end.
-func (s *scanner) report(h *header) {
-	g := s.begin()
+// reportGap ends a gap before the next frame that was read, nil for the journal's end.
+func (s *scanner) reportGap(h *header) {
+	g := s.beginGap()
 	s.gap = nil
 	d := Damage{FirstPoint: s.point, LastPoint: s.point}
 	if g.frames > 0 {
@@ -249,11 +249,11 @@ func (s *scanner) report(h *header) {
 		if !s.follows || g.frames != h.number-s.number { // others were skipped too
 			d.LastPoint = max(s.point, h.point)
 		}
-		if held := h.before.minus(s.count); s.follows && !held.negative() {
+		if held := h.before.minus(s.count); s.follows && !held.isNegative() {
 			d.Chunks, d.Rows, d.Samples, d.Marks, d.Exact = held.chunks, held.rows, held.samples, held.marks, true
 		}
 	}
-	s.lost = d.frames()
+	s.lost = d.lossFrames()
 }
 
 // headerAt reports whether a sound header stands at an offset.
@@ -291,8 +291,8 @@ func (s *scanner) find(from int64) int64 {
 	return -1
 }
 
-// zeros reports whether nothing but zeros stands from an offset on.
-func (s *scanner) zeros(from int64) bool {
+// hasOnlyZeros reports whether nothing but zeros stands from an offset on.
+func (s *scanner) hasOnlyZeros(from int64) bool {
 	rest, err := io.ReadAll(io.NewSectionReader(s.in, from, s.size-from))
 	return err == nil && len(bytes.Trim(rest, "\x00")) == 0
 }

@@ -18,18 +18,18 @@ func workerJournal(worker int32) []byte {
 	var w frameWriter
 	b := newBatch()
 	b.reset(part{2, worker})
-	b.mark(Mark{Point: 2, Name: "window", Data: []byte(`{}`)})
+	b.addMark(Mark{Point: 2, Name: "window", Data: []byte(`{}`)})
 	for i := range int64(4) {
 		t := 1000*i + int64(worker)
-		b.chunk(Chunk{Request: i / 2, T: t, Earliest: t, Tokens: 1, Bytes: 4 + worker})
+		b.addChunk(Chunk{Request: i / 2, T: t, Earliest: t, Tokens: 1, Bytes: 4 + worker})
 	}
-	b.sample(Sample{Point: 2, T: 10, Source: SourceClient, Name: CPUShare, Value: .5 + float64(worker)})
+	b.addSample(Sample{Point: 2, T: 10, Source: SourceClient, Name: CPUShare, Value: .5 + float64(worker)})
 	data := w.append(nil, b)
 	b.reset(part{2, worker})
 	for i := range int64(2) {
 		r := BlankRow()
 		r.ID, r.Point, r.Due, r.Done, r.Chunks, r.Stream = i, 2, 100*int64(worker), 5000, 2, true
-		b.row(&r)
+		b.addRow(&r)
 	}
 	return w.append(data, b)
 }
@@ -89,7 +89,7 @@ func TestWorkers(t *testing.T) {
 			break
 		}
 		ids[r.ID]++
-		l.drop()
+		l.dropRow()
 	}
 	if len(ids) != 6 || ids[0] != 1 || ids[1<<workerShift] != 1 || ids[2<<workerShift+1] != 1 {
 		t.Errorf("ids %v", ids)

@@ -9,8 +9,8 @@ const (
 	mostObjects  = 2_000_000 // in all
 )
 
-// bounded reports whether a JSON document keeps to these bounds, before it is decoded.
-func bounded(data []byte) error {
+// checkBounds reports whether a JSON document keeps to these bounds, before it is decoded.
+func checkBounds(data []byte) error {
 	depth, objects, elements := 0, 0, 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {

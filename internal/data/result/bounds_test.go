@@ -25,7 +25,7 @@ func TestBounded(t *testing.T) {
 		{"an escape at the end", `{"a":"\`, true},
 		{"numbers", `{"points":[{"x":[` + list(100_000, "1") + `]}]}`, true},
 	} {
-		if err := bounded([]byte(c.text)); (err == nil) != c.ok {
+		if err := checkBounds([]byte(c.text)); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

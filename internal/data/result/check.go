@@ -105,8 +105,8 @@ const (
 	counts = "requests"
 )
 
-// Checks lists them, in the order in which they are explained.
-func Checks() []CheckKind {
+// CheckKinds lists them, in the order in which they are explained.
+func CheckKinds() []CheckKind {
 	return []CheckKind{
 		{CheckAccounting, counts, "is due = ok + failed + cut + unsent, and as many as planned?", "", "if not"},
 		{CheckRecording, "losses", "was every record written?", "", "if not"},
@@ -161,7 +161,7 @@ func Checks() []CheckKind {
 // NewCheck is a check that passes, of a value that is known.
 func NewCheck(name string, value, limit float64) Check {
 	c := Check{Name: name, Status: Pass, Value: &value, Limit: &limit}
-	for _, k := range Checks() {
+	for _, k := range CheckKinds() {
 		if k.Name == name {
 			c.Unit = k.Unit
 		}
@@ -169,8 +169,8 @@ func NewCheck(name string, value, limit float64) Check {
 	return c
 }
 
-// With adds numbers that a check counted besides, by name.
-func (c Check) With(detail map[string]float64) Check {
+// WithDetail adds numbers that a check counted besides, by name.
+func (c Check) WithDetail(detail map[string]float64) Check {
 	c.Detail = detail
 	return c
 }

@@ -78,15 +78,15 @@ func (r *Run) CapacityCost() *float64 {
 	if c := r.Capacity; c != nil && c.Load != nil && c.USDPerMGoodOutput != nil {
 		return c.USDPerMGoodOutput
 	}
-	if p := r.Quotable(); p != nil && p.Cost != nil {
+	if p := r.QuotablePoint(); p != nil && p.Cost != nil {
 		return p.Cost.USDPerMGoodOutput
 	}
 	return nil
 }
 
-// Quotable is the point at the load of a search that is to be quoted, nil where there is
+// QuotablePoint is the point at the load of a search that is to be quoted, nil where there is
 // none: the last that counts.
-func (r *Run) Quotable() *Point {
+func (r *Run) QuotablePoint() *Point {
 	if i := r.QuotableIndex(); i >= 0 {
 		return &r.Points[i]
 	}

@@ -53,8 +53,8 @@ const (
 	OverAgents      = "agents"      // users who hold one session after the other
 )
 
-// Closed says that loads are numbers of users.
-func Closed(over string) bool { return over == OverConcurrency || over == OverAgents }
+// IsClosedLoop says that loads are numbers of users.
+func IsClosedLoop(over string) bool { return over == OverConcurrency || over == OverAgents }
 
 // LoadUnit returns the unit of loads, by the quantity that a curve or a capacity is over.
 func LoadUnit(over string) string {
@@ -259,8 +259,8 @@ func (c *Capacity) Asked() *float64 {
 	return &c.Trail[0].Load
 }
 
-// Carries says that what the search found rests on a point.
-func (c *Capacity) Carries(point int) bool {
+// RestsOn says that what the search found rests on a point.
+func (c *Capacity) RestsOn(point int) bool {
 	return c != nil && slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point && p.Carries })
 }
 

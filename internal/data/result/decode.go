@@ -8,8 +8,8 @@ import (
 // family begins the schema of every version.
 const family = "pitot.run/"
 
-// Own says that a schema is some version of this contract.
-func Own(schema string) bool { return strings.HasPrefix(schema, family) }
+// IsOwnSchema says that a schema is some version of this contract.
+func IsOwnSchema(schema string) bool { return strings.HasPrefix(schema, family) }
 
 // SchemaError says that a document has another schema than the one that is read.
 type SchemaError struct {
@@ -26,7 +26,7 @@ func (e *SchemaError) Error() string {
 // Decode reads a run.json. Another schema gives a [SchemaError]; every other error says that
 // the document is damaged.
 func Decode(data []byte) (*Run, error) {
-	if err := bounded(data); err != nil {
+	if err := checkBounds(data); err != nil {
 		return nil, err
 	}
 	var head struct {

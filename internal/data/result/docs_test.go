@@ -45,7 +45,7 @@ func TestDocs(t *testing.T) {
 func checksTable() string {
 	var b strings.Builder
 	b.WriteString("| check | asks | flagged | INVALID |\n| ----- | ---- | ------- | ------- |\n")
-	for _, k := range Checks() {
+	for _, k := range CheckKinds() {
 		line := fmt.Sprintf("| %s | %s | %s | %s |\n", k.Name, k.Asks, k.Flagged, k.Invalid)
 		b.WriteString(strings.ReplaceAll(line, "|  |", "| |"))
 	}
@@ -71,7 +71,7 @@ func metricsTable() string {
 func signalsTable() string {
 	var b strings.Builder
 	b.WriteString("| in run.json | from the samples | how |\n|---|---|---|\n")
-	for _, s := range metric.Signals() {
+	for _, s := range metric.FromSignals() {
 		from := "`" + string(s.From) + "`"
 		if s.Per != "" {
 			from += " / `" + string(s.Per) + "`"
@@ -110,7 +110,7 @@ func percentilesTable() string {
 	var b strings.Builder
 	b.WriteString("| percentile | key | from so many samples on | firm from |\n|---|---|---|---|\n")
 	for _, p := range metric.Percentiles() {
-		few, firm := p.Support()
+		few, firm := p.SamplesNeeded()
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", p.Name, p.Key, say.Count(few), say.Count(firm))
 	}
 	return b.String()

@@ -6,9 +6,9 @@ import (
 	"pitot/internal/data/metric"
 )
 
-// Figure returns a metric that the point has one value of, with its 95 % interval if it
+// MetricValue returns a metric that the point has one value of, with its 95 % interval if it
 // has one; or why there is no value.
-func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why Reason) {
+func (p *Point) MetricValue(m *metric.Metric) (value *float64, ci95 *[2]float64, why Reason) {
 	t := &p.Throughput
 	unknown := t.Why.Or(Reason{Code: ValueUnknown})
 	rate := func(x *float64, key string) (*float64, *[2]float64, Reason) {
@@ -61,15 +61,15 @@ func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why 
 	from, code := map[string]float64(nil), SearchOnly
 	switch {
 	case group == "cost":
-		return p.Cost.figure(m.Field(), unknown)
+		return p.Cost.figure(m.FieldName(), unknown)
 	case group == "energy":
-		return p.Energy.figure(m.Field())
+		return p.Energy.figure(m.FieldName())
 	case group == "window":
 		from, code = p.Window, NotMeasured
 	case group == "server":
 		from, code = p.Server, ServerDidNotSay
 	}
-	if x, ok := from[m.Field()]; ok {
+	if x, ok := from[m.FieldName()]; ok {
 		return &x, nil, Reason{}
 	}
 	return nil, nil, Reason{Code: code}

@@ -14,8 +14,8 @@ type Slower struct {
 	Most, Least       float64 // their medians, in milliseconds
 }
 
-// Slower is where the blocks of a load differ enough to be told.
-func (o *OverTime) Slower() (list []Slower) {
+// SlowerBlocks is where the blocks of a load differ enough to be told.
+func (o *OverTime) SlowerBlocks() (list []Slower) {
 	for _, d := range o.Differ {
 		if min(d.Slowest, d.Quickest) < 0 || max(d.Slowest, d.Quickest) >= len(o.Blocks) { // a file that is damaged
 			continue

@@ -6,11 +6,11 @@ import "testing"
 func TestSlowerThanNothing(t *testing.T) {
 	zero, three := 0., 3.
 	o := OverTime{Blocks: []Block{{TPOT: &zero}, {TPOT: &three}}, Differ: []Differ{{Metric: "tpot", Slowest: 1}, {Metric: "ttft", Slowest: 1}}}
-	if got := o.Slower(); len(got) != 0 {
+	if got := o.SlowerBlocks(); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 	one := 1.
-	if o.Blocks[0].TPOT = &one; len(o.Slower()) != 1 {
+	if o.Blocks[0].TPOT = &one; len(o.SlowerBlocks()) != 1 {
 		t.Error("three times as slow is not told")
 	}
 }

@@ -30,8 +30,8 @@ type Distribution struct {
 // it was sent.
 type Views struct{ Response, Service Distribution }
 
-// Views are all such pairs.
-func (m *Metrics) Views() (list []Views) {
+// AllViews are all such pairs.
+func (m *Metrics) AllViews() (list []Views) {
 	for _, s := range m.List {
 		for _, r := range m.List {
 			if r.Name == s.Unlike && r.FromDue && !s.FromDue {
@@ -53,7 +53,7 @@ func (s *Summary) NoSteadyState() Reason {
 // MetricsOf puts summaries under the metrics of the catalogue that they are of.
 // The others are undefined.
 func MetricsOf(of map[metric.Name]*Summary) (m Metrics) {
-	for _, x := range metric.All().Distributions() {
+	for _, x := range metric.All().WithPercentiles() {
 		m.List = append(m.List, Distribution{x, of[x.Name]})
 	}
 	return m
@@ -71,7 +71,7 @@ func (r *Run) Metrics() metric.Catalogue {
 		for group, values := range map[string]map[string]float64{"window": r.Points[i].Window, "server": r.Points[i].Server} {
 			for field := range values {
 				if all.ByKey(group+"."+field) == nil {
-					all = append(all, metric.Unknown(group+"."+field))
+					all = append(all, metric.NewUnknown(group+"."+field))
 				}
 			}
 		}
@@ -81,9 +81,11 @@ func (r *Run) Metrics() metric.Catalogue {
 	return all
 }
 
-// Further are the metrics of the window and of the server that have no field of their
+// FurtherMetrics are the metrics of the window and of the server that have no field of their
 // own: those of the catalogue and whatever else the run's points have.
-func (r *Run) Further() metric.Catalogue { return r.Metrics().Where((*metric.Metric).Further) }
+func (r *Run) FurtherMetrics() metric.Catalogue {
+	return r.Metrics().Filter((*metric.Metric).IsFurther)
+}
 
 // SummaryOf is the summary of a metric, nil if it is undefined.
 func (m Metrics) SummaryOf(name metric.Name) *Summary {
@@ -112,7 +114,7 @@ func (m *Metrics) SetSummary(name metric.Name, s *Summary) {
 // MarshalJSON writes every metric of the catalogue, null where there is none.
 func (m Metrics) MarshalJSON() ([]byte, error) {
 	list := slices.Clone(m.List)
-	for _, x := range metric.All().Distributions() {
+	for _, x := range metric.All().WithPercentiles() {
 		if !slices.ContainsFunc(list, func(d Distribution) bool { return d.Key == x.Key }) {
 			list = append(list, Distribution{Metric: x})
 		}
@@ -127,24 +129,24 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 			}
 			continue
 		}
-		out.field(d.Key, d.Summary)
+		out.addField(d.Key, d.Summary)
 	}
 	for _, group := range groups {
 		inner := object{first: true}
 		inner.WriteByte('{')
 		for _, d := range list {
 			if of, key, ok := strings.Cut(d.Key, "."); ok && of == group {
-				inner.field(key, d.Summary)
+				inner.addField(key, d.Summary)
 			}
 		}
 		inner.WriteByte('}')
 		if out.err == nil {
 			out.err = inner.err
 		}
-		out.field(group, json.RawMessage(inner.Bytes()))
+		out.addField(group, json.RawMessage(inner.Bytes()))
 	}
 	if len(m.Undefined) > 0 {
-		out.field("undefined", m.Undefined)
+		out.addField("undefined", m.Undefined)
 	}
 	out.WriteByte('}')
 	return out.Bytes(), out.err
@@ -157,7 +159,7 @@ type object struct {
 	err   error
 }
 
-func (o *object) field(key string, v any) {
+func (o *object) addField(key string, v any) {
 	name, _ := json.Marshal(key) // a text
 	data, err := json.Marshal(v)
 	if err != nil && o.err == nil {
@@ -186,7 +188,7 @@ func (m *Metrics) UnmarshalJSON(data []byte) error {
 		}
 		delete(fields, "undefined")
 	}
-	all := metric.All().Distributions()
+	all := metric.All().WithPercentiles()
 	for _, x := range all {
 		group, _, ok := strings.Cut(x.Key, ".")
 		if !ok || fields[group] == nil {
@@ -204,7 +206,7 @@ func (m *Metrics) UnmarshalJSON(data []byte) error {
 	var unknown metric.Catalogue
 	for key := range fields {
 		if all.ByKey(key) == nil {
-			unknown = append(unknown, metric.Unknown(key))
+			unknown = append(unknown, metric.NewUnknown(key))
 		}
 	}
 	slices.SortFunc(unknown, func(a, b *metric.Metric) int { return strings.Compare(a.Key, b.Key) })

@@ -58,7 +58,7 @@ func (p *Point) sentWithin(l *Limit, held int) bool {
 	if held == 0 || p.Requests.OK+p.RefusedByLimits() < p.Requests.Due {
 		return false
 	}
-	for _, v := range p.Metrics.Views() {
+	for _, v := range p.Metrics.AllViews() {
 		if v.Response.Name != l.Metric || v.Service.Summary == nil {
 			continue
 		}

@@ -37,12 +37,12 @@ type Longer struct {
 	Requests float64 `json:"requests,omitempty"`
 }
 
-// None reports whether there is no reason.
-func (r Reason) None() bool { return r.Code == "" }
+// IsNone reports whether there is no reason.
+func (r Reason) IsNone() bool { return r.Code == "" }
 
 // Or returns r, or other where r is none.
 func (r Reason) Or(other Reason) Reason {
-	if r.None() {
+	if r.IsNone() {
 		return other
 	}
 	return r

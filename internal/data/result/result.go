@@ -364,12 +364,12 @@ type Growth struct {
 	Deficit float64 `json:"deficit"` // the same as a share of the arrivals: those that are never served
 }
 
-// Excused says that a flag of a point of a sweep or a search is none of the whole:
+// IsExcused says that a flag of a point of a sweep or a search is none of the whole:
 // the point only found out where to look, or is beyond what the target serves, which
 // is what it is there to show; or it has few samples, which its tables mark. carries says that
 // what the search found rests on the point: of its flags only those are excused that a queue
 // which grows makes.
-func (p *Point) Excused(c *Check, carries bool) bool {
+func (p *Point) IsExcused(c *Check, carries bool) bool {
 	if c.Status != Flag || p.Stage == "" || p.Stage == StageCold || p.Stage == StageWarm {
 		return false
 	}
@@ -431,8 +431,8 @@ func (l *Load) SessionSeconds(request float64) float64 {
 	return s
 }
 
-// Varies says that the rate of the load changes with time, so that it has no steady state.
-func (l *Load) Varies() bool { return l.Expected != nil && l.Expected.Varies }
+// HasVaryingRate says that the rate of the load changes with time, so that it has no steady state.
+func (l *Load) HasVaryingRate() bool { return l.Expected != nil && l.Expected.Varies }
 
 // Value is the load as a number: requests a second, or users; 0 if neither is
 // known.

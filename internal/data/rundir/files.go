@@ -62,12 +62,12 @@ func Name(now time.Time, label string) string {
 	return stamp + "-" + name
 }
 
-// Temp creates a file of a run directory under a name that no one can know
-// beforehand, for [Place] to give it its own. O_EXCL follows no link and opens
+// CreateTemp creates a file of a run directory under a name that no one can know
+// beforehand, for [PlaceFile] to give it its own. O_EXCL follows no link and opens
 // nothing that is there: a directory that others may write to, or that came out
 // of an archive, cannot make it write elsewhere.
-func Temp(dir, name string) (*os.File, error) {
-	if err := plain(name); err != nil {
+func CreateTemp(dir, name string) (*os.File, error) {
+	if err := checkFileName(name); err != nil {
 		return nil, err
 	}
 	var secret [8]byte
@@ -81,34 +81,34 @@ func Temp(dir, name string) (*os.File, error) {
 // tempEnd is the end of the names of such files.
 const tempEnd = ".tmp"
 
-// plain refuses what is not the name of a file in a directory.
-func plain(name string) error {
+// checkFileName refuses what is not the name of a file in a directory.
+func checkFileName(name string) error {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
 		return fmt.Errorf("file %q: not a plain name", name)
 	}
 	return nil
 }
 
-// Place gives a complete file that [Temp] made its name: whoever reads the name
+// PlaceFile gives a complete file that [CreateTemp] made its name: whoever reads the name
 // finds the old content or all of the new. The content must be on the disk
 // already; that the name is needs [SyncDir].
-func Place(temp, dir, name string) error {
+func PlaceFile(temp, dir, name string) error {
 	return os.Rename(temp, filepath.Join(dir, name))
 }
 
 // RemoveTemps removes what a program that was killed left half written. Only who
-// has the directory ([Hold]) may.
+// has the directory ([LockDir]) may.
 func RemoveTemps(dir string) {
 	for _, name := range []string{Result, Journal, Marks, Requests, Chunks, Telemetry, Page} {
-		left, _ := filepath.Glob(filepath.Join(escaped(dir), name+".*"+tempEnd))
+		left, _ := filepath.Glob(filepath.Join(escapePattern(dir), name+".*"+tempEnd))
 		for _, path := range left {
 			os.Remove(path)
 		}
 	}
 }
 
-// escaped keeps a directory's own name from being a pattern.
-func escaped(dir string) string {
+// escapePattern keeps a directory's own name from being a pattern.
+func escapePattern(dir string) string {
 	if runtime.GOOS == "windows" { // which knows no escapes in patterns, nor these letters but [ in names
 		return dir
 	}
@@ -123,14 +123,14 @@ func WriteFile(dir, name string, data []byte) (err error) {
 			err = fmt.Errorf("write file %s: %w", name, err)
 		}
 	}()
-	temp, err := Temp(dir, name)
+	temp, err := CreateTemp(dir, name)
 	if err != nil {
 		return err
 	}
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err == nil {
-		err = Place(temp.Name(), dir, name)
+		err = PlaceFile(temp.Name(), dir, name)
 	}
 	if err != nil {
 		os.Remove(temp.Name())

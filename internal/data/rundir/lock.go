@@ -26,15 +26,15 @@ func (f *LockedFile) Close() error {
 	return f.File.Close()
 }
 
-// Hold takes a run directory for this process alone, until it is released or the
+// LockDir takes a run directory for this process alone, until it is released or the
 // process ends, however it does. Another that has it gives [ErrLive]. What is
 // locked is the plan, which every run's directory has and none changes; nothing is
 // written, and whoever reads it can go on.
-func Hold(dir string) (release func(), err error) { return Claim(filepath.Join(dir, Config)) }
+func LockDir(dir string) (release func(), err error) { return Claim(filepath.Join(dir, Config)) }
 
-// Live gives [ErrLive] if the journal of a run directory is still being
+// CheckLive gives [ErrLive] if the journal of a run directory is still being
 // written.
-func Live(dir string) error {
+func CheckLive(dir string) error {
 	if !hasFile(dir, Journal) {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // ReadResult reads the result of the run in a directory. Every error is the user's, a
 // [say.Error].
 func ReadResult(dir string) (*result.Run, error) {
-	switch Look(dir) {
+	switch StateOf(dir) {
 	case Nothing:
 		return nil, NoRun(dir)
 	case Planned:
@@ -24,7 +24,7 @@ func ReadResult(dir string) (*result.Run, error) {
 	path := filepath.Join(dir, Result)
 	data, err := userfile.Read(path, userfile.MostLarge)
 	if err != nil {
-		return nil, unreadable.File("run", path, err, "")
+		return nil, unreadable.FileError("run", path, err, "")
 	}
 	return DecodeResult(path, data)
 }
@@ -43,7 +43,7 @@ func DecodeResult(path string, data []byte) (*result.Run, error) {
 	case err == nil:
 		return run, nil
 	case errors.As(err, &schema):
-		return nil, Unknown(path, schema)
+		return nil, UnknownSchema(path, schema)
 	}
 	hint := "copy it again from where it came: its directory has no records of which pitot report could make it"
 	if dir := filepath.Dir(path); hasFile(dir, Journal) || hasFile(dir, Requests) {
@@ -52,10 +52,10 @@ func DecodeResult(path string, data []byte) (*result.Run, error) {
 	return nil, say.Errorf("%s is damaged: %v", path, err).WithHint(hint)
 }
 
-// Unknown says that what a run was read from has a schema that is not read here.
-func Unknown(what string, schema *result.SchemaError) error {
+// UnknownSchema says that what a run was read from has a schema that is not read here.
+func UnknownSchema(what string, schema *result.SchemaError) error {
 	switch {
-	case result.Own(schema.Has):
+	case result.IsOwnSchema(schema.Has):
 		return say.Errorf("%s has schema %s; this pitot reads %s", what, schema.Has, result.Schema).WithHint("another version of pitot wrote it: read it with that one, or measure again")
 	case schema.Has == "":
 		return say.Errorf("%s names no schema", what).WithHint("a run's begins with \"schema\": \"" + result.Schema + "\"")

@@ -27,9 +27,9 @@ const (
 	Page      = "report.html"       // the result to look at
 )
 
-// Own says that a run directory has a file of this name which must not be
+// IsOwnFile says that a run directory has a file of this name which must not be
 // replaced. The page is none: it is made of the others.
-func Own(name string) bool {
+func IsOwnFile(name string) bool {
 	switch name {
 	case Config, Result, Journal, Damaged, Marks, Requests, Chunks, Telemetry:
 		return true
@@ -103,8 +103,8 @@ const (
 	Finished              // there is a result
 )
 
-// Look says how far the run in a directory came.
-func Look(dir string) State {
+// StateOf says how far the run in a directory came.
+func StateOf(dir string) State {
 	switch {
 	case hasFile(dir, Result) && !hasFile(dir, Journal): // else a session that went on was killed
 		return Finished

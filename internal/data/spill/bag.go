@@ -53,7 +53,7 @@ func (b *Bag[T]) Add(x T) {
 	b.squares[0], carry = bits.Add64(b.squares[0], low, 0)
 	b.squares[1] += high + carry
 	b.open = append(b.open, x)
-	if len(b.open) >= b.store.piece(b.size()) {
+	if len(b.open) >= b.store.pieceValues(b.size()) {
 		b.seal()
 	}
 }
@@ -68,7 +68,7 @@ func magnitude[T uint32 | int64](x T) uint64 {
 func (b *Bag[T]) seal() {
 	p := bagPiece[T]{values: b.open, sorted: b.upTo == len(b.open)}
 	bytes := len(b.open) * b.size()
-	if kept := b.store.keep(bytes); !kept {
+	if kept := b.store.reserveBytes(bytes); !kept {
 		sortAny(b.open, nil)
 		if at, ok := b.store.write(bytesOf(b.open)); ok {
 			p = bagPiece[T]{at: at}
@@ -78,7 +78,7 @@ func (b *Bag[T]) seal() {
 			p.fence = append(p.fence, b.open[len(b.open)-1])
 		} else {
 			p.sorted = true
-			b.store.keep(bytes)
+			b.store.reserveBytes(bytes)
 		}
 	}
 	b.full = append(b.full, p)
@@ -137,7 +137,7 @@ func (b *Bag[T]) AtMost(x T) int64 {
 			n += upTo(p.values, x)
 			continue
 		}
-		all := b.store.piece(b.size())
+		all := b.store.pieceValues(b.size())
 		k := int(upTo(p.fence[:len(p.fence)-1], x)) // the stretch before this fence has the last that counts
 		switch {
 		case k == 0:
@@ -172,9 +172,9 @@ func upTo[T uint32 | int64](sorted []T, x T) int64 {
 // Sum is the sum of all, as long as it is below 2⁶⁴.
 func (b *Bag[T]) Sum() uint64 { return b.sum }
 
-// Deviations is Σ(x − center)², as its upper and its lower half. It is exact, as
+// SquaredDeviations is Σ(x − center)², as its upper and its lower half. It is exact, as
 // long as it is below 2¹²⁸.
-func (b *Bag[T]) Deviations(center uint64) (high, low uint64) {
+func (b *Bag[T]) SquaredDeviations(center uint64) (high, low uint64) {
 	// Σx² − 2·center·Σx + n·center²; what overflows on the way cancels out.
 	low, high = b.squares[0], b.squares[1]
 	var borrow, carry uint64
@@ -198,7 +198,7 @@ func (b *Bag[T]) All(yield func([]T) bool) {
 		values := b.full[i].values
 		if values == nil {
 			if buf == nil {
-				buf = make([]T, b.store.piece(b.size()))
+				buf = make([]T, b.store.pieceValues(b.size()))
 			}
 			values = buf
 			b.store.read(bytesOf(values), b.full[i].at)
@@ -216,7 +216,7 @@ func (b *Bag[T]) All(yield func([]T) bool) {
 func (b *Bag[T]) Free() {
 	for i := range b.full {
 		if p := &b.full[i]; p.values != nil {
-			b.store.release(len(p.values) * b.size())
+			b.store.releaseBytes(len(p.values) * b.size())
 		} else {
 			b.store.forget(p.at)
 		}

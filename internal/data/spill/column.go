@@ -29,7 +29,7 @@ func (c *Column[T]) size() int {
 // Append takes in a value.
 func (c *Column[T]) Append(x T) {
 	c.open = append(c.open, x)
-	if len(c.open) >= c.store.piece(c.size()) {
+	if len(c.open) >= c.store.pieceValues(c.size()) {
 		c.seal()
 	}
 }
@@ -37,9 +37,9 @@ func (c *Column[T]) Append(x T) {
 // AppendAll takes in values.
 func (c *Column[T]) AppendAll(xs []T) {
 	for len(xs) > 0 {
-		n := min(len(xs), c.store.piece(c.size())-len(c.open))
+		n := min(len(xs), c.store.pieceValues(c.size())-len(c.open))
 		c.open = append(c.open, xs[:n]...)
-		if xs = xs[n:]; len(c.open) >= c.store.piece(c.size()) {
+		if xs = xs[n:]; len(c.open) >= c.store.pieceValues(c.size()) {
 			c.seal()
 		}
 	}
@@ -48,13 +48,13 @@ func (c *Column[T]) AppendAll(xs []T) {
 // seal closes the open piece.
 func (c *Column[T]) seal() {
 	bytes := len(c.open) * c.size()
-	if !c.store.keep(bytes) {
+	if !c.store.reserveBytes(bytes) {
 		if at, ok := c.store.write(bytesOf(c.open)); ok {
 			c.full = append(c.full, piece[T]{at: at})
 			c.open = c.open[:0]
 			return
 		}
-		c.store.keep(bytes) // beyond the budget: there is no other place
+		c.store.reserveBytes(bytes) // beyond the budget: there is no other place
 	}
 	c.full = append(c.full, piece[T]{values: c.open})
 	c.open = make([]T, 0, len(c.open))
@@ -62,7 +62,7 @@ func (c *Column[T]) seal() {
 
 // Len returns the number of values.
 func (c *Column[T]) Len() int64 {
-	return int64(len(c.full))*int64(c.store.piece(c.size())) + int64(len(c.open))
+	return int64(len(c.full))*int64(c.store.pieceValues(c.size())) + int64(len(c.open))
 }
 
 // InMemory says that no value is in the file.
@@ -84,7 +84,7 @@ func (c *Column[T]) Pieces() iter.Seq[[]T] {
 			values := c.full[i].values
 			if values == nil {
 				if buf == nil {
-					buf = make([]T, c.store.piece(c.size()))
+					buf = make([]T, c.store.pieceValues(c.size()))
 				}
 				values = buf
 				c.store.read(bytesOf(values), c.full[i].at)
@@ -101,7 +101,7 @@ func (c *Column[T]) Pieces() iter.Seq[[]T] {
 
 // ReadAt fills to with the values from the i-th on; as many must be there.
 func (c *Column[T]) ReadAt(to []T, i int64) {
-	per := int64(c.store.piece(c.size()))
+	per := int64(c.store.pieceValues(c.size()))
 	for len(to) > 0 {
 		k, from := i/per, int(i%per)
 		n := min(len(to), int(per)-from)
@@ -134,7 +134,7 @@ func (c *Column[T]) All() iter.Seq[T] {
 func (c *Column[T]) Free() {
 	for i := range c.full {
 		if p := &c.full[i]; p.values != nil {
-			c.store.release(len(p.values) * c.size())
+			c.store.releaseBytes(len(p.values) * c.size())
 		} else {
 			c.store.forget(p.at)
 		}

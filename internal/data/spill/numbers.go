@@ -24,10 +24,10 @@ type Numbers struct {
 	known  map[int64]float64 // by rank
 }
 
-// few returns the number of numbers that are sorted whole. scratchLimit returns the largest such
+// wholeSortLimit returns the number of numbers that are sorted whole. scratchLimit returns the largest such
 // number, and the number of bins that they are counted in.
-func (s *Store) few() int64     { return int64(s.bytes() / 16) }
-func (s *Store) scratch() int64 { return int64(s.bytes() * 4) }
+func (s *Store) wholeSortLimit() int64 { return int64(s.pieceBytes() / 16) }
+func (s *Store) scratchLimit() int64   { return int64(s.pieceBytes() * 4) }
 
 // NewNumbers gives none yet.
 func NewNumbers(s *Store) *Numbers {
@@ -49,11 +49,11 @@ func (x *Numbers) Add(v float64) {
 // Len returns the number of numbers.
 func (x *Numbers) Len() int64 { return x.values.Len() }
 
-// Finite returns the number of finite numbers.
-func (x *Numbers) Finite() int64 { return x.values.Len() - x.infinite }
+// FiniteCount returns the number of finite numbers.
+func (x *Numbers) FiniteCount() int64 { return x.values.Len() - x.infinite }
 
-// Total has the moments of the finite ones.
-func (x *Numbers) Total() *stat.Total { return &x.total }
+// FiniteTotal has the moments of the finite ones.
+func (x *Numbers) FiniteTotal() *stat.Total { return &x.total }
 
 // All yields them as they came.
 func (x *Numbers) All() iter.Seq[float64] { return x.values.All() }
@@ -81,7 +81,7 @@ func (x *Numbers) Seek(ranks ...int64) {
 	if x.known == nil {
 		x.known = map[int64]float64{}
 	}
-	for i, v := range Ranks(ranks, x) {
+	for i, v := range OrderStatistics(ranks, x) {
 		x.known[ranks[i]] = v
 	}
 }
@@ -97,13 +97,13 @@ func floatOf(k uint64) float64 {
 	return math.Float64frombits(k ^ (uint64(int64(^k)>>63) | 1<<63))
 }
 
-// Ranks are the order statistics of several sets of numbers taken together.
+// OrderStatistics are the order statistics of several sets of numbers taken together.
 // Ranks count from 1 and must ascend.
 //
 // Of few they are sorted. Else each pass over the numbers counts them in bins of
 // those stretches in which a rank lies, until few enough are left to be sorted:
 // that takes less time and memory.
-func Ranks(ranks []int64, sets ...*Numbers) []float64 {
+func OrderStatistics(ranks []int64, sets ...*Numbers) []float64 {
 	out := make([]float64, len(ranks))
 	if len(ranks) == 0 {
 		return out
@@ -118,7 +118,7 @@ func Ranks(ranks []int64, sets ...*Numbers) []float64 {
 	}
 	x := sets[0]
 	store := x.values.store
-	if len(sets) == 1 && n <= store.few() {
+	if len(sets) == 1 && n <= store.wholeSortLimit() {
 		if int64(len(x.sorted)) != n {
 			x.sorted = slices.Sorted(x.All())
 		}
@@ -127,13 +127,13 @@ func Ranks(ranks []int64, sets ...*Numbers) []float64 {
 		}
 		return out
 	}
-	s := selection{sets: sets, few: store.few(), scratch: store.scratch()}
+	s := selection{sets: sets, few: store.wholeSortLimit(), scratch: store.scratchLimit()}
 	whole := stretch{lo: keyOf(low), hi: keyOf(high), n: n}
 	for i, r := range ranks {
 		whole.wanted = append(whole.wanted, wanted{min(max(r, 1), n), i})
 	}
 	for open := []stretch{whole}; len(open) > 0; {
-		open = s.narrow(open, out)
+		open = s.narrowOnce(open, out)
 	}
 	return out
 }
@@ -168,9 +168,9 @@ type selection struct {
 	passes       int
 }
 
-// narrow makes one pass: it answers what it can and gives the stretches that are
+// narrowOnce makes one pass: it answers what it can and gives the stretches that are
 // left, in order.
-func (s *selection) narrow(open []stretch, out []float64) (left []stretch) {
+func (s *selection) narrowOnce(open []stretch, out []float64) (left []stretch) {
 	var all int64
 	open = slices.DeleteFunc(open, func(c stretch) bool {
 		if c.lo != c.hi {
@@ -186,11 +186,11 @@ func (s *selection) narrow(open []stretch, out []float64) (left []stretch) {
 		return nil
 	}
 	if s.passes++; all <= s.few || s.passes > 1 && all <= s.scratch {
-		s.collect(open, all, out)
+		s.collectRanks(open, all, out)
 		return nil
 	}
 	wide := max(1, min(binBits, bits.Len64(uint64(s.scratch)/uint64(len(open)))-1))
-	for i, bins := range s.count(open, wide) {
+	for i, bins := range s.countBins(open, wide) {
 		c := &open[i]
 		below, k := int64(0), 0
 		for _, w := range c.wanted {
@@ -213,8 +213,8 @@ func (s *selection) narrow(open []stretch, out []float64) (left []stretch) {
 	return left
 }
 
-// count counts the numbers of each stretch in bins.
-func (s *selection) count(open []stretch, wide int) []counts {
+// countBins counts the numbers of each stretch in bins.
+func (s *selection) countBins(open []stretch, wide int) []counts {
 	if len(open) == 1 && len(s.sets) == 1 { // perhaps all, and asked before
 		if c := s.sets[0].counts; c != nil && c.n == s.sets[0].Len() && c.lo == open[0].lo && open[0].n == c.n {
 			return []counts{*c}
@@ -226,15 +226,15 @@ func (s *selection) count(open []stretch, wide int) []counts {
 		shift := max(0, bits.Len64(c.hi-c.lo)-wide)
 		list[i] = counts{lo: c.lo, shift: shift, bins: make([]int64, (c.hi-c.lo)>>shift+1), n: c.n}
 	}
-	s.each(open, func(i int, key uint64) { list[i].bins[(key-list[i].lo)>>list[i].shift]++ })
+	s.eachNumber(open, func(i int, key uint64) { list[i].bins[(key-list[i].lo)>>list[i].shift]++ })
 	if len(open) == 1 && len(s.sets) == 1 && open[0].n == s.sets[0].Len() {
 		s.sets[0].counts = &list[0]
 	}
 	return list
 }
 
-// collect sorts the numbers of the stretches and answers.
-func (s *selection) collect(open []stretch, all int64, out []float64) {
+// collectRanks sorts the numbers of the stretches and answers.
+func (s *selection) collectRanks(open []stretch, all int64, out []float64) {
 	keys := make([]uint64, all)
 	parts := make([][]uint64, len(open))
 	from := int64(0)
@@ -242,7 +242,7 @@ func (s *selection) collect(open []stretch, all int64, out []float64) {
 		parts[i] = keys[from : from : from+open[i].n]
 		from += open[i].n
 	}
-	s.each(open, func(i int, key uint64) { parts[i] = append(parts[i], key) })
+	s.eachNumber(open, func(i int, key uint64) { parts[i] = append(parts[i], key) })
 	for i := range open {
 		if len(parts[i]) == 0 { // the file cannot be read: the store tells
 			continue
@@ -254,8 +254,8 @@ func (s *selection) collect(open []stretch, all int64, out []float64) {
 	}
 }
 
-// each hands every number that lies in a stretch to do.
-func (s *selection) each(open []stretch, do func(i int, key uint64)) {
+// eachNumber hands every number that lies in a stretch to do.
+func (s *selection) eachNumber(open []stretch, do func(i int, key uint64)) {
 	base, top := open[0].lo, open[len(open)-1].hi
 	shift := max(0, bits.Len64(top-base)-indexBits)
 	index := make([]int, (top-base)>>shift+1) // by the first bits of a key: the first stretch that may hold it

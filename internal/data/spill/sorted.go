@@ -68,9 +68,9 @@ func (s *Sorted[T]) size() int {
 	return int(unsafe.Sizeof(x))
 }
 
-// part returns the number of records in a part: with their order they take its memory.
-func (s *Sorted[T]) part() int {
-	return max(1, s.store.bytes()*partPieces/(s.size()+int(unsafe.Sizeof(sortKey{}))))
+// partRecords returns the number of records in a part: with their order they take its memory.
+func (s *Sorted[T]) partRecords() int {
+	return max(1, s.store.pieceBytes()*partPieces/(s.size()+int(unsafe.Sizeof(sortKey{}))))
 }
 
 // Len returns the number of records.
@@ -80,13 +80,13 @@ func (s *Sorted[T]) Len() int64 { return s.n }
 func (s *Sorted[T]) Add(x *T) {
 	s.n++
 	s.open = append(s.open, *x)
-	if len(s.open) >= s.part() {
+	if len(s.open) >= s.partRecords() {
 		s.seal()
 	}
 }
 
-// sorted gives the order of the open records.
-func (s *Sorted[T]) sorted() []sortKey {
+// sortedOrder gives the order of the open records.
+func (s *Sorted[T]) sortedOrder() []sortKey {
 	if len(s.order) == len(s.open) {
 		return s.order
 	}
@@ -101,9 +101,9 @@ func (s *Sorted[T]) sorted() []sortKey {
 
 // seal makes a part of the open records.
 func (s *Sorted[T]) seal() {
-	order := s.sorted()
+	order := s.sortedOrder()
 	p := part[T]{a: order[0].a, b: order[0].b}
-	if s.store.keep(len(s.open) * s.size()) {
+	if s.store.reserveBytes(len(s.open) * s.size()) {
 		p.records = make([]T, len(s.open))
 		for i, k := range order {
 			p.records[i] = s.open[k.at]
@@ -127,7 +127,7 @@ func (s *Sorted[T]) seal() {
 // next is yielded. More may be added after.
 func (s *Sorted[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
-		open := cursor[T]{order: s.sorted(), open: s.open}
+		open := cursor[T]{order: s.sortedOrder(), open: s.open}
 		m := merger[T]{s: s, waiting: s.parts}
 		if open.next(s) {
 			m.push(&open)
@@ -145,7 +145,7 @@ func (s *Sorted[T]) All() iter.Seq[*T] {
 // Free empties the sequence and gives back what it has of the store.
 func (s *Sorted[T]) Free() {
 	for i := range s.parts {
-		s.store.release(len(s.parts[i].records) * s.size())
+		s.store.releaseBytes(len(s.parts[i].records) * s.size())
 	}
 	s.file.Free()
 	s.parts, s.open, s.order, s.n = nil, nil, nil, 0
@@ -213,13 +213,13 @@ type merger[T any] struct {
 	heap    []*cursor[T]
 }
 
-func (c *cursor[T]) before(a, b int64) bool { return c.a < a || c.a == a && c.b <= b }
+func (c *cursor[T]) comesBefore(a, b int64) bool { return c.a < a || c.a == a && c.b <= b }
 
 // first is the cursor of the lowest record, nil at the end.
 func (m *merger[T]) first() *cursor[T] {
 	for len(m.waiting) > 0 {
 		p := &m.waiting[0]
-		if len(m.heap) > 0 && m.heap[0].before(p.a, p.b) {
+		if len(m.heap) > 0 && m.heap[0].comesBefore(p.a, p.b) {
 			break
 		}
 		m.waiting = m.waiting[1:]
@@ -245,7 +245,7 @@ func (m *merger[T]) advance() {
 	for i := 0; ; {
 		low := i
 		for k := 2*i + 1; k <= 2*i+2 && k < len(m.heap); k++ {
-			if !m.heap[low].before(m.heap[k].a, m.heap[k].b) {
+			if !m.heap[low].comesBefore(m.heap[k].a, m.heap[k].b) {
 				low = k
 			}
 		}
@@ -261,7 +261,7 @@ func (m *merger[T]) push(c *cursor[T]) {
 	m.heap = append(m.heap, c)
 	for i := len(m.heap) - 1; i > 0; {
 		up := (i - 1) / 2
-		if m.heap[up].before(m.heap[i].a, m.heap[i].b) {
+		if m.heap[up].comesBefore(m.heap[i].a, m.heap[i].b) {
 			return
 		}
 		m.heap[i], m.heap[up] = m.heap[up], m.heap[i]

@@ -24,9 +24,9 @@ func stores(t *rapid.T, dir string) *Store {
 	case 0:
 		return nil
 	case 1:
-		return Sized(dir, 0, 256)
+		return NewSized(dir, 0, 256)
 	case 2:
-		return Sized(dir, 1500, 256)
+		return NewSized(dir, 1500, 256)
 	}
 	return New(dir, 1<<20)
 }
@@ -191,14 +191,14 @@ func TestNumbers(t *testing.T) {
 				t.Fatal("the order is another")
 			}
 			finite := slices.DeleteFunc(slices.Clone(own), func(v float64) bool { return math.IsInf(v, 1) })
-			if x.Len() != int64(len(own)) || x.Finite() != int64(len(finite)) {
-				t.Fatalf("%d numbers, %d finite", x.Len(), x.Finite())
+			if x.Len() != int64(len(own)) || x.FiniteCount() != int64(len(finite)) {
+				t.Fatalf("%d numbers, %d finite", x.Len(), x.FiniteCount())
 			}
 			var total stat.Total
 			for _, v := range finite {
 				total.Add(v)
 			}
-			if total.Sum() != x.Total().Sum() {
+			if total.Sum() != x.FiniteTotal().Sum() {
 				t.Fatal("another sum")
 			}
 			checkRanks(t, rng, own, x)
@@ -221,7 +221,7 @@ func checkRanks(t *rapid.T, rng *rand.Rand, values []float64, sets ...*Numbers) 
 			ranks = append(ranks, 1+rng.Int64N(int64(len(values))))
 		}
 		slices.Sort(ranks)
-		for i, x := range Ranks(ranks, sets...) {
+		for i, x := range OrderStatistics(ranks, sets...) {
 			if want := sorted[ranks[i]-1]; x != want {
 				t.Fatalf("rank %d of %d is %g, want %g", ranks[i], len(sorted), x, want)
 			}
@@ -277,7 +277,7 @@ func checkBag[T uint32 | int64](t *rapid.T, b *Bag[T], rng *rand.Rand, draw func
 		d := big.NewInt(int64(v) - int64(center))
 		squares.Add(&squares, d.Mul(d, d))
 	}
-	high, low := b.Deviations(center)
+	high, low := b.SquaredDeviations(center)
 	got := new(big.Int).Or(new(big.Int).Lsh(new(big.Int).SetUint64(high), 64), new(big.Int).SetUint64(low))
 	if b.Len() != int64(len(want)) || b.Sum() != sum.Uint64() || got.Cmp(&squares) != 0 {
 		t.Fatalf("n %d, sum %d want %v, squares %v want %v", b.Len(), b.Sum(), &sum, got, &squares)
@@ -302,7 +302,7 @@ func TestNowhereToWrite(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", file)
 	t.Setenv("TMP", file)
-	s := Sized(file, 0, 256)
+	s := NewSized(file, 0, 256)
 	c, b := NewColumn[int64](s), NewBag[int64](s)
 	sorted := NewSorted(s, pairs())
 	for i := range int64(10_000) {
@@ -332,7 +332,7 @@ func TestNowhereToWrite(t *testing.T) {
 
 // What cannot be read again is an error, and no panic.
 func TestUnreadable(t *testing.T) {
-	s := Sized(t.TempDir(), 0, 256)
+	s := NewSized(t.TempDir(), 0, 256)
 	x, b := NewNumbers(s), NewBag[uint32](s)
 	sorted := NewSorted(s, pairs())
 	for i := range 10_000 {
@@ -355,7 +355,7 @@ func TestUnreadable(t *testing.T) {
 
 // The file is used again where it can be.
 func TestFileDoesNotGrow(t *testing.T) {
-	s := Sized(t.TempDir(), 0, 1024)
+	s := NewSized(t.TempDir(), 0, 1024)
 	for range 100 {
 		c := NewColumn[int64](s)
 		for i := range int64(10_000) {

@@ -39,21 +39,21 @@ type Store struct {
 // dir, or where the system keeps its temporary files if none can be made there.
 // In addition to the budget each column that is being filled takes up to a piece of 256
 // KiB. If nothing can be written, everything stays in memory.
-func New(dir string, limit int64) *Store { return Sized(dir, limit, blockBytes) }
+func New(dir string, limit int64) *Store { return NewSized(dir, limit, blockBytes) }
 
-// Sized is [New] with another size of the pieces, at least 256 bytes: tests of
+// NewSized is [New] with another size of the pieces, at least 256 bytes: tests of
 // those who keep something in a store need little data to fill several.
-func Sized(dir string, limit int64, block int) *Store {
+func NewSized(dir string, limit int64, block int) *Store {
 	return &Store{dir: dir, limit: limit, block: max(block, leastBlock)}
 }
 
-// Scratch is a store like this one, with a budget and a file of its own, for what
+// NewScratch is a store like this one, with a budget and a file of its own, for what
 // is kept only for a while.
-func (s *Store) Scratch() *Store {
+func (s *Store) NewScratch() *Store {
 	if s == nil {
 		return nil
 	}
-	return Sized(s.dir, s.limit, s.block)
+	return NewSized(s.dir, s.limit, s.block)
 }
 
 // Err says that what was written could not be read again: what was computed
@@ -82,19 +82,19 @@ func (s *Store) Close() error {
 	return err
 }
 
-// piece returns the number of values of a size in a piece.
-func (s *Store) piece(size int) int { return s.bytes() / size }
+// pieceValues returns the number of values of a size in a piece.
+func (s *Store) pieceValues(size int) int { return s.pieceBytes() / size }
 
-// bytes is the size of a piece.
-func (s *Store) bytes() int {
+// pieceBytes is the size of a piece.
+func (s *Store) pieceBytes() int {
 	if s == nil {
 		return blockBytes
 	}
 	return s.block
 }
 
-// keep takes bytes of the budget; false says that there are not so many left.
-func (s *Store) keep(bytes int) bool {
+// reserveBytes takes bytes of the budget; false says that there are not so many left.
+func (s *Store) reserveBytes(bytes int) bool {
 	if s == nil {
 		return true
 	}
@@ -107,8 +107,8 @@ func (s *Store) keep(bytes int) bool {
 	return true
 }
 
-// release gives bytes of the budget back.
-func (s *Store) release(bytes int) {
+// releaseBytes gives bytes of the budget back.
+func (s *Store) releaseBytes(bytes int) {
 	if s == nil {
 		return
 	}

@@ -64,7 +64,7 @@ func badOf(logs [][]float64, looked float64) (list []Bad, uneven []bool) {
 	if math.IsInf(best.fit, -1) {
 		return nil, uneven
 	}
-	explained := best.explains(logs)
+	explained := best.isLikelier(logs)
 	for i, row := range logs {
 		var own []Bad
 		n := 0
@@ -132,7 +132,7 @@ func fitMixture(logs [][]float64, before float64, from start) (m mixture) {
 		if math.Abs(m.fit-was) < enough {
 			break
 		}
-		m.settle(logs)
+		m.updateMeans(logs)
 		m.sd, share = m.spread(logs)
 	}
 	return m
@@ -155,7 +155,7 @@ func (m *mixture) start(logs [][]float64, from start) {
 	const turns = 3
 	for range turns {
 		for i := range logs {
-			left(i, middle)
+			left(i, sortedMedian)
 		}
 		for b := range m.level {
 			var xs []float64
@@ -165,7 +165,7 @@ func (m *mixture) start(logs [][]float64, from start) {
 				}
 			}
 			if len(xs) > 0 {
-				m.level[b] = middle(xs)
+				m.level[b] = sortedMedian(xs)
 			}
 		}
 	}
@@ -179,8 +179,8 @@ func (m *mixture) start(logs [][]float64, from start) {
 	}
 }
 
-// middle is the median, and sorts.
-func middle(xs []float64) float64 {
+// sortedMedian is the median, and sorts.
+func sortedMedian(xs []float64) float64 {
 	slices.Sort(xs)
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
@@ -224,8 +224,8 @@ func badBeyond(less float64) float64 {
 	return math.Exp(-x) * (1 + x + x*x/2)
 }
 
-// settle puts configurations and blocks at the means of their good launches.
-func (m *mixture) settle(logs [][]float64) {
+// updateMeans puts configurations and blocks at the means of their good launches.
+func (m *mixture) updateMeans(logs [][]float64) {
 	mean := func(at *float64, n int, before float64, of func(int) (w, x float64)) {
 		sum, weight := 0.0, before
 		for k := range n {
@@ -268,9 +268,9 @@ func (m *mixture) spread(logs [][]float64) (sd, share float64) {
 	return math.Sqrt(squares / (df + spreadWeight)), (n - good + badBefore) / (n + badBefore + goodBefore)
 }
 
-// explains says whether the launches look as if some are bad, and not only as if all differ
+// isLikelier says whether the launches look as if some are bad, and not only as if all differ
 // by more: the ratio of the likelihoods, each with the spread that its good launches have.
-func (m *mixture) explains(logs [][]float64) bool {
+func (m *mixture) isLikelier(logs [][]float64) bool {
 	squares, good, n := 0.0, 0.0, 0.0
 	for i, row := range logs {
 		for b, x := range row {
@@ -282,7 +282,7 @@ func (m *mixture) explains(logs [][]float64) bool {
 	}
 	taken := float64(len(m.effect) + len(m.level) - 1)
 	sd := max(m.before, math.Sqrt(squares/max(good-taken, 1)))
-	all, _ := stat.Blocks(logs)
+	all, _ := stat.FitBlocks(logs)
 	return (n-taken)*math.Log(all.SD/sd)-(n-good) > min(badGain*n, badEnough)
 }
 

@@ -29,8 +29,8 @@ type Violated struct {
 	N              int // requests
 }
 
-// Within says that no claim is violated by more requests than may.
-func (r *Rung) Within() bool {
+// IsWithin says that no claim is violated by more requests than may.
+func (r *Rung) IsWithin() bool {
 	return !slices.ContainsFunc(r.Claims, func(v Violated) bool { return v.Share > v.Allowed })
 }
 
@@ -44,7 +44,7 @@ func Next(wanted, near float64, rungs []Rung) (load float64, more bool) {
 	for i := range rungs {
 		k := int(math.Round(math.Log(rungs[i].Load/wanted) / math.Log(Step)))
 		measured[k] = true
-		if rungs[i].Within() {
+		if rungs[i].IsWithin() {
 			met = max(met, k)
 		} else {
 			missed = min(missed, k)
@@ -88,10 +88,10 @@ type Carried struct {
 	AtMost  bool // none was that is within
 }
 
-// Reached is where the limits are reached by what was measured: between the highest load
+// LoadAtLimits is where the limits are reached by what was measured: between the highest load
 // within and the next above it, by the claim that is reached first. Shares are taken to
 // grow with the load as a power of it between the two.
-func Reached(rungs []Rung) (c Carried, ok bool) {
+func LoadAtLimits(rungs []Rung) (c Carried, ok bool) {
 	if len(rungs) == 0 {
 		return c, false
 	}
@@ -104,7 +104,7 @@ func Reached(rungs []Rung) (c Carried, ok bool) {
 	})
 	met := -1
 	for i := range sorted { // the first that is over ends it
-		if !sorted[i].Within() {
+		if !sorted[i].IsWithin() {
 			break
 		}
 		met = i
@@ -130,10 +130,10 @@ func Reached(rungs []Rung) (c Carried, ok bool) {
 	return c, true
 }
 
-// Looked is about how far ln of the load at which limits are reached is off, where so many
+// LoadError is about how far ln of the load at which limits are reached is off, where so many
 // requests are asked at a load and so many of them may violate the limit: as a share
 // varies whose violations come in bursts, over how steeply it rises with the load.
-func Looked(requests int, allowed float64) float64 {
+func LoadError(requests int, allowed float64) float64 {
 	const bursts, steepness, most = 5, 8, 0.15
 	return min(math.Sqrt(bursts/(float64(requests)*allowed+1))/steepness, most)
 }

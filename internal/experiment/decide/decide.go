@@ -8,7 +8,7 @@
 // counted, see [Bad]. What a configuration carries is meant of the hours in which it was
 // measured: blocks are not drawn from others that there might be. After each block from
 // the second on the launches are looked at. All looks together are wrong as often as the
-// plan allows: each has its share, see [Share].
+// plan allows: each has its share, see [ErrorShare].
 package decide
 
 import (
@@ -141,9 +141,9 @@ const early = 0.2
 // make. The effects on other metrics may make the rest.
 const capacityPart = 0.5
 
-// Share is the part of the errors allowed that a look after a block may make: those before
+// ErrorShare is the part of the errors allowed that a look after a block may make: those before
 // the last planned one have a fifth together, the last has the rest.
-func Share(block, planned int) float64 {
+func ErrorShare(block, planned int) float64 {
 	switch {
 	case block >= planned:
 		if planned <= 2 {
@@ -156,20 +156,20 @@ func Share(block, planned int) float64 {
 	return early / float64(planned-2)
 }
 
-// share is the part of the errors allowed that a look after a block makes. Whoever plans more
+// errorShare is the part of the errors allowed that a look after a block makes. Whoever plans more
 // launches after the last ones were looked at has made all of them: what is looked at from
 // then on may make half as many, and half of that the next time. So all looks together make
 // twice as many at most, however often launches are added.
-func (p *Problem) share(block int) float64 {
+func (p *Problem) errorShare(block int) float64 {
 	from, part := 0, 1.0
 	for _, to := range append(slices.Clone(p.Before), p.Planned) {
 		if to > p.Planned || to <= from {
 			continue
 		}
 		if block <= to || to == p.Planned {
-			of := Share(min(block, to)-from, to-from)
+			of := ErrorShare(min(block, to)-from, to-from)
 			if from > 0 { // the first of these is a look already
-				of = Share(min(block, to)-from+1, to-from+1)
+				of = ErrorShare(min(block, to)-from+1, to-from+1)
 			}
 			if !p.Early && block >= to {
 				of = 1
@@ -206,7 +206,7 @@ func Decide(p Problem) Decision {
 		if !p.Early && !last && b < blocks {
 			continue
 		}
-		d.look(&p, b, b == blocks)
+		d.updateAfterBlock(&p, b, b == blocks)
 	}
 	return d
 }
@@ -217,7 +217,7 @@ func (d Decision) GoOn(p Problem) Decision {
 		return Decide(p)
 	}
 	d.Of = slices.Clone(d.Of)
-	d.look(&p, d.Blocks+1, true)
+	d.updateAfterBlock(&p, d.Blocks+1, true)
 	return d
 }
 
@@ -225,8 +225,8 @@ func (d Decision) GoOn(p Problem) Decision {
 // Launches that all came to the same load differ by that at most.
 const resolution = 0.02
 
-// look updates the decision with the results of a block.
-func (d *Decision) look(p *Problem, block int, final bool) {
+// updateAfterBlock updates the decision with the results of a block.
+func (d *Decision) updateAfterBlock(p *Problem, block int, final bool) {
 	logs := make([][]float64, len(p.Carries))
 	for i, row := range p.Carries {
 		n := min(block, len(row))
@@ -248,18 +248,18 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 		d.Of[bad.Configuration].Bad++
 	}
 	for i := range d.Of {
-		d.Of[i].describe(logs[i])
+		d.Of[i].countLaunches(logs[i])
 	}
-	fit, ok := stat.Blocks(logs)
+	fit, ok := stat.FitBlocks(logs)
 	if d.Same = !ok && fit.DF >= 1; d.Same { // as where each carries more than is looked for
 		fit.SD, ok = resolution, true
 	}
-	share := p.share(block)
+	share := p.errorShare(block)
 	if ok && share > 0 {
 		d.SD = fit.SD
 		d.Drift = trend(fit, p.Confidence)
 		d.Slower = d.Drift != nil && d.Drift.Estimate < 0 && d.Drift.P < drifts
-		d.judge(p, fit, block, share, final)
+		d.testConfigurations(p, fit, block, share, final)
 	}
 	d.choose(p, fit, ok && share > 0, share)
 	if block >= p.Planned && !d.Enough {
@@ -267,8 +267,8 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 	}
 }
 
-// describe counts the launches of a configuration.
-func (s *Standing) describe(logs []float64) {
+// countLaunches counts the launches of a configuration.
+func (s *Standing) countLaunches(logs []float64) {
 	n, sum := 0, 0.0
 	for _, x := range logs {
 		if !math.IsNaN(x) {
@@ -281,9 +281,9 @@ func (s *Standing) describe(logs []float64) {
 	}
 }
 
-// judge tests each configuration that was not given up: against what is wanted, and
+// testConfigurations tests each configuration that was not given up: against what is wanted, and
 // against the baseline.
-func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64, final bool) {
+func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, share float64, final bool) {
 	alpha := (1 - p.Confidence) * share
 	var alive []int
 	var differs []float64
@@ -304,7 +304,7 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 			continue
 		}
 		s.Interval = &stat.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
-		d.ahead(&m, p.Carries[i], i)
+		d.adjustForDrift(&m, p.Carries[i], i)
 		if p.beyond(i) != Below {
 			s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
@@ -318,7 +318,7 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 			s.Contract = Misses
 		}
 		if s.Contract == Undecided && final {
-			s.Decides = decides(m, tail, math.Abs(m.Estimate-math.Log(p.Wanted)), float64(s.Launches))
+			s.Decides = launchesNeeded(m, tail, math.Abs(m.Estimate-math.Log(p.Wanted)), float64(s.Launches))
 		}
 		if i == 0 {
 			continue
@@ -328,7 +328,7 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 			continue
 		}
 		changes[i] = &c
-		differs = append(differs, min(1, c.P+d.mistaken(i, c.Estimate)))
+		differs = append(differs, min(1, c.P+d.mistakenProbability(i, c.Estimate)))
 	}
 	differs = stat.Holm(differs)
 	n := 0
@@ -361,9 +361,9 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 // constant speed is said to get slower.
 const drifts = 0.01
 
-// ahead takes the mean of what a configuration carries to the last block, where it is
+// adjustForDrift takes the mean of what a configuration carries to the last block, where it is
 // established that the machine gets slower: what it carried before is not promised then.
-func (d *Decision) ahead(m *stat.Difference, carries []float64, i int) {
+func (d *Decision) adjustForDrift(m *stat.Difference, carries []float64, i int) {
 	if !d.Slower {
 		return
 	}
@@ -391,9 +391,9 @@ func (d *Decision) launches() (n int) {
 	return n
 }
 
-// mistaken returns the probability that a difference to the baseline comes from bad launches. These
+// mistakenProbability returns the probability that a difference to the baseline comes from bad launches. These
 // are all the launches on the side that has less, and they count because they are all alike.
-func (d *Decision) mistaken(i int, difference float64) float64 {
+func (d *Decision) mistakenProbability(i int, difference float64) float64 {
 	if difference > 0 {
 		i = 0
 	}
@@ -408,9 +408,9 @@ func (d *Decision) allBad(i int) float64 {
 	return allBad(d.Of[i].Launches, len(d.Bad), d.launches())
 }
 
-// decides is about how many launches would tell a mean from something that is so far away,
+// launchesNeeded is about how many launches would tell a mean from something that is so far away,
 // 0 where it takes more than anyone would start.
-func decides(m stat.Difference, tail, away, n float64) int {
+func launchesNeeded(m stat.Difference, tail, away, n float64) int {
 	const most = 200
 	for k := n + 1; k <= most; k++ {
 		if stat.StudentQuantile(1-tail, m.DF*k/n)*m.SE*math.Sqrt(n/k) < away {
@@ -442,7 +442,7 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 		if !slices.ContainsFunc(d.Of, func(s Standing) bool { return s.Contract != Misses && s.Why != GivenUpLess }) {
 			d.Enough, d.Why = true, StopNone
 		} else if known {
-			d.more(p, fit, share)
+			d.boundOthers(p, fit, share)
 		}
 		return
 	}
@@ -460,7 +460,7 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 	if !known {
 		return
 	}
-	if d.more(p, fit, share); d.More > p.Precision { // another may be known to lose less
+	if d.boundOthers(p, fit, share); d.More > p.Precision { // another may be known to lose less
 		kept := *d
 		for i := range d.Of {
 			if s := &d.Of[i]; s.Contract != Meets || s.Left > 0 || i == best {
@@ -468,7 +468,7 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 			}
 			other := kept
 			other.Accepted, other.Leads = i, i
-			if other.more(p, fit, share); other.More <= p.Precision && other.More < d.More {
+			if other.boundOthers(p, fit, share); other.More <= p.Precision && other.More < d.More {
 				*d = other
 			}
 		}
@@ -478,9 +478,9 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 	}
 }
 
-// more says how much more another may carry than the one that leads, by bounds that hold
+// boundOthers says how much more another may carry than the one that leads, by bounds that hold
 // for all of them together.
-func (d *Decision) more(p *Problem, fit stat.Blocked, share float64) {
+func (d *Decision) boundOthers(p *Problem, fit stat.Blocked, share float64) {
 	d.More = math.Inf(1)
 	var others []int
 	for i := range d.Of {

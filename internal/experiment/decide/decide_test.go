@@ -118,7 +118,7 @@ func TestClimb(t *testing.T) {
 					t.Fatalf("truth %g, near %g: no end in %d rungs", truth, near, len(rungs))
 				}
 			}
-			if c, ok := Reached(rungs); !ok || math.Abs(c.Load/truth-1) > .02 || c.Claim != 1 || c.AtLeast || c.AtMost {
+			if c, ok := LoadAtLimits(rungs); !ok || math.Abs(c.Load/truth-1) > .02 || c.Claim != 1 || c.AtLeast || c.AtMost {
 				t.Errorf("truth %g, near %g: %+v of %d rungs", truth, near, c, len(rungs))
 			}
 			if near == truth && len(rungs) > 4 {
@@ -129,10 +129,10 @@ func TestClimb(t *testing.T) {
 	if _, more := Next(10, 0, []Rung{{10, nil}}); !more {
 		t.Error("one rung is not enough")
 	}
-	if c, _ := Reached([]Rung{{10, []Violated{{.5, .05, 100}}}}); !c.AtMost {
+	if c, _ := LoadAtLimits([]Rung{{10, []Violated{{.5, .05, 100}}}}); !c.AtMost {
 		t.Errorf("%+v", c)
 	}
-	if c, _ := Reached([]Rung{{10, []Violated{{0, .05, 100}}}}); !c.AtLeast {
+	if c, _ := LoadAtLimits([]Rung{{10, []Violated{{0, .05, 100}}}}); !c.AtLeast {
 		t.Errorf("%+v", c)
 	}
 }
@@ -274,7 +274,7 @@ func TestShares(t *testing.T) {
 		{Problem{Planned: 5, Before: []int{2, 4, 9}, Early: true}, []float64{0, 1, .1, .4, .25}},
 	} {
 		for i, want := range x.want {
-			if got := x.p.share(i + 1); math.Abs(got-want) > 1e-12 {
+			if got := x.p.errorShare(i + 1); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%+v: look %d has %g, want %g", x.p, i+1, got, want)
 			}
 		}

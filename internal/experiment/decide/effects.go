@@ -46,10 +46,10 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 				}
 			}
 		}
-		fit, ok := stat.Blocks(values)
+		fit, ok := stat.FitBlocks(values)
 		for i := 1; i < len(values); i++ {
 			e := Effect{Line: n, Configuration: i, Adjusted: 1}
-			if !e.describe(values[0], values[i], line.Share) {
+			if !e.fillMeans(values[0], values[i], line.Share) {
 				continue
 			}
 			if c, known := fit.Difference(0, i, p.Confidence); ok && known && !e.Same {
@@ -62,7 +62,7 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 				if left := d.Of[i].Left; left > 0 {
 					block = left
 				}
-				if share := p.share(block); share > 0 {
+				if share := p.errorShare(block); share > 0 {
 					ps, at = append(ps, min(1, (c.P+d.allBad(i)+d.allBad(0))/share)), append(at, len(list))
 				}
 			}
@@ -75,8 +75,8 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 	return list
 }
 
-// describe gives the means of both sides over the blocks that have both.
-func (e *Effect) describe(base, other []float64, share bool) bool {
+// fillMeans gives the means of both sides over the blocks that have both.
+func (e *Effect) fillMeans(base, other []float64, share bool) bool {
 	a, b, same := 0.0, 0.0, true
 	for i := range min(len(base), len(other)) {
 		if math.IsNaN(base[i]) || math.IsNaN(other[i]) || math.IsInf(base[i], 0) || math.IsInf(other[i], 0) {

@@ -9,24 +9,24 @@ import (
 // power is the share of experiments in which an effect of the smallest size is established.
 const power = 0.8
 
-// Smallest is the least effect, as a difference of logarithms or of shares, that so many
+// SmallestEffect is the least effect, as a difference of logarithms or of shares, that so many
 // launches would establish in four of five experiments. sd is the standard deviation
 // between launches; comparisons is for how many effects it is corrected. It takes the
 // first of Holm's steps for all, which errs on the side of more. NaN where nothing could be
 // established.
-func Smallest(sd float64, comparisons, configurations, launches int, confidence float64, early bool) float64 {
+func SmallestEffect(sd float64, comparisons, configurations, launches int, confidence float64, early bool) float64 {
 	if launches < 2 || configurations < 2 || comparisons < 1 {
 		return math.NaN()
 	}
 	alpha := (1 - confidence) * (1 - capacityPart) / float64(comparisons)
 	if early {
-		alpha *= Share(launches, launches)
+		alpha *= ErrorShare(launches, launches)
 	}
-	return Detectable(sd*math.Sqrt(2/float64(launches)), float64((configurations-1)*(launches-1)), alpha)
+	return DetectableEffect(sd*math.Sqrt(2/float64(launches)), float64((configurations-1)*(launches-1)), alpha)
 }
 
-// Detectable is the effect that a t test at a level establishes in four of five
+// DetectableEffect is the effect that a t test at a level establishes in four of five
 // experiments, by its standard error and degrees of freedom.
-func Detectable(se, df, alpha float64) float64 {
+func DetectableEffect(se, df, alpha float64) float64 {
 	return (stat.StudentQuantile(1-alpha/2, df) + stat.StudentQuantile(power, df)) * se
 }

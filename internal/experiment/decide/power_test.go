@@ -10,7 +10,7 @@ import (
 // experiments are decided with.
 func TestSmallest(t *testing.T) {
 	const sd, configurations, launches, experiments = 0.035, 3, 4, 200
-	size := Smallest(sd, configurations-1, configurations, launches, 0.95, true)
+	size := SmallestEffect(sd, configurations-1, configurations, launches, 0.95, true)
 	r := rand.New(rand.NewPCG(1, 2))
 	found := 0
 	for range experiments {
@@ -36,7 +36,7 @@ func TestSmallest(t *testing.T) {
 	if share := float64(found) / experiments; share < 0.7 || share > 0.92 {
 		t.Errorf("%.2f of effects of %.3f are established", share, size)
 	}
-	if !math.IsNaN(Smallest(sd, 1, 2, 1, 0.95, true)) {
+	if !math.IsNaN(SmallestEffect(sd, 1, 2, 1, 0.95, true)) {
 		t.Error("one launch tells nothing")
 	}
 }

@@ -20,16 +20,16 @@ import (
 // wanted the command is gone. The command takes the place of the shell.
 const gateScript = `read -r word <&3 || exit 0; exec 3<&-; exec sh -c "$1"`
 
-// gated is a command in a session of its own that waits at a gate.
-func gated(line string, env []string, out, gate *os.File) (*exec.Cmd, error) {
+// gatedCommand is a command in a session of its own that waits at a gate.
+func gatedCommand(line string, env []string, out, gate *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("sh", "-c", gateScript, "pitot", line)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = env, out, out, []*os.File{gate}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, nil
 }
 
-// short is a command that ends soon; all of its group is killed if it does not.
-func short(ctx context.Context, line string, env []string, out io.Writer) (*exec.Cmd, error) {
+// shortCommand is a command that ends soon; all of its group is killed if it does not.
+func shortCommand(ctx context.Context, line string, env []string, out io.Writer) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -47,8 +47,8 @@ func signal(group int, kill bool) {
 	_ = syscall.Kill(-group, s)
 }
 
-// running says that a group has processes, other than dead ones that nobody asked after.
-func running(group int) bool {
+// isRunning says that a group has processes, other than dead ones that nobody asked after.
+func isRunning(group int) bool {
 	if err := syscall.Kill(-group, 0); errors.Is(err, syscall.ESRCH) {
 		return false
 	}
@@ -83,9 +83,9 @@ func fieldsOf(path string) []string {
 	return strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // a name may hold anything
 }
 
-// began is when a process did, as something that no other process with its number has;
+// processStart is when a process did, as something that no other process with its number has;
 // "" where it is not known or the process is not there.
-func began(pid int) string {
+func processStart(pid int) string {
 	if runtime.GOOS == "linux" {
 		f := fieldsOf("/proc/" + strconv.Itoa(pid) + "/stat")
 		boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -75,8 +75,8 @@ func (f *Failed) Error() string { return f.Msg }
 // lastLines is the number of lines of a log that are shown.
 const lastLines = 8
 
-// Fail makes an error of what a server came to, with the end of its log.
-func Fail(log, format string, args ...any) *Failed {
+// NewFailed makes an error of what a server came to, with the end of its log.
+func NewFailed(log, format string, args ...any) *Failed {
 	return &Failed{Msg: fmt.Sprintf(format, args...), Log: log, Last: Tail(log, lastLines)}
 }
 
@@ -93,8 +93,8 @@ func Tail(path string, n int) (lines []string) {
 	}
 	data, _ := io.ReadAll(io.LimitReader(f, most))
 	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(say.Plain(line)); line != "" {
-			lines = append(lines, say.Cut(Redact(line), 200))
+		if line = strings.TrimSpace(say.PlainLine(line)); line != "" {
+			lines = append(lines, say.Truncate(Redact(line), 200))
 		}
 	}
 	return lines[max(0, len(lines)-n):]
@@ -118,7 +118,7 @@ func Start(dir string, c Commands, a *Asked) (*Process, error) {
 	defer open.Close()
 	p := &Process{Log: a.Log, commands: c, flags: a.Flags, env: environment(a), ended: make(chan struct{})}
 	line := strings.ReplaceAll(c.Start, placeholder, a.Flags)
-	cmd, err := gated(line, append(os.Environ(), p.env...), log, gate)
+	cmd, err := gatedCommand(line, append(os.Environ(), p.env...), log, gate)
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -130,7 +130,7 @@ func Start(dir string, c Commands, a *Asked) (*Process, error) {
 		p.err = cmd.Wait()
 		close(p.ended)
 	}()
-	p.Left = Left{PID: cmd.Process.Pid, Began: began(cmd.Process.Pid), Configuration: a.Configuration, Log: a.Log, Stop: c.Stop}
+	p.Left = Left{PID: cmd.Process.Pid, Began: processStart(cmd.Process.Pid), Configuration: a.Configuration, Log: a.Log, Stop: c.Stop}
 	p.env = append(p.env, variables+"PID="+strconv.Itoa(p.Left.PID))
 	data, err := json.MarshalIndent(p.Left, "", "  ")
 	if err == nil {
@@ -140,7 +140,7 @@ func Start(dir string, c Commands, a *Asked) (*Process, error) {
 		return nil, fmt.Errorf("write %s: %w", leftFile, err)
 	}
 	if _, err := open.WriteString("go\n"); err != nil {
-		return nil, Fail(a.Log, "the command of start could not run: %v", err)
+		return nil, NewFailed(a.Log, "the command of start could not run: %v", err)
 	}
 	return p, nil
 }
@@ -148,9 +148,9 @@ func Start(dir string, c Commands, a *Asked) (*Process, error) {
 // Ended is closed when the command of start has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Died says that the server is not there any more, and how it ended. A command of start
+// HasDied says that the server is not there any more, and how it ended. A command of start
 // that ended well left it running elsewhere, if there is a command to stop it.
-func (p *Process) Died() (how string, died bool) {
+func (p *Process) HasDied() (how string, died bool) {
 	select {
 	case <-p.ended:
 	default:
@@ -171,7 +171,7 @@ func (p *Process) WhileAlive(ctx context.Context) (context.Context, context.Canc
 	go func() {
 		select {
 		case <-p.ended:
-			if _, died := p.Died(); died {
+			if _, died := p.HasDied(); died {
 				cancel()
 			}
 		case <-within.Done():
@@ -186,9 +186,9 @@ const commandNotFound = "exit status 127"
 // askEvery is the interval between two checks whether a server is ready.
 const askEvery = 200 * time.Millisecond
 
-// Ready waits until the server is, by its command or by asking. Errors are [Failed], or
+// WaitReady waits until the server is, by its command or by asking. Errors are [Failed], or
 // the context's.
-func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error) error {
+func (p *Process) WaitReady(ctx context.Context, ask func(ctx context.Context) error) error {
 	limit, cancel := context.WithTimeout(ctx, p.commands.Within)
 	defer cancel()
 	alive, stop := p.WhileAlive(limit)
@@ -201,7 +201,7 @@ func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error
 		} else {
 			err = ask(alive)
 		}
-		if how, died := p.Died(); died {
+		if how, died := p.HasDied(); died {
 			hint := ""
 			if how == "exit status 0" {
 				hint = ": start is to run as long as the server does; one that leaves it in the background needs a stop command too"
@@ -209,7 +209,7 @@ func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error
 			if how == commandNotFound {
 				hint = ": a command was not found"
 			}
-			f := Fail(p.Log, "the server died while it started (%s)%s", how, hint)
+			f := NewFailed(p.Log, "the server died while it started (%s)%s", how, hint)
 			f.Final = how == commandNotFound
 			return f
 		}
@@ -217,14 +217,14 @@ func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error
 			return nil
 		}
 		if limit.Err() == nil {
-			why = ": " + say.Cut(Redact(err.Error()), 200)
+			why = ": " + say.Truncate(Redact(err.Error()), 200)
 		}
 		select {
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return Fail(p.Log, "the server was not ready within %s%s", say.Span(p.commands.Within), why)
+			return NewFailed(p.Log, "the server was not ready within %s%s", say.Duration(p.commands.Within), why)
 		case <-time.After(askEvery):
 		}
 	}
@@ -252,7 +252,7 @@ func (p *Process) run(ctx context.Context, line string, within time.Duration) (s
 	limit, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	out := &bounded{}
-	cmd, err := short(limit, strings.ReplaceAll(line, placeholder, p.flags), append(os.Environ(), p.env...), out)
+	cmd, err := shortCommand(limit, strings.ReplaceAll(line, placeholder, p.flags), append(os.Environ(), p.env...), out)
 	if err != nil {
 		return "", err
 	}
@@ -260,18 +260,20 @@ func (p *Process) run(ctx context.Context, line string, within time.Duration) (s
 	text := string(out.data)
 	switch {
 	case err != nil && limit.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("%s took longer than %s", quoted(line), say.Span(within))
+		err = fmt.Errorf("%s took longer than %s", quoted(line), say.Duration(within))
 	case err != nil:
 		last := ""
 		if lines := strings.Split(strings.TrimSpace(text), "\n"); lines[len(lines)-1] != "" {
-			last = ": " + say.Cut(say.Plain(Redact(lines[len(lines)-1])), 200)
+			last = ": " + say.Truncate(say.PlainLine(Redact(lines[len(lines)-1])), 200)
 		}
 		err = fmt.Errorf("%s: %w%s", quoted(line), err, last)
 	}
 	return text, err
 }
 
-func quoted(line string) string { return strconv.Quote(say.Cut(Redact(strings.TrimSpace(line)), 60)) }
+func quoted(line string) string {
+	return strconv.Quote(say.Truncate(Redact(strings.TrimSpace(line)), 60))
+}
 
 // bounded keeps the beginning of what is written.
 type bounded struct{ data []byte }
@@ -291,33 +293,33 @@ const (
 // Stop ends the server: by its command, then by signals to its group. dir is where it was
 // written down. Of a server that had died the command may find nothing to stop.
 func (p *Process) Stop(dir string) error {
-	_, died := p.Died()
+	_, died := p.HasDied()
 	var err error
 	if p.commands.Stop != "" {
 		_, err = p.run(context.Background(), p.commands.Stop, stopping)
 	}
-	if e := end(p.Left.PID, grace); e != nil {
+	if e := endGroup(p.Left.PID, grace); e != nil {
 		return errors.Join(err, e)
 	}
 	<-p.ended
 	if err != nil && !died {
 		return say.Errorf("stop server: %v", err).WithHint("what start began has ended; look whether what the stop command was to end still runs")
 	}
-	return forget(dir)
+	return removeRecord(dir)
 }
 
-// end ends a process group.
-func end(group int, within time.Duration) error {
+// endGroup ends a process group.
+func endGroup(group int, within time.Duration) error {
 	for _, how := range []struct {
 		kill  bool
 		limit time.Duration
 	}{{false, within}, {true, killing}} {
-		if !running(group) {
+		if !isRunning(group) {
 			return nil
 		}
 		signal(group, how.kill)
 		for until := time.Now().Add(how.limit); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-			if !running(group) {
+			if !isRunning(group) {
 				return nil
 			}
 		}
@@ -325,7 +327,7 @@ func end(group int, within time.Duration) error {
 	return say.Errorf("the server's processes do not end: group %d", group).WithHint("look at them with ps -g " + strconv.Itoa(group))
 }
 
-func forget(dir string) error {
+func removeRecord(dir string) error {
 	if err := os.Remove(filepath.Join(dir, leftFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("stop server: %w", err)
 	}
@@ -346,8 +348,8 @@ func StopLeft(dir string) (what string, err error) {
 	if err != nil || l.PID <= 1 {
 		return "", say.Errorf("%s cannot be read: %v", filepath.Join(dir, leftFile), err).WithHint("a server of an earlier run may still be there: end it, and remove the file")
 	}
-	alive := running(l.PID)
-	if now := began(l.PID); alive && now != "" && now != l.Began { // its number was given again
+	alive := isRunning(l.PID)
+	if now := processStart(l.PID); alive && now != "" && now != l.Began { // its number was given again
 		alive = false
 	}
 	if alive {
@@ -360,9 +362,9 @@ func StopLeft(dir string) (what string, err error) {
 		}
 	}
 	if alive {
-		if err := end(l.PID, grace); err != nil {
+		if err := endGroup(l.PID, grace); err != nil {
 			return what, err
 		}
 	}
-	return what, forget(dir)
+	return what, removeRecord(dir)
 }

@@ -54,7 +54,7 @@ func TestEngines(t *testing.T) {
 		note, err := CheckName(c.engine, c.name)
 		text, hint := "", ""
 		if err != nil {
-			text, hint = err.Error(), say.Hint(err)
+			text, hint = err.Error(), say.HintOf(err)
 		}
 		if !strings.Contains(note, c.note) || (c.note == "") != (note == "") || (c.mistake == "") != (text == "") || !strings.Contains(text, c.mistake) || !strings.Contains(hint, c.hint) {
 			t.Errorf("%s %s: note %q, %q, hint %q", c.engine, c.name, note, text, hint)
@@ -114,7 +114,7 @@ func TestDied(t *testing.T) {
 	const stop = "echo no such container; exit 1"
 	p := started(t, dir, Commands{Start: "exit 3", Ready: "sleep 20", Stop: stop})
 	began := time.Now()
-	if err := p.Ready(t.Context(), never); err == nil || !strings.Contains(err.Error(), "exit status 3") || time.Since(began) > 10*time.Second {
+	if err := p.WaitReady(t.Context(), never); err == nil || !strings.Contains(err.Error(), "exit status 3") || time.Since(began) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 	if err := p.Stop(dir); err != nil {
@@ -134,7 +134,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("--a b --no-c --d=e 'x': 1, y=2")
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, value := range Read(text) {
-			if name == "" || len(value) > longestValue || hidden(name) {
+			if name == "" || len(value) > longestValue || isSecret(name) {
 				t.Errorf("%q: %q", name, value)
 			}
 		}
@@ -168,7 +168,7 @@ func TestProcess(t *testing.T) {
 		Ready:    `test -e ` + filepath.Join(dir, "up"),
 		Describe: `echo pid $PITOT_SERVER_PID of $PITOT_SERVER_CONFIGURATION`,
 	})
-	if err := p.Ready(t.Context(), never); err != nil {
+	if err := p.WaitReady(t.Context(), never); err != nil {
 		t.Fatal(err)
 	}
 	text, err := p.Describe(t.Context())
@@ -178,10 +178,10 @@ func TestProcess(t *testing.T) {
 	if lines := Tail(p.Log, 3); len(lines) != 1 || lines[0] != "with --max-num-seqs 16 16" {
 		t.Errorf("%q", lines)
 	}
-	if _, died := p.Died(); died {
+	if _, died := p.HasDied(); died {
 		t.Error("died")
 	}
-	if err := p.Stop(dir); err != nil || running(p.Left.PID) {
+	if err := p.Stop(dir); err != nil || isRunning(p.Left.PID) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, leftFile)); err == nil {
@@ -193,7 +193,7 @@ func TestProcess(t *testing.T) {
 func TestFails(t *testing.T) {
 	dir := t.TempDir()
 	p := started(t, dir, Commands{Start: "echo no memory left; exit 3"})
-	err := p.Ready(t.Context(), never)
+	err := p.WaitReady(t.Context(), never)
 	var f *Failed
 	if !errors.As(err, &f) || !strings.Contains(f.Msg, "died while it started (exit status 3)") || len(f.Last) != 1 || f.Last[0] != "no memory left" {
 		t.Errorf("%+v", err)
@@ -202,7 +202,7 @@ func TestFails(t *testing.T) {
 		t.Error(err)
 	}
 	p = started(t, dir, Commands{Start: "sleep 100", Within: 100 * time.Millisecond})
-	if err := p.Ready(t.Context(), never); err == nil || !strings.Contains(err.Error(), "not ready within 100 ms: no answer") {
+	if err := p.WaitReady(t.Context(), never); err == nil || !strings.Contains(err.Error(), "not ready within 100 ms: no answer") {
 		t.Error(err)
 	}
 	if err := p.Stop(dir); err != nil {
@@ -216,7 +216,7 @@ func TestElsewhere(t *testing.T) {
 	up := filepath.Join(dir, "up")
 	p := started(t, dir, Commands{Start: "touch " + up, Ready: "test -e " + up, Stop: "rm " + up})
 	<-p.Ended()
-	if err := p.Ready(t.Context(), never); err != nil {
+	if err := p.WaitReady(t.Context(), never); err != nil {
 		t.Error(err)
 	}
 	if err := p.Stop(dir); err != nil {
@@ -227,7 +227,7 @@ func TestElsewhere(t *testing.T) {
 	}
 	p = started(t, dir, Commands{Start: "touch " + up})
 	<-p.Ended()
-	if err := p.Ready(t.Context(), never); err == nil || !strings.Contains(err.Error(), "needs a stop command") {
+	if err := p.WaitReady(t.Context(), never); err == nil || !strings.Contains(err.Error(), "needs a stop command") {
 		t.Error(err)
 	}
 	_ = p.Stop(dir)
@@ -246,20 +246,20 @@ func TestStopLeft(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, leftFile), []byte(other), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if what, err := StopLeft(dir); err != nil || what != "" || !running(p.Left.PID) {
+	if what, err := StopLeft(dir); err != nil || what != "" || !isRunning(p.Left.PID) {
 		t.Errorf("%q %v: another process", what, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, leftFile), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := end(p.Left.PID, time.Second); err != nil {
+	if err := endGroup(p.Left.PID, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if what, err := StopLeft(dir); err != nil || what != "" {
 		t.Errorf("%q %v: it had ended", what, err)
 	}
 	p = started(t, dir, Commands{Start: "sleep 100"})
-	if what, err := StopLeft(dir); err != nil || !strings.Contains(what, "max_num_seqs=16 was left by a run that was killed") || running(p.Left.PID) {
+	if what, err := StopLeft(dir); err != nil || !strings.Contains(what, "max_num_seqs=16 was left by a run that was killed") || isRunning(p.Left.PID) {
 		t.Errorf("%q %v", what, err)
 	}
 	if what, err := StopLeft(dir); err != nil || what != "" {

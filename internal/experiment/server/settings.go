@@ -49,7 +49,7 @@ func CheckName(engine, name string) (note string, err error) {
 	if names == nil || slices.Contains(names, name) {
 		return "", nil
 	}
-	near := say.Nearest(name, names)
+	near := say.NearestName(name, names)
 	switch {
 	case strings.HasPrefix(name, "no_") && slices.Contains(names, strings.TrimPrefix(name, "no_")):
 		name = strings.TrimPrefix(name, "no_")

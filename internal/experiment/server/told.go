@@ -25,7 +25,7 @@ var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth)s?$
 // counts are those of tokens, which are no secrets.
 var counts = regexp.MustCompile(`(?i)(max|num|min|chunked|total)_.*tokens?$`)
 
-func hidden(name string) bool { return secret.MatchString(name) && !counts.MatchString(name) }
+func isSecret(name string) bool { return secret.MatchString(name) && !counts.MatchString(name) }
 
 // Read reads what a server tells of its settings, by their names with underscores. Of what
 // is told twice the last counts, as on a command line; in JSON what is less deep, and else
@@ -35,7 +35,7 @@ func Read(text string) map[string]string {
 	add := func(name, value string) {
 		name = strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
 		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if name != "" && len(value) <= longestValue && !hidden(name) {
+		if name != "" && len(value) <= longestValue && !isSecret(name) {
 			told[name] = value
 		}
 	}
@@ -155,15 +155,15 @@ func Compare(asked []Setting, told map[string]string) (ignored []Ignored, silent
 		switch {
 		case !ok, strings.EqualFold(s.Value, "auto"), value == "None" && s.Value != "false":
 			silent = append(silent, s.Name)
-		case !same(s.Value, value):
+		case !sameValue(s.Value, value):
 			ignored = append(ignored, Ignored{s.Name, s.Value, value})
 		}
 	}
 	return ignored, silent
 }
 
-// same says that two spellings are of one value.
-func same(asked, told string) bool {
+// sameValue says that two spellings are of one value.
+func sameValue(asked, told string) bool {
 	a, b := strings.ToLower(asked), strings.ToLower(told)
 	if x, err := strconv.ParseFloat(a, 64); err == nil {
 		if y, err := strconv.ParseFloat(b, 64); err == nil {

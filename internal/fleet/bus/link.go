@@ -126,7 +126,7 @@ func (l *link) send(f frame) {
 	}
 	if l.queued = f.appendTo(l.queued); len(l.queued) > mostQueued {
 		l.queued = nil
-		l.end()
+		l.failWaiting()
 		_ = l.conn.Close()
 		return
 	}
@@ -171,14 +171,14 @@ func (l *link) readAll(handle func(frame)) {
 // close ends the connection once what is queued is sent, or after a moment.
 func (l *link) close() {
 	l.mu.Lock()
-	l.end()
+	l.failWaiting()
 	l.mu.Unlock()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(flushTime)) // of a write that waits already
 	<-l.written
 }
 
-// end fails the requests that wait for an answer. The caller holds l.mu.
-func (l *link) end() {
+// failWaiting fails the requests that wait for an answer. The caller holds l.mu.
+func (l *link) failWaiting() {
 	if l.ended {
 		return
 	}
@@ -225,8 +225,8 @@ func (l *link) ask(ctx context.Context, subject string, question []byte) ([]byte
 	}
 }
 
-// answered hands an answer to the request that waits for it.
-func (l *link) answered(f frame) {
+// deliverAnswer hands an answer to the request that waits for it.
+func (l *link) deliverAnswer(f frame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if answer := l.waiting[f.number]; answer != nil {

@@ -83,10 +83,10 @@ func (h *hub) acceptAll() {
 func (h *hub) serve(conn net.Conn) {
 	l := newLink(conn)
 	defer l.close()
-	if !h.enter(l, false) {
+	if !h.addLink(l, false) {
 		return
 	}
-	defer h.leave(l)
+	defer h.removeLink(l)
 	_ = conn.SetReadDeadline(time.Now().Add(helloTime))
 	hello, err := readFrame(l.reader, mostHello)
 	if err != nil || hello.kind != kindHello {
@@ -98,7 +98,7 @@ func (h *hub) serve(conn net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	l.send(frame{kind: kindHello})
-	h.enter(l, true)
+	h.addLink(l, true)
 	l.readAll(func(f frame) {
 		if f.kind == kindAnswers {
 			h.mu.Lock()
@@ -110,8 +110,8 @@ func (h *hub) serve(conn net.Conn) {
 	})
 }
 
-// enter remembers a connection, and whether its token was right. It reports whether the hub is open.
-func (h *hub) enter(l *link, trusted bool) bool {
+// addLink remembers a connection, and whether its token was right. It reports whether the hub is open.
+func (h *hub) addLink(l *link, trusted bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
@@ -120,8 +120,8 @@ func (h *hub) enter(l *link, trusted bool) bool {
 	return !h.closed
 }
 
-// leave forgets a connection that has ended.
-func (h *hub) leave(l *link) {
+// removeLink forgets a connection that has ended.
+func (h *hub) removeLink(l *link) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.links, l)
@@ -152,7 +152,7 @@ func (h *hub) Ask(ctx context.Context, subject string, question []byte) ([]byte,
 
 // Answer implements [Conn].
 func (h *hub) Answer(subject string, answer func(question []byte) []byte) error {
-	h.answer(subject, answer)
+	h.setAnswer(subject, answer)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (h *hub) Tell(subject string, message []byte) error {
 
 // Hear implements [Conn].
 func (h *hub) Hear(subject string, hear func(message []byte)) error {
-	h.hear(subject, hear)
+	h.setHear(subject, hear)
 	return nil
 }
 
@@ -243,7 +243,7 @@ func (c *localConn) Ask(ctx context.Context, subject string, question []byte) ([
 
 // Answer implements [Conn].
 func (c *localConn) Answer(subject string, answer func(question []byte) []byte) error {
-	c.answer(subject, answer)
+	c.setAnswer(subject, answer)
 	c.send(frame{kind: kindAnswers, subject: subject})
 	return nil
 }
@@ -260,7 +260,7 @@ func (c *localConn) Tell(subject string, message []byte) error {
 
 // Hear implements [Conn].
 func (c *localConn) Hear(subject string, hear func(message []byte)) error {
-	c.hear(subject, hear)
+	c.setHear(subject, hear)
 	return nil
 }
 
@@ -277,7 +277,7 @@ type handlers struct {
 	hears   map[string]func([]byte)
 }
 
-func (h *handlers) answer(subject string, answer func([]byte) []byte) {
+func (h *handlers) setAnswer(subject string, answer func([]byte) []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.answers == nil {
@@ -286,7 +286,7 @@ func (h *handlers) answer(subject string, answer func([]byte) []byte) {
 	h.answers[subject] = answer
 }
 
-func (h *handlers) hear(subject string, hear func([]byte)) {
+func (h *handlers) setHear(subject string, hear func([]byte)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.hears == nil {
@@ -312,6 +312,6 @@ func (h *handlers) handle(l *link, f frame) {
 			}
 		}()
 	case f.kind == kindAnswer, f.kind == kindNobody:
-		l.answered(f)
+		l.deliverAnswer(f)
 	}
 }

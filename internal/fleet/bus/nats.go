@@ -74,7 +74,7 @@ func (a Access) CheckFiles() error {
 		if path == "" {
 			continue
 		}
-		if err := userfile.Check(path, userfile.MostPEM); err != nil {
+		if err := userfile.CheckRegular(path, userfile.MostPEM); err != nil {
 			return err
 		}
 	}

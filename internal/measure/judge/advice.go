@@ -82,8 +82,8 @@ var remedies = map[string]remedy{
 	result.CheckMix:          {code: result.AdviseReadClasses},
 }
 
-// Advise gives every check of a run that did not pass what to do about it.
-func Advise(run *result.Run) {
+// AddAdvice gives every check of a run that did not pass what to do about it.
+func AddAdvice(run *result.Run) {
 	for i := range run.Points {
 		p := &run.Points[i]
 		for k := range p.Checks {
@@ -109,7 +109,7 @@ func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 			r.Code = result.AdviseSeeErrors
 		}
 		if n := p.Requests.Errors[record.ErrRateLimited]; n > 0 {
-			return append([]result.Reason{r}, refused(p, n)...)
+			return append([]result.Reason{r}, refusedAdvice(p, n)...)
 		}
 		return []result.Reason{r}
 	case result.CheckSamples:
@@ -127,7 +127,7 @@ func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 			r = result.Reason{Code: result.AdviseNotTheLoad}
 		}
 	case result.CheckOutputs:
-		r.Code = outputs(run)
+		r.Code = outputLengthAdvice(run)
 	case result.CheckTokenizer:
 		if c.Detail["prompts"] > 0 {
 			r.Code = result.AdvisePromptTokenizer
@@ -148,19 +148,19 @@ func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 	if p.RefusedByLimits()+p.HeldByLimits() > 0 {
 		switch c.Name {
 		case result.CheckRateLimits:
-			r = allowed(p, result.AdviseLessThanLimits)
+			r = rateLimitAdvice(p, result.AdviseLessThanLimits)
 		case result.CheckConnects, result.CheckArrivals, result.CheckWarmup, result.CheckAchieved, result.CheckStability, result.CheckWindow:
 			if p.HeldByLimits() > 0 {
-				r = allowed(p, result.AdviseWaitedForLimits)
+				r = rateLimitAdvice(p, result.AdviseWaitedForLimits)
 			}
 		}
 	}
 	return []result.Reason{r}
 }
 
-// outputs returns what to do about responses of another length than requested. It depends on
+// outputLengthAdvice returns what to do about responses of another length than requested. It depends on
 // whether the server had to ignore the end of sequence.
-func outputs(run *result.Run) result.ReasonCode {
+func outputLengthAdvice(run *result.Run) result.ReasonCode {
 	var w struct {
 		Sampling struct {
 			IgnoreEOS bool `json:"ignore_eos"`
@@ -181,9 +181,9 @@ func ofSearch(p *result.Point) bool {
 	return !slices.Contains([]string{"", result.StageCurve, result.StageCold, result.StageWarm}, p.Stage)
 }
 
-// refused returns what to do about n requests that were refused with 429.
-func refused(p *result.Point, n int) []result.Reason {
-	r := allowed(p, result.AdviseRefusedByLimits)
+// refusedAdvice returns what to do about n requests that were refused with 429.
+func refusedAdvice(p *result.Point, n int) []result.Reason {
+	r := rateLimitAdvice(p, result.AdviseRefusedByLimits)
 	r.N = float64(n)
 	if x := p.RateLimits; x != nil && x.RetryAfter != nil {
 		r.Seconds = *x.RetryAfter
@@ -198,8 +198,8 @@ func refused(p *result.Point, n int) []result.Reason {
 	return out
 }
 
-// allowed is an advice with what the rate limits let through in the long run.
-func allowed(p *result.Point, code result.ReasonCode) result.Reason {
+// rateLimitAdvice is an advice with what the rate limits let through in the long run.
+func rateLimitAdvice(p *result.Point, code result.ReasonCode) result.Reason {
 	r := result.Reason{Code: code}
 	per := func(l *result.RateLimit) float64 {
 		if l == nil || l.AllowsPerS == nil {

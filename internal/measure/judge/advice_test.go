@@ -9,13 +9,13 @@ import (
 
 // Every check says what to do, and none that is no check.
 func TestEveryCheckHasARemedy(t *testing.T) {
-	for _, k := range result.Checks() {
+	for _, k := range result.CheckKinds() {
 		if remedies[k.Name].code == "" {
 			t.Errorf("%s has no remedy", k.Name)
 		}
 	}
-	if len(remedies) != len(result.Checks()) {
-		t.Errorf("%d remedies of %d checks", len(remedies), len(result.Checks()))
+	if len(remedies) != len(result.CheckKinds()) {
+		t.Errorf("%d remedies of %d checks", len(remedies), len(result.CheckKinds()))
 	}
 }
 
@@ -69,7 +69,7 @@ func TestAdvice(t *testing.T) {
 		c.check.Status = result.Flag
 		run.Points = []result.Point{c.point}
 		run.Points[0].Checks = append(run.Points[0].Checks, c.check)
-		Advise(run)
+		AddAdvice(run)
 		got := run.Points[0].Checks[len(run.Points[0].Checks)-1].Advice
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %+v", name, got)

@@ -84,7 +84,7 @@ func (e *Evidence) conditions() *Conditions { return e.Queue.conditions }
 func (e *Evidence) Checks() []result.Check {
 	b, p, c := e.Probe, e.Point, e.conditions()
 	due := p.Requests.Due
-	unanswered, of := Lost(p.Requests)
+	unanswered, of := CountLost(p.Requests)
 	out := []result.Check{
 		checkAccounting(p.Requests, c.Planned, e.Duplicates),
 		checkCount(result.CheckRecording, b.recordErrors, result.Fail),
@@ -111,16 +111,16 @@ func (e *Evidence) Checks() []result.Check {
 	if c.Stamps != "virtual" && b.cpuN > 0 {
 		out = append(out, checkCPU(b.cpu/b.cpuN))
 	}
-	if busy, known := b.host.check(); known && c.Stamps != "virtual" {
+	if busy, known := b.host.checkHost(); known && c.Stamps != "virtual" {
 		out = append(out, busy)
 	}
 	if e.Streamed && b.chunks > 0 {
 		out = append(out, checkStamps(c.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, MergedLimit))
 	}
-	if s := e.Served; s != nil && s.Sent > 0 && !b.Damaged() {
+	if s := e.Served; s != nil && s.Sent > 0 && !b.IsDamaged() {
 		out = append(out, checkServed(s))
 	}
-	if e.Foreign != nil && !b.Damaged() {
+	if e.Foreign != nil && !b.IsDamaged() {
 		foreign := result.NewCheck(result.CheckServedTokens, *e.Foreign, .01)
 		if *e.Foreign > .01 {
 			foreign.Status = result.Flag
@@ -180,7 +180,7 @@ func (e *Evidence) Checks() []result.Check {
 		out = append(out, checkMix(p.Classes))
 	}
 	out = append(out, e.checkConditions()...)
-	blame(out)
+	blameHost(out)
 	if c.Gone != nil {
 		for i := range out { // what they find was not the cause
 			if slices.Contains([]string{result.CheckResets, result.CheckAchieved}, out[i].Name) {
@@ -206,9 +206,9 @@ func (e *Evidence) checkAskedBefore() result.Check {
 // hitShare is the server's own count of it.
 const hitShare = "prefix_hit_share"
 
-// Lost counts the requests that were not answered, of all but those that the
+// CountLost counts the requests that were not answered, of all but those that the
 // user's interruption or the client itself took from the server.
-func Lost(r result.Requests) (n, of int) {
+func CountLost(r result.Requests) (n, of int) {
 	of = r.Due - r.Errors[record.ErrInterrupted]
 	for class, failed := range r.Errors {
 		if record.IsOwn(class) {
@@ -235,7 +235,7 @@ func checkShare(name string, n, of int64, limit float64) result.Check {
 	if of > 0 {
 		x = float64(n) / float64(of)
 	}
-	c := result.NewCheck(name, x, limit).With(map[string]float64{"n": float64(n), "of": float64(of)})
+	c := result.NewCheck(name, x, limit).WithDetail(map[string]float64{"n": float64(n), "of": float64(of)})
 	c.Status = status(x, limit, math.Inf(1))
 	return c
 }
@@ -248,8 +248,8 @@ func checkOutputs(p *Probe) result.Check {
 	return c
 }
 
-// Workers allows none of those that carried a load out to be lost.
-func Workers(workers []result.Worker) result.Check {
+// CheckWorkers allows none of those that carried a load out to be lost.
+func CheckWorkers(workers []result.Worker) result.Check {
 	lost, status := 0, result.Pass
 	for _, w := range workers {
 		switch {
@@ -262,7 +262,7 @@ func Workers(workers []result.Worker) result.Check {
 		}
 		lost++
 	}
-	c := result.NewCheck(result.CheckWorkers, float64(lost), 0).With(map[string]float64{"of": float64(len(workers))})
+	c := result.NewCheck(result.CheckWorkers, float64(lost), 0).WithDetail(map[string]float64{"of": float64(len(workers))})
 	c.Status = status
 	return c
 }
@@ -303,7 +303,7 @@ func checkDamage(damage []record.Damage) result.Check {
 	for i := range damage {
 		d := &damage[i]
 		lost, exact = lost+d.Rows+d.Chunks+d.Samples+d.Marks, exact && d.Exact
-		if !d.None() {
+		if !d.IsNone() {
 			c.Status = result.Fail
 		}
 	}
@@ -328,7 +328,7 @@ func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 	if duplicates > 0 {
 		detail["twice"] = float64(duplicates)
 	}
-	return checkCount(result.CheckAccounting, astray, result.Fail).With(detail)
+	return checkCount(result.CheckAccounting, astray, result.Fail).WithDetail(detail)
 }
 
 // checkLag asks how far the instrument's own delay moves the headline: with and
@@ -364,13 +364,13 @@ func checkLag(lag *Lag) result.Check {
 	if *out.Value = worst / ms; !judged {
 		out.Value, out.Case = nil, result.CaseUnknown
 	}
-	return out.With(detail)
+	return out.WithDetail(detail)
 }
 
 // checkTokenizer asks whether the user's tokenizer is the server's. The right one makes exactly the
 // same of a text: what a chat's template adds was taken off.
 func checkTokenizer(t *Tokenizer) result.Check {
-	c := result.NewCheck(result.CheckTokenizer, float64(t.Differ), 0).With(map[string]float64{"ours": float64(t.Ours), "theirs": float64(t.Theirs)})
+	c := result.NewCheck(result.CheckTokenizer, float64(t.Differ), 0).WithDetail(map[string]float64{"ours": float64(t.Ours), "theirs": float64(t.Theirs)})
 	if t.Differ > 0 {
 		c.Status = result.Flag
 	}
@@ -391,7 +391,7 @@ func checkTokenizer(t *Tokenizer) result.Check {
 // cut may have been counted or not; nothing else is between its bounds.
 func checkServed(s *Served) result.Check {
 	off := max(s.Counted-s.Sent, s.Answered-s.Counted, 0)
-	out := result.NewCheck(result.CheckServed, off/s.Sent, .01).With(map[string]float64{"counted": s.Counted, "sent": s.Sent, "answered": s.Answered})
+	out := result.NewCheck(result.CheckServed, off/s.Sent, .01).WithDetail(map[string]float64{"counted": s.Counted, "sent": s.Sent, "answered": s.Answered})
 	switch out.Status = status(off/s.Sent, .01, math.Inf(1)); {
 	case out.Status == result.Pass:
 	case s.Counted > s.Sent:
@@ -426,7 +426,7 @@ func checkStamps(source string, user, arrivals int64) result.Check {
 // not much longer than its requests shows how they begin and little of how
 // they are served together.
 func checkWindow(slowest, seconds float64) result.Check {
-	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).With(map[string]float64{"slowest": slowest})
+	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).WithDetail(map[string]float64{"slowest": slowest})
 	if seconds < 2*slowest {
 		out.Status = result.Flag
 	}
@@ -440,7 +440,7 @@ func checkWindow(slowest, seconds float64) result.Check {
 // percentile to be given at all. Where they are few the value itself is
 // marked, which is no fault of the run.
 func checkSupport(headline metric.Name, n int64) result.Check {
-	few, _ := stat.Support(.99)
+	few, _ := stat.SamplesNeeded(.99)
 	out := result.NewCheck(result.CheckSamples, float64(n), float64(few))
 	out.Case = string(headline)
 	if n < few {

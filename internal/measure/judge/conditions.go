@@ -44,7 +44,7 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 	if s.Open() {
 		judge(e.checkArrivals())
 		judge(e.checkOffered())
-		if !s.Load.Varies() { // what is in flight follows the rate
+		if !s.Load.HasVaryingRate() { // what is in flight follows the rate
 			judge(e.checkAchieved())
 		}
 	}
@@ -54,7 +54,7 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 // checkWarmup asks whether the load had settled when the window began.
 func checkWarmup(w *Settling) result.Check {
 	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
-	c := result.NewCheck(result.CheckWarmup, seconds(w.Settled), seconds(w.Begin)).With(map[string]float64{"planned": seconds(w.Planned)})
+	c := result.NewCheck(result.CheckWarmup, seconds(w.Settled), seconds(w.Begin)).WithDetail(map[string]float64{"planned": seconds(w.Planned)})
 	switch {
 	case w.Drift != [2]float64{}:
 		c.Value, c.Status, c.Case = nil, result.Flag, result.CaseDrift
@@ -72,8 +72,8 @@ func (e *Evidence) checkResidences(light float64) (c result.Check, applies bool)
 		return c, false
 	}
 	n := e.conditions().Seconds() / light
-	longer := e.conditions().longer(judgeable * light)
-	c = result.NewCheck(result.CheckResidences, n, judgeable).With(map[string]float64{"one": light, "ask_seconds": longer.Seconds})
+	longer := e.conditions().longerWindow(judgeable * light)
+	c = result.NewCheck(result.CheckResidences, n, judgeable).WithDetail(map[string]float64{"one": light, "ask_seconds": longer.Seconds})
 	if longer.Requests > 0 {
 		c.Detail = map[string]float64{"one": light, "ask_requests": longer.Requests}
 	}
@@ -215,7 +215,7 @@ func (e *Evidence) checkLittle() (c result.Check, applies bool) {
 	span := float64(s.T1 - s.T0)
 	edge := (before - after) / span
 	has, want := total/span, stay/span+edge
-	c = result.NewCheck(result.CheckLittle, has, want).With(map[string]float64{"by_rate": want - edge, "edges": edge})
+	c = result.NewCheck(result.CheckLittle, has, want).WithDetail(map[string]float64{"by_rate": want - edge, "edges": edge})
 	if d := math.Abs(has - want); d > .02*has && d > n*onTime/span {
 		c.Status = result.Flag
 	}
@@ -233,7 +233,7 @@ func (e *Evidence) checkOffered() (c result.Check, applies bool) {
 		for _, d := range x.Dispersion {
 			dispersion = max(dispersion, d)
 		}
-		if x.Varies || len(x.Dispersion) == 0 || !e.conditions().FewBursts().None() {
+		if x.Varies || len(x.Dispersion) == 0 || !e.conditions().FewBursts().IsNone() {
 			return c, false
 		}
 	}

@@ -44,7 +44,7 @@ const (
 
 // checkHost flags a client whose machine was busy with something else. ok is
 // false where the system does not tell.
-func (h *host) check() (c result.Check, ok bool) {
+func (h *host) checkHost() (c result.Check, ok bool) {
 	others, ok := h.mean(record.OthersShare)
 	if !ok {
 		return c, false
@@ -52,7 +52,7 @@ func (h *host) check() (c result.Check, ok bool) {
 	stolen, _ := h.mean(record.StolenShare)
 	throttled, _ := h.mean(record.ThrottledShare)
 	waited, known := h.mean(record.WaitedShare)
-	c = result.NewCheck(result.CheckHost, others, othersLimit).With(map[string]float64{"stolen": stolen, "throttled": throttled})
+	c = result.NewCheck(result.CheckHost, others, othersLimit).WithDetail(map[string]float64{"stolen": stolen, "throttled": throttled})
 	if known {
 		c.Detail["waited"] = waited
 	}
@@ -65,10 +65,10 @@ func (h *host) check() (c result.Check, ok bool) {
 	return c, true
 }
 
-// blame names the host where it was busy as the cause of what a client that is
+// blameHost names the host where it was busy as the cause of what a client that is
 // short of processors looks like. Chunks that share a read are its doing only where
 // the client was late elsewhere too: servers and gateways that send in bursts merge them as well.
-func blame(checks []result.Check) {
+func blameHost(checks []result.Check) {
 	at := slices.IndexFunc(checks, func(c result.Check) bool { return c.Name == result.CheckHost })
 	if at < 0 || checks[at].Status == result.Pass {
 		return

@@ -50,7 +50,7 @@ func TestBlame(t *testing.T) {
 		{host: result.Pass, lag: result.Flag, blamed: false},
 	} {
 		checks := []result.Check{{Name: result.CheckMerged, Status: result.Flag}, {Name: result.CheckSendLag, Status: c.lag}, {Name: result.CheckHost, Status: c.host}}
-		blame(checks)
+		blameHost(checks)
 		if blamed := checks[0].Case == result.CaseHost; blamed != c.blamed {
 			t.Errorf("host %s, lag %s: %+v", c.host, c.lag, checks[0])
 		}

@@ -5,8 +5,8 @@
 // no socket.
 //
 // Evidence is gathered while records are read ([Probe], [Queue], [Arrivals],
-// [Course]), and judged at the end: [Queue.Stability], [Course.Settle],
-// [Arrivals.Standstills], [Evidence.Checks] and [Verdict].
+// [Course]), and judged at the end: [Queue.SetStability], [Course.FindSettling],
+// [Arrivals.FindStandstills], [Evidence.Checks] and [Verdict].
 package judge
 
 import (
@@ -29,7 +29,7 @@ type Conditions struct {
 	Cold      bool      // prompts are planned to hit no prefix cache
 	Seeded    bool      // a run before this one may have asked the server for the same prompts
 	Prompts   int       // distinct prompts there are, 0 for no end of them
-	GaveUp    bool      // the window ended early because there was no use in going on, see [Hopeless]
+	GaveUp    bool      // the window ended early because there was no use in going on, see [IsHopeless]
 	Gone      *int64    // since when the target was not there any more
 
 	Tokenizer *Tokenizer // the user's, held against the server's; nil where that is not known
@@ -81,15 +81,15 @@ func (c *Conditions) FewBursts() result.Reason {
 	if e == nil || e.CycleS <= 0 || c.Seconds() >= leastCycles*e.CycleS {
 		return result.Reason{}
 	}
-	return result.Reason{Code: result.FewBursts, N: math.Floor(c.Seconds() / e.CycleS), Needed: leastCycles, Longer: c.longer(leastCycles * e.CycleS)}
+	return result.Reason{Code: result.FewBursts, N: math.Floor(c.Seconds() / e.CycleS), Needed: leastCycles, Longer: c.longerWindow(leastCycles * e.CycleS)}
 }
 
-// Holds says that a stamp lies in the window.
-func (c *Conditions) Holds(t int64) bool { return t >= c.T0 && t < c.T1 }
+// InWindow says that a stamp lies in the window.
+func (c *Conditions) InWindow(t int64) bool { return t >= c.T0 && t < c.T1 }
 
 // Block is the block of the window that a time lies in; ok is false outside.
 func (c *Conditions) Block(t int64) (i int, ok bool) {
-	if !c.Holds(t) {
+	if !c.InWindow(t) {
 		return 0, false
 	}
 	return min(int(float64(t-c.T0)/float64(c.T1-c.T0)*Blocks), Blocks-1), true

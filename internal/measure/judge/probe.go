@@ -56,8 +56,8 @@ func NewProbe(c *Conditions, store *spill.Store) *Probe {
 // Free gives back what it has of its store.
 func (p *Probe) Free() { p.broken.Free() }
 
-// Damaged says that records are known to be lost.
-func (p *Probe) Damaged() bool { return len(p.damage) > 0 }
+// IsDamaged says that records are known to be lost.
+func (p *Probe) IsDamaged() bool { return len(p.damage) > 0 }
 
 // Sample takes in a sample of any time.
 func (p *Probe) Sample(s *record.Sample) {
@@ -65,7 +65,7 @@ func (p *Probe) Sample(s *record.Sample) {
 	if s.Source == record.SourceServer && s.Name == metric.ProcessStart {
 		p.starts = append(p.starts, s.Value)
 	}
-	if s.Source == record.SourceHost && c.Holds(s.T) {
+	if s.Source == record.SourceHost && c.InWindow(s.T) {
 		p.host.addSample(s)
 	}
 	if s.Source != record.SourceClient {
@@ -73,7 +73,7 @@ func (p *Probe) Sample(s *record.Sample) {
 	}
 	switch s.Name {
 	case record.CPUShare:
-		if c.Holds(s.T) {
+		if c.InWindow(s.T) {
 			p.cpu += s.Value
 			p.cpuN++
 		}

@@ -160,19 +160,19 @@ func NewQueue(c *Conditions) *Queue {
 // Add takes in a request, of any time.
 func (q *Queue) Add(r *record.Row) {
 	v := visitOf(r)
-	q.visit(&v)
+	q.countVisit(&v)
 	if b, inside := q.conditions.Block(v.due); inside {
 		q.after.count(&v)
 		q.due[b]++
-		q.member(&v, r)
+		q.addMember(&v, r)
 	} else if v.due < q.conditions.T0 {
 		q.before.count(&v)
 	}
-	q.keep(&v)
+	q.keepFirstVisit(&v)
 }
 
-// visit counts when a request was in flight and when it ended, whichever load it came due in.
-func (q *Queue) visit(v *visit) {
+// countVisit counts when a request was in flight and when it ended, whichever load it came due in.
+func (q *Queue) countVisit(v *visit) {
 	q.all.count(v)
 	q.fine.count(v)
 	// Those that hang until they are given up pile up for that long, and no
@@ -197,8 +197,8 @@ func (q *Queue) visit(v *visit) {
 // onTime is by how much an event may be late without being called so.
 const onTime = float64(time.Millisecond)
 
-// member takes in a request of the cohort.
-func (q *Queue) member(v *visit, r *record.Row) {
+// addMember takes in a request of the cohort.
+func (q *Queue) addMember(v *visit, r *record.Row) {
 	q.members++
 	end := v.end
 	if end < 0 {
@@ -218,13 +218,13 @@ func (q *Queue) Answered() [Blocks]int64 { return q.answered }
 
 // Memory returns how long what is in flight remembers, as a share of the window; until is
 // the end of the records.
-func (q *Queue) Memory(until int64) float64 { return stat.Memory(q.fine.means(until)) }
+func (q *Queue) Memory(until int64) float64 { return stat.SeriesMemory(q.fine.means(until)) }
 
 // firstVisits is the number of requests that show what one takes before a queue forms.
 const firstVisits = 20
 
-// keep puts a visit that ended well among the first, if it is one.
-func (q *Queue) keep(v *visit) {
+// keepFirstVisit puts a visit that ended well among the first, if it is one.
+func (q *Queue) keepFirstVisit(v *visit) {
 	order := func(a, b *visit) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.end, b.end)) }
 	if v.end < 0 || q.well == firstVisits && order(v, &q.first[q.well-1]) >= 0 {
 		return
@@ -237,9 +237,9 @@ func (q *Queue) keep(v *visit) {
 	q.first[i] = *v
 }
 
-// light is the median time that the first answers of a load took, in
+// lightResidence is the median time that the first answers of a load took, in
 // nanoseconds: they found the server empty. It is 0 if nothing was answered.
-func (q *Queue) light() float64 {
+func (q *Queue) lightResidence() float64 {
 	took := make([]int64, q.well)
 	for i := range took {
 		took[i] = q.first[i].end - q.first[i].due

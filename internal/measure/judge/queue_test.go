@@ -72,7 +72,7 @@ func TestLightResidence(t *testing.T) {
 				v.end = v.due + rapid.Int64Range(0, 30).Draw(t, "took")
 				well = append(well, v)
 			}
-			w.keep(&v)
+			w.keepFirstVisit(&v)
 		}
 		slices.SortFunc(well, func(a, b visit) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.end, b.end)) })
 		var took []int64
@@ -80,8 +80,8 @@ func TestLightResidence(t *testing.T) {
 			took = append(took, v.end-v.due)
 		}
 		slices.Sort(took)
-		if want := float64(stat.Percentile(took, .5)); w.light() != want {
-			t.Fatalf("%g, want %g", w.light(), want)
+		if want := float64(stat.Percentile(took, .5)); w.lightResidence() != want {
+			t.Fatalf("%g, want %g", w.lightResidence(), want)
 		}
 	})
 }
@@ -91,12 +91,12 @@ func TestAsk(t *testing.T) {
 		7.2: 8 * time.Second, 60: time.Minute, 61: 70 * time.Second, 299: 5 * time.Minute, 301: 6 * time.Minute, 3600: time.Hour, 9000.5: 160 * time.Minute,
 	} {
 		c := Conditions{T1: 10e9}
-		if got := c.longer(seconds); got != (result.Longer{Seconds: want.Seconds()}) || got.Seconds < seconds {
+		if got := c.longerWindow(seconds); got != (result.Longer{Seconds: want.Seconds()}) || got.Seconds < seconds {
 			t.Errorf("%g s: %v, want %s", seconds, got, want)
 		}
 	}
 	c := Conditions{T1: 10e9, Requests: 130}
-	if got := c.longer(34); got != (result.Longer{Requests: 450}) {
+	if got := c.longerWindow(34); got != (result.Longer{Requests: 450}) {
 		t.Error(got)
 	}
 }

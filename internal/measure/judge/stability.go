@@ -26,16 +26,16 @@ func (q *Queue) Residence(took Answers) float64 {
 	light := float64(q.conditions.Residence) / 1e9
 	if light <= 0 {
 		light = took.Mean
-		if first := q.light() / 1e9; first > 0 {
+		if first := q.lightResidence() / 1e9; first > 0 {
 			light = min(light, first)
 		}
 	}
 	return light
 }
 
-// Stability fills in whether the load was in balance; until is the end of the
+// SetStability fills in whether the load was in balance; until is the end of the
 // records. The users of a closed loop bound it themselves.
-func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
+func (q *Queue) SetStability(p *result.Point, took Answers, until int64) {
 	c, light := q.conditions, q.Residence(took)
 	p.Stability = stat.Undecided
 	if !c.Ended() {
@@ -55,7 +55,7 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 		p.Stability, p.StabilityWhy = stat.Stable, result.Reason{Code: result.ClosedLoop}
 		return
 	}
-	if c.Load.Varies() {
+	if c.Load.HasVaryingRate() {
 		p.StabilityWhy = result.Reason{Code: result.RateVaries}
 		return
 	}
@@ -71,18 +71,18 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 	switch b.Verdict {
 	case stat.Undecided:
 		if b.Drained {
-			p.StabilityWhy = result.Reason{Code: result.QueueDrained, N: -b.Deficit * rate * window, Of: float64(q.members), Longer: c.longer(2 * window)}
+			p.StabilityWhy = result.Reason{Code: result.QueueDrained, N: -b.Deficit * rate * window, Of: float64(q.members), Longer: c.longerWindow(2 * window)}
 			return
 		}
 		if b.Longer > 0 {
-			p.StabilityWhy = result.Reason{Code: result.RiseMayBeChance, N: b.Deficit * rate * window, Of: float64(q.members), Longer: c.longer(b.Longer * window)}
+			p.StabilityWhy = result.Reason{Code: result.RiseMayBeChance, N: b.Deficit * rate * window, Of: float64(q.members), Longer: c.longerWindow(b.Longer * window)}
 			return
 		}
 		p.StabilityWhy = c.TooShort(window/light, stat.MinResidences, light)
 	case stat.Unstable:
 		if window < leastLongest*took.Longest {
 			p.Stability = stat.Undecided
-			p.StabilityWhy = result.Reason{Code: result.LongAnswers, Seconds: took.Longest, Longer: c.longer(leastLongest * took.Longest)}
+			p.StabilityWhy = result.Reason{Code: result.LongAnswers, Seconds: took.Longest, Longer: c.longerWindow(leastLongest * took.Longest)}
 			return
 		}
 		p.StabilityWhy = result.Reason{Code: result.QueueGrew, Share: b.Deficit}
@@ -100,10 +100,10 @@ const giveUpDeficit = .1
 // giveUpResidences is the number of residence times that it takes to be sure.
 const giveUpResidences = 60
 
-// Hopeless says that a load is beyond what the target serves: by the trend of
+// IsHopeless says that a load is beyond what the target serves: by the trend of
 // the requests under way in equal blocks of its window so far. Seconds, and
 // requests a second; light is what a request takes without a queue.
-func Hopeless(underWay []float64, elapsed, rate, light float64) bool {
+func IsHopeless(underWay []float64, elapsed, rate, light float64) bool {
 	if light <= 0 || elapsed < giveUpResidences*light {
 		return false
 	}
@@ -113,28 +113,28 @@ func Hopeless(underWay []float64, elapsed, rate, light float64) bool {
 
 // TooShort returns the reason of a window that has fewer residence times than it needs.
 func (c *Conditions) TooShort(has float64, needs int, residence float64) result.Reason {
-	return result.Reason{Code: result.FewResidences, N: math.Floor(has), Needed: float64(needs), Longer: c.longer(float64(needs) * residence)}
+	return result.Reason{Code: result.FewResidences, N: math.Floor(has), Needed: float64(needs), Longer: c.longerWindow(float64(needs) * residence)}
 }
 
 // TooSlow returns the reason of a window that is so many times as long as the queue remembers.
 func (c *Conditions) TooSlow(has float64, needs int) result.Reason {
-	return result.Reason{Code: result.SlowQueue, N: math.Floor(has), Needed: float64(needs), Longer: c.longer(float64(needs) / has * c.Seconds())}
+	return result.Reason{Code: result.SlowQueue, N: math.Floor(has), Needed: float64(needs), Longer: c.longerWindow(float64(needs) / has * c.Seconds())}
 }
 
 // TooShortForSessions returns the same of conversations. The requests of one are alike, so
 // it counts as one request that stays in the system for as long.
 func (c *Conditions) TooShortForSessions(needs int, session float64) result.Reason {
-	return result.Reason{Code: result.FewSessionTimes, N: math.Floor(c.Seconds() / session), Needed: float64(needs), Longer: c.longer(float64(needs) * session)}
+	return result.Reason{Code: result.FewSessionTimes, N: math.Floor(c.Seconds() / session), Needed: float64(needs), Longer: c.longerWindow(float64(needs) * session)}
 }
 
 // TooFew returns the reason of a window that has fewer requests than it needs.
 func (c *Conditions) TooFew(has int64, needs int) result.Reason {
-	return result.Reason{Code: result.FewRequests, N: float64(has), Needed: float64(needs), Longer: c.longer(1.1 * c.Seconds() * float64(needs) / float64(max(has, 1)))}
+	return result.Reason{Code: result.FewRequests, N: float64(has), Needed: float64(needs), Longer: c.longerWindow(1.1 * c.Seconds() * float64(needs) / float64(max(has, 1)))}
 }
 
-// longer returns what a plan sets for a window of that many seconds, rounded up: a duration,
+// longerWindow returns what a plan sets for a window of that many seconds, rounded up: a duration,
 // or a number of requests where the window counts them.
-func (c *Conditions) longer(window float64) result.Longer {
+func (c *Conditions) longerWindow(window float64) result.Longer {
 	if n := c.Requests; n > 0 {
 		return result.Longer{Requests: roundUp(float64(n) * window / c.Seconds())}
 	}

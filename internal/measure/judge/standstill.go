@@ -59,8 +59,8 @@ func (a *Arrivals) Add(since int64) {
 // silence is a stretch of empty bins, [from, to).
 type silence struct{ from, to int }
 
-// silences yields those of so many bins.
-func (a *Arrivals) silences(bins int) iter.Seq[silence] {
+// eachSilence yields those of so many bins.
+func (a *Arrivals) eachSilence(bins int) iter.Seq[silence] {
 	return func(yield func(silence) bool) {
 		from := 0
 		for w, word := range a.bins { // most are empty where requests are few
@@ -83,7 +83,7 @@ func (a *Arrivals) silences(bins int) iter.Seq[silence] {
 func (a *Arrivals) usual(bins int) int {
 	lengths := map[int]int{} // how many silences are so long
 	n := 0
-	for s := range a.silences(bins) {
+	for s := range a.eachSilence(bins) {
 		lengths[s.to-s.from]++
 		bins -= s.to - s.from
 		n++
@@ -110,9 +110,9 @@ type Times struct {
 // firstSent is when the first attempt was sent: another is later for the server's sake.
 func (t *Times) firstSent() int64 { return t.Sent - t.Again }
 
-// Standstills looks for standstills that come by the clock, nil if there are none;
+// FindStandstills looks for standstills that come by the clock, nil if there are none;
 // cohort are the window's requests.
-func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.Standstills {
+func (a *Arrivals) FindStandstills(c *Conditions, cohort iter.Seq[Times]) *result.Standstills {
 	if !c.Ended() {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	least := max(leastQuiet, manyQuiet*a.usual(bins))
 	var silences []silence
 	n := 0
-	for s := range a.silences(bins) {
+	for s := range a.eachSilence(bins) {
 		if n++; s.to-s.from >= least {
 			silences = append(silences, s)
 		}
@@ -131,12 +131,12 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	binStart := func(bin int) int64 { return c.T0 + int64(bin)<<quietShift }
 	var asked []int64
 	for _, s := range silences {
-		asked = append(asked, during(binStart(s.from), binStart(s.to))...)
+		asked = append(asked, timesDuring(binStart(s.from), binStart(s.to))...)
 	}
 	under := underWayAt(cohort, asked)
 	var alone, all []silence
 	for _, s := range silences {
-		answers, prompts := under.during(binStart(s.from), binStart(s.to))
+		answers, prompts := under.countDuring(binStart(s.from), binStart(s.to))
 		if answers > 0 {
 			all = append(all, s)
 		}
@@ -144,10 +144,10 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 			alone = append(alone, s)
 		}
 	}
-	if s, _ := periodic(alone, bins); s != nil {
+	if s, _ := periodicStandstills(alone, bins); s != nil {
 		return s
 	}
-	s, stands := periodic(all, bins)
+	s, stands := periodicStandstills(all, bins)
 	if s == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	}
 	window := span{c.T0, c.T1}
 	before := min(justBefore, int64(s.EveryS*1e9/4))
-	asked = append(append(asked[:0], window.from, window.to), window.looks()...)
+	asked = append(append(asked[:0], window.from, window.to), window.lookTimes()...)
 	for _, t := range starts {
 		asked = append(asked, t+1, t, t-before)
 	}
@@ -170,12 +170,12 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	return s
 }
 
-// periodic gives the period of standstills, nil if they have none, and which have
+// periodicStandstills gives the period of standstills, nil if they have none, and which have
 // it. Others may have come in between, and are most often shorter: so it is asked
 // of the longest ones too.
-func periodic(stands []silence, bins int) (*result.Standstills, []silence) {
+func periodicStandstills(stands []silence, bins int) (*result.Standstills, []silence) {
 	for len(stands) >= leastStands {
-		if every, on := period(stands); every > 0 {
+		if every, on := findPeriod(stands); every > 0 {
 			var length []float64
 			for _, s := range stands {
 				length = append(length, float64(s.to-s.from))
@@ -195,11 +195,11 @@ func periodic(stands []silence, bins int) (*result.Standstills, []silence) {
 	return nil, nil
 }
 
-// period is the time, in bins, of which most of the times between standstills
+// findPeriod is the time, in bins, of which most of the times between standstills
 // are multiples, 0 if there is none, and how many are. Standstills may be missing,
 // so it is tried with each of those times; of many a part, evenly taken, tells first
 // which are worth it.
-func period(stands []silence) (every float64, on int) {
+func findPeriod(stands []silence) (every float64, on int) {
 	var between []float64
 	for i := range stands[1:] {
 		between = append(between, float64(stands[i+1].from-stands[i].from))
@@ -275,18 +275,18 @@ func (u *underWay) index(t int64) int {
 	return i
 }
 
-// during are the times that are looked at for a silence.
-func during(from, to int64) []int64 {
+// timesDuring are the times that are looked at for a silence.
+func timesDuring(from, to int64) []int64 {
 	const bin = 1 << quietShift
 	return []int64{from + 1, to - bin, to}
 }
 
-// during returns the number of answers that were under way in a silence, and the number of prompts
+// countDuring returns the number of answers that were under way in a silence, and the number of prompts
 // that were waited for.
-func (u *underWay) during(from, to int64) (answers, prompts int64) {
+func (u *underWay) countDuring(from, to int64) (answers, prompts int64) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.
-	at := during(from, to)
+	at := timesDuring(from, to)
 	begun := u.first[u.index(at[0])]
 	return begun - u.last[u.index(at[1])], u.sent[u.index(at[2])] - begun
 }
@@ -294,8 +294,8 @@ func (u *underWay) during(from, to int64) (answers, prompts int64) {
 // span is a time from one stamp to another, in ns.
 type span struct{ from, to int64 }
 
-// looks are times evenly spread, with what happened at them.
-func (s span) looks() []int64 {
+// lookTimes are times evenly spread, with what happened at them.
+func (s span) lookTimes() []int64 {
 	const looks = 4096
 	times := make([]int64, looks)
 	for i := range times {
@@ -337,7 +337,7 @@ func (u *underWay) waitsAt(starts []int64, within span) bool {
 			at++
 		}
 	}
-	looks, some := within.looks(), 0
+	looks, some := within.lookTimes(), 0
 	for _, t := range looks {
 		if waits(t) {
 			some++

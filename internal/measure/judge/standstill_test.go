@@ -37,15 +37,15 @@ func stoodStillAt(sends []int64, ttft int64, seconds int, stop func(t int64) int
 				q.First = t
 			}
 			q.Last, q.Done = t, t
-			if c.Holds(t) {
+			if c.InWindow(t) {
 				chunks.Add(t)
 			}
 		}
-		if c.Holds(sent) {
+		if c.InWindow(sent) {
 			cohort = append(cohort, q)
 		}
 	}
-	return chunks.Standstills(&c, slices.Values(cohort))
+	return chunks.FindStandstills(&c, slices.Values(cohort))
 }
 
 // each stops everything for so long, again and again.
@@ -159,7 +159,7 @@ func TestArrivalsAreBounded(t *testing.T) {
 	if len(a.bins) > 0 {
 		t.Errorf("%d words", len(a.bins))
 	}
-	for s := range a.silences(math.MaxInt) {
+	for s := range a.eachSilence(math.MaxInt) {
 		t.Errorf("a silence of nothing: %v", s)
 	}
 }
@@ -175,7 +175,7 @@ func TestPeriodOfMany(t *testing.T) {
 			stands = append(stands, silence{at + rng.IntN(400), at + 420})
 		}
 	}
-	s, _ := periodic(stands, 500*3_000)
+	s, _ := periodicStandstills(stands, 500*3_000)
 	if s == nil || math.Abs(s.EveryS/(500*float64(1<<quietShift)/1e9)-1) > .01 {
 		t.Errorf("%+v", s)
 	}
@@ -192,7 +192,7 @@ func BenchmarkPeriodic(b *testing.B) {
 		stands = append(stands, silence{at, at + 8 + rng.IntN(60)})
 	}
 	for b.Loop() {
-		if s, _ := periodic(stands, at); s != nil {
+		if s, _ := periodicStandstills(stands, at); s != nil {
 			b.Fatal(s)
 		}
 	}
@@ -220,7 +220,7 @@ func TestSilences(t *testing.T) {
 				from = i + 1
 			}
 		}
-		if got := slices.Collect(a.silences(bins)); !slices.Equal(got, want) {
+		if got := slices.Collect(a.eachSilence(bins)); !slices.Equal(got, want) {
 			t.Fatalf("%d bins: %v, want %v", bins, got, want)
 		}
 	}

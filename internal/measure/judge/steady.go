@@ -11,32 +11,32 @@ import (
 // A steady state has a mean and percentiles. Without one they are those of
 // this run's length, and withheld.
 
-// Withhold takes from a point without a steady state what only such a state has:
+// WithholdUnsteady takes from a point without a steady state what only such a state has:
 // what is left is true whatever the load did.
-func Withhold(p *result.Point, c *Conditions) {
+func WithholdUnsteady(p *result.Point, c *Conditions) {
 	switch set := c.Settling; {
 	case p.Stability == stat.Unstable:
 		if p.Outcome != result.Failing {
 			p.Outcome = result.Unstable
 		}
 		// That a limit is met now says nothing: the queue goes on growing.
-		unsteady(p, fromDue, p.StabilityWhy, result.Yes)
+		withholdSummaries(p, fromDue, p.StabilityWhy, result.Yes)
 	case set != nil && set.Why != "":
-		unsteady(p, steady, result.Reason{Code: result.NotSettled}, result.Yes, result.No)
+		withholdSummaries(p, needsSteadyState, result.Reason{Code: result.NotSettled}, result.Yes, result.No)
 	}
 	if c.GaveUp {
 		endedEarly(p, c)
 	}
 	if c.Gone != nil {
-		gone(p, c)
+		noteServerGone(p, c)
 	}
 }
 
-// gone says since when a server was not there any more.
-func gone(p *result.Point, c *Conditions) {
+// noteServerGone says since when a server was not there any more.
+func noteServerGone(p *result.Point, c *Conditions) {
 	since := float64(*c.Gone) / 1e9
 	p.WentAway, p.Outcome = &since, result.Failing
-	if p.Throughput.Why.None() {
+	if p.Throughput.Why.IsNone() {
 		p.Throughput.Why = result.Reason{Code: result.BoundWentAway}
 	}
 }
@@ -47,7 +47,7 @@ func gone(p *result.Point, c *Conditions) {
 func endedEarly(p *result.Point, c *Conditions) {
 	p.EndedEarly = true
 	p.StabilityWhy = p.StabilityWhy.Or(result.Reason{Code: result.QueueGrew})
-	unsteady(p, steady, result.Reason{Code: result.LoadEndedEarly}, result.Yes)
+	withholdSummaries(p, needsSteadyState, result.Reason{Code: result.LoadEndedEarly}, result.Yes)
 	p.Throughput.Why = result.Reason{Code: result.BoundEndedEarly}
 	p.Goodput = nil
 	if p.SLO != nil {
@@ -72,8 +72,8 @@ func summaryKeys() []string {
 	return append(keys, "max")
 }
 
-// withhold leaves of a summary what is true whatever the load did.
-func withhold(s *result.Summary, why result.Reason) {
+// withholdSummary leaves of a summary what is true whatever the load did.
+func withholdSummary(s *result.Summary, why result.Reason) {
 	if s == nil {
 		return
 	}
@@ -88,17 +88,17 @@ func withhold(s *result.Summary, why result.Reason) {
 // is all in it.
 func fromDue(m *metric.Metric) bool { return m != nil && m.FromDue }
 
-// steady says that a metric stands for a load only in a steady state.
-func steady(m *metric.Metric) bool { return m != nil && m.Steady }
+// needsSteadyState says that a metric stands for a load only in a steady state.
+func needsSteadyState(m *metric.Metric) bool { return m != nil && m.Steady }
 
-// unsteady withholds summaries of a point without a steady state, of all and
+// withholdSummaries withholds summaries of a point without a steady state, of all and
 // of each class. Verdicts of the objective that are in doubt and rest on one
 // of the limits concerned become undecided.
-func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why result.Reason, doubts ...result.Met) {
+func withholdSummaries(p *result.Point, concerned func(*metric.Metric) bool, why result.Reason, doubts ...result.Met) {
 	withholdAll := func(m *result.Metrics) {
 		for _, d := range m.List {
 			if concerned(d.Metric) {
-				withhold(d.Summary, why)
+				withholdSummary(d.Summary, why)
 			}
 		}
 	}

@@ -48,10 +48,10 @@ type courseSeries struct {
 	rest     [][]float64 // mean TTFT and TPOT of the requests due in a block
 }
 
-// settled is the first block from which on settledBlocks look like the end in
+// firstSettledBlock is the first block from which on settledBlocks look like the end in
 // every series: within two standard deviations of the mean of its last third.
 // It is len(inFlight) if there is none.
-func (c *courseSeries) settled() (first int) {
+func (c *courseSeries) firstSettledBlock() (first int) {
 	for _, s := range append([][]float64{c.inFlight}, c.rest...) {
 		first = max(first, settledSeries(s))
 	}
@@ -111,15 +111,15 @@ func (c *courseSeries) drift(from int, residence float64) (halves [2]float64) {
 	return halves
 }
 
-// settle finds the steady state of a course. residence is in seconds; margin
+// findSteadyState finds the steady state of a course. residence is in seconds; margin
 // is how many of them are left out behind the first settled block.
 //
 // The procedure and its limits were chosen by simulation of several queues:
 // the bias of TTFT, the share that is thrown away where nothing had to be, and
 // the runs that are refused for nothing.
-func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, halves [2]float64, why string) {
+func (c *courseSeries) findSteadyState(residence, margin float64) (settled, cut float64, halves [2]float64, why string) {
 	blocks := len(c.inFlight)
-	first := c.settled()
+	first := c.firstSettledBlock()
 	settled = float64(first) * c.width
 	cut = settled + margin*residence
 	if 2*first > blocks {
@@ -194,11 +194,11 @@ func (c *Course) series() courseSeries {
 	return courseSeries{width: c.width(), inFlight: c.inFlight.means(c.until), rest: [][]float64{means(&c.ttft), means(&c.tpot)}}
 }
 
-// Settle finds when the load had settled, and where the window begins then:
+// FindSettling finds when the load had settled, and where the window begins then:
 // where it was planned to, unless more than half of the load is left behind that.
 // strict says that violations of an objective are counted. Without answers it
 // is nil.
-func (c *Course) Settle(point *Conditions, strict bool) *Settling {
+func (c *Course) FindSettling(point *Conditions, strict bool) *Settling {
 	residence := c.residence.mean()
 	if !c.any || !(residence > 0) {
 		return nil
@@ -208,7 +208,7 @@ func (c *Course) Settle(point *Conditions, strict bool) *Settling {
 		leave = strictMargin
 	}
 	series := c.series()
-	settled, cut, halves, why := series.settle(residence, leave)
+	settled, cut, halves, why := series.findSteadyState(residence, leave)
 	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: point.T0, Begin: point.T0, Why: why, Drift: halves}
 	// A window that counts requests keeps those that it was asked for.
 	if why == "" && point.Requests == 0 && out.Cut > point.T0 && out.Cut <= point.T1/2 {

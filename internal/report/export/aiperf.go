@@ -21,7 +21,7 @@ func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
 	if len(run.Points) > 1 {
 		return say.Errorf("an AIPerf export holds one point, and the run has %d", len(run.Points)).WithHint("vllm, sglang, csv and parquet hold them all")
 	}
-	for c, err := range cohorts(run, dir, true) {
+	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ type aiperfRun struct {
 func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
 	for q := range c.inOrderSent {
-		if !q.answered() {
+		if !q.wasAnswered() {
 			a.failed++
 			a.errors[q.errorClass]++
 			continue
@@ -64,7 +64,7 @@ func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 			a.ttst = append(a.ttst, float64(c.gaps[q.from])/1e6)
 		}
 		itl := (latency - ttft) / float64(n-1)
-		if q.measured.Several() { // the time of a token of one of them
+		if q.measured.HasSeveralAnswers() { // the time of a token of one of them
 			ns, _ := q.measured.TPOT(0)
 			itl = ns / 1e6
 		}

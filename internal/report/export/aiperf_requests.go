@@ -62,7 +62,7 @@ func writeAIPerfRequests(w io.Writer, run *result.Run, dir string) error {
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
 	g, n := gathering{everything: true, withGaps: true}, 0
-	for c, err := range g.points(run, dir) {
+	for c, err := range g.readPoints(run, dir) {
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 	}
 	setMetric := func(tag, unit string, x any) { l.Metrics[tag] = aiperfValue{x, unit} }
 	setMetric("input_sequence_length", "tokens", q.inputTokens())
-	if !q.answered() {
+	if !q.wasAnswered() {
 		l.Error = &aiperfError{Type: cmp.Or(q.errorClass, q.outcome.String()), Message: cmp.Or(q.errorText(), q.outcome.String())}
 		if q.status > 0 {
 			l.Error.Code = &q.status
@@ -116,7 +116,7 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 		setMetric("time_to_second_token", "ms", gaps[0])
 	}
 	itl := (latency - ttft) / float64(output-1)
-	if q.measured.Several() { // as in the summary
+	if q.measured.HasSeveralAnswers() { // as in the summary
 		ns, _ := q.measured.TPOT(0)
 		itl = ns / 1e6
 	}

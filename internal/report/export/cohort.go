@@ -59,8 +59,8 @@ type request struct {
 	class, finish, errorClass, detail string
 }
 
-// answered says that it was answered to its end.
-func (q *request) answered() bool { return q.outcome == record.OK }
+// wasAnswered says that it was answered to its end.
+func (q *request) wasAnswered() bool { return q.outcome == record.OK }
 
 // endTime is when its answer was there.
 func (q *request) endTime() int64 {
@@ -87,15 +87,15 @@ func (q *request) outputTokens() (n int32, known bool) {
 	return q.events, false
 }
 
-// cohorts gives a run's points one after the other. A cohort is valid until
+// readCohorts gives a run's points one after the other. A cohort is valid until
 // the next one. Gaps take eight bytes each and are kept once; without
 // withGaps there are none.
-func cohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, error] {
+func readCohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, error] {
 	g := gathering{withGaps: withGaps}
-	return g.points(run, dir)
+	return g.readPoints(run, dir)
 }
 
-func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error] {
+func (g *gathering) readPoints(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
 		g.run, g.at, g.gatherer = run, -1, measure.NewGatherer(nil)
 		if g.store == nil && g.earliest == 0 {
@@ -108,7 +108,7 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 		}
 		for f, err := range frames {
 			if err != nil {
-				yield(nil, unreadable(err))
+				yield(nil, unreadableError(err))
 				return
 			}
 			if f.Point < 0 || int(f.Point) >= len(run.Points) {
@@ -235,7 +235,7 @@ func (g *gathering) takeRow(r *record.Row, fl *flight) {
 		if g.rowsAlone {
 			q.events = r.Chunks
 		}
-		if q.answered() { // of others no tool counts the gaps
+		if q.wasAnswered() { // of others no tool counts the gaps
 			g.c.gaps = append(g.c.gaps, fl.gaps...)
 		}
 		q.to = int64(len(g.c.gaps))
@@ -254,7 +254,7 @@ func (g *gathering) takeRow(r *record.Row, fl *flight) {
 // errorText returns what went wrong with a request. It returns "" if nothing did.
 func (q *request) errorText() string {
 	switch {
-	case q.answered():
+	case q.wasAnswered():
 		return ""
 	case q.detail == "":
 		return q.errorClass

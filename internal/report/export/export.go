@@ -60,12 +60,12 @@ func ParseExports(texts []string) ([]Export, error) {
 			return nil, say.Errorf("--export: %q is not NAME=PATH", t).WithHint("for example --export vllm=result.json")
 		}
 		if _, known := formatOf(name); !known {
-			return nil, say.Errorf("--export: unknown format %q", name).WithHint(say.Known(name, names))
+			return nil, say.Errorf("--export: unknown format %q", name).WithHint(say.KnownHint(name, names))
 		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return nil, say.Errorf("--export: %s is a directory", path).WithHint("name a file")
 		}
-		if err := writable(filepath.Dir(path)); err != nil { // before anything is measured
+		if err := checkWritable(filepath.Dir(path)); err != nil { // before anything is measured
 			return nil, say.Errorf("--export: %v", err).WithHint("choose another place")
 		}
 		for _, e := range out {
@@ -78,9 +78,9 @@ func ParseExports(texts []string) ([]Export, error) {
 	return out, nil
 }
 
-// writable says why no file can be made in a directory, nil if one can. One
+// checkWritable says why no file can be made in a directory, nil if one can. One
 // that does not exist is made when it is needed.
-func writable(dir string) error {
+func checkWritable(dir string) error {
 	for {
 		_, err := os.Stat(dir)
 		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
@@ -112,7 +112,7 @@ func (e Export) Write(run *result.Run, dir string) error {
 		return fmt.Errorf("export %s: no such format", e.Format)
 	}
 	var part partly
-	err := Replace(e.Path, func(w io.Writer) error {
+	err := ReplaceFile(e.Path, func(w io.Writer) error {
 		err := f.write(w, run, dir)
 		errors.As(err, &part)
 		return totalFailure(err)
@@ -126,10 +126,10 @@ func (e Export) Write(run *result.Run, dir string) error {
 	return nil
 }
 
-// Replace writes a file as a whole, and its directory if it is not there. What
+// ReplaceFile writes a file as a whole, and its directory if it is not there. What
 // is no regular file, such as /dev/stdout, is written to as it is. That the
 // place cannot be written to is a [say.Error].
-func Replace(path string, write func(io.Writer) error) (err error) {
+func ReplaceFile(path string, write func(io.Writer) error) (err error) {
 	place := func(err error) error {
 		var at *fs.PathError
 		if errors.As(err, &at) {
@@ -143,7 +143,7 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 			return place(err)
 		}
 		defer file.Close()
-		return buffered(file, write, place)
+		return writeBuffered(file, write, place)
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -154,7 +154,7 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 		return place(err)
 	}
 	defer os.Remove(temp.Name()) // gone already when all went well
-	if err := buffered(temp, write, place); err != nil {
+	if err := writeBuffered(temp, write, place); err != nil {
 		temp.Close()
 		return err
 	}
@@ -167,9 +167,9 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// buffered hands write a buffer in front of w; place makes the error of what w
+// writeBuffered hands write a buffer in front of w; place makes the error of what w
 // does not take.
-func buffered(w io.Writer, write func(io.Writer) error, place func(error) error) error {
+func writeBuffered(w io.Writer, write func(io.Writer) error, place func(error) error) error {
 	out := &outlet{w: w}
 	b := bufio.NewWriterSize(out, 1<<16)
 	err := write(b)
@@ -218,8 +218,8 @@ func totalFailure(err error) error {
 // errNothing says that there is nothing to write.
 var errNothing = say.Errorf("the run has no request to write: none came due in a window").WithHint("measure for longer, or at a higher load")
 
-// unreadable makes the user's error of one that reading the records ended with.
-func unreadable(err error) error {
+// unreadableError makes the user's error of one that reading the records ended with.
+func unreadableError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoRecords
 	}

@@ -44,8 +44,8 @@ func TestExportOfDamagedRun(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "file")
 		err := Export{format, path}.Write(run, dir)
-		if message == "" != (err == nil) || err != nil && (!errors.As(err, new(*say.Error)) || say.Hint(err) == "" || !strings.Contains(err.Error(), message)) {
-			t.Errorf("%s: %v, hint %q", format, err, say.Hint(err))
+		if message == "" != (err == nil) || err != nil && (!errors.As(err, new(*say.Error)) || say.HintOf(err) == "" || !strings.Contains(err.Error(), message)) {
+			t.Errorf("%s: %v, hint %q", format, err, say.HintOf(err))
 		}
 		if info, err := os.Stat(path); written != (err == nil) || written && info.Size() == 0 {
 			t.Errorf("%s: %v", format, err)
@@ -94,8 +94,8 @@ func TestParseExports(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := ParseExports([]string{"vlm=x"}); say.Hint(err) != "did you mean vllm?" {
-		t.Errorf("hint %q", say.Hint(err))
+	if _, err := ParseExports([]string{"vlm=x"}); say.HintOf(err) != "did you mean vllm?" {
+		t.Errorf("hint %q", say.HintOf(err))
 	}
 }
 
@@ -591,7 +591,7 @@ func TestHostileCells(t *testing.T) {
 	if want := "\ufffd]0;PWN\ufffd\ufffd31m\ufffdx,'=HYPERLINK(1),'@x,-1.5,+2e3,'-x,\"a\nb\"\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
-	if got, want := labelled("model", hostile), "model=\"\ufffd]0;PWN\ufffd\ufffd31m\ufffdx\""; got != want {
+	if got, want := labelText("model", hostile), "model=\"\ufffd]0;PWN\ufffd\ufffd31m\ufffdx\""; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

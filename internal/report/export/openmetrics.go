@@ -27,8 +27,8 @@ var (
 	e2eBuckets  = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 )
 
-// exposed are the metrics of requests that reports lead with, and the gaps.
-func exposed() (list []measure.Definition) {
+// exposedMetrics are the metrics of requests that reports lead with, and the gaps.
+func exposedMetrics() (list []measure.Definition) {
 	for _, d := range measure.Definitions() {
 		if d.Unit == metric.Milliseconds && (d.Request != nil && d.Show == metric.Headline || d.Exposed != "") {
 			list = append(list, d)
@@ -110,8 +110,8 @@ func (f *family) histogram(labels string, h *histogram) {
 	f.sample("_count", labels, float64(h.n))
 }
 
-// labelled writes labels, their values escaped.
-func labelled(pairs ...string) string {
+// labelText writes labels, their values escaped.
+func labelText(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
 		if i > 0 {
@@ -126,9 +126,9 @@ func labelled(pairs ...string) string {
 func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
 	var e exposition
 	info := e.family("pitot_run", "info", "", "What was measured.")
-	info.sample("_info", labelled("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
+	info.sample("_info", labelText("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
 	n := 0
-	for c, err := range cohorts(run, dir, true) {
+	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}
@@ -162,8 +162,8 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	case p.Load.Concurrency != nil:
 		load = "concurrency " + strconv.Itoa(*p.Load.Concurrency)
 	}
-	labels := labelled("model_name", run.Target.Model, "point", strconv.Itoa(c.index), "load", load)
-	list := exposed()
+	labels := labelText("model_name", run.Target.Model, "point", strconv.Itoa(c.index), "load", load)
+	list := exposedMetrics()
 	histograms := make([]histogram, len(list))
 	for i := range list {
 		histograms[i].limits = bucketsOf(list[i].Metric)
@@ -172,7 +172,7 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	var input, output int64
 	for q := range c.inOrderSent {
 		outcomes[q.outcome.String()]++
-		if !q.answered() {
+		if !q.wasAnswered() {
 			continue
 		}
 		n, _ := q.outputTokens()
@@ -218,9 +218,9 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	if p.SLO != nil {
 		gauge("pitot_slo_attained_ratio", "", "Share of all due that met the SLO.", p.SLO.Attained)
 	}
-	for _, m := range metric.All().Where((*metric.Metric).Further) {
-		x, _, _ := p.Figure(m)
-		gauge("pitot_"+m.Column(), "", say.Sentence(m.Help), x)
+	for _, m := range metric.All().Filter((*metric.Metric).IsFurther) {
+		x, _, _ := p.MetricValue(m)
+		gauge("pitot_"+m.ColumnName(), "", say.Sentence(m.Help), x)
 	}
 	for _, v := range []result.Verdict{result.Valid, result.ValidWithFlags, result.Invalid} {
 		x := 0.

@@ -28,7 +28,7 @@ func traceOf(w io.Writer, run *result.Run, dir string, most int) error {
 	t.o.key("traceEvents")
 	t.o.print("[")
 	n := 0
-	for c, err := range g.points(run, dir) {
+	for c, err := range g.readPoints(run, dir) {
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (t *trace) request(q *request, pid, tid int, end int64) {
 		args["error"] = q.errorText()
 	}
 	name := "request " + strconv.FormatInt(q.id, 10)
-	if !q.answered() {
+	if !q.wasAnswered() {
 		name += " " + q.outcome.String()
 	}
 	part(name, q.due, end, args)

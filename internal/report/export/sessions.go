@@ -68,7 +68,7 @@ func sessionsOf(run *result.Run, dir string, take func(*cohort, *session) error)
 		clear(found)
 		return nil
 	}
-	err := lines(run, dir, func(c *cohort, q *request) error {
+	err := eachRequest(run, dir, func(c *cohort, q *request) error {
 		if c.index != at.index || at.point == nil {
 			if err := flush(); err != nil {
 				return err
@@ -85,11 +85,11 @@ func sessionsOf(run *result.Run, dir string, take func(*cohort, *session) error)
 		}
 		s.Add(measure.Turn{
 			First: !q.follows, Due: q.due, Done: q.done, Turn: q.turn, Turns: q.turns, History: q.history, Prompt: q.inputTokens(),
-			OK: q.answered(), Stopped: q.errorClass == record.ErrInterrupted,
+			OK: q.wasAnswered(), Stopped: q.errorClass == record.ErrInterrupted,
 		})
 		output, _ := q.outputTokens()
 		s.output += int64(max(output, 0))
-		if q.answered() && q.cached >= 0 {
+		if q.wasAnswered() && q.cached >= 0 {
 			s.cached, s.told = s.cached+int64(q.cached), s.told+1
 		}
 		return nil

@@ -22,13 +22,13 @@ func writeSGLangDetailed(w io.Writer, run *result.Run, dir string) error {
 
 func sglangLines(w io.Writer, run *result.Run, dir string, detailed bool) error {
 	n := 0
-	for c, err := range cohorts(run, dir, true) {
+	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}
 		b := newBenchmark(c, vllmOf(run, c.point))
 		o := &object{w: w}
-		if err := errors.Join(b.sglang(o, run, detailed), o.end()); err != nil {
+		if err := errors.Join(b.writeSGLang(o, run, detailed), o.end()); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(w, "\n"); err != nil {
@@ -42,10 +42,10 @@ func sglangLines(w io.Writer, run *result.Run, dir string, detailed bool) error 
 	return nil
 }
 
-// sglang writes the fields. The arrays, which come last in SGLang's own lines,
+// writeSGLang writes the fields. The arrays, which come last in SGLang's own lines,
 // are written first: they need the gaps in their order, which the description
 // of the gaps does not keep.
-func (b *Benchmark) sglang(o *object, run *result.Run, detailed bool) error {
+func (b *Benchmark) writeSGLang(o *object, run *result.Run, detailed bool) error {
 	if detailed {
 		b.Detailed = true
 		b.perRequest(o)
@@ -62,14 +62,14 @@ func (b *Benchmark) sglang(o *object, run *result.Run, detailed bool) error {
 	if run.Target.Server["engine"] != "sglang" { // the same APIs under another name
 		backend = strings.Replace(backend, "sglang-oai", "vllm", 1)
 	}
-	o.field("tag", optional(run.Notes["tag"]))
+	o.field("tag", nullableText(run.Notes["tag"]))
 	o.field("backend", backend)
 	dataset := "random-ids"
 	if asked.Kind == "file" {
 		dataset = "custom"
 	}
 	o.field("dataset_name", dataset)
-	o.field("request_rate", number(b.RequestRate))
+	o.field("request_rate", jsonNumber(b.RequestRate))
 	if b.MaxConcurrency > 0 {
 		o.field("max_concurrency", b.MaxConcurrency)
 	} else {
@@ -91,7 +91,7 @@ func (b *Benchmark) sglang(o *object, run *result.Run, detailed bool) error {
 	o.field("input_throughput", b.all-b.outputPerS)
 	o.field("output_throughput", b.outputPerS)
 	o.field("total_throughput", b.all)
-	b.describe()
+	b.sortGaps()
 	together := 0. // seconds that requests spent in all
 	for _, x := range b.e2els {
 		together += x

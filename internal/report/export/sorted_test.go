@@ -33,7 +33,7 @@ func TestPutAsideIsTheSame(t *testing.T) {
 	run, dir := sampleRun(t)
 	gathered := func(store *spill.Store) [][]any {
 		return cells(t, gathering{everything: true, store: store}, func(g *gathering, take func(*cohort, *request) error) {
-			for c, err := range g.points(run, dir) {
+			for c, err := range g.readPoints(run, dir) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -45,7 +45,7 @@ func TestPutAsideIsTheSame(t *testing.T) {
 			}
 		})
 	}
-	store := spill.Sized(t.TempDir(), 0, 256)
+	store := spill.NewSized(t.TempDir(), 0, 256)
 	defer store.Close()
 	want, got := gathered(spill.New(t.TempDir(), 1<<30)), gathered(store)
 	if d := cmp.Diff(want, got); d != "" || len(want) < 3 {
@@ -61,7 +61,7 @@ func TestRequestCodec(t *testing.T) {
 	list := columns()
 	run, dir := sampleRun(t)
 	var c *cohort
-	for c = range cohorts(run, dir, false) {
+	for c = range readCohorts(run, dir, false) {
 		break
 	}
 	word := func() string { return strings.Repeat("é", r.IntN(4)*r.IntN(100)) }

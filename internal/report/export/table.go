@@ -58,7 +58,7 @@ func ofPoint[T any]() []column[T] {
 	}
 }
 
-func known(n int32) any {
+func valueOrNull(n int32) any {
 	if n < 0 {
 		return nil
 	}
@@ -88,23 +88,23 @@ func columns() []column[request] {
 		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
 		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
 		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return textOrNull(q.errorClass) }},
-		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return known(q.status) }},
+		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return valueOrNull(q.status) }},
 		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return textOrNull(q.finish) }},
 		{"stream", false, true, "asked to stream: others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
-		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return known(q.input) }},
-		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return known(q.cached) }},
-		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return known(q.measured.OutputTokens()) }},
+		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return valueOrNull(q.input) }},
+		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return valueOrNull(q.cached) }},
+		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return valueOrNull(q.measured.OutputTokens()) }},
 		{"chunks", int64(0), true, "events that carried tokens", func(_ *cohort, q *request) any { return int64(q.events) }},
 		{"session", int64(0), false, "that the request is of, where requests follow one another", func(_ *cohort, q *request) any { return inSession(q.session, q) }},
 		{"turn", int64(0), false, "in its session, from 1", func(_ *cohort, q *request) any { return inSession(int64(q.turn)+1, q) }},
-		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(known(q.history), q) }},
+		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(valueOrNull(q.history), q) }},
 	}...)
 	for _, d := range measure.Definitions() {
-		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.Column() })
+		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.ColumnName() })
 		if d.Request == nil || taken {
 			continue
 		}
-		list = append(list, column[request]{d.Column(), 0., false, d.Help, func(_ *cohort, q *request) any {
+		list = append(list, column[request]{d.ColumnName(), 0., false, d.Help, func(_ *cohort, q *request) any {
 			if x, ok := d.Value(&q.measured); ok {
 				return x
 			}
@@ -114,9 +114,9 @@ func columns() []column[request] {
 	return list
 }
 
-// lines hands every request of a run to take, those outside the window too. Where the
+// eachRequest hands every request of a run to take, those outside the window too. Where the
 // records are damaged it hands over what is whole, and the error is a [partly].
-func lines(run *result.Run, dir string, take func(*cohort, *request) error) error {
+func eachRequest(run *result.Run, dir string, take func(*cohort, *request) error) error {
 	n, err, taken := linesOf(&gathering{everything: true}, run, dir, take)
 	var aside *asideError
 	switch {
@@ -148,7 +148,7 @@ func lines(run *result.Run, dir string, take func(*cohort, *request) error) erro
 // linesOf does it of what can be gathered, and counts them. The first error is of the
 // records, the second that of take.
 func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *request) error) (n int, damage, taken error) {
-	for c, err := range g.points(run, dir) {
+	for c, err := range g.readPoints(run, dir) {
 		if err != nil {
 			return n, err, nil
 		}
@@ -183,11 +183,11 @@ func parquetColumns[T any](list []column[T]) []parquet.Column {
 }
 
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
-	return table[request]{columns(), lines}.parquet(w, run, dir)
+	return table[request]{columns(), eachRequest}.parquet(w, run, dir)
 }
 
 func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
-	return table[request]{columns(), lines}.csv(w, run, dir)
+	return table[request]{columns(), eachRequest}.csv(w, run, dir)
 }
 
 func (t table[T]) parquet(w io.Writer, run *result.Run, dir string) error {
@@ -319,21 +319,21 @@ func CSV(w io.Writer, run *result.Run) error {
 	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
 		"due_per_s", "requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
 		"slo_attained", "slo_met", "stability", "outcome", "verdict"}
-	metrics := run.Metrics().Distributions()
+	metrics := run.Metrics().WithPercentiles()
 	figures := []string{metric.Mean}
 	for _, p := range metric.Percentiles() {
 		figures = append(figures, p.Key)
 	}
 	figures = append(figures, "max")
 	for _, m := range metrics {
-		head = append(head, m.Column()+"_n")
+		head = append(head, m.ColumnName()+"_n")
 		for _, figure := range figures {
-			head = append(head, m.Column()+"_"+figure)
+			head = append(head, m.ColumnName()+"_"+figure)
 		}
 	}
-	further := run.Further()
+	further := run.FurtherMetrics()
 	for _, m := range further {
-		head = append(head, m.Column())
+		head = append(head, m.ColumnName())
 	}
 	mixed := ofClasses(run)
 	if mixed {
@@ -370,7 +370,7 @@ func CSV(w io.Writer, run *result.Run) error {
 		line = append(line, good, goodTokens, attained, met, string(p.Stability), string(p.Outcome), string(p.Verdict))
 		line = append(line, summaries(&p.Metrics)...)
 		for _, m := range further {
-			x, _, _ := p.Figure(m)
+			x, _, _ := p.MetricValue(m)
 			line = append(line, cellOf(x))
 		}
 		if mixed {

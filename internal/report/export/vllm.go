@@ -106,13 +106,13 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 	begin := int64(math.MaxInt64)
 	for q := range c.inOrderSent {
 		last = max(last, q.endTime())
-		if !q.answered() {
+		if !q.wasAnswered() {
 			b.failed++
 			continue
 		}
 		begin = min(begin, q.sent)
 		b.streamed = b.streamed || q.stream
-		b.count(q)
+		b.addAnswered(q)
 	}
 	b.duration = float64(last-c.t0) / 1e9
 	if b.duration > 0 {
@@ -124,13 +124,13 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 		stat.SortFloat64(values)
 	}
 	if b.completed > 0 {
-		b.peaks(begin)
+		b.findPeaks(begin)
 	}
 	return b
 }
 
-// count adds a request that ended well.
-func (b *Benchmark) count(q *request) {
+// addAnswered adds a request that ended well.
+func (b *Benchmark) addAnswered(q *request) {
 	b.completed++
 	n, _ := q.outputTokens()
 	b.input += int64(q.inputTokens())
@@ -139,7 +139,7 @@ func (b *Benchmark) count(q *request) {
 	tpot := 0. // as vLLM has it for goodput, where there is only one token
 	if n > 1 && q.stream {
 		tpot = (e2el - ttft) / float64(n-1)
-		if q.measured.Several() { // the time of a token of one of them
+		if q.measured.HasSeveralAnswers() { // the time of a token of one of them
 			ns, _ := q.measured.TPOT(0)
 			tpot = ns / 1e9
 		}
@@ -147,8 +147,8 @@ func (b *Benchmark) count(q *request) {
 	}
 	b.ttfts = append(b.ttfts, ttft)
 	b.e2els = append(b.e2els, e2el)
-	b.queues = append(b.queues, b.queue(q))
-	b.queued = append(b.queued, b.queue(q)+e2el)
+	b.queues = append(b.queues, b.queueTime(q))
+	b.queued = append(b.queued, b.queueTime(q)+e2el)
 	good := true
 	for name, x := range map[string]float64{"ttft": ttft, "tpot": tpot, "e2el": e2el} {
 		if limit, ok := b.Goodput[name]; ok && x*1e3 > limit {
@@ -162,21 +162,21 @@ func (b *Benchmark) count(q *request) {
 
 // Seconds of a request as vLLM counts them; zero for what failed.
 func vllmTTFT(q *request) float64 {
-	if !q.answered() || q.first < 0 {
+	if !q.wasAnswered() || q.first < 0 {
 		return 0
 	}
 	return float64(q.first-q.sent) / 1e9
 }
 
 func vllmLatency(q *request) float64 {
-	if !q.answered() {
+	if !q.wasAnswered() {
 		return 0
 	}
 	return float64(q.endTime()-q.sent) / 1e9
 }
 
-// queue returns the time that a request waited in the client.
-func (b *Benchmark) queue(q *request) float64 {
+// queueTime returns the time that a request waited in the client.
+func (b *Benchmark) queueTime(q *request) float64 {
 	switch {
 	case q.sent < 0:
 		return 0
@@ -186,9 +186,9 @@ func (b *Benchmark) queue(q *request) float64 {
 	return float64(q.sent-q.due) / 1e9
 }
 
-// peaks are the most events in a second, and the most requests that touch one.
+// findPeaks are the most events in a second, and the most requests that touch one.
 // Seconds are counted from the first request that ended well.
-func (b *Benchmark) peaks(begin int64) {
+func (b *Benchmark) findPeaks(begin int64) {
 	const second = int64(1e9)
 	var tokens, running []float64
 	countIn := func(bins *[]float64, at int64) {
@@ -198,7 +198,7 @@ func (b *Benchmark) peaks(begin int64) {
 		(*bins)[at]++
 	}
 	for q := range b.c.inOrderSent {
-		if !q.answered() {
+		if !q.wasAnswered() {
 			continue
 		}
 		if at := q.first; at >= 0 {
@@ -218,8 +218,8 @@ func (b *Benchmark) peaks(begin int64) {
 	b.maxConcurrent = slices.Max(running)
 }
 
-// describe sorts the gaps: after it they are no longer grouped by request.
-func (b *Benchmark) describe() {
+// sortGaps sorts the gaps: after it they are no longer grouped by request.
+func (b *Benchmark) sortGaps() {
 	if b.described {
 		return
 	}
@@ -228,9 +228,9 @@ func (b *Benchmark) describe() {
 	b.itls = spreadOf(b.c.gaps, 1e6)
 }
 
-// metrics are the distributions asked for, in vLLM's order.
-func (b *Benchmark) metrics() []vllmMetric {
-	b.describe()
+// requestedMetrics are the distributions asked for, in vLLM's order.
+func (b *Benchmark) requestedMetrics() []vllmMetric {
+	b.sortGaps()
 	all := []vllmMetric{
 		{"ttft", "TTFT", "Time to First Token", spreadOf(b.ttfts, 1e-3)},
 		{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", spreadOf(b.tpots, 1e-3)},
@@ -257,16 +257,16 @@ type vllmMetric struct {
 // percentileWord returns vLLM's name for a percentile: 99, 99.9.
 func percentileWord(p float64) string { return say.Exact(p) }
 
-// number is a number in JSON, and the word where JSON has none for it.
-func number(x float64) any {
+// jsonNumber is a number in JSON, and the word where JSON has none for it.
+func jsonNumber(x float64) any {
 	if math.IsInf(x, 1) {
 		return "inf"
 	}
 	return x
 }
 
-// optional is a text or null.
-func optional(s string) any {
+// nullableText is a text or null.
+func nullableText(s string) any {
 	if s == "" {
 		return nil
 	}
@@ -284,9 +284,9 @@ func (b *Benchmark) JSON(w io.Writer) error {
 	o.field("date", date.Local().Format("20060102-150405"))
 	o.field("endpoint_type", b.Backend)
 	o.field("backend", b.Backend)
-	o.field("label", optional(b.Label))
+	o.field("label", nullableText(b.Label))
 	o.field("model_id", b.Model)
-	o.field("tokenizer_id", optional(b.Tokenizer))
+	o.field("tokenizer_id", nullableText(b.Tokenizer))
 	o.field("num_prompts", b.NumPrompts)
 	taken := vllmKeys()
 	for _, kv := range b.Metadata {
@@ -295,8 +295,8 @@ func (b *Benchmark) JSON(w io.Writer) error {
 			taken = append(taken, kv[0])
 		}
 	}
-	o.field("request_rate", number(b.RequestRate))
-	o.field("burstiness", number(b.Burstiness))
+	o.field("request_rate", jsonNumber(b.RequestRate))
+	o.field("burstiness", jsonNumber(b.Burstiness))
 	if b.MaxConcurrency > 0 {
 		o.field("max_concurrency", b.MaxConcurrency)
 	} else {
@@ -315,11 +315,11 @@ func (b *Benchmark) JSON(w io.Writer) error {
 	}
 	o.field("output_throughput", b.outputPerS)
 	o.field("total_token_throughput", b.all)
-	b.arrays(o)
+	b.writeArrays(o)
 	o.field("max_output_tokens_per_s", b.maxTokensPerS)
 	o.field("max_concurrent_requests", int(b.maxConcurrent))
 	o.field("rtfx", 0.0)
-	for _, m := range b.metrics() {
+	for _, m := range b.requestedMetrics() {
 		o.field("mean_"+m.key+"_ms", m.mean)
 		o.field("median_"+m.key+"_ms", m.at(50))
 		o.field("std_"+m.key+"_ms", m.sd)
@@ -338,32 +338,32 @@ func vllmKeys() []string {
 		generated_texts errors max_output_tokens_per_s max_concurrent_requests rtfx`)
 }
 
-// arrays are in the order in which requests were sent, in seconds. vLLM 0.32
+// writeArrays are in the order in which requests were sent, in seconds. vLLM 0.32
 // keeps latencies and queue times in the plain form too.
-func (b *Benchmark) arrays(o *object) {
+func (b *Benchmark) writeArrays(o *object) {
 	if b.Detailed {
-		b.lengths(o)
+		b.writeLengths(o)
 	}
 	list(o, "latencies", valuesOf(b.c, vllmLatency))
 	if b.Detailed {
 		list(o, "start_times", valuesOf(b.c, func(q *request) float64 { return float64(q.sentOrDue()) / 1e9 }))
 	}
-	list(o, "queue_times", valuesOf(b.c, b.queue))
+	list(o, "queue_times", valuesOf(b.c, b.queueTime))
 	if b.Detailed {
-		b.texts(o)
+		b.writeTexts(o)
 	}
 }
 
 // perRequest are the arrays that vLLM and SGLang have in common.
 func (b *Benchmark) perRequest(o *object) {
-	b.lengths(o)
-	b.texts(o)
+	b.writeLengths(o)
+	b.writeTexts(o)
 }
 
-func (b *Benchmark) lengths(o *object) {
+func (b *Benchmark) writeLengths(o *object) {
 	list(o, "input_lens", valuesOf(b.c, func(q *request) int32 { return q.inputTokens() }))
 	list(o, "output_lens", valuesOf(b.c, func(q *request) int32 {
-		if !q.answered() {
+		if !q.wasAnswered() {
 			return 0
 		}
 		n, _ := q.outputTokens()
@@ -387,7 +387,7 @@ func (b *Benchmark) lengths(o *object) {
 	o.print("]")
 }
 
-func (b *Benchmark) texts(o *object) {
+func (b *Benchmark) writeTexts(o *object) {
 	list(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // texts are not kept
 	list(o, "errors", valuesOf(b.c, (*request).errorText))
 }
@@ -434,7 +434,7 @@ func (b *Benchmark) Table(w io.Writer) error {
 	if !b.NoTokenizer {
 		float("Total token throughput (tok/s):", b.all)
 	}
-	for _, m := range b.metrics() {
+	for _, m := range b.requestedMetrics() {
 		t.WriteString(centredText(m.head, "-") + "\n")
 		float("Mean "+m.name+" (ms):", m.mean)
 		float("Median "+m.name+" (ms):", m.at(50))
@@ -456,7 +456,7 @@ func centredText(s, fill string) string {
 // VLLMBenchmark counts the first point of a run as vLLM would. Keep is called
 // while what it gets can be written.
 func VLLMBenchmark(run *result.Run, dir string, as func(*result.Point) VLLM, keep func(*Benchmark) error) error {
-	for c, err := range cohorts(run, dir, true) {
+	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}
@@ -479,7 +479,7 @@ func writeBenchmarks(w io.Writer, run *result.Run, dir string, detailed bool) er
 	several := len(run.Points) > 1
 	between := "[\n"
 	n := 0
-	for c, err := range cohorts(run, dir, true) {
+	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}

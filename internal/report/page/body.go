@@ -10,8 +10,8 @@ import (
 // body is the page of a run: its answer, what limits it, the run as a whole, its points, and
 // what is needed to do it again.
 func (v *pageView) body(d *document) {
-	v.answer(d)
-	v.limits(d)
+	v.writeAnswer(d)
+	v.writeLimits(d)
 	d.put(`<nav aria-label="Contents"><ul>`)
 	d.links(v.Sections)
 	if v.Several {
@@ -26,7 +26,7 @@ func (v *pageView) body(d *document) {
 	if o := v.Overview; o != nil && len(o.Facts) > 0 {
 		d.put(`<ul class="facts">`)
 		for _, fact := range o.Facts {
-			d.given(`<li>%s</li>`, parted(fact))
+			d.putNonEmpty(`<li>%s</li>`, joinFacts(fact))
 		}
 		d.put(`</ul>`)
 	}
@@ -66,16 +66,16 @@ func (v *pageView) body(d *document) {
 	}
 	d.put(`</dl></section>
 <section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2><p>The command as it was given%s.</p><pre tabindex="0" aria-label="Command">%s</pre>`, again, v.Command)
-	d.given(`<pre tabindex="0" aria-label="Configuration">%s</pre>`, v.Config)
+	d.putNonEmpty(`<pre tabindex="0" aria-label="Configuration">%s</pre>`, v.Config)
 	d.put("</section>\n")
 }
 
-// answer is the claim with its figures, and what a reader is warned of.
-func (v *pageView) answer(d *document) {
+// writeAnswer is the claim with its figures, and what a reader is warned of.
+func (v *pageView) writeAnswer(d *document) {
 	d.put(`<section id="answer" class="answer %s" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 `, v.Kind, withoutBreaks(v.Claim.Sentence))
-	if v.Claim.Sure() {
+	if v.Claim.HasInterval() {
 		d.put(`<p class="interval">%s</p>`, withoutBreaks(v.Claim.Interval))
 	}
 	because := strings.Join(v.Claim.Because, ", ")
@@ -85,30 +85,30 @@ func (v *pageView) answer(d *document) {
 	d.put(`
 <p class="verdict"><strong class="chip">%s</strong> %s</p>
 `, string(v.Claim.Verdict), because)
-	d.each("", "<p class=\"warning\">%s</p>\n", "", v.Warnings)
+	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Warnings)
 	d.put("\n")
-	d.each("", "<p class=\"warning\">%s</p>\n", "", v.Missing)
+	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Missing)
 	d.put("\n")
 	if len(v.Figures) > 0 {
 		d.put(`<dl class="figures in-%s">`, strconv.Itoa(columnsOf(len(v.Figures))))
 		for _, f := range v.Figures {
 			d.put(`<div><dt>%s</dt><dd><b>%s</b> <span>%s</span>`, f.Name, f.Value, f.Unit)
-			d.given(`<small>%s</small>`, f.Note)
+			d.putNonEmpty(`<small>%s</small>`, f.Note)
 			d.put(`</dd></div>`)
 		}
 		d.put(`</dl>`)
 	}
 	d.put("\n")
-	if !v.Claim.Sure() {
-		d.given(`<p class="interval unknown">%s</p>`, withoutBreaks(v.Claim.Interval))
+	if !v.Claim.HasInterval() {
+		d.putNonEmpty(`<p class="interval unknown">%s</p>`, withoutBreaks(v.Claim.Interval))
 	}
 	d.put("\n</section>\n")
 }
 
-// limits writes what limits the target, and the way to decide what to do about it.
-func (v *pageView) limits(d *document) {
+// writeLimits writes what limits the target, and the way to decide what to do about it.
+func (v *pageView) writeLimits(d *document) {
 	d.put(`<section id="limits" aria-labelledby="limits-h"><h2 id="limits-h">What limits it</h2><ul class="limits">`)
-	d.each("", `<li>%s</li>`, "", v.Limited)
+	d.putEach("", `<li>%s</li>`, "", v.Limited)
 	d.put(`</ul>`)
 	if v.Decision != nil {
 		d.put(`
@@ -126,7 +126,7 @@ func (v *pageView) limits(d *document) {
 				}
 				d.put(`</ul>`)
 			}
-			d.given(`<p>%s</p>`, withoutBreaks(step.Then))
+			d.putNonEmpty(`<p>%s</p>`, withoutBreaks(step.Then))
 			d.put(`</li>`)
 		}
 		d.put(`</ol>`)
@@ -151,7 +151,7 @@ func (d *document) runChecks(o *report.Overview) {
 		d.put(`; flags at %s that only showed the way, or lie beyond what is served, are left out`, strconv.Itoa(o.Aside))
 	}
 	if o.Invalid > 0 {
-		d.put(`; %s`, o.Discarded())
+		d.put(`; %s`, o.DiscardedText())
 	}
 	d.put(`.</p></section>`)
 }
@@ -159,22 +159,22 @@ func (d *document) runChecks(o *report.Overview) {
 // body is a point in full.
 func (p *pagePoint) body(d *document) {
 	d.put(`<div class="body"><ul class="facts">`)
-	d.given(`<li>%s</li>`, parted(p.Load))
-	d.given(`<li>%s</li>`, parted(p.Headline))
-	d.given(`<li><strong class="fail">%s</strong></li>`, p.Outcome)
+	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Load))
+	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Headline))
+	d.putNonEmpty(`<li><strong class="fail">%s</strong></li>`, p.Outcome)
 	if f := p.Failures; f != nil {
 		d.put(`<li>%s`, f.Total)
-		d.each(`<ul>`, `<li>%s</li>`, `</ul>`, f.Classes)
+		d.putEach(`<ul>`, `<li>%s</li>`, `</ul>`, f.Classes)
 		d.put(`</li>`)
 	}
-	d.each("", `<li>%s</li>`, "", p.Remarks)
+	d.putEach("", `<li>%s</li>`, "", p.Remarks)
 	for _, line := range p.Cost {
-		d.put(`<li>%s</li>`, parted(line))
+		d.put(`<li>%s</li>`, joinFacts(line))
 	}
 	for _, line := range p.Server {
-		d.put(`<li>%s</li>`, parted(line))
+		d.put(`<li>%s</li>`, joinFacts(line))
 	}
-	d.given(`<li>%s</li>`, parted(p.Instrument))
+	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Instrument))
 	d.put("</ul>\n")
 	d.sections(p.Sections)
 	d.put(`</div>`)

@@ -123,8 +123,8 @@ func orNaN(x *float64) float64 {
 	return *x
 }
 
-// drawable leaves out charts of which nothing is known.
-func drawable(list ...*chart) (out []*chart) {
+// drawableCharts leaves out charts of which nothing is known.
+func drawableCharts(list ...*chart) (out []*chart) {
 	for _, c := range list {
 		if c == nil {
 			continue
@@ -167,7 +167,7 @@ func limitsOn(name metric.Name, limits []result.Limit) []result.Limit {
 func limitMarks(axis string, limits ...result.Limit) (marks []mark) {
 	names := map[string]bool{}
 	for _, l := range limits {
-		name := say.Plain(l.Spec)
+		name := say.PlainLine(l.Spec)
 		if names[name] {
 			continue
 		}
@@ -276,7 +276,7 @@ func curveCharts(run *result.Run) []*chart {
 				return &p.Goodput.RequestsPerS
 			}),
 	}
-	for _, m := range run.Metrics().Distributions() {
+	for _, m := range run.Metrics().WithPercentiles() {
 		if m.Show == metric.Headline {
 			charts = append(charts, latency(m))
 		}
@@ -290,7 +290,7 @@ func curveCharts(run *result.Run) []*chart {
 				return p.Goodput.OutputTokensPerS
 			}),
 	)
-	list := faintLines(run, drawable(charts...)...)
+	list := faintLines(run, drawableCharts(charts...)...)
 	for _, c := range list {
 		c.Group = "load"
 	}
@@ -337,9 +337,9 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 			if i >= len(list) {
 				name := fmt.Sprintf("limit %d", i+1)
 				if i < len(k.Limits) {
-					name = say.Plain(k.Limits[i].Spec)
+					name = say.PlainLine(k.Limits[i].Spec)
 				} else if probe.Point >= 0 && probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
-					name = say.Plain(run.Points[probe.Point].SLO.Limits[i].Spec)
+					name = say.PlainLine(run.Points[probe.Point].SLO.Limits[i].Spec)
 				}
 				list = append(list, drawn{Name: name, Kind: "dots", Tone: i%4 + 1})
 			}
@@ -503,7 +503,7 @@ func paretoCharts(run *result.Run) []*chart {
 		}
 		return nil
 	}
-	return drawable(
+	return drawableCharts(
 		front("pareto-speed", "Speed of one user against output of all", "On the front no other load is better in both. Up and to the right is better.",
 			axis{Name: "Decode rate of one user, median", Unit: "tok/s", Min: new(float64)}, speed, run.Curve.Pareto.UserSpeed),
 		front("pareto-ttft", "First token against output of all", "Up and to the left is better.",
@@ -537,7 +537,7 @@ func attainmentChart(run *result.Run) []*chart {
 		joint.Y = append(joint.Y, 100*orNaN(s.Attained))
 		for k, l := range s.Limits {
 			if k >= len(each) {
-				each = append(each, drawn{Name: say.Plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
+				each = append(each, drawn{Name: say.PlainLine(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
 			}
 			each[k].Y = append(each[k].Y, 100*orNaN(l.Attained))
 		}
@@ -546,7 +546,7 @@ func attainmentChart(run *result.Run) []*chart {
 	if len(each) == 1 {
 		c.Series = c.Series[:1]
 	}
-	return faintLines(run, drawable(c)...)
+	return faintLines(run, drawableCharts(c)...)
 }
 
 // spreadCharts are the distributions of a point.
@@ -554,7 +554,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
 	addChart := func(m *metric.Metric, sum *result.Summary) {
 		x, ok := s.Spread[m.Key]
-		if !ok || sum == nil || !sum.NoSteadyState().None() {
+		if !ok || sum == nil || !sum.NoSteadyState().IsNone() {
 			return
 		}
 		title, tone := m.Label, len(list)%4+1
@@ -588,7 +588,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 			addChart(d.Metric, d.Summary)
 		}
 	}
-	return drawable(list...)
+	return drawableCharts(list...)
 }
 
 // bandOf are the intervals of the percentiles.
@@ -608,9 +608,9 @@ func bandOf(s *result.Summary) drawn {
 // viewCharts compare what is counted from due with what is counted from sent.
 func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
-	for _, v := range p.Metrics.Views() {
+	for _, v := range p.Metrics.AllViews() {
 		from, to := s.Spread[v.Response.Key], s.Spread[v.Service.Key]
-		if v.Response.Summary == nil || !v.Response.Summary.NoSteadyState().None() || len(from.Value) == 0 {
+		if v.Response.Summary == nil || !v.Response.Summary.NoSteadyState().IsNone() || len(from.Value) == 0 {
 			continue
 		}
 		title := v.Response.Metric.Label
@@ -622,7 +622,7 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},
 			}})
 	}
-	return drawable(list...)
+	return drawableCharts(list...)
 }
 
 // timeCharts are the course of a point, one under the other.
@@ -656,7 +656,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
-		errors.Series = append(errors.Series, drawn{Name: say.Plain(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
+		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
 	told := func(id, title, unit, note string, most float64, series ...drawn) *chart {
 		for i := range series {
@@ -668,7 +668,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 		}
 		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: y, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
 	}
-	return drawable(
+	return drawableCharts(
 		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),
 		step("flight", "Requests in flight", "requests", "Time means, from due to done.", drawn{Name: "in flight", Tone: 3, Y: s.InFlight}),
 		step("rate", "Output tokens", "tok/s", "By when they came.", drawn{Name: "output", Tone: 1, Y: s.Tokens}),
@@ -708,7 +708,7 @@ func lengthCharts(prefix string, s *Series) []*chart {
 		}
 		return c
 	}
-	return drawable(bars("input", "Input tokens", s.Input), bars("output", "Output tokens", s.Output))
+	return drawableCharts(bars("input", "Input tokens", s.Input), bars("output", "Output tokens", s.Output))
 }
 
 // traces are requests in full, for the script.
@@ -736,7 +736,7 @@ func tracesOf(t Traces) *traces {
 		r := &t.Requests[i]
 		x := traced{ID: r.ID, Due: roundTo(float64(r.Due)/1e9, 3), N: len(r.Chunks), Ended: r.Outcome.String()}
 		if r.Outcome != record.OK && r.Error != "" {
-			x.Ended = say.Plain(r.Error)
+			x.Ended = say.PlainLine(r.Error)
 		}
 		after := func(stamp int64) *float64 {
 			if stamp < 0 {
@@ -770,7 +770,7 @@ func rasterCharts(prefix string, s *Series) []*chart {
 	heat := &chart{ID: prefix + "heat", Title: "When tokens came", Kind: "heat", Wide: true, Heat: &s.Heat,
 		Note: "All requests: the stronger the colour, the more tokens. A flat band is a steady server; a slope is a queue that grows; a gap is a stall.",
 		X:    axis{Name: "Request due at", Unit: "s"}, Y: axis{Name: "Token came after", Unit: "ms"}}
-	return drawable(heat, rows("slow", "The %d slowest requests", s.Slow), rows("random", "%d requests at random", s.Random))
+	return drawableCharts(heat, rows("slow", "The %d slowest requests", s.Slow), rows("random", "%d requests at random", s.Random))
 }
 
 // chartData is the data of all charts, as JSON that is safe inside a script

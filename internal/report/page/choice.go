@@ -24,7 +24,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	options := section{ID: "options", Title: "What there is to choose from", Top: true, Notes: append(m.Legend, m.Remarks...)}
 	if len(m.Options.Rows) > 0 {
 		options.Tables = []captioned{{"Deployments, the cheapest first", m.Options}}
-		options.Charts = drawable(costChart(m), frontChart(m))
+		options.Charts = drawableCharts(costChart(m), frontChart(m))
 	}
 	v.Parts = []section{options}
 	var err error
@@ -109,8 +109,8 @@ func (v *choiceView) body(d *document) {
 	d.contents("", v.Parts, `<li><a href="#start">Start and verify it</a></li>`)
 	d.whole(v.Parts)
 	d.put(`<section id="start" aria-labelledby="start-h"><h2 id="start-h">Start and verify it</h2>`)
-	d.given(`<p>Each engine:</p><pre tabindex="0" aria-label="Start">%s</pre>`, lines(v.Start))
-	d.given(`<p>On the machine, and in virtual time:</p><pre tabindex="0" aria-label="Verify">%s</pre>`, lines(v.Verify))
+	d.putNonEmpty(`<p>Each engine:</p><pre tabindex="0" aria-label="Start">%s</pre>`, copyableLines(v.Start))
+	d.putNonEmpty(`<p>On the machine, and in virtual time:</p><pre tabindex="0" aria-label="Verify">%s</pre>`, copyableLines(v.Verify))
 	d.put(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, v.Command)
 }

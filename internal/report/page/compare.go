@@ -69,12 +69,12 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	if v.shell, err = newShell(m.Title+" · "+strings.Join(words, ", "), v.Sections); err != nil {
 		return err
 	}
-	return v.write(w, "comparison", parted(m.Sides), v.body)
+	return v.write(w, "comparison", joinFacts(m.Sides), v.body)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.
 func (m *comparisonView) verdictSentence() (verdict, basis string) {
-	a := say.Plain(m.Of.Sides[0].Name)
+	a := say.PlainLine(m.Of.Sides[0].Name)
 	if len(m.Answers) > 1 {
 		var each []string
 		for i, v := range m.Of.Verdicts {
@@ -82,14 +82,14 @@ func (m *comparisonView) verdictSentence() (verdict, basis string) {
 			if v.Word == compare.OtherInstrument || v.Word == compare.Undistinguished && v.Why != "" {
 				is = " has no verdict"
 			}
-			each = append(each, say.Plain(v.B)+is)
+			each = append(each, say.PlainLine(v.B)+is)
 		}
 		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
 	}
 	answer := m.Answers[0]
 	switch m.Of.Verdicts[0].Word {
 	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
-		return sentenceOf(answer.Claim, say.Plain(m.Of.Verdicts[0].B)), answer.Basis
+		return sentenceOf(answer.Claim, say.PlainLine(m.Of.Verdicts[0].B)), answer.Basis
 	}
 	return answer.Claim + ".", answer.Basis
 }
@@ -168,9 +168,9 @@ func (m *comparisonView) curveSection(at int) section {
 		case len(side.Loads) > 0:
 			present++
 		case len(m.Of.Sides[i].Files) > 0:
-			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: another instrument measured it")
+			s.Notes = append(s.Notes, say.PlainLine(side.Side)+" is not drawn: another instrument measured it")
 		default:
-			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: it was not measured under such loads")
+			s.Notes = append(s.Notes, say.PlainLine(side.Side)+" is not drawn: it was not measured under such loads")
 		}
 		for _, l := range side.Loads {
 			loads = append(loads, l.Load)
@@ -183,7 +183,7 @@ func (m *comparisonView) curveSection(at int) section {
 	s.Absent = "No side has a value to draw."
 	slices.Sort(loads)
 	loads = slices.Compact(loads)
-	what := say.Plain(c.What)
+	what := say.PlainLine(c.What)
 	if len(loads) == 1 {
 		s.Title = "Launch by launch"
 		what += ", " + say.Decimal(loads[0], 3) + " " + result.LoadUnit(c.Over)
@@ -217,7 +217,7 @@ func (m *comparisonView) curveSection(at int) section {
 		if drawn != what.metrics[0] {
 			what.title = strings.TrimSuffix(what.title, "p99") + metric.Mean
 		}
-		k := overlaid(c, loads, what, drawn, most > 1)
+		k := overlaidChart(c, loads, what, drawn, most > 1)
 		if len(loads) == 1 {
 			k = m.stripChart(c, what, drawn, most > 1)
 		}
@@ -230,14 +230,14 @@ func (m *comparisonView) curveSection(at int) section {
 			lacks[why] = append(lacks[why], what.title)
 		}
 		if drawn == string(metric.Goodput) && c.SLO != "" {
-			k.Note = "Within " + say.Plain(c.SLO) + "."
+			k.Note = "Within " + say.PlainLine(c.SLO) + "."
 		}
 		s.Charts = append(s.Charts, k)
 	}
 	for _, why := range missing {
 		s.Notes = append(s.Notes, strings.Join(lacks[why], ", ")+": "+why)
 	}
-	s.Charts = drawable(s.Charts...)
+	s.Charts = drawableCharts(s.Charts...)
 	if slices.ContainsFunc(s.Charts, (*chart).hasFew) {
 		s.Text += hollowLegend // once, so that charts side by side stay in line
 	}
@@ -280,20 +280,20 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 			}
 		}
 		for why, loads := range at {
-			where[why] = append(where[why], say.Plain(s.Side)+" at "+strings.Join(loads, ", "))
+			where[why] = append(where[why], say.PlainLine(s.Side)+" at "+strings.Join(loads, ", "))
 		}
 	}
 	for _, why := range reasons {
 		if list := where[why]; list != nil {
-			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+say.Plain(why))
+			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+say.PlainLine(why))
 			delete(where, why)
 		}
 	}
 	return known, missing
 }
 
-// overlaid draws a metric of all sides over load.
-func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, launches bool) *chart {
+// overlaidChart draws a metric of all sides over load.
+func overlaidChart(c *compare.Curve, loads []float64, what onCurve, name string, launches bool) *chart {
 	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: result.LoadUnit(c.Over)}, Y: axis{Name: what.title, Unit: what.unit}}
 	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
 		k.X.Scale = "log"
@@ -308,8 +308,8 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, laun
 	var lines, dots []drawn
 	for i, s := range c.Sides {
 		tone, dash := toneAndDash(i)
-		line := drawn{Name: say.Plain(s.Side), Kind: "line", Tone: tone, Dash: dash}
-		each := drawn{Name: say.Plain(s.Side), Kind: "dots", Tone: tone, Aside: true}
+		line := drawn{Name: say.PlainLine(s.Side), Kind: "line", Tone: tone, Dash: dash}
+		each := drawn{Name: say.PlainLine(s.Side), Kind: "dots", Tone: tone, Aside: true}
 		for n := range s.Loads {
 			l := &s.Loads[n]
 			x := metricAt(l, name)
@@ -359,7 +359,7 @@ func launchName(id string) string {
 	if id == "" {
 		return "a launch without a name"
 	}
-	return "launch " + say.Plain(id)
+	return "launch " + say.PlainLine(id)
 }
 
 // unstableMarks show from where on the queue grows.
@@ -368,7 +368,7 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 	for i, s := range c.Sides {
 		if s.UnstableFrom != nil {
 			tone, _ := toneAndDash(i)
-			marks = append(marks, mark{Axis: "x", At: *s.UnstableFrom, Open: true, Name: "unstable: " + say.Cut(say.Plain(s.Side), 16), Tone: tone})
+			marks = append(marks, mark{Axis: "x", At: *s.UnstableFrom, Open: true, Name: "unstable: " + say.Truncate(say.PlainLine(s.Side), 16), Tone: tone})
 		}
 		first := c.Sides[0].UnstableFrom
 		alike = alike && first != nil && s.UnstableFrom != nil && *first == *s.UnstableFrom
@@ -392,7 +392,7 @@ func (m *comparisonView) stripChart(c *compare.Curve, what onCurve, name string,
 			if x == nil || x.Value == nil {
 				continue
 			}
-			r := row{Name: say.Cut(say.Plain(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: say.Quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
+			r := row{Name: say.Truncate(say.PlainLine(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: say.Quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
 			if x.Few {
 				r.Look, r.Text = r.Look+fewLook, "~"+r.Text
 			}
@@ -454,19 +454,19 @@ func (m *comparisonView) changesSection(at int) section {
 	b := c.Verdicts[at].B
 	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
 	if len(c.Verdicts) > 1 {
-		s.Title = "Changes: " + say.Plain(b) + " against " + say.Plain(c.Sides[0].Name)
+		s.Title = "Changes: " + say.PlainLine(b) + " against " + say.PlainLine(c.Sides[0].Name)
 	}
 	var pairs []*compare.Pair // with something to draw
 	var names []string
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if p.B == b && p.Overload != nil {
-			s.Notes = append(s.Notes, say.Sentence(say.Plain(p.Overload.Text(p.What))))
+			s.Notes = append(s.Notes, say.Sentence(say.PlainLine(p.Overload.Text(p.What))))
 		}
 		switch {
 		case p.B != b:
 		case p.Why != "":
-			s.Notes = append(s.Notes, "not compared: "+say.Plain(p.What)+": "+say.Plain(p.Why))
+			s.Notes = append(s.Notes, "not compared: "+say.PlainLine(p.What)+": "+say.PlainLine(p.Why))
 		case len(p.Rows) > 0:
 			pairs = append(pairs, p)
 			names = append(names, placeName(p))
@@ -489,9 +489,9 @@ func (m *comparisonView) changesSection(at int) section {
 	for i, p := range pairs {
 		for k := range p.Rows {
 			r := &p.Rows[k]
-			g, name := changeGroup{title: r.Metric, rowsAre: "Load", in: r.ChangeIn}, say.Cut(names[i], 29)
+			g, name := changeGroup{title: r.Metric, rowsAre: "Load", in: r.ChangeIn}, say.Truncate(names[i], 29)
 			if few || alike || p.Load == nil {
-				g.title, g.rowsAre, name = strings.TrimSuffix(say.Sentence(say.Plain(p.What)), "."), "Metric", r.Metric
+				g.title, g.rowsAre, name = strings.TrimSuffix(say.Sentence(say.PlainLine(p.What)), "."), "Metric", r.Metric
 				if r.ChangeIn == "share" {
 					g.title += ", shares of requests"
 				}
@@ -505,7 +505,7 @@ func (m *comparisonView) changesSection(at int) section {
 		}
 	}
 	for i := range groups {
-		k := groups[i].chart()
+		k := groups[i].drawChart()
 		k.ID, k.Group, k.Wide = fmt.Sprintf("%s-%d", s.ID, i+1), s.ID, few
 		s.Charts = append(s.Charts, k)
 	}
@@ -517,7 +517,7 @@ func (m *comparisonView) changesSection(at int) section {
 func placeName(p *compare.Pair) string {
 	switch {
 	case p.Load == nil:
-		return say.Plain(p.What)
+		return say.PlainLine(p.What)
 	case p.Load.Concurrency != nil:
 		return say.Plural(*p.Load.Concurrency, "user")
 	}
@@ -564,8 +564,8 @@ type changeGroup struct {
 	rows           []row
 }
 
-// chart draws them on an axis that shows all of them, and what is equivalent.
-func (g *changeGroup) chart() *chart {
+// drawChart draws them on an axis that shows all of them, and what is equivalent.
+func (g *changeGroup) drawChart() *chart {
 	k := &chart{Title: g.title, Kind: "rows", X: axis{Name: "Change", Unit: "%", Scale: "change"}, Y: axis{Name: g.rowsAre}, Rows: g.rows}
 	least, most := float64(leastPercent), float64(mostPercent)
 	if g.in == "share" {
@@ -595,17 +595,17 @@ func valueOr(x *float64, at float64) float64 {
 func changeRow(r *compare.Row, name string) row {
 	const far = 1e9 // beyond every axis
 	percent := func(x float64) float64 { return roundTo(max(-far, min(100*x, far)), 6) }
-	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookClass(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: wordOf(r)}
+	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookClass(r.Verdict), Text: say.RelativeChange(r.Change, r.OfShare()), Word: wordOf(r)}
 	out.Name += report.NameMark(r)
 	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
 	if v := r.CI95; v != nil {
 		lo, hi := percent(v[0]), percent(v[1])
 		out.Lo, out.Hi = &lo, &hi
-		out.Say = append(out.Say, "interval "+say.Signed(v[0], r.OfShare())+"…"+say.Signed(v[1], r.OfShare()))
-	} else if !r.NoInterval.None() {
+		out.Say = append(out.Say, "interval "+say.SignedChange(v[0], r.OfShare())+"…"+say.SignedChange(v[1], r.OfShare()))
+	} else if !r.NoInterval.IsNone() {
 		out.Say = append(out.Say, "no interval: "+report.ReasonText(r.NoInterval))
 	}
-	if !r.Why.None() {
+	if !r.Why.IsNone() {
 		out.Say = append(out.Say, report.ReasonText(r.Why))
 	}
 	return out
@@ -678,9 +678,9 @@ func (m *comparisonView) pairSection(at int) pairView {
 // caption names a table among all of the page.
 func (m *comparisonView) caption(p *compare.Pair) string {
 	if len(m.Of.Sides) > 2 {
-		return say.Plain(p.B + " against " + p.A + ", " + p.What)
+		return say.PlainLine(p.B + " against " + p.A + ", " + p.What)
 	}
-	return say.Plain(p.What)
+	return say.PlainLine(p.What)
 }
 
 // launchTable says what each side consists of.
@@ -689,10 +689,10 @@ func (m *comparisonView) launchTable() captioned {
 	for _, s := range m.Of.Sides {
 		for _, l := range s.Launches {
 			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many
-			t.Rows = append(t.Rows, []string{say.Plain(s.Name), cmp.Or(say.Plain(l.ID), "not named"), say.Plain(strings.Join(runs, ", "))})
+			t.Rows = append(t.Rows, []string{say.PlainLine(s.Name), cmp.Or(say.PlainLine(l.ID), "not named"), say.PlainLine(strings.Join(runs, ", "))})
 		}
 		if len(s.Files) > 0 {
-			t.Rows = append(t.Rows, []string{say.Plain(s.Name), "not reported by " + say.Plain(s.Instrument), say.Plain(strings.Join(s.Files, ", "))})
+			t.Rows = append(t.Rows, []string{say.PlainLine(s.Name), "not reported by " + say.PlainLine(s.Instrument), say.PlainLine(strings.Join(s.Files, ", "))})
 		}
 	}
 	return captioned{"Each start of a server, and the runs that measured it", t}
@@ -702,10 +702,10 @@ func (m *comparisonView) body(d *document) {
 	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 `, withoutBreaks(m.Sentence))
-	d.given("<p class=\"interval\">%s</p>", withoutBreaks(m.Basis))
+	d.putNonEmpty("<p class=\"interval\">%s</p>", withoutBreaks(m.Basis))
 	d.put("\n")
 	for _, a := range m.Answers {
-		more := parted(a.More)
+		more := joinFacts(a.More)
 		if len(m.Answers) > 1 {
 			more = strings.Join(append([]string{a.Sentence()}, a.More...), " · ")
 		}
@@ -758,7 +758,7 @@ func (m *comparisonView) body(d *document) {
 		d.put("</div></details>\n")
 	}
 	d.put("</section>\n")
-	d.each(`<section id="warnings" aria-labelledby="warnings-h"><h2 id="warnings-h">Warnings</h2>`, `<p class="warning">%s</p>`, `</section>`, m.Warnings)
+	d.putEach(`<section id="warnings" aria-labelledby="warnings-h"><h2 id="warnings-h">Warnings</h2>`, `<p class="warning">%s</p>`, `</section>`, m.Warnings)
 	d.put(`
 <section id="launches" aria-labelledby="launches-h"><h2 id="launches-h">Launches</h2>`)
 	d.table(m.Launches)

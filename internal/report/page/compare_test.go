@@ -76,7 +76,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					if k >= len(c.Pairs[i].Rows) { // what searches found
 						continue
 					}
-					if r := c.Pairs[i].Rows[k]; row[3] != say.Change(r.Change, r.OfShare()) || row[0] != r.Metric+report.NameMark(&r) {
+					if r := c.Pairs[i].Rows[k]; row[3] != say.RelativeChange(r.Change, r.OfShare()) || row[0] != r.Metric+report.NameMark(&r) {
 						t.Errorf("row %v is not %+v", row, r)
 					}
 				}
@@ -113,7 +113,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					seen++
 					if !slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool {
 						return slices.ContainsFunc(p.Rows, func(x compare.Row) bool {
-							return math.Abs(100*x.Change-r.At) < 1e-6 && wordOf(&x) == r.Word && say.Change(x.Change, x.OfShare()) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
+							return math.Abs(100*x.Change-r.At) < 1e-6 && wordOf(&x) == r.Word && say.RelativeChange(x.Change, x.OfShare()) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
 						})
 					}) {
 						t.Errorf("%s draws %+v, which no row says", id, r)
@@ -174,7 +174,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 		run.Notes = map[string]string{evil: evil}
 		run.Points[0].Stability = "unstable"
 	}
-	a, b := reporttest.Launches("a", 2, 1, nil), reporttest.Launches(evil, 2, 1.1, edit)
+	a, b := reporttest.LaunchSide("a", 2, 1, nil), reporttest.LaunchSide(evil, 2, 1.1, edit)
 	b.Runs[0].Path = evil
 	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: .05, Tokenizers: true})
 	if err != nil {
@@ -192,7 +192,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 // What cannot be compared has a page that says so.
 func TestComparisonPageOfNothing(t *testing.T) {
 	grow := func(run *result.Run, _ int) { run.Points[0].Stability = "unstable" }
-	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, grow), reporttest.Launches("b", 2, 1, grow)}, compare.Options{Within: .05})
+	c, err := compare.Compare([]compare.Side{reporttest.LaunchSide("a", 2, 1, grow), reporttest.LaunchSide("b", 2, 1, grow)}, compare.Options{Within: .05})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestComparisonPageOfLaunches(t *testing.T) {
 			}
 		}
 	}
-	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 3, 1, edit(-1)), reporttest.Launches("b", 3, 1.1, edit(1))}, compare.Options{Within: .05})
+	c, err := compare.Compare([]compare.Side{reporttest.LaunchSide("a", 3, 1, edit(-1)), reporttest.LaunchSide("b", 3, 1.1, edit(1))}, compare.Options{Within: .05})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,11 +249,11 @@ func TestComparisonPageAlways(t *testing.T) {
 			extreme := rapid.SampledFrom([]float64{1e-300, 1e-9, 1, 1e9, 1e150, 1e300})
 			s := compare.Side{Name: name}
 			for i := range rapid.IntRange(1, 3).Draw(t, "launches") {
-				run := reporttest.Serving(20_000)
+				run := reporttest.ServerRun(20_000)
 				run.Launch, run.Started = fmt.Sprint(i), name
 				p := &run.Points[0]
-				p.Metrics.SetSummary(metric.TTFT, reporttest.Measured(20_000, extreme.Draw(t, "ttft")))
-				p.Metrics.SetSummary(metric.E2E, reporttest.Measured(20_000, extreme.Draw(t, "e2e")))
+				p.Metrics.SetSummary(metric.TTFT, reporttest.SummaryAround(20_000, extreme.Draw(t, "ttft")))
+				p.Metrics.SetSummary(metric.E2E, reporttest.SummaryAround(20_000, extreme.Draw(t, "e2e")))
 				p.Throughput.RequestsPerS = float(extreme.Draw(t, "req/s") * float64(rapid.IntRange(0, 1).Draw(t, "any")))
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
@@ -280,7 +280,7 @@ func TestComparisonPageOfSearches(t *testing.T) {
 	side := func(name string, from float64) compare.Side {
 		s := compare.Side{Name: name}
 		for i := range 5 {
-			run := reporttest.Serving(2000)
+			run := reporttest.ServerRun(2000)
 			x := from + float64(i)/10
 			run.Launch, run.Points, run.Started = fmt.Sprint(i), nil, name
 			run.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<200ms", Estimate: &x, CI95: &[2]float64{x - 1, x + 1}}
@@ -311,17 +311,17 @@ func TestComparisonPageMarksFewAndLimits(t *testing.T) {
 	edit := func(loads int) func(*result.Run, int) {
 		return func(run *result.Run, _ int) {
 			run.Points[0].SLO = slo
-			run.Points[0].Metrics.SetSummary(metric.TTFT, reporttest.Measured(500, 87.3)) // few for p99
+			run.Points[0].Metrics.SetSummary(metric.TTFT, reporttest.SummaryAround(500, 87.3)) // few for p99
 			for i := 1; i < loads; i++ {
 				p, rate := run.Points[0], 4.5*float64(i+1)
 				p.Load.Rate = &rate
-				p.Metrics.SetSummary(metric.TTFT, reporttest.Measured(2000, 90))
+				p.Metrics.SetSummary(metric.TTFT, reporttest.SummaryAround(2000, 90))
 				run.Points = append(run.Points, p)
 			}
 		}
 	}
 	charts := func(loads int) map[string]chart {
-		c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, edit(loads)), reporttest.Launches("b", 2, 1.1, edit(loads))}, compare.Options{Within: .05})
+		c, err := compare.Compare([]compare.Side{reporttest.LaunchSide("a", 2, 1, edit(loads)), reporttest.LaunchSide("b", 2, 1.1, edit(loads))}, compare.Options{Within: .05})
 		if err != nil {
 			t.Fatal(err)
 		}

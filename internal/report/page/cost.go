@@ -20,7 +20,7 @@ func costCharts(run *result.Run) []*chart {
 		m := metric.All().Find(name)
 		var y numbers
 		for _, i := range order {
-			x, _, _ := run.Points[i].Figure(m)
+			x, _, _ := run.Points[i].MetricValue(m)
 			y = append(y, orNaN(x))
 		}
 		return y
@@ -41,7 +41,7 @@ func costCharts(run *result.Run) []*chart {
 	energy := &chart{ID: "energy-load", Title: "Energy over load", X: over, Y: axis{Name: "Energy", Unit: "J per output token", Scale: "log"},
 		Note:   "What the GPUs drew, by the output tokens.",
 		Series: []drawn{{Name: "all output", Kind: "line", Tone: 1, X: at, Y: figure(metric.OutputEnergy)}}}
-	list := drawable(frontOfCost(run, usd), loads, energy)
+	list := drawableCharts(frontOfCost(run, usd), loads, energy)
 	if len(list) == 1 {
 		list[0].Wide = true
 	}
@@ -128,7 +128,7 @@ func latencyPaid(run *result.Run) (name metric.Name, key string, limits []result
 		}
 		for _, l := range s.Limits {
 			m := metric.All().Find(l.Metric)
-			if m == nil || !m.Distribution() {
+			if m == nil || !m.HasPercentiles() {
 				continue
 			}
 			key := "p99"

@@ -61,19 +61,19 @@ func carriedChart(r *experiment.Record) *chart {
 		}
 		percent := func(x float64) float64 { return roundTo(100*math.Max(math.Min(x, 1e7), -1), 6) }
 		lo, hi := percent(s.Change95[0]), percent(s.Change95[1])
-		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.Change(*s.Change, false), Word: report.Standing(r, s)}
+		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.RelativeChange(*s.Change, false), Word: report.StandingText(r, s)}
 		if s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence {
 			if out.Look = "good"; *s.Change < 0 {
 				out.Look = "bad"
 			}
 		}
-		out.Say = []string{fmt.Sprintf("carries %s/s", say.Optional(s.Carries)), "contract: " + report.Standing(r, s)}
+		out.Say = []string{fmt.Sprintf("carries %s/s", say.Optional(s.Carries)), "contract: " + report.StandingText(r, s)}
 		g.rows = append(g.rows, out)
 	}
 	if len(g.rows) == 0 {
 		return nil
 	}
-	k := g.chart()
+	k := g.drawChart()
 	k.ID, k.Group, k.Wide = "carried", "carried", true
 	k.Note = "A hollow dot: no change is established. Bars are intervals of each configuration alone."
 	return k
@@ -91,5 +91,5 @@ func (v *decisionView) body(d *document) {
 	d.contents("", v.Parts, `<li><a href="#redo">To do it again</a></li>`)
 	d.whole(v.Parts)
 	d.put(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">To do it again</h2><pre tabindex="0" aria-label="Commands">%s</pre></section>
-`, lines(v.Commands))
+`, copyableLines(v.Commands))
 }

@@ -25,8 +25,8 @@ func (d *document) put(form markup, texts ...string) {
 	d.WriteString(string(form))
 }
 
-// each puts the same markup for every text, nothing around none.
-func (d *document) each(before, form, after markup, texts []string) {
+// putEach puts the same markup for every text, nothing around none.
+func (d *document) putEach(before, form, after markup, texts []string) {
 	if len(texts) == 0 {
 		return
 	}
@@ -37,8 +37,8 @@ func (d *document) each(before, form, after markup, texts []string) {
 	d.put(after)
 }
 
-// given puts markup around a text, nothing where there is none.
-func (d *document) given(form markup, text string) {
+// putNonEmpty puts markup around a text, nothing where there is none.
+func (d *document) putNonEmpty(form markup, text string) {
 	if text != "" {
 		d.put(form, text)
 	}

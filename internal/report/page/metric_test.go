@@ -49,7 +49,7 @@ func further() (metrics []measure.Definition, signals []metric.Signal) {
 				take(r.LastToken-r.FirstToken, measure.Known)
 			}},
 			{Metric: asked, Count: func(_ *measure.Stream, r *record.Row, window *judge.Conditions) int64 {
-				if !window.Holds(r.Due) {
+				if !window.InWindow(r.Due) {
 					return 0
 				}
 				return int64(r.PromptTokens)
@@ -98,7 +98,7 @@ func measured(t *testing.T, launch int, points int, factor float64) (*result.Run
 		n := int64(rate * seconds)
 		fold = measure.NewFold(measure.Setup{
 			T1: seconds * 1e9, Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate, Arrival: "constant"}, Residence: 200e6, SLO: objective,
-			Metrics: append(append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.Signals(), signals...),
+			Metrics: append(append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.FromSignals(), signals...),
 		})
 		sample := func(at int64, x float64) {
 			fold.Add(record.Frame{Samples: []record.Sample{
@@ -138,7 +138,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if percent, why := fold.Precision(want); !why.None() || percent <= 0 || percent > 5 {
+	if percent, why := fold.Precision(want); !why.IsNone() || percent <= 0 || percent > 5 {
 		t.Errorf("--until: %g, %v", percent, why)
 	}
 
@@ -220,7 +220,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	}
 
 	repeated, _ := measured(t, 2, 1, 1)
-	if r := search.Repeats(append(repeated.Points, run.Points...)); r.Median["server.queue_ms"] == 0 || r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
+	if r := search.SummarizeRepeats(append(repeated.Points, run.Points...)); r.Median["server.queue_ms"] == 0 || r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
 		t.Errorf("repeats: %+v", r)
 	}
 

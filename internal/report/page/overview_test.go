@@ -29,7 +29,7 @@ func faces(t *testing.T, run *result.Run) map[string]string {
 
 // Beside what was asked stands what came due, and goodput beside what it is part of.
 func TestLoadsSayWhatCameDue(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	for face, got := range faces(t, run) {
 		flat := strings.Join(strings.Fields(got), " ")
 		want := []string{"due/s: came due in the window", "35.0", "unstable"} // 33.6 were asked for
@@ -64,7 +64,7 @@ func TestLoadsSayWhatCameDue(t *testing.T) {
 // Markdown says each thing once, and no column is without a name where it holds
 // nothing.
 func TestMarkdownSaysOnce(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	run.Points = run.Points[:3] // none is unstable
 	run.Curve.Points = []int{0, 1, 2}
 	md := faces(t, run)["markdown"]
@@ -86,7 +86,7 @@ func TestMarkdownSaysOnce(t *testing.T) {
 
 // A sweep that was stopped before its first load has a face too.
 func TestNoLoads(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	run.Points, run.Curve = nil, &result.Curve{Over: "rate"}
 	for face, got := range faces(t, run) {
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), "othing was measured") {
@@ -98,7 +98,7 @@ func TestNoLoads(t *testing.T) {
 // The knee is drawn as wide as it is uncertain, and what is on the front has its
 // load.
 func TestCurveMarks(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	shaded := slices.ContainsFunc(curveCharts(run)[0].Marks, func(m mark) bool { return m.At == 8.4 && m.To != nil && *m.To == 41.25 })
 	if !shaded {
 		t.Errorf("the knee's interval is not shaded: %+v", curveCharts(run)[0].Marks)
@@ -136,7 +136,7 @@ func TestErrorClassesAreApart(t *testing.T) {
 
 // Whoever reads a run against an embedded target sees which faults were ordered.
 func TestOrderedFaults(t *testing.T) {
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	run.Target.Kind, run.Target.Settings = "mock", map[string]string{"faults": "429:4%, reset:2%,freeze:every 20s:2s", "reasoning": "0.5", "ttft": "20ms"}
 	p := &run.Points[0]
 	p.Outcome = "degraded"
@@ -168,8 +168,8 @@ func TestOrderedFaults(t *testing.T) {
 
 // Values of the curve that rest on few samples are hollow, and limits are lines.
 func TestCurveOfFewSamples(t *testing.T) {
-	run := reporttest.Swept() // 999 samples each: one too few
-	run.Points[2].Metrics.SetSummary(metric.TTFT, reporttest.Measured(1000, 90))
+	run := reporttest.SweepRun() // 999 samples each: one too few
+	run.Points[2].Metrics.SetSummary(metric.TTFT, reporttest.SummaryAround(1000, 90))
 	limits := []result.Limit{{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Limit: 50}}
 	for i := range run.Points {
 		run.Points[i].SLO.Limits = limits
@@ -196,7 +196,7 @@ func TestCurveOfFewSamples(t *testing.T) {
 
 // The chart of violations opens where the search measured most: from the verified load to where most requests violate.
 func TestViolationsOpenAroundTheLimit(t *testing.T) {
-	run := reporttest.Swept()
+	run := reporttest.SweepRun()
 	run.Curve = nil
 	run.Capacity = &result.Capacity{Over: result.OverRate, CI95: &[2]float64{20.9, 21.6}, Verified: &result.Verified{Load: 20, Passed: true},
 		Limits: []result.CapacityLimit{{Spec: "p99 ttft<200ms", Allowed: .01}}}

@@ -151,7 +151,7 @@ type pageView struct {
 func viewOf(m report.Model, with Extra) *pageView {
 	run := m.Run
 	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
-	v.Short = say.Plain(cmp.Or(run.Target.Model, run.Target.Spec))
+	v.Short = say.PlainLine(cmp.Or(run.Target.Model, run.Target.Spec))
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
@@ -212,7 +212,7 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 	if s != nil {
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
-		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && !e.NoSteadyState().None() {
+		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && !e.NoSteadyState().IsNone() {
 			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so no distribution stands for this load."
 		}
 	}
@@ -265,11 +265,11 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, say.Count(n)}) }
 	row("due in the window", p.Requests.Due)
 	for _, reason := range byCount(p.Requests.Finish) {
-		row("ok, finish reason "+say.Plain(cmp.Or(reason, "none")), p.Requests.Finish[reason])
+		row("ok, finish reason "+say.PlainLine(cmp.Or(reason, "none")), p.Requests.Finish[reason])
 	}
 	errors := report.Table{Head: []string{"Error class", "Requests", "Said of the first"}}
 	for _, class := range byCount(p.Requests.Errors) {
-		errors.Rows = append(errors.Rows, []string{say.Plain(cmp.Or(class, "none")), say.Count(p.Requests.Errors[class]), say.Plain(p.Requests.ErrorExamples[class])})
+		errors.Rows = append(errors.Rows, []string{say.PlainLine(cmp.Or(class, "none")), say.Count(p.Requests.Errors[class]), say.PlainLine(p.Requests.ErrorExamples[class])})
 	}
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)

@@ -112,7 +112,7 @@ func repeatsAgree(t *testing.T, m *report.Model, faces map[string]string) {
 
 // What launches show together is the same in a terminal and in Markdown.
 func TestLaunchesAgree(t *testing.T) {
-	m := report.BuildLaunches(reporttest.Launches("side", 3, 1, nil), "side")
+	m := report.BuildLaunches(reporttest.LaunchSide("side", 3, 1, nil), "side")
 	var text, md strings.Builder
 	if err := errors.Join(m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md)); err != nil || len(m.Loads) == 0 {
 		t.Fatal(err, len(m.Loads))
@@ -150,7 +150,7 @@ func TestColumns(t *testing.T) {
 // Whatever servers and users say stays text.
 func TestPageEscapes(t *testing.T) {
 	const evil = `</script></style><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`${alert(3)}"
-	run := reporttest.Serving(2000)
+	run := reporttest.ServerRun(2000)
 	run.Target.Model, run.Target.Spec, run.Target.API = evil, "http://"+evil, evil
 	run.Target.Server = map[string]string{"engine": evil, evil: evil}
 	run.Notes = map[string]string{evil: evil}
@@ -186,7 +186,7 @@ func escaped(t *testing.T, page string) {
 
 // A page asks nobody for anything.
 func TestPageIsWhole(t *testing.T) {
-	got := page(t, reporttest.Serving(2000), Extra{})
+	got := page(t, reporttest.ServerRun(2000), Extra{})
 	if !strings.Contains(got, `default-src &#39;none&#39;`) {
 		t.Error("no policy against the network")
 	}
@@ -202,7 +202,7 @@ func TestPagesOfBadRuns(t *testing.T) {
 	empty := &Series{Bin: 1}
 	odd := &Series{Bin: 1, From: nan, To: nan, End: nan, Due: []float64{nan}, InFlight: []float64{math.Inf(1)},
 		Spread: map[string]Spread{"ttft_ms": {Value: []float64{nan}, Share: []float64{1}, N: 1}}}
-	none := reporttest.Serving(100)
+	none := reporttest.ServerRun(100)
 	none.Points[0].Requests = result.Requests{Due: 100, Failed: 100, Errors: map[string]int{"refused": 100}}
 	none.Points[0].Metrics = result.Metrics{}
 	none.Points[0].Throughput = result.Throughput{Why: result.Reason{Code: result.NothingAnswered}}
@@ -213,10 +213,10 @@ func TestPagesOfBadRuns(t *testing.T) {
 		page Extra
 		say  string
 	}{
-		"no records":  {reporttest.Serving(2000), Extra{Missing: []string{"the records are gone"}}, "the records are gone"},
+		"no records":  {reporttest.ServerRun(2000), Extra{Missing: []string{"the records are gone"}}, "the records are gone"},
 		"no points":   {&result.Run{Schema: result.Schema}, Extra{}, "Nothing was measured"},
-		"no series":   {reporttest.Serving(2000), Extra{Series: []*Series{empty}}, "Nothing to draw"},
-		"not numbers": {reporttest.Serving(2000), Extra{Series: []*Series{odd}}, "Distributions"},
+		"no series":   {reporttest.ServerRun(2000), Extra{Series: []*Series{empty}}, "Nothing to draw"},
+		"not numbers": {reporttest.ServerRun(2000), Extra{Series: []*Series{odd}}, "Distributions"},
 		"no success":  {none, Extra{Series: []*Series{empty}}, "none of 100 requests was answered"},
 		"nothing":     {bare, Extra{Series: []*Series{nil}}, "no request came due"},
 	} {

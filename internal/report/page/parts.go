@@ -81,11 +81,11 @@ func (d *document) section(s *section) {
 	} else {
 		d.put(`<div class="part" id="%s"><h3 id="%s-h">%s</h3>`, s.ID, s.ID, s.Title)
 	}
-	d.given(`<p>%s</p>`, s.Text)
+	d.putNonEmpty(`<p>%s</p>`, s.Text)
 	if len(s.Charts) > 0 {
 		d.charts(s.Charts)
 	} else {
-		d.given(`<p class="absent">%s</p>`, s.Absent)
+		d.putNonEmpty(`<p class="absent">%s</p>`, s.Absent)
 	}
 	for _, t := range s.Tables {
 		if len(t.Table.Rows) > 0 {
@@ -97,7 +97,7 @@ func (d *document) section(s *section) {
 		d.table(t)
 		d.put(`</div></details>`)
 	}
-	d.each(`<ul class="facts">`, `<li>%s</li>`, `</ul>`, s.Notes)
+	d.putEach(`<ul class="facts">`, `<li>%s</li>`, `</ul>`, s.Notes)
 	if s.Top {
 		d.put(`</section>`)
 	} else {
@@ -111,7 +111,7 @@ func (d *document) table(t captioned) {
 		if name == "" {
 			d.put(`<td></td>`)
 		}
-		d.given(`<th scope="col">%s</th>`, name)
+		d.putNonEmpty(`<th scope="col">%s</th>`, name)
 	}
 	d.put(`</tr></thead><tbody>`)
 	for _, row := range t.Table.Rows {
@@ -142,17 +142,17 @@ func (d *document) charts(list []*chart) {
 			rows = " rows"
 		}
 		d.put(`<figure class="chart%s" id="%s" aria-labelledby="%s-t"><figcaption><strong class="title" id="%s-t">%s</strong>`, wide, c.ID, c.ID, c.ID, c.Title)
-		d.given(`<p>%s</p>`, c.Note)
+		d.putNonEmpty(`<p>%s</p>`, c.Note)
 		d.put(`</figcaption><div class="plot%s" data-chart="%s"></div></figure>`, rows, c.ID)
 	}
 	d.put(`</div>`)
 }
 
-// parted puts what belongs together on one line.
-func parted(list []string) string { return strings.Join(list, " · ") }
+// joinFacts puts what belongs together on one line.
+func joinFacts(list []string) string { return strings.Join(list, " · ") }
 
-// lines are those of what a user copies.
-func lines(list []string) string {
+// copyableLines are those of what a user copies.
+func copyableLines(list []string) string {
 	var b strings.Builder
 	for _, line := range list {
 		b.WriteString(line + "\n")

@@ -138,7 +138,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 		gathers[i] = newGather(&run.Points[i], size, store)
 	}
 	var broken error
-	for f, err := range record.Times(dir) {
+	for f, err := range record.FrameTimes(dir) {
 		if err != nil {
 			broken = err
 			break
@@ -152,7 +152,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	}
 	var list []*Series
 	for _, g := range gathers {
-		list = append(list, g.series())
+		list = append(list, g.buildSeries())
 	}
 	return list, errors.Join(broken, store.Err())
 }
@@ -251,8 +251,8 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	return g
 }
 
-// request returns the request that a row and its events describe, by times as they were stamped.
-func (g *gather) request(r *record.Row, chunks []measure.Stamp) measure.Request {
+// measureRequest returns the request that a row and its events describe, by times as they were stamped.
+func (g *gather) measureRequest(r *record.Row, chunks []measure.Stamp) measure.Request {
 	g.stream.Reset()
 	var c record.Chunk
 	for i := range chunks {
@@ -293,7 +293,7 @@ func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
 	if g.requests++; r.LostWithWorker() {
 		return
 	}
-	q := g.request(r, chunks)
+	q := g.measureRequest(r, chunks)
 	g.countFlow(r, chunks, &g.stream.Events)
 	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {
 		g.first.addDot(dot{r.Due, r.FirstToken - r.Due})
@@ -426,8 +426,8 @@ func mixBits(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// series returns the gathered series.
-func (g *gather) series() *Series {
+// buildSeries returns the gathered series.
+func (g *gather) buildSeries() *Series {
 	s := &Series{
 		From: float64(g.t0) / 1e9, To: float64(g.t1) / 1e9, End: float64(g.end) / 1e9, Bin: float64(g.bin) / 1e9,
 		Requests: g.requests, Chunks: g.chunks, Errors: map[string]Dots{}, Spread: map[string]Spread{},
@@ -448,19 +448,19 @@ func (g *gather) series() *Series {
 	}
 	for name, x := range g.spread {
 		if n := x.values.Len(); n > 0 {
-			s.Spread[name] = ranks(x.values, n+x.longer, g.size.ranks)
+			s.Spread[name] = thinRanks(x.values, n+x.longer, g.size.ranks)
 		}
 		x.values.Free()
 	}
 	for name, x := range g.gaps {
 		if x.n > 0 {
-			s.Spread[name] = x.spread(g.size.ranks)
+			s.Spread[name] = x.gapSpread(g.size.ranks)
 		}
 	}
 	g.toldSeries(s)
 	s.Input, s.Output = lengthsOf(g.in), lengthsOf(g.out)
-	s.Heat = g.heat.result()
-	s.Slow, s.Random = g.slow.traces(g.size.stamps), g.random.traces(g.size.stamps)
+	s.Heat = g.heat.buildHeat()
+	s.Slow, s.Random = g.slow.slowestTraces(g.size.stamps), g.random.slowestTraces(g.size.stamps)
 	return s
 }
 
@@ -468,11 +468,11 @@ func (g *gather) series() *Series {
 func (g *gather) toldSeries(s *Series) {
 	most := 4 * g.size.bins
 	gauge := func(signal telemetry.Signal, digits int) Dots {
-		return course(g.told.Between(signal, 0, g.end+1), most, digits)
+		return thinSamples(g.told.SamplesBetween(signal, 0, g.end+1), most, digits)
 	}
 	s.Running, s.Waiting, s.KVUse = gauge(telemetry.Running, 2), gauge(telemetry.Waiting, 2), gauge(telemetry.KVUse, 4)
 	s.Power = gauge(telemetry.GPUPower, 1)
-	tokens, steps := g.told.Between(telemetry.StepTokens, 0, g.end+1), g.told.Between(telemetry.Steps, 0, g.end+1)
+	tokens, steps := g.told.SamplesBetween(telemetry.StepTokens, 0, g.end+1), g.told.SamplesBetween(telemetry.Steps, 0, g.end+1)
 	var each []telemetry.Sample
 	for i := 1; i < min(len(tokens), len(steps)); i++ {
 		n, of := tokens[i].Value-tokens[i-1].Value, steps[i].Value-steps[i-1].Value
@@ -480,11 +480,11 @@ func (g *gather) toldSeries(s *Series) {
 			each = append(each, telemetry.Sample{T: tokens[i].T, Value: n / of})
 		}
 	}
-	s.StepTokens = course(each, most, 1)
+	s.StepTokens = thinSamples(each, most, 1)
 }
 
-// course are samples over time; of too many each so many are one, their mean.
-func course(samples []telemetry.Sample, most, digits int) (d Dots) {
+// thinSamples are samples over time; of too many each so many are one, their mean.
+func thinSamples(samples []telemetry.Sample, most, digits int) (d Dots) {
 	d.Of = len(samples)
 	each := (len(samples) + most - 1) / max(most, 1)
 	for len(samples) > 0 {
@@ -515,13 +515,13 @@ type dots struct {
 func (d *dots) addDot(x dot) {
 	d.of++
 	if d.list = append(d.list, x); len(d.list) >= 8*d.most {
-		d.list = d.list[:d.choose(d.most)]
+		d.list = d.list[:d.selectDots(d.most)]
 	}
 }
 
-// choose puts the highest first, a quarter of most, and behind them others in an
+// selectDots puts the highest first, a quarter of most, and behind them others in an
 // order of chance, and gives how many of these are so many.
-func (d *dots) choose(others int) int {
+func (d *dots) selectDots(others int) int {
 	slices.SortFunc(d.list, func(a, b dot) int { return cmp.Or(cmp.Compare(b.y, a.y), cmp.Compare(a.x, b.x)) })
 	high := min(d.most/4, len(d.list))
 	slices.SortFunc(d.list[high:], func(a, b dot) int {
@@ -534,7 +534,7 @@ func (d *dots) choose(others int) int {
 func (d *dots) thin() Dots {
 	out, list := Dots{Of: d.of}, d.list
 	if len(list) > d.most {
-		list = list[:d.choose(d.most-d.most/4)]
+		list = list[:d.selectDots(d.most-d.most/4)]
 	}
 	slices.SortFunc(list, func(a, b dot) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
 	for _, d := range list {
@@ -544,9 +544,9 @@ func (d *dots) thin() Dots {
 	return out
 }
 
-// ranks thins a sample of n, of which these values are known, to about so many order
+// thinRanks thins a sample of n, of which these values are known, to about so many order
 // statistics: evenly, with all of the usual percentiles and more of the tail.
-func ranks(values *spill.Numbers, n int64, even int) Spread {
+func thinRanks(values *spill.Numbers, n int64, even int) Spread {
 	s := Spread{N: n}
 	known := values.Len()
 	list := slices.DeleteFunc(rankList(n, even), func(k int64) bool { return k < 1 || k > known })
@@ -619,8 +619,8 @@ func (g *gapCounts) countGaps(ns int64, is measure.State) {
 	}
 }
 
-// spread is the distribution at the edges of the bins.
-func (g *gapCounts) spread(even int) Spread {
+// gapSpread is the distribution at the edges of the bins.
+func (g *gapCounts) gapSpread(even int) Spread {
 	s := Spread{N: g.n + g.longer}
 	list := rankList(s.N, even)
 	var upTo int64
@@ -714,7 +714,7 @@ func (h *heat) widen() {
 	h.dy *= 2
 }
 
-func (h *heat) result() Heat {
+func (h *heat) buildHeat() Heat {
 	if !h.any {
 		return Heat{}
 	}
@@ -764,8 +764,8 @@ func (t *top) addTrace(r Trace, chunks []measure.Stamp) {
 	}
 }
 
-// traces are the requests kept, slowest first, as far as their chunks fit in.
-func (t *top) traces(stamps int) Traces {
+// slowestTraces are the requests kept, slowest first, as far as their chunks fit in.
+func (t *top) slowestTraces(stamps int) Traces {
 	out := Traces{Wanted: len(t.heap)}
 	slices.SortFunc(t.heap, func(a, b Trace) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.ID, b.ID)) })
 	for _, r := range t.heap {

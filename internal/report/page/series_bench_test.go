@@ -27,7 +27,7 @@ func BenchmarkReadSeries(b *testing.B) {
 	}
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			for _, err := range record.Times(dir) {
+			for _, err := range record.FrameTimes(dir) {
 				if err != nil {
 					b.Fatal(err)
 				}

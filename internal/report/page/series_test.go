@@ -22,7 +22,7 @@ func gathered(p *result.Point, size detail, frames ...record.Frame) *Series {
 	for i := range frames {
 		g.addFrame(&frames[i])
 	}
-	return g.series()
+	return g.buildSeries()
 }
 
 // served is a frame of n requests, evenly due, of so many chunks each.
@@ -118,7 +118,7 @@ func TestRanks(t *testing.T) {
 		for i := range n {
 			values.Add(float64(i+1) * 1e6)
 		}
-		s := ranks(values, int64(n), rapid.SampledFrom([]int{50, 200}).Draw(t, "ranks"))
+		s := thinRanks(values, int64(n), rapid.SampledFrom([]int{50, 200}).Draw(t, "ranks"))
 		if len(s.Value) > 600 || !slices.IsSorted(s.Value) || !slices.IsSorted(s.Share) {
 			t.Fatalf("%d values", len(s.Value))
 		}
@@ -204,7 +204,7 @@ func TestSeriesOfDamage(t *testing.T) {
 		p := window(seconds.Draw(t, "warmup"), seconds.Draw(t, "window"), seconds.Draw(t, "drain"))
 		s := gathered(p, briefDetail(), f)
 		charts := map[string]*chart{}
-		p.Metrics = reporttest.Serving(2000).Points[0].Metrics
+		p.Metrics = reporttest.ServerRun(2000).Points[0].Metrics
 		for _, list := range [][]*chart{spreadCharts("", p, s), timeCharts("", s), rasterCharts("", s), lengthCharts("", s), viewCharts("", p, s)} {
 			for _, c := range list {
 				charts[c.ID] = c

@@ -21,7 +21,7 @@ type workloadView struct {
 
 // WriteWorkload writes the page of a workload. command is what did it.
 func WriteWorkload(w io.Writer, d report.Drawing, command []string) error {
-	v := &workloadView{Drawing: d, Table: captioned{"What its lengths come to", d.Quantiles()}, Command: say.ShellLine(command)}
+	v := &workloadView{Drawing: d, Table: captioned{"What its lengths come to", d.QuantileTable()}, Command: say.ShellLine(command)}
 	for i := range d.Parts {
 		p := &d.Parts[i]
 		prefix := fmt.Sprintf("w%d-", i)
@@ -130,7 +130,7 @@ func drawnCharts(prefix string, p *report.DrawnPart) []*chart {
 		}
 		scatter.Series = []drawn{d}
 	}
-	return drawable(prompts, answers, both, scatter)
+	return drawableCharts(prompts, answers, both, scatter)
 }
 
 // arrivalCharts are those of a part's times.
@@ -165,7 +165,7 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 		poisson.X, poisson.Y = append(poisson.X, -mean*math.Log(1-share)), append(poisson.Y, 100*share)
 	}
 	gaps.Series = []drawn{belowOf("of these", 1, 0, p.Gaps), poisson}
-	return drawable(over, gaps)
+	return drawableCharts(over, gaps)
 }
 
 func (v *workloadView) body(d *document) {
@@ -190,7 +190,7 @@ func (v *workloadView) body(d *document) {
 	d.put("</section>\n")
 	d.whole(v.Sections)
 	d.put(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2>`)
-	d.given(`<p>The same by settings.</p><pre tabindex="0" aria-label="Settings">%s</pre>`, lines(v.SameAs))
+	d.putNonEmpty(`<p>The same by settings.</p><pre tabindex="0" aria-label="Settings">%s</pre>`, copyableLines(v.SameAs))
 	d.put(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, v.Command)
 }

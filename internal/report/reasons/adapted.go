@@ -7,8 +7,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// Adapted returns the sentence of what was adapted.
-func Adapted(a result.Adaptation) string {
+// AdaptationText returns the sentence of what was adapted.
+func AdaptationText(a result.Adaptation) string {
 	switch a.Kind {
 	case result.NoIgnoreEOS:
 		return "the server does not take ignore_eos: responses may end early"

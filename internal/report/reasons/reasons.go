@@ -14,10 +14,10 @@ import (
 
 // Text returns the words of a reason, "" of none.
 func Text(r result.Reason) string {
-	if r.None() {
+	if r.IsNone() {
 		return ""
 	}
-	text, known := words(r)
+	text, known := codeSentence(r)
 	if !known { // a reason of a later program
 		text = strings.ReplaceAll(string(r.Code), "_", " ")
 	}
@@ -27,8 +27,8 @@ func Text(r result.Reason) string {
 	return text
 }
 
-// words returns the sentence of a code, and whether there is one.
-func words(r result.Reason) (text string, known bool) {
+// codeSentence returns the sentence of a code, and whether there is one.
+func codeSentence(r result.Reason) (text string, known bool) {
 	count := func(x float64) string { return fmt.Sprintf("%.0f", x) }
 	needs := func(what string) string {
 		return fmt.Sprintf("%s %s; %s needed: %s", count(r.N), what, count(r.Needed), LongerFlag(r.Longer))
@@ -87,15 +87,15 @@ func words(r result.Reason) (text string, known bool) {
 	case result.FewLoads:
 		return fmt.Sprintf("fewer than %s loads in balance", count(r.Needed)), true
 	case result.KneesDiffer:
-		return fmt.Sprintf("the methods differ: %s by power, %s by Kneedle", load(r.Low), load(r.High)), true
+		return fmt.Sprintf("the methods differ: %s by power, %s by Kneedle", loadText(r.Low), loadText(r.High)), true
 	case result.MetAboveMissed:
-		return fmt.Sprintf("at %s the SLO was clearly met and at %s, which is no more, clearly not: more load does not always violate it more", load(r.Low), load(r.High)), true
+		return fmt.Sprintf("at %s the SLO was clearly met and at %s, which is no more, clearly not: more load does not always violate it more", loadText(r.Low), loadText(r.High)), true
 	case result.NoneSurelyAbove:
-		return fmt.Sprintf("no load is surely above the capacity: at %s there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", load(r.Low)), true
+		return fmt.Sprintf("no load is surely above the capacity: at %s there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", loadText(r.Low)), true
 	case result.NoneSurelyBelow:
 		return fmt.Sprintf("no load is surely below the capacity: that takes %s at a load that hardly violates it, or a lighter one", say.Plural(int(r.Needed), "request")), true
 	case result.LoadsContradict:
-		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", load(r.Low), load(r.High)), true
+		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", loadText(r.Low), loadText(r.High)), true
 	case result.BudgetUsed:
 		return fmt.Sprintf("a window of %s is all of --max-duration", duration(r.Seconds)), true
 	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
@@ -113,9 +113,9 @@ func words(r result.Reason) (text string, known bool) {
 	case result.LostCountAsOver:
 		return fmt.Sprintf("%s of %s requests count as over because they failed, were cut or were not sent", count(r.N), count(r.Of)), true
 	case result.MergedReadsLeave:
-		return "merged reads leave it " + between(r), true
+		return "merged reads leave it " + betweenText(r), true
 	case result.UnknownTokensLeave:
-		return "streams whose tokens are not known leave it " + between(r), true
+		return "streams whose tokens are not known leave it " + betweenText(r), true
 	case result.WrongAnswers:
 		text := fmt.Sprintf("%s of %s, at least %s", count(r.N), say.Plural(int(r.Of), "answer"), say.PercentNear(r.Low, r.Share))
 		if r.AloneOf > 0 {
@@ -146,11 +146,11 @@ func words(r result.Reason) (text string, known bool) {
 	case result.SittingFailed:
 		return "failed: " + r.Quote, true
 	case result.ExperimentAccepted:
-		return fmt.Sprintf("no other configuration can carry %s more (%s confidence); %s", say.Percent(r.Share), say.Percent(r.Low), launches(r)), true
+		return fmt.Sprintf("no other configuration can carry %s more (%s confidence); %s", say.Percent(r.Share), say.Percent(r.Low), launchesText(r)), true
 	case result.ExperimentNoneLeft:
-		return "every configuration was given up; " + launches(r), true
+		return "every configuration was given up; " + launchesText(r), true
 	case result.ExperimentNotOver:
-		return "it is not over; " + launches(r), true
+		return "it is not over; " + launchesText(r), true
 	case result.RouteAnswersAs:
 		return r.Quote + " answers as its servers do", true
 	case result.IDsCountDifferent:
@@ -169,86 +169,86 @@ func words(r result.Reason) (text string, known bool) {
 		}
 		return "Measure longer: " + LongerFlag(r.Longer) + ".", true
 	case result.AdviseLessThanLimits:
-		return "The server's limits shaped this load: its arrivals are not those that were planned. Ask for less than they allow" + allowed(r) + ".", true
+		return "The server's limits shaped this load: its arrivals are not those that were planned. Ask for less than they allow" + allowedText(r) + ".", true
 	case result.AdviseWaitedForLimits:
-		return "Requests waited for the server's rate limits (--respect-limits): ask for less than they allow" + allowed(r) + ".", true
+		return "Requests waited for the server's rate limits (--respect-limits): ask for less than they allow" + allowedText(r) + ".", true
 	case result.AdviseRefusedByLimits:
 		text := "The server refused " + say.Plural(int(r.N), "request") + " for its rate limits (429)"
 		if r.Seconds > 0 {
 			text += ", with a Retry-After of up to " + say.Seconds(r.Seconds)
 		}
-		return text + ": ask for less than they allow" + allowed(r) + ".", true
+		return text + ": ask for less than they allow" + allowedText(r) + ".", true
 	case result.SearchStopped:
 		return "the search was stopped: " + r.Quote, true
 	case result.TargetFailed:
-		return "the target failed at a load of " + load(r.Low), true
+		return "the target failed at a load of " + loadText(r.Low), true
 	case result.WindowsInvalid:
 		share := "most"
 		if r.N == r.Of {
 			share = "all"
 		}
-		return fmt.Sprintf("%s windows from %s on were INVALID: they say nothing of the target", share, load(r.Low)), true
+		return fmt.Sprintf("%s windows from %s on were INVALID: they say nothing of the target", share, loadText(r.Low)), true
 	case result.LooksInvalid:
-		return fmt.Sprintf("all windows at %s, where a bound was to be verified, were INVALID", load(r.Low)), true
+		return fmt.Sprintf("all windows at %s, where a bound was to be verified, were INVALID", loadText(r.Low)), true
 	case result.LookInvalid:
-		return fmt.Sprintf("undecided: all windows at %s were INVALID", load(r.Low)), true
+		return fmt.Sprintf("undecided: all windows at %s were INVALID", loadText(r.Low)), true
 	case result.BudgetInBracket:
 		text := fmt.Sprintf("the budget ended while the limit was being bracketed: a bound takes %s at one load", say.Plural(int(r.Needed), "request"))
 		if r.Seconds > 0 {
-			text += fmt.Sprintf(", at %s about %s", load(r.Low), say.Minutes(r.Seconds))
+			text += fmt.Sprintf(", at %s about %s", loadText(r.Low), say.RoundedTime(r.Seconds))
 		}
 		return text, true
 	case result.MetAtMostLoad:
-		return fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", load(r.Low)), true
+		return fmt.Sprintf("the limits hold at the highest load allowed, %s: the capacity is not below it", loadText(r.Low)), true
 	case result.MissedAtLightest:
 		if r.Low == 0 {
 			return "the limits do not hold even at the lightest load", true
 		}
-		return fmt.Sprintf("the limits do not hold at %s, the lightest load that the budget pays", load(r.Low)), true
+		return fmt.Sprintf("the limits do not hold at %s, the lightest load that the budget pays", loadText(r.Low)), true
 	case result.MissedAtAnyLoad:
 		return fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %s at up to %s",
-			100*r.N/r.Of, say.Plural(int(r.Of), "request"), load(r.Low)), true
+			100*r.N/r.Of, say.Plural(int(r.Of), "request"), loadText(r.Low)), true
 	case result.QueueBeforeLimit:
-		return fmt.Sprintf("the queue grows from about %s on, before the limits are reached: beyond, they hold only for as long as the load does not last", load(r.Low)), true
+		return fmt.Sprintf("the queue grows from about %s on, before the limits are reached: beyond, they hold only for as long as the load does not last", loadText(r.Low)), true
 	case result.LooksFailed:
 		return fmt.Sprintf("%s looks at the lower limit failed", count(r.N)), true
 	case result.LookQueueGrew:
-		return fmt.Sprintf("undecided: the queue grows at %s, so that the limits hold only for as long as the load does not last", load(r.Low)), true
+		return fmt.Sprintf("undecided: the queue grows at %s, so that the limits hold only for as long as the load does not last", loadText(r.Low)), true
 	case result.LookMissed:
-		return "the limits do not hold at " + load(r.Low), true
+		return "the limits do not hold at " + loadText(r.Low), true
 	case result.LookWithoutBursts:
 		return fmt.Sprintf("undecided: none of %s violated at %s, but they may come in bursts: it takes about %s of which none does",
-			say.Plural(int(r.N), "request"), load(r.Low), say.Count(int(r.Needed))), true
+			say.Plural(int(r.N), "request"), loadText(r.Low), say.Count(int(r.Needed))), true
 	case result.LookBursty:
-		text := fmt.Sprintf("undecided: violations come in bursts, and %s at %s are too few to tell", say.Plural(int(r.N), "request"), load(r.Low))
+		text := fmt.Sprintf("undecided: violations come in bursts, and %s at %s are too few to tell", say.Plural(int(r.N), "request"), loadText(r.Low))
 		if r.Needed > 0 {
 			text += fmt.Sprintf(": it takes about %s of which as many violate", say.Count(int(r.Needed)))
 		}
 		return text, true
 	case result.LookUnanswered:
-		return fmt.Sprintf("no request that came due in the window at %s was answered before the budget ended", load(r.Low)), true
+		return fmt.Sprintf("no request that came due in the window at %s was answered before the budget ended", loadText(r.Low)), true
 	case result.LookUnpaid:
 		return fmt.Sprintf("the budget is too small to verify a load: it takes %s at least", say.Plural(int(r.Needed), "request")), true
 	case result.LookInterrupted:
-		return fmt.Sprintf("interrupted when %s at %s had ended: it takes %s at least to tell", say.Plural(int(r.N), "request"), load(r.Low), say.Count(int(r.Needed))), true
+		return fmt.Sprintf("interrupted when %s at %s had ended: it takes %s at least to tell", say.Plural(int(r.N), "request"), loadText(r.Low), say.Count(int(r.Needed))), true
 	case result.ArrivalsTurnSlowly:
 		short := "no window had"
 		if r.N == 0 {
 			short = "the budget has no time for"
 		}
 		return fmt.Sprintf("the arrivals take turns about every %s, and %s the %s such cycles that a bound rests on: it takes about %s in all, an estimate %s",
-			say.Minutes(r.Seconds), short, count(r.Needed), say.Minutes(r.Low), say.Minutes(r.High)), true
+			say.RoundedTime(r.Seconds), short, count(r.Needed), say.RoundedTime(r.Low), say.RoundedTime(r.High)), true
 	case result.PowerRarelyRead:
 		return fmt.Sprintf("power was told %s times within the window: its error is not known", count(r.N)), true
 	}
 	return "", false
 }
 
-// load returns a load with the digits that tell it from another.
-func load(x float64) string { return say.Significant(x, 4) }
+// loadText returns a load with the digits that tell it from another.
+func loadText(x float64) string { return say.Significant(x, 4) }
 
-// allowed returns what rate limits let through in the long run, as far as it is known.
-func allowed(r result.Reason) string {
+// allowedText returns what rate limits let through in the long run, as far as it is known.
+func allowedText(r result.Reason) string {
 	var parts []string
 	if r.RequestsPerS > 0 {
 		parts = append(parts, "at most about "+say.Quantity(r.RequestsPerS)+" requests a second")
@@ -262,11 +262,11 @@ func allowed(r result.Reason) string {
 	return ", " + strings.Join(parts, " and ")
 }
 
-func launches(r result.Reason) string {
+func launchesText(r result.Reason) string {
 	return fmt.Sprintf("%.0f of %.0f launches of each configuration are measured", r.N, r.Of)
 }
 
-func between(r result.Reason) string {
+func betweenText(r result.Reason) string {
 	if r.High == 0 {
 		return fmt.Sprintf("anywhere above %.3g ms", r.Low)
 	}
@@ -385,17 +385,17 @@ var plain = map[result.ReasonCode]string{
 	result.WrongAtOneUser:     "no answer tells: they are wrong already at one user",
 }
 
-// Enough returns the budgets that would give an estimate, "" where none is known. virtual says that
+// SufficientBudgets returns the budgets that would give an estimate, "" where none is known. virtual says that
 // their time is simulated.
-func Enough(list []result.BudgetFor, virtual bool) string {
+func SufficientBudgets(list []result.BudgetFor, virtual bool) string {
 	var parts []string
 	for i, b := range list {
 		s := fmt.Sprintf("±%.0f %% with %s", 100*b.HalfWidth, say.Plural(b.Requests/1000*1000, "request"))
 		switch about := map[bool]string{true: "about "}[i == 0]; {
 		case b.Seconds > 0 && b.HalfWidth == 0:
-			s = "--budget " + say.Minutes(b.Seconds) + " would decide it"
+			s = "--budget " + say.RoundedTime(b.Seconds) + " would decide it"
 		case b.Seconds > 0:
-			s = fmt.Sprintf("±%.0f %% in %s%s", 100*b.HalfWidth, about, say.Minutes(b.Seconds))
+			s = fmt.Sprintf("±%.0f %% in %s%s", 100*b.HalfWidth, about, say.RoundedTime(b.Seconds))
 		}
 		parts = append(parts, s)
 	}
@@ -406,8 +406,8 @@ func Enough(list []result.BudgetFor, virtual bool) string {
 	return text
 }
 
-// Few returns what a reason has too few of, without what would give more: "62 residence times; 100 needed".
-func Few(r result.Reason) string {
+// ShortageText returns what a reason has too few of, without what would give more: "62 residence times; 100 needed".
+func ShortageText(r result.Reason) string {
 	return strings.TrimSuffix(Text(r), ": "+LongerFlag(r.Longer))
 }
 

@@ -31,7 +31,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, known := words(result.Reason{Code: result.ReasonCode(code), N: 3, Of: 4, Needed: 5}); !known || text == "" {
+			if text, known := codeSentence(result.Reason{Code: result.ReasonCode(code), N: 3, Of: 4, Needed: 5}); !known || text == "" {
 				t.Errorf("%s has no words", code)
 			}
 			return true

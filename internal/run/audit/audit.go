@@ -50,9 +50,9 @@ func APIs() []string { return serve.APIs() }
 // api is the API of a check.
 func (c *Checker) api() string { return cmp.Or(c.API, APIs()[0]) }
 
-// reference starts a server with a directory of its own, which the caller
+// startReference starts a server with a directory of its own, which the caller
 // removes, and gives the path of its log.
-func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string, err error) {
+func (c *Checker) startReference(ctx context.Context) (srv *Server, dir, truth string, err error) {
 	dir, err = os.MkdirTemp("", "pitot-check-")
 	if err != nil {
 		return nil, "", "", fmt.Errorf("check: %w", err)
@@ -60,23 +60,23 @@ func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string
 	truth = filepath.Join(dir, "truth.jsonl")
 	face, _ := serve.DialectOf(c.api())
 	args := []string{"--face", face, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth}
-	srv, err = Serve(ctx, c.Command, args...)
+	srv, err = StartServer(ctx, c.Command, args...)
 	if err != nil {
 		os.RemoveAll(dir)
 	}
 	return srv, dir, truth, err
 }
 
-// Level loads the reference with so many streams and compares.
-func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
-	srv, dir, truth, err := c.reference(ctx)
+// CheckLevel loads the reference with so many streams and compares.
+func (c *Checker) CheckLevel(ctx context.Context, streams int) (*Level, error) {
+	srv, dir, truth, err := c.startReference(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	p := plan.Default()
 	p.Spec, p.API, p.Model = srv.URL, c.api(), "reference"
-	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(c.Ref.Tokens)
+	p.Input, p.Ask.Output = workload.FixedLength(16), workload.FixedLength(c.Ref.Tokens)
 	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
 	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
 	var spent run.Spent

@@ -49,20 +49,20 @@ func TestFiguresFollowTheirNumber(t *testing.T) {
 		worst      float64
 	}{99: {false, false, 0.5}, 100: {true, true, 0.5}, 999: {true, true, 0.5}, 1000: {true, false, 0.5}} {
 		l := Level{Accuracy: Accuracy{Reported: Numbers{same(n, 50.5), same(n, 10)}, True: Numbers{same(n, 50), same(n, 10)}}}
-		for i, f := range l.Figures() {
+		for i, f := range l.KeyFigures() {
 			_, known := f.Error()
 			if p99 := i%2 == 1; f.N != int64(n) || p99 && (known != want.known || f.Few != want.few) || !p99 && (!known || f.Few) {
 				t.Errorf("n = %d: %+v", n, f)
 			}
 		}
-		if w := l.Worst(); math.Abs(w-want.worst) > 1e-9 {
+		if w := l.LargestError(); math.Abs(w-want.worst) > 1e-9 {
 			t.Errorf("n = %d: worst error %v, want %v", n, w, want.worst)
 		}
-		if _, known := l.Inside(); known != want.known {
+		if _, known := l.IsWithinBounds(); known != want.known {
 			t.Errorf("n = %d: the bounds of the p99 are judged: %v", n, known)
 		}
 	}
-	if l := new(Level); l.Worst() != 0 {
+	if l := new(Level); l.LargestError() != 0 {
 		t.Error("nothing has an error")
 	}
 }
@@ -74,12 +74,12 @@ func TestInside(t *testing.T) {
 		want         bool
 	}{{11.5, 11, 12, true}, {12 + ms/2, 11, 12, true}, {12 + 2*ms, 11, 12, false}, {11 - ms/2, 11, 12, true}, {11 - 2*ms, 11, 12, false}} {
 		l := Accuracy{Reported: Numbers{Gap: same(1000, c.true, c.lo, c.hi)}, True: Numbers{Gap: same(1000, c.true)}}
-		if in, known := l.Inside(); in != c.want || !known {
+		if in, known := l.IsWithinBounds(); in != c.want || !known {
 			t.Errorf("%v in %v to %v: %v, %v", c.true, c.lo, c.hi, in, known)
 		}
 	}
 	l := Accuracy{Reported: Numbers{Gap: same(1000, 10)}, True: Numbers{Gap: same(1000, 10+2*ms)}}
-	if in, _ := l.Inside(); in {
+	if in, _ := l.IsWithinBounds(); in {
 		t.Error("a value without bounds is its own bound")
 	}
 }

@@ -34,14 +34,14 @@ type Client struct {
 	Exit        string        `json:"exit,omitempty"` // how the command failed
 }
 
-// Client runs a shell command against the reference server. In the command,
+// CheckClient runs a shell command against the reference server. In the command,
 // {url}, {host}, {port}, {model} and {dir} are replaced; a result of vLLM,
 // SGLang, AIPerf or GuideLLM that it leaves in {dir} is read.
-func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
+func (c *Checker) CheckClient(ctx context.Context, command string) (*Client, error) {
 	if !strings.Contains(command, "{url}") && !strings.Contains(command, "{port}") {
 		return nil, say.Errorf("--client: the command does not say where the server is").WithHint("write {url}, or {host} and {port}, for example --client 'curl -N {url}/v1/completions -d …'")
 	}
-	srv, dir, truth, err := c.reference(ctx)
+	srv, dir, truth, err := c.startReference(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		r.MemoryBytes = maxRSS(cmd.ProcessState)
 	}
-	if err := r.truth(truth); err != nil {
+	if err := r.readTruth(truth); err != nil {
 		if failed != nil {
 			err = fmt.Errorf("%w: %v", err, failed)
 		}
@@ -100,7 +100,7 @@ func (c *Checker) claimIn(dir string) (reported *Claim) {
 	return reported
 }
 
-func (r *Client) truth(path string) error {
+func (r *Client) readTruth(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)

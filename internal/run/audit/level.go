@@ -80,8 +80,8 @@ func (f *Figure) Error() (ms float64, known bool) {
 	return *f.Reported - *f.True, true
 }
 
-// Figures are the four that count: mean and p99 of TTFT, p50 and p99 of gaps.
-func (l *Accuracy) Figures() [4]Figure {
+// KeyFigures are the four that count: mean and p99 of TTFT, p50 and p99 of gaps.
+func (l *Accuracy) KeyFigures() [4]Figure {
 	figure := func(name, key string, reported, true *result.Summary, of func(*result.Summary) *float64) Figure {
 		f := Figure{Name: name}
 		if reported == nil || true == nil {
@@ -112,10 +112,10 @@ func (l *Accuracy) Figures() [4]Figure {
 	}
 }
 
-// worst is the figure whose error is largest, of those that are known; nil for none.
-func (l *Accuracy) worst() (worst *Figure) {
+// worstFigure is the figure whose error is largest, of those that are known; nil for none.
+func (l *Accuracy) worstFigure() (worst *Figure) {
 	largest := -1.0
-	for _, f := range l.Figures() {
+	for _, f := range l.KeyFigures() {
 		if e, known := f.Error(); known && max(e, -e) > largest {
 			worst, largest = &f, max(e, -e)
 		}
@@ -123,15 +123,15 @@ func (l *Accuracy) worst() (worst *Figure) {
 	return worst
 }
 
-// Worst is the largest of the errors that are known, milliseconds: of all together, and of each
+// LargestError is the largest of the errors that are known, milliseconds: of all together, and of each
 // worker.
-func (l *Level) Worst() (worst float64) {
+func (l *Level) LargestError() (worst float64) {
 	of := []*Accuracy{&l.Accuracy}
 	for i := range l.Workers {
 		of = append(of, &l.Workers[i].Accuracy)
 	}
 	for _, a := range of {
-		if f := a.worst(); f != nil {
+		if f := a.worstFigure(); f != nil {
 			e, _ := f.Error()
 			worst = max(worst, e, -e)
 		}
@@ -144,7 +144,7 @@ func (l *Level) Worst() (worst float64) {
 func (l *Level) WorstWorker() (worst *Worker, of *Figure) {
 	largest := -1.0
 	for i := range l.Workers {
-		if f := l.Workers[i].worst(); f != nil {
+		if f := l.Workers[i].worstFigure(); f != nil {
 			if e, _ := f.Error(); max(e, -e) > largest {
 				worst, of, largest = &l.Workers[i], f, max(e, -e)
 			}
@@ -157,35 +157,35 @@ func (l *Level) WorstWorker() (worst *Worker, of *Figure) {
 // segment when it hands it over, not when it is written. That delay differs from chunk to chunk.
 const Tolerance = 100 * time.Microsecond
 
-// Range is where the true value may lie: the printed bounds, give or take
+// TrueRange is where the true value may lie: the printed bounds, give or take
 // [Tolerance], in milliseconds to the microsecond, as it is printed.
-func (f *Figure) Range() (lo, hi float64) {
+func (f *Figure) TrueRange() (lo, hi float64) {
 	const ms = float64(Tolerance) / 1e6
-	return microseconds(f.Bounds[0] - ms), microseconds(f.Bounds[1] + ms)
+	return roundToMicroseconds(f.Bounds[0] - ms), roundToMicroseconds(f.Bounds[1] + ms)
 }
 
-// Inside says whether the true value lies in its range. All are rounded as they are
+// IsWithinBounds says whether the true value lies in its range. All are rounded as they are
 // printed, so that the answer agrees with the printed figures. It is not known where
 // a value is withheld.
-func (f *Figure) Inside() (inside, known bool) {
+func (f *Figure) IsWithinBounds() (inside, known bool) {
 	if f.Reported == nil || f.True == nil {
 		return false, false
 	}
-	lo, hi := f.Range()
-	x := microseconds(*f.True)
+	lo, hi := f.TrueRange()
+	x := roundToMicroseconds(*f.True)
 	return lo <= x && x <= hi, true
 }
 
-// microseconds are milliseconds without what is smaller.
-func microseconds(ms float64) float64 { return math.Round(ms*1e3) / 1e3 }
+// roundToMicroseconds are milliseconds without what is smaller.
+func roundToMicroseconds(ms float64) float64 { return math.Round(ms*1e3) / 1e3 }
 
-// Inside says whether the true p50 and p99 of gaps lie in their ranges. It is not
+// IsWithinBounds says whether the true p50 and p99 of gaps lie in their ranges. It is not
 // known where one is withheld.
-func (l *Accuracy) Inside() (inside, known bool) {
+func (l *Accuracy) IsWithinBounds() (inside, known bool) {
 	inside = true
-	figures := l.Figures()
+	figures := l.KeyFigures()
 	for _, f := range figures[2:] {
-		in, known := f.Inside()
+		in, known := f.IsWithinBounds()
 		if !known {
 			return false, false
 		}
@@ -204,8 +204,8 @@ type clientRequest struct {
 	chunks           []int64 // when they came
 }
 
-// recorded reads what the client wrote; each hands over the frames of the load.
-func recorded(dir string, each func(*record.Frame)) (requests map[int64]*clientRequest, err error) {
+// readRecorded reads what the client wrote; each hands over the frames of the load.
+func readRecorded(dir string, each func(*record.Frame)) (requests map[int64]*clientRequest, err error) {
 	requests = map[int64]*clientRequest{}
 	worker := int32(0)
 	join := record.Join[[]int64]{
@@ -285,7 +285,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 		own[rank] = measure.NewFold(gapsAlone(t0, t1))
 	}
 	chunks := make([]int, len(origins))
-	requests, err := recorded(dir, func(f *record.Frame) {
+	requests, err := readRecorded(dir, func(f *record.Frame) {
 		if rank := int(f.Worker); rank < len(chunks) {
 			chunks[rank] += len(f.Chunks)
 		}

@@ -31,12 +31,12 @@ type Server struct {
 // then cuts them and writes its log.
 const patience = 15 * time.Second
 
-// Serve starts `pitot mock` on a free port and waits until it serves. command
+// StartServer starts `pitot mock` on a free port and waits until it serves. command
 // is the program and what must stand before the verb, args are further flags.
 //
 // The server ends with its standard input: the one way that works on every
 // system, and also when this process is killed.
-func Serve(ctx context.Context, command []string, args ...string) (*Server, error) {
+func StartServer(ctx context.Context, command []string, args ...string) (*Server, error) {
 	argv := append(command[1:len(command):len(command)], "mock", "--port", "0", "--model", "reference", "--until-eof")
 	s := &Server{cmd: exec.CommandContext(ctx, command[0], append(argv, args...)...), read: make(chan struct{})}
 	stdin, err := s.cmd.StdinPipe()
@@ -67,12 +67,12 @@ func Serve(ctx context.Context, command []string, args ...string) (*Server, erro
 		return nil, fmt.Errorf("start reference server: it wrote %q", strings.TrimSpace(string(line)+s.errs.String()))
 	}
 	s.URL = started.URL
-	go s.listen(stdout)
+	go s.keepLastLine(stdout)
 	return s, nil
 }
 
-// listen keeps the last line that the server writes.
-func (s *Server) listen(stdout *bufio.Reader) {
+// keepLastLine keeps the last line that the server writes.
+func (s *Server) keepLastLine(stdout *bufio.Reader) {
 	defer close(s.read)
 	for {
 		line, err := stdout.ReadBytes('\n')

@@ -52,7 +52,7 @@ func TestWorkersAgainstTheTruth(t *testing.T) {
 			r.LastToken, r.Done, truth.DoneNS = at, at, emit
 		}
 		f.Rows = []record.Row{r}
-		j.Take(&f)
+		j.AddFrame(&f)
 		line, _ := json.Marshal(truth)
 		fmt.Fprintf(log, "%s\n", line)
 	}
@@ -81,7 +81,7 @@ func TestWorkersAgainstTheTruth(t *testing.T) {
 	if w, f := l.WorstWorker(); w == nil || w.Rank != 1 || f.Name != "mean TTFT" && f.Name != "p99 TTFT" {
 		t.Errorf("the worst is %+v, %+v", w, f)
 	}
-	if x := l.Worst(); math.Abs(x-3) > 1e-9 || math.Abs(*l.TTFTError.Mean-3*3./8) > 1e-9 {
+	if x := l.LargestError(); math.Abs(x-3) > 1e-9 || math.Abs(*l.TTFTError.Mean-3*3./8) > 1e-9 {
 		t.Errorf("off by %v at most, all by %v on average", x, *l.TTFTError.Mean)
 	}
 	if l.Workers[1].CPUPerChunk != time.Second/2/450 {

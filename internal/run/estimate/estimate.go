@@ -46,19 +46,19 @@ type Parts struct {
 // of a run.
 const expectedResidence = time.Second
 
-// warmup is about how long that of a load is.
-func (p Parts) warmup() time.Duration {
+// warmupTime is about how long that of a load is.
+func (p Parts) warmupTime() time.Duration {
 	return p.Load.WarmupFor(cmp.Or(p.Residence, expectedResidence))
 }
 
-// Run is for one load.
-func (p Parts) Run(budget time.Duration) Estimate {
-	l, warm := p.Load, p.warmup()
+// ForLoad is for one load.
+func (p Parts) ForLoad(budget time.Duration) Estimate {
+	l, warm := p.Load, p.warmupTime()
 	rate := l.Rate * p.Ask.MeanTurns() // of requests, where conversations begin at a rate
 	var e Estimate
 	switch {
 	case l.Rate > 0 && l.Requests > 0:
-		e.Time = seconds(float64(l.Requests)/rate) + warm
+		e.Time = secondsToDuration(float64(l.Requests)/rate) + warm
 		e.Requests = rate * e.Time.Seconds()
 	case l.Rate > 0:
 		e.Time = l.Duration + warm
@@ -70,7 +70,7 @@ func (p Parts) Run(budget time.Duration) Estimate {
 	default:
 		e.Time = l.Duration + warm
 	}
-	if !l.Until.None() { // the window is doubled for as long as it may be
+	if !l.Until.IsNone() { // the window is doubled for as long as it may be
 		e.AtMost = true
 		e.Time = budget + warm
 		e.Requests = rate * e.Time.Seconds()
@@ -79,12 +79,12 @@ func (p Parts) Run(budget time.Duration) Estimate {
 	if p.Ask.Cache == plan.CacheBoth {
 		n = 2
 	}
-	return p.price(e.times(n))
+	return p.fillPrice(e.repeatedBy(n))
 }
 
-// Sweep is for the loads of a curve.
-func (p Parts) Sweep(s *plan.Search) Estimate {
-	l, closed, n := p.Load, s.Closed(), s.Points
+// ForSweep is for the loads of a curve.
+func (p Parts) ForSweep(s *plan.Search) Estimate {
+	l, closed, n := p.Load, s.IsClosedLoop(), s.Points
 	var e Estimate
 	window := l.Duration
 	if window == plan.AutoDuration && l.Requests == 0 {
@@ -98,57 +98,57 @@ func (p Parts) Sweep(s *plan.Search) Estimate {
 		case l.Requests > 0:
 			e.Requests += float64(l.Requests)
 		case !closed: // else it is not known
-			e.Requests += x * p.Ask.MeanTurns() * (window + p.warmup()).Seconds()
+			e.Requests += x * p.Ask.MeanTurns() * (window + p.warmupTime()).Seconds()
 		}
 		if l.Requests > 0 && !closed {
-			e.Time += seconds(float64(l.Requests)/(x*p.Ask.MeanTurns())) + p.warmup()
+			e.Time += secondsToDuration(float64(l.Requests)/(x*p.Ask.MeanTurns())) + p.warmupTime()
 		}
 	}
 	if l.Requests == 0 {
-		e.Time = time.Duration(n) * (window + p.warmup())
+		e.Time = time.Duration(n) * (window + p.warmupTime())
 		if e.AtLeast {
-			e.Longest = time.Duration(n) * (search.MostWindow + p.warmup())
+			e.Longest = time.Duration(n) * (search.MostWindow + p.warmupTime())
 		}
 	}
-	e = e.times(l.Repeat)
+	e = e.repeatedBy(l.Repeat)
 	if b := s.Budget; b > 0 && (e.Time == 0 || e.Time > b || e.AtLeast) {
 		if e.Time > b {
 			e.Requests *= b.Seconds() / e.Time.Seconds()
 		}
 		e.AtMost, e.AtLeast, e.Time, e.Longest = true, false, b, 0
 	}
-	return p.price(e)
+	return p.fillPrice(e)
 }
 
-// Find is for a search, which takes as long as it may.
-func (p Parts) Find(limit time.Duration) Estimate {
-	return p.price(Estimate{Time: limit, AtMost: true})
+// ForSearch is for a search, which takes as long as it may.
+func (p Parts) ForSearch(limit time.Duration) Estimate {
+	return p.fillPrice(Estimate{Time: limit, AtMost: true})
 }
 
 // Times is for so many launches.
 func (e Estimate) Times(launches int) Estimate {
-	e = e.times(launches)
+	e = e.repeatedBy(launches)
 	n := float64(launches)
 	e.Input, e.Output, e.USD = e.Input*n, e.Output*n, e.USD*n
 	e.Probes = Probes{e.Probes.Requests * launches, e.Probes.Input * n, e.Probes.Output * n}
 	return e
 }
 
-// times is for so many repeats, before their tokens are counted.
-func (e Estimate) times(n int) Estimate {
+// repeatedBy is for so many repeats, before their tokens are counted.
+func (e Estimate) repeatedBy(n int) Estimate {
 	e.Requests *= float64(n)
 	e.Time *= time.Duration(n)
 	e.Longest *= time.Duration(n)
 	return e
 }
 
-// price fills in the tokens and what all costs.
-func (p Parts) price(e Estimate) Estimate {
+// fillPrice fills in the tokens and what all costs.
+func (p Parts) fillPrice(e Estimate) Estimate {
 	in, out := p.Ask.MeanTokens()
 	e.Input, e.Output = e.Requests*in, e.Requests*out
 	e.Probes = p.Probes
 	price := p.Good.Price()
-	byToken, byTime := !price.Tokens.None(), !price.GPU.None()
+	byToken, byTime := !price.Tokens.IsUnknown(), !price.GPU.IsUnknown()
 	switch {
 	case e.AtLeast && (byToken || byTime):
 		e.NoPrice = "how long the windows have to be is found out at the start; bound them with --duration"
@@ -170,4 +170,4 @@ func (p Parts) price(e Estimate) Estimate {
 	return e
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -15,7 +15,7 @@ import (
 // parts are those of a plan for 1,000 tokens in and 100 out, after a warm-up of 10 s.
 func parts(edit func(p *plan.Plan)) (Parts, *plan.Plan) {
 	p := plan.Default()
-	p.Input, p.Ask.Output = workload.Fixed(1000), workload.Fixed(100)
+	p.Input, p.Ask.Output = workload.FixedLength(1000), workload.FixedLength(100)
 	p.Warmup, p.Duration = 10*time.Second, 50*time.Second
 	edit(&p)
 	return Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: 2}, &p
@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 		"of a file":      {func(p *plan.Plan) { p.Rate, p.Workload = 2, "f"; p.TokenPrice.Input = 1 }, 120, time.Minute, 0, "how many tokens"},
 	} {
 		from, _ := parts(c.edit)
-		e := from.Run(10 * time.Minute)
+		e := from.ForLoad(10 * time.Minute)
 		if math.Abs(e.Requests-c.requests) > 1e-9 || e.Time != c.time || math.Abs(e.USD-c.usd) > 1e-9 || !strings.HasPrefix(e.NoPrice, c.noPrice) || (e.NoPrice == "") != (c.noPrice == "") {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -57,29 +57,29 @@ func TestRun(t *testing.T) {
 
 func TestSweepAndFind(t *testing.T) {
 	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over, p.Budget = []float64{1, 3}, "rate", plan.AutoBudget })
-	if e := from.Sweep(&p.Search); e.Requests != 240 || e.Time != 2*time.Minute || e.AtLeast {
+	if e := from.ForSweep(&p.Search); e.Requests != 240 || e.Time != 2*time.Minute || e.AtLeast {
 		t.Errorf("%+v", e)
 	}
 	p.Requests = 30
-	if e := from.Sweep(&p.Search); e.Requests != 60 || e.Time != 60*time.Second {
+	if e := from.ForSweep(&p.Search); e.Requests != 60 || e.Time != 60*time.Second {
 		t.Errorf("%+v", e)
 	}
 	p.Requests, p.Loads, p.Duration, p.Points, p.GPUPrice = 0, nil, plan.AutoDuration, 12, cost.GPU{Hour: 2}
-	if e := from.Sweep(&p.Search); !e.AtLeast || e.Requests != 0 || e.Time != 14*time.Minute || e.Longest != 122*time.Minute || e.NoPrice == "" {
+	if e := from.ForSweep(&p.Search); !e.AtLeast || e.Requests != 0 || e.Time != 14*time.Minute || e.Longest != 122*time.Minute || e.NoPrice == "" {
 		t.Errorf("%+v", e)
 	}
-	if e := from.Find(20 * time.Minute); !e.AtMost || e.Time != 20*time.Minute || math.Abs(e.USD-4./3) > 1e-9 {
+	if e := from.ForSearch(20 * time.Minute); !e.AtMost || e.Time != 20*time.Minute || math.Abs(e.USD-4./3) > 1e-9 {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestSweepWithinABudget(t *testing.T) {
 	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over, p.Budget = []float64{1, 3}, "rate", time.Minute })
-	if e := from.Sweep(&p.Search); e.Requests != 120 || e.Time != time.Minute || !e.AtMost {
+	if e := from.ForSweep(&p.Search); e.Requests != 120 || e.Time != time.Minute || !e.AtMost {
 		t.Errorf("%+v", e)
 	}
 	p.Loads, p.Duration, p.Points = nil, plan.AutoDuration, 12
-	if e := from.Sweep(&p.Search); e.AtLeast || !e.AtMost || e.Time != time.Minute || e.Longest != 0 {
+	if e := from.ForSweep(&p.Search); e.AtLeast || !e.AtMost || e.Time != time.Minute || e.Longest != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -89,11 +89,11 @@ func TestWarmupOfKnownResidence(t *testing.T) {
 	p := plan.Default()
 	p.Rate, p.Duration = 4, 3*time.Second
 	from := Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}
-	if e := from.Run(0); e.Requests != 32 || e.Time != 8*time.Second {
+	if e := from.ForLoad(0); e.Requests != 32 || e.Time != 8*time.Second {
 		t.Errorf("not known: %+v", e)
 	}
 	from.Residence = 3400 * time.Millisecond
-	if e := from.Run(0); e.Requests != 80 || e.Time != 20*time.Second {
+	if e := from.ForLoad(0); e.Requests != 80 || e.Time != 20*time.Second {
 		t.Errorf("3.4 s: %+v", e)
 	}
 }

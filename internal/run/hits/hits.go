@@ -74,7 +74,7 @@ func New(c Cache) *Simulation {
 func (s *Simulation) Ask(prompt int, content twin.Content) {
 	for _, c := range []*vllm.Cache{s.cache, s.endless} {
 		h, _ := c.Begin(twin.Job{Prompt: max(prompt, 1), Content: content})
-		c.End(h)
+		c.FreeBlocks(h)
 	}
 }
 
@@ -105,20 +105,20 @@ func (s *Simulation) Run(list []Request, parts int) (found []Part, all bool) {
 		}
 		for ; next < len(sent) && list[sent[next]].Sent <= r.First; next++ {
 			x := &list[sent[next]]
-			run.until(x.Sent)
-			late[sent[next]] = int32(s.cache.Find(job(x, x.Content())))
+			run.runUntil(x.Sent)
+			late[sent[next]] = int32(s.cache.CachedTokens(job(x, x.Content())))
 		}
-		run.until(r.First)
+		run.runUntil(r.First)
 		content := r.Content()
 		h, cached := s.cache.Begin(job(r, content))
-		run.add(h, r)
+		run.addRequest(h, r)
 		e, ever := s.endless.Begin(job(r, content))
 		s.endless.Grow(e, r.Answer-1)
-		s.endless.End(e)
+		s.endless.FreeBlocks(e)
 		others := 0 // what the other choices find: the prompt that the first computes
 		for range r.Choices - 1 {
 			h, others = s.cache.Begin(job(r, content))
-			run.add(h, r)
+			run.addRequest(h, r)
 		}
 		if r.Part < 0 {
 			continue
@@ -136,7 +136,7 @@ func (s *Simulation) Run(list []Request, parts int) (found []Part, all bool) {
 			p.Served += int64(r.Served)
 		}
 	}
-	run.until(math.MaxInt64)
+	run.runUntil(math.MaxInt64)
 	return found, all
 }
 
@@ -155,16 +155,16 @@ type held struct {
 	n  int // blocks of the answer so far
 }
 
-// add takes in a request that begins.
-func (r *running) add(h *vllm.Held, of *Request) {
+// addRequest takes in a request that begins.
+func (r *running) addRequest(h *vllm.Held, of *Request) {
 	x := held{h: h, of: of}
-	x.at = r.next(&x)
+	x.at = r.nextBlockTime(&x)
 	heap.Push(r, x)
 }
 
-// next is when the answer has filled its next block, at an even pace from the first token
+// nextBlockTime is when the answer has filled its next block, at an even pace from the first token
 // to the end.
-func (r *running) next(x *held) int64 {
+func (r *running) nextBlockTime(x *held) int64 {
 	at := x.of.Done
 	if tokens := (x.n + 1) * r.block; tokens < x.of.Answer && x.of.Done > x.of.First {
 		at = x.of.First + int64(float64(x.of.Done-x.of.First)*float64(tokens)/float64(x.of.Answer))
@@ -172,19 +172,19 @@ func (r *running) next(x *held) int64 {
 	return at
 }
 
-// until lets happen what happens before a time.
-func (r *running) until(at int64) {
+// runUntil lets happen what happens before a time.
+func (r *running) runUntil(at int64) {
 	for len(r.list) > 0 && r.list[0].at < at {
 		x := &r.list[0]
 		if tokens := (x.n + 1) * r.block; tokens < x.of.Answer && x.at < x.of.Done {
 			x.n++
 			r.cache.Grow(x.h, tokens)
-			x.at = max(r.next(x), x.at)
+			x.at = max(r.nextBlockTime(x), x.at)
 			heap.Fix(r, 0)
 			continue
 		}
 		r.cache.Grow(x.h, x.of.Answer-1) // nothing follows the last, so it is never computed on
-		r.cache.End(x.h)
+		r.cache.FreeBlocks(x.h)
 		heap.Pop(r)
 	}
 }

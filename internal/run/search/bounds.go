@@ -40,10 +40,10 @@ const (
 
 // blocksPhi returns the variance of blocks of violations relative to that of independent ones. It
 // returns 1 where that is not known or is less.
-func blocksPhi(blocks []int, n int) float64 { return max(1, variation(blocks, n)) }
+func blocksPhi(blocks []int, n int) float64 { return max(1, blockVariation(blocks, n)) }
 
-// variation is the variance of blocks of violations over that of independent ones, 0 where that is not known.
-func variation(blocks []int, n int) float64 {
+// blockVariation is the variance of blocks of violations over that of independent ones, 0 where that is not known.
+func blockVariation(blocks []int, n int) float64 {
 	if len(blocks) < 2 || n < len(blocks) {
 		return 0
 	}
@@ -88,21 +88,21 @@ func inPairs(blocks []int) []int {
 	return pairs
 }
 
-// half is the level of each of two bounds that hold together at the search's.
-func (f *search) half() float64 { return (1 + f.cfg.Level) / 2 }
+// boundLevel is the level of each of two bounds that hold together at the search's.
+func (f *search) boundLevel() float64 { return (1 + f.cfg.Level) / 2 }
 
-// refuted is the lowest load that is known to be above the capacity, 0 if none is. The
+// lowestRefuted is the lowest load that is known to be above the capacity, 0 if none is. The
 // loads are asked from the highest down, and the first that may hold ends it: so the
 // chance of naming one that holds is that of a single test.
-func (f *search) refuted() float64 {
+func (f *search) lowestRefuted() float64 {
 	var loads []float64
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) {
+		if f.supportsBounds(&s) {
 			loads = append(loads, s.Load)
 		}
 	}
 	slices.Sort(loads)
-	lowest := f.outgrown()
+	lowest := f.lowestOutgrown()
 	for _, load := range slices.Backward(slices.Compact(loads)) {
 		if !f.violatedAt(load) && !f.overIn(load) {
 			break
@@ -123,19 +123,19 @@ func (f *search) violatedAt(load float64) bool {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			below := math.Log(load / f.cap.Trail[i].Load)
-			if !f.tells(&f.cap.Trail[i]) || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
+			if !f.supportsBounds(&f.cap.Trail[i]) || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
 				continue
 			}
-			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
+			phi = max(phi, widestPhi(s.blocks(claim), s.dueRequests(claim), f.boundLevel()))
 			if below <= band {
-				bad, n = bad+s.violations(claim), n+s.due(claim)
+				bad, n = bad+s.violations(claim), n+s.dueRequests(claim)
 			}
 		}
-		alpha := (1 - f.half()) / float64(len(claims))
+		alpha := (1 - f.boundLevel()) / float64(len(claims))
 		if f.cfg.Count {
 			alpha /= 2 // overIn has the other half
 		}
-		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Lo > f.cfg.eps(claim) {
+		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-alpha)).Lo > f.cfg.allowedShare(claim) {
 			return true
 		}
 	}
@@ -150,23 +150,23 @@ func (f *search) overIn(load float64) bool {
 		return false
 	}
 	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
-		steps := slices.DeleteFunc(f.counted(claim), func(s Step) bool { return s.Load > load })
+		steps := slices.DeleteFunc(f.evidenceSteps(claim), func(s Step) bool { return s.Load > load })
 		slices.Reverse(steps)
 		return f.inPools(steps, claim, func(bad, n, windows int, level float64) bool {
-			phi := f.unseen()
+			phi := f.assumedClustering()
 			for i := range steps[:windows] {
 				s := &steps[i].Seen
-				phi = max(phi, blocksAndPairsPhi(s.blocks(claim), s.due(claim)))
+				phi = max(phi, blocksAndPairsPhi(s.blocks(claim), s.dueRequests(claim)))
 			}
-			return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.eps(claim)
+			return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.allowedShare(claim)
 		})
 	})
 }
 
-// counted are the windows of a claim that tell by themselves, by load.
-func (f *search) counted(claim int) []Step {
+// evidenceSteps are the windows of a claim that tell by themselves, by load.
+func (f *search) evidenceSteps(claim int) []Step {
 	steps := slices.DeleteFunc(slices.Clone(f.ofLaunch()), func(s Step) bool {
-		return !f.tells(&s) || s.Seen.due(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
+		return !f.supportsBounds(&s) || s.Seen.dueRequests(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
 	})
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
 	return steps
@@ -182,8 +182,8 @@ func (f *search) counted(claim int) []Step {
 // as many requests as are counted: with those of a budget on a server some windows have none
 // of the bursts, and 5 % of the loads that were quoted were too high by more than 2 %.
 func (f *search) metUpTo(claim int) (load float64) {
-	steps, grows := f.counted(claim), f.growsFrom()
-	steps = slices.DeleteFunc(steps, func(s Step) bool { return f.outgrew(&s.Seen) || grows > 0 && s.Load >= grows })
+	steps, grows := f.evidenceSteps(claim), f.growsFrom()
+	steps = slices.DeleteFunc(steps, func(s Step) bool { return f.hasOutgrown(&s.Seen) || grows > 0 && s.Load >= grows })
 	for i := range steps {
 		if !f.metIn(steps[i:], claim) {
 			break
@@ -200,9 +200,9 @@ var metPools = []float64{1, 4, 16, math.Inf(1)}
 // metIn says that a claim holds at the first of some loads, by as many of the windows from
 // there on as one of metPools has.
 func (f *search) metIn(steps []Step, claim int) bool {
-	phi := max(f.phiAbove(steps, claim), f.unseen())
+	phi := max(f.phiAbove(steps, claim), f.assumedClustering())
 	return f.inPools(steps, claim, func(bad, n, _ int, level float64) bool {
-		return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Hi <= f.cfg.eps(claim)
+		return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Hi <= f.cfg.allowedShare(claim)
 	})
 }
 
@@ -211,10 +211,10 @@ func (f *search) metIn(steps []Step, claim int) bool {
 // claims together are wrong with half the chance of a bound: the other half is that of single
 // loads.
 func (f *search) inPools(steps []Step, claim int, tells func(bad, n, windows int, level float64) bool) bool {
-	level := 1 - (1-f.half())/float64(2*len(metPools)*len(f.cfg.claims()))
+	level := 1 - (1-f.boundLevel())/float64(2*len(metPools)*len(f.cfg.claims()))
 	bad, n, pool := 0, 0, 0
 	for i := range steps {
-		bad, n = bad+steps[i].Seen.violations(claim), n+steps[i].Seen.due(claim)
+		bad, n = bad+steps[i].Seen.violations(claim), n+steps[i].Seen.dueRequests(claim)
 		least, last := float64(f.leastVerify(steps[0].Load)), i == len(steps)-1
 		if float64(n) < least || !last && (steps[i+1].Load == steps[0].Load || float64(n) < metPools[pool]*least) {
 			continue
@@ -241,7 +241,7 @@ func (f *search) phiAbove(steps []Step, claim int) float64 {
 			break
 		}
 		v := float64(s.violations(claim))
-		sum, weight = sum+v*blocksAndPairsPhi(s.blocks(claim), s.due(claim)), weight+v
+		sum, weight = sum+v*blocksAndPairsPhi(s.blocks(claim), s.dueRequests(claim)), weight+v
 	}
 	return max(lowPhi, sum/max(weight, 1))
 }
@@ -259,16 +259,16 @@ func (f *search) metByAll() float64 {
 	return least
 }
 
-// outgrown is the lowest load that is above what is served: two windows up to it, from
+// lowestOutgrown is the lowest load that is above what is served: two windows up to it, from
 // where the queue grows on, were unstable. One may be by chance.
-func (f *search) outgrown() float64 {
-	from := f.grows()
+func (f *search) lowestOutgrown() float64 {
+	from := f.unstableFrom()
 	if from == 0 {
 		return 0
 	}
 	var loads []float64
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && s.Seen.Stability == stat.Unstable && s.Load >= from {
+		if f.supportsBounds(&s) && s.Seen.Stability == stat.Unstable && s.Load >= from {
 			loads = append(loads, s.Load)
 		}
 	}
@@ -283,21 +283,21 @@ func (f *search) outgrown() float64 {
 func (f *search) leastLow(load float64) int {
 	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
-		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
-		least = max(least, int(math.Ceil(f.cfg.dueFor(-math.Log(alpha)*lowPhi*f.unseen()/f.cfg.eps(claim), claim)))+lowPhi)
+		alpha := (1 - f.boundLevel()) / float64(len(f.cfg.claims()))
+		least = max(least, int(math.Ceil(f.cfg.dueFor(-math.Log(alpha)*lowPhi*f.assumedClustering()/f.cfg.allowedShare(claim), claim)))+lowPhi)
 	}
 	return least
 }
 
-// low is half the load from which on more requests seem to violate a limit than may, or the
+// lowLoad is half the load from which on more requests seem to violate a limit than may, or the
 // queue to grow; 0 where none does.
-func (f *search) low() float64 {
+func (f *search) lowLoad() float64 {
 	first := f.firstOver()
 	if math.IsInf(first, 1) {
 		return 0
 	}
 	step := lowStep
-	if f.cfg.Budget.Seconds > 0 && (f.early || !f.measured(Centre)) { // few requests showed where the limit is
+	if f.cfg.Budget.Seconds > 0 && (f.early || !f.hasStage(Centre)) { // few requests showed where the limit is
 		step = lowerStep
 	}
 	if f.cfg.Closed {
@@ -312,19 +312,19 @@ func (f *search) low() float64 {
 // to 90 % of them. With 1 it does in about half.
 const wellSeen = 4
 
-// likely returns the highest load below the first that violates a limit by more than it may, of
+// likelyBounds returns the highest load below the first that violates a limit by more than it may, of
 // windows that show it, and that first one; zero where both are not known.
-func (f *search) likely() (between stat.Interval) {
+func (f *search) likelyBounds() (between stat.Interval) {
 	if f.cap.Estimate > 0 || f.cap.Floor.Lower > 0 || f.cap.Carried.Rate > 0 {
 		return between
 	}
-	for _, load := range f.loads() {
+	for _, load := range f.evidenceLoads() {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
-			if s.Load != load || !s.Counts() {
+			if s.Load != load || !s.IsEvidence() {
 				continue
 			}
-			if f.outgrew(s) || f.exceeds(s, 1) {
+			if f.hasOutgrown(s) || f.exceeds(s, 1) {
 				between.Hi = load
 			}
 			if f.showsAll(s) {
@@ -344,7 +344,7 @@ func (f *search) likely() (between stat.Interval) {
 // showsAll reports whether a window has the requests to show whether each limit holds.
 func (f *search) showsAll(s *Seen) bool {
 	for _, claim := range f.cfg.claims() {
-		if f.cfg.eps(claim)*float64(s.due(claim)) < wellSeen {
+		if f.cfg.allowedShare(claim)*float64(s.dueRequests(claim)) < wellSeen {
 			return false
 		}
 	}
@@ -357,13 +357,13 @@ func (f *search) showsAll(s *Seen) bool {
 func (f *search) firstOver() float64 {
 	first := math.Inf(1)
 	for _, s := range f.cap.Trail {
-		if s.Load == f.hi || s.Seen.Counts() && s.Seen.Stability == stat.Unstable {
+		if s.Load == f.hi || s.Seen.IsEvidence() && s.Seen.Stability == stat.Unstable {
 			first = min(first, s.Load)
 		}
 	}
 	for _, claim := range f.cfg.claims() {
 		for _, p := range f.risingShares(claim) {
-			if p.share() > f.cfg.eps(claim) {
+			if p.share() > f.cfg.allowedShare(claim) {
 				first = min(first, p.load)
 				break
 			}
@@ -383,11 +383,11 @@ func (p *pooled) share() float64 { return float64(p.violations) / float64(max(p.
 // risingShares are a claim's violations by the load, where neighbours are taken together until
 // their share only rises, as rising does it.
 func (f *search) risingShares(claim int) (list []pooled) {
-	for _, load := range f.loads() {
+	for _, load := range f.evidenceLoads() {
 		next := pooled{load: load}
 		for i := range f.cap.Trail {
-			if s := &f.cap.Trail[i].Seen; f.cap.Trail[i].Load == load && s.Counts() {
-				next.violations, next.n = next.violations+s.violations(claim), next.n+s.due(claim)
+			if s := &f.cap.Trail[i].Seen; f.cap.Trail[i].Load == load && s.IsEvidence() {
+				next.violations, next.n = next.violations+s.violations(claim), next.n+s.dueRequests(claim)
 			}
 		}
 		for k := len(list) - 1; k >= 0 && list[k].share() > next.share(); k-- {
@@ -411,11 +411,11 @@ func (f *search) lookEarly() {
 
 // lookLow looks there, where no load near the limit could be verified.
 func (f *search) lookLow() {
-	load := f.low()
+	load := f.lowLoad()
 	if !(load > 0) {
 		return
 	}
-	p := f.looking(load)
+	p := f.longLook(load)
 	if p.Requests < f.leastLow(load) {
 		return
 	}
@@ -427,7 +427,7 @@ func (f *search) lookLow() {
 		most = mostLowFloor
 	}
 	p.Requests = min(p.Requests, most*f.leastLow(load))
-	s, ok := f.look(p)
+	s, ok := f.measureLoad(p)
 	if !ok && !s.cutShort(f.leastLow(load)) {
 		return
 	}
@@ -449,11 +449,11 @@ func (f *search) lookLow() {
 	}
 	if f.cap.Reason = reason; v.Passed {
 		f.cap.Quote = load
-		f.raise(&p)
+		f.raiseLook(&p)
 		if load = f.cap.Quote; f.cap.Estimate > 0 && f.cap.Lower < load { // the look says more than the fit
 			f.cap.Lower, f.cap.Margin = load, 1-load/f.cap.Estimate
 		}
-		f.show(&p)
+		f.recordLoads(&p)
 	}
 }
 
@@ -463,19 +463,19 @@ func (f *search) lookLow() {
 // lower end of the fit and below it the fit does, with their length in its width, and the look
 // confirms it.
 func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, binding int) {
-	v = Verification{Load: load, N: s.N, Passed: s.Counts() && f.spans(load, s.N, cyclesLook) && s.Stability != stat.Unstable, Attempts: 1}
+	v = Verification{Load: load, N: s.N, Passed: s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook) && s.Stability != stat.Unstable, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range f.cfg.claims() {
-		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
+		upper, due := 1., s.dueRequests(claim) // of none that the claim is about nothing is known
 		if due > 0 {
-			phi := max(phi, lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()))
+			phi := max(phi, lowPhi*s.assumedClustering(claim), widestPhi(s.blocks(claim), due, f.boundLevel()))
 			if f.cap.Estimate == 0 || load > f.cap.Lower {
 				phi = max(phi, f.longBursts(claim))
 			}
-			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.half())).Hi
+			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.boundLevel())).Hi
 		}
-		v.Passed = v.Passed && upper <= f.cfg.eps(claim)
-		if x := upper / f.cfg.eps(claim); x > worst {
+		v.Passed = v.Passed && upper <= f.cfg.allowedShare(claim)
+		if x := upper / f.cfg.allowedShare(claim); x > worst {
 			worst, binding, v.N, v.Violations, v.Upper, v.Errors = x, claim, due, s.violations(claim), upper, s.errorsOf(claim)
 		}
 	}
@@ -492,13 +492,13 @@ const longBurst, beyondFirst, seldomBurst = 0.25, 0.2, 0.2
 // windows, so that a look that meets none says little; 0 where they are shorter.
 func (f *search) longBursts(claim int) float64 {
 	shares := f.shares(claim, Bracket, Centre, Main)
-	fit := stat.FitLogistic(shares, Slope())
+	fit := stat.FitLogistic(shares, SlopePrior())
 	first, over, without, requests := f.firstOver(), 0, 0, 0
 	for _, s := range shares {
 		if requests += s.N; s.Load < first*math.Exp(beyondFirst) {
 			continue
 		}
-		if over++; float64(s.Violations) <= f.cfg.eps(claim)*float64(s.N) {
+		if over++; float64(s.Violations) <= f.cfg.allowedShare(claim)*float64(s.N) {
 			without++
 		}
 	}
@@ -515,25 +515,25 @@ var raises = []float64{0.35, 0.18}
 
 const raisedPhi = 4
 
-// raise looks at loads nearer to the limit while looks pass, where they are counted and no curve
+// raiseLook looks at loads nearer to the limit while looks pass, where they are counted and no curve
 // is known: violations that begin all at once, as where a queue begins to grow, determine
 // none. The first that does not pass ends it, so the chance of one that is too high is that of a
 // single look.
-func (f *search) raise(p *Probe) {
+func (f *search) raiseLook(p *Probe) {
 	if !f.cfg.Count || f.cap.Estimate > 0 {
 		return
 	}
 	first := f.firstOver()
 	for _, step := range raises {
 		next := *p
-		next.Load = f.below(first * math.Exp(-step))
+		next.Load = f.allowedBelow(first * math.Exp(-step))
 		least := raisedPhi * f.leastLow(next.Load) / lowPhi
 		next.Requests = min(2*least, f.affordableIn(&next, shownShare))
 		if next.Load <= f.cap.Quote || next.Requests < least {
 			return
 		}
-		s, ok := f.look(next)
-		if !ok || !s.Counts() {
+		s, ok := f.measureLoad(next)
+		if !ok || !s.IsEvidence() {
 			return
 		}
 		v, binding := f.judgeLow(next.Load, &s, raisedPhi)
@@ -558,17 +558,17 @@ func (f *search) boundAbove() {
 	}
 	load := f.hi
 	if load == 0 {
-		load = f.whole(f.stride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
+		load = f.roundLoad(f.stride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
 	}
-	for step := 0; step < stepsAbove && f.refuted() == 0; step++ {
+	for step := 0; step < stepsAbove && f.lowestRefuted() == 0; step++ {
 		p, whole := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}, f.inCycles(cyclesLook, load)
 		if p.Requests = min(max(mostAbove, whole), f.affordableIn(&p, 0)); p.Requests < max(fewestLight, whole) {
 			return
 		}
-		if s, ok := f.look(p); !ok || !s.Counts() {
+		if s, ok := f.measureLoad(p); !ok || !s.IsEvidence() {
 			return
 		}
-		if load = f.whole(f.stride() * load); load <= p.Load {
+		if load = f.roundLoad(f.stride() * load); load <= p.Load {
 			return // no higher one is allowed
 		}
 	}
@@ -603,10 +603,10 @@ const (
 	enoughAtFloor, shareAtFloor = 10, 0.06
 )
 
-// floor says that more requests violate a limit than may however low the load is, as
+// findFloor says that more requests violate a limit than may however low the load is, as
 // where requests fail, or answers are longer than the limit has time for. Such a
 // search would find a load by chance.
-func (f *search) floor() bool {
+func (f *search) findFloor() bool {
 	if f.err != nil || f.died || len(f.cap.Trail) == 0 || f.cap.Quote > 0 {
 		return false
 	}
@@ -626,28 +626,28 @@ func (f *search) floor() bool {
 		}
 		// A single server has a queue at a load that leaves it idle mostly: where it costs
 		// little, a lighter one is to show the same.
-		if at.Lower > f.cfg.eps(at.Claim) && f.cfg.Count && above.N == 0 {
-			above, top = at, f.whole(top/4)
+		if at.Lower > f.cfg.allowedShare(at.Claim) && f.cfg.Count && above.N == 0 {
+			above, top = at, f.roundLoad(top/4)
 			continue
 		}
-		if above.N > 0 && float64(at.N) >= 20/f.cfg.eps(at.Claim) { // so many tell 2 % from 1
+		if above.N > 0 && float64(at.N) >= 20/f.cfg.allowedShare(at.Claim) { // so many tell 2 % from 1
 			if worst < 1 {
 				break // the load has a part in it
 			}
 			at = above
 		}
-		if at.Lower > f.cfg.eps(at.Claim) && f.heavierMeets(&at) {
+		if at.Lower > f.cfg.allowedShare(at.Claim) && f.heavierMeets(&at) {
 			break
 		}
-		if at.Lower > f.cfg.eps(at.Claim) {
+		if at.Lower > f.cfg.allowedShare(at.Claim) {
 			f.cap.Floor = at
 			f.cap.Reason = result.Reason{Code: result.MissedAtAnyLoad, N: float64(at.Violations), Of: float64(at.N), Low: at.Load}
 			return true
 		}
-		eps, share := f.cfg.eps(at.Claim), floorShare
+		eps, share := f.cfg.allowedShare(at.Claim), floorShare
 		want, few := int(40/eps), int(lookAtFloor/eps)
 		if !f.cfg.Count { // the more requests, the more an unseen floor is off by
-			few = max(few, int(min(enoughAtFloor/eps, shareAtFloor*f.total(max(top, f.hi)))))
+			few = max(few, int(min(enoughAtFloor/eps, shareAtFloor*f.totalRequests(max(top, f.hi)))))
 		}
 		switch {
 		case at.N < few && worst < suspectFloor && (look == 0 || f.cfg.Budget.Seconds == 0): // a floor may have shown none; each look has a warm-up of its own
@@ -658,12 +658,12 @@ func (f *search) floor() bool {
 		if want = int(f.cfg.dueFor(float64(want), at.Claim)); want > 0 {
 			want = max(want, f.inCycles(cyclesLook, at.Load))
 		}
-		p := Probe{Load: at.Load, Stage: Floor, Counted: f.costly(at.Load, want, Warmup)}
-		p.Requests = min(want, f.affordableIn(&p, 1-share-f.spent()), f.affordableIn(&p, 0))
+		p := Probe{Load: at.Load, Stage: Floor, Counted: f.isCostly(at.Load, want, Warmup)}
+		p.Requests = min(want, f.affordableIn(&p, 1-share-f.spentShare()), f.affordableIn(&p, 0))
 		if p.Requests < max(leastFloor, f.inCycles(cyclesLook, at.Load)) {
 			break
 		}
-		if _, ok := f.look(p); !ok {
+		if _, ok := f.measureLoad(p); !ok {
 			return false
 		}
 	}
@@ -685,17 +685,17 @@ func (f *search) suspectsFloor() bool {
 func (f *search) heavierMeets(floor *FloorOf) bool {
 	least := floor.Lower
 	if least == 0 {
-		least = f.cfg.eps(floor.Claim)
+		least = f.cfg.allowedShare(floor.Claim)
 	}
 	bad, n, phi := 0, 0, max(1, floor.phi)
-	for _, load := range f.loads() {
+	for _, load := range f.evidenceLoads() {
 		if load <= floor.Load {
 			continue
 		}
 		for i := range f.cap.Trail {
-			if s := &f.cap.Trail[i]; s.Load == load && f.tells(s) && s.Launch == f.launch && !f.outgrew(&s.Seen) {
-				bad, n = bad+s.Seen.violations(floor.Claim), n+s.Seen.due(floor.Claim)
-				phi = max(phi, blocksPhi(s.Seen.blocks(floor.Claim), s.Seen.due(floor.Claim)))
+			if s := &f.cap.Trail[i]; s.Load == load && f.supportsBounds(s) && s.Launch == f.launch && !f.hasOutgrown(&s.Seen) {
+				bad, n = bad+s.Seen.violations(floor.Claim), n+s.Seen.dueRequests(floor.Claim)
+				phi = max(phi, blocksPhi(s.Seen.blocks(floor.Claim), s.Seen.dueRequests(floor.Claim)))
 			}
 		}
 		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-contradicted)).Hi < least {
@@ -709,10 +709,10 @@ func (f *search) heavierMeets(floor *FloorOf) bool {
 // which they are pooled.
 const contradicted = 0.01
 
-// unmet returns the result of the lightest loads. It applies where nothing is known to meet the
+// unmetFloor returns the result of the lightest loads. It applies where nothing is known to meet the
 // SLO. Even there more requests violated it than may. Perhaps no load meets it, but the requests
 // are too few for the certainty that a floor needs.
-func (f *search) unmet() FloorOf {
+func (f *search) unmetFloor() FloorOf {
 	c := &f.cap
 	if c.AtLeast > 0 || c.Estimate > 0 || c.Floor.Lower > 0 || f.died {
 		return FloorOf{}
@@ -724,12 +724,12 @@ func (f *search) unmet() FloorOf {
 	lower := func(level float64) float64 {
 		return stat.ClopperPearson(at.Violations, at.N, at.phi, stat.OneSided(level)).Lo
 	}
-	lo, hi := 0.5, f.half()
-	if lower(lo) <= f.cfg.eps(at.Claim) { // not even an even chance of it: a violation or two
+	lo, hi := 0.5, f.boundLevel()
+	if lower(lo) <= f.cfg.allowedShare(at.Claim) { // not even an even chance of it: a violation or two
 		return FloorOf{}
 	}
 	for hi-lo > 1e-3 {
-		if level := (lo + hi) / 2; lower(level) > f.cfg.eps(at.Claim) {
+		if level := (lo + hi) / 2; lower(level) > f.cfg.allowedShare(at.Claim) {
 			lo = level
 		} else {
 			hi = level
@@ -741,7 +741,7 @@ func (f *search) unmet() FloorOf {
 
 // lightUpTo is up to which load requests hardly meet each other.
 func (f *search) lightUpTo() float64 {
-	top := f.cfg.light() / 8
+	top := f.cfg.lightLoad() / 8
 	if f.cfg.Closed {
 		top = 1
 	}
@@ -751,13 +751,13 @@ func (f *search) lightUpTo() float64 {
 		}
 	}
 	if f.cfg.Traffic.Cycle > 0 && !f.cfg.Closed { // a short window of the bracket may have had few of the requests
-		return f.whole(max(top, light*min(f.hi, f.firstOver())))
+		return f.roundLoad(max(top, light*min(f.hi, f.firstOver())))
 	}
-	return f.whole(max(top, light*f.hi))
+	return f.roundLoad(max(top, light*f.hi))
 }
 
-// spent is the share of the budget that is used up.
-func (f *search) spent() float64 {
+// spentShare is the share of the budget that is used up.
+func (f *search) spentShare() float64 {
 	share := 0.0
 	if b := f.cfg.Budget.Requests; b > 0 {
 		share = float64(f.cap.Requests) / float64(b)
@@ -779,21 +779,21 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 		c, phi := FloorOf{Claim: claim}, 1.0
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
-			if !f.tells(&f.cap.Trail[i]) || s.Load > top {
+			if !f.supportsBounds(&f.cap.Trail[i]) || s.Load > top {
 				continue
 			}
 			c.Load = max(c.Load, s.Load)
-			c.N, c.Violations = c.N+s.due(claim), c.Violations+s.violations(claim)
+			c.N, c.Violations = c.N+s.dueRequests(claim), c.Violations+s.violations(claim)
 			c.Errors += s.errorsOf(claim)
-			phi = max(phi, blocksPhi(s.blocks(claim), s.due(claim)))
+			phi = max(phi, blocksPhi(s.blocks(claim), s.dueRequests(claim)))
 		}
 		if c.N == 0 {
 			continue
 		}
 		c.phi = phi
-		level := 1 - (1-f.half())/float64(len(claims))
+		level := 1 - (1-f.boundLevel())/float64(len(claims))
 		c.Lower = stat.ClopperPearson(c.Violations, c.N, phi, stat.OneSided(level)).Lo
-		if x := float64(c.Violations) / float64(c.N) / f.cfg.eps(claim); at.N == 0 || x > worst {
+		if x := float64(c.Violations) / float64(c.N) / f.cfg.allowedShare(claim); at.N == 0 || x > worst {
 			at, worst = c, x
 		}
 	}

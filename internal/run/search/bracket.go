@@ -38,7 +38,7 @@ const (
 // the queue grows; then three geometric bisections follow. A probe at the limit itself counts as holding or not by
 // chance, so the bracket is only where the staircases begin.
 func (f *search) bracket() bool {
-	load := f.whole(f.cfg.light())
+	load := f.roundLoad(f.cfg.lightLoad())
 	if f.cfg.Closed {
 		load = 1
 	}
@@ -55,20 +55,20 @@ func (f *search) bracket() bool {
 			if s.Residence > 0 {
 				f.residence = s.Residence
 			}
-			if f.hot(&s) {
-				if !f.descend(load) {
+			if f.isFarBeyond(&s) {
+				if !f.halveLoad(load) {
 					return false
 				}
 				break
 			}
 		}
-		if f.hot(&s) || s.Residence > saturated*f.residence {
+		if f.isFarBeyond(&s) || s.Residence > saturated*f.residence {
 			f.hi = load
 			f.belowCarried(&s)
 			break
 		}
 		f.lo = load
-		next := f.whole(f.stride() * load)
+		next := f.roundLoad(f.stride() * load)
 		if next == load {
 			return f.holdsAtMost(load)
 		}
@@ -83,7 +83,7 @@ func (f *search) bracket() bool {
 		times++
 	}
 	for range times {
-		middle := f.whole(math.Sqrt(f.lo * f.hi))
+		middle := f.roundLoad(math.Sqrt(f.lo * f.hi))
 		if middle <= f.lo || middle >= f.hi {
 			break
 		}
@@ -95,29 +95,29 @@ func (f *search) bracket() bool {
 		if !ok {
 			return false
 		}
-		if f.hot(&s) || s.Residence > saturated*f.residence {
+		if f.isFarBeyond(&s) || s.Residence > saturated*f.residence {
 			f.hi = middle
 		} else {
 			f.lo = middle
 		}
 	}
-	return f.violated()
+	return f.isViolated()
 }
 
 // belowCarried narrows the bracket to what a window shows that the server carries. Loads above that
 // which seemed to hold were too short for their queue to show.
 func (f *search) belowCarried(s *Seen) {
 	c := s.Carried.Interval
-	if !s.Counts() || c.Hi == 0 || c.Hi >= f.hi {
+	if !s.IsEvidence() || c.Hi == 0 || c.Hi >= f.hi {
 		return
 	}
 	lo := 0.
 	for i := range f.cap.Trail {
-		if x := &f.cap.Trail[i]; x.Load < c.Lo && x.Seen.Counts() && !f.hot(&x.Seen) {
+		if x := &f.cap.Trail[i]; x.Load < c.Lo && x.Seen.IsEvidence() && !f.isFarBeyond(&x.Seen) {
 			lo = max(lo, x.Load)
 		}
 	}
-	if hi := f.whole(c.Hi); lo > 0 && hi > lo {
+	if hi := f.roundLoad(c.Hi); lo > 0 && hi > lo {
 		f.lo, f.hi = lo, hi
 	}
 }
@@ -132,9 +132,9 @@ func (f *search) leavesLook(middle float64, n int) bool {
 	}
 	look := func(below float64) float64 { // the lower the load, the longer it takes
 		low := below * math.Exp(-lowerStep)
-		return f.seconds(low, f.leastLow(low)) + leftFloor*b
+		return f.probeSeconds(low, f.leastLow(low)) + leftFloor*b
 	}
-	takes := f.beside(f.roughWarmup(Bracket), middle) + float64(n)/f.rate(middle)
+	takes := f.secondsBeside(f.roughWarmup(Bracket), middle) + float64(n)/f.rate(middle)
 	left := b - f.cap.Seconds
 	return left-takes >= look(middle) || left < look(f.hi)
 }
@@ -149,7 +149,7 @@ func (f *search) stride() float64 {
 
 // bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
-	total := f.total(load)
+	total := f.totalRequests(load)
 	n := min(bracketRequests, total*bracketShare, bracketWindow*f.rate(load)*f.residenceAt(load))
 	if whole := float64(f.inCycles(cyclesMain, load)); whole > n { // a shorter one may have few of the requests, or many
 		n = max(n, min(whole, total*bracketCycles))
@@ -177,7 +177,7 @@ func (f *search) roughWarmup(stage string) float64 {
 		return bracketWarmup
 	case stage == Light:
 		return lightWarmup
-	case f.cfg.echoes() && f.cfg.Budget.Seconds > leisurely*f.cfg.lasts(f.residence):
+	case f.cfg.hasEvenPauses() && f.cfg.Budget.Seconds > leisurely*f.cfg.sessionSeconds(f.residence):
 		return bracketWarmup // in which there is a burst
 	}
 	return hastyWarmup
@@ -186,9 +186,9 @@ func (f *search) roughWarmup(stage string) float64 {
 // tryBracket measures a load if the budget pays it.
 func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 	warmup := f.roughWarmup(stage)
-	p := Probe{Load: load, Requests: n, Residences: warmup, Stage: stage, Counted: f.costly(load, n, warmup)}
+	p := Probe{Load: load, Requests: n, Residences: warmup, Stage: stage, Counted: f.isCostly(load, n, warmup)}
 	if p.Counted {
-		p.Decided = func(violations []int, left int) bool { return f.decided(violations, left, n) }
+		p.Decided = func(violations []int, left int) bool { return f.isDecided(violations, left, n) }
 	}
 	if f.affordableIn(&p, 0) < n {
 		if f.lo > 0 { // as far as is known, the next one is beyond the limit
@@ -197,7 +197,7 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		f.cap.Reason = f.takesABound(load)
 		return Seen{}, false
 	}
-	return f.look(p)
+	return f.measureLoad(p)
 }
 
 // takesABound returns that the budget ended in the bracket, how many requests one bound takes, and how long that is at a load.
@@ -205,7 +205,7 @@ func (f *search) takesABound(load float64) result.Reason {
 	n := f.leastLow(load)
 	r := result.Reason{Code: result.BudgetInBracket, Needed: float64(n)}
 	if f.cfg.Budget.Seconds > 0 {
-		r.Low, r.Seconds = load, f.seconds(load, n)
+		r.Low, r.Seconds = load, f.probeSeconds(load, n)
 	}
 	return r
 }
@@ -215,7 +215,7 @@ func (f *search) takesABound(load float64) result.Reason {
 // further windows shows it too. Believed at once, one of 10 to 30 failures in a window of 50 requests left a
 // search at a tenth of the capacity, where the next ones passed for a rise.
 func (f *search) tryAgain(stage string, load float64, n int) (s Seen, ok bool) {
-	if s, ok = f.tryBracket(stage, load, n); !ok || !f.hot(&s) || f.throughout(&s) {
+	if s, ok = f.tryBracket(stage, load, n); !ok || !f.isFarBeyond(&s) || f.isBeyondThroughout(&s) {
 		return s, ok
 	}
 	for range furtherWindows {
@@ -223,7 +223,7 @@ func (f *search) tryAgain(stage string, load float64, n int) (s Seen, ok bool) {
 		if !ok && f.err == nil && !f.died { // the budget ends: what is known is believed
 			return s, true
 		}
-		if !ok || f.hot(&next) {
+		if !ok || f.isFarBeyond(&next) {
 			return next, ok
 		}
 		s = next
@@ -242,14 +242,14 @@ const oneCluster = 60
 // each short window of it.
 const slower = 1.5
 
-// throughout says that a window is far beyond a limit without its worst oneCluster requests in a
+// isBeyondThroughout says that a window is far beyond a limit without its worst oneCluster requests in a
 // row too, or that the load makes all requests slower.
-func (f *search) throughout(s *Seen) bool {
+func (f *search) isBeyondThroughout(s *Seen) bool {
 	if s.Stability == stat.Unstable || s.Residence > slower*f.residence {
 		return true
 	}
 	for _, claim := range f.cfg.claims() {
-		blocks, due := s.blocks(claim), float64(s.due(claim))
+		blocks, due := s.blocks(claim), float64(s.dueRequests(claim))
 		if len(blocks) == 0 || due == 0 {
 			continue
 		}
@@ -264,22 +264,22 @@ func (f *search) throughout(s *Seen) bool {
 			worst = max(worst, together)
 		}
 		rest := s.violations(claim) - worst
-		if rest > 1 && float64(rest) > odds(f.cfg.eps(claim), beyond)*(due-float64(cluster)*size) {
+		if rest > 1 && float64(rest) > scaleOdds(f.cfg.allowedShare(claim), beyond)*(due-float64(cluster)*size) {
 			return true
 		}
 	}
 	return false
 }
 
-// decided says that it is known whether a window of about n requests is far beyond a limit:
+// isDecided says that it is known whether a window of about n requests is far beyond a limit:
 // those that have not ended are too few to change it.
-func (f *search) decided(violations []int, left, n int) bool {
+func (f *search) isDecided(violations []int, left, n int) bool {
 	not := left >= 0 && f.cfg.Joint == 0
 	for i, eps := range f.cfg.Eps {
 		if eps == 0 {
 			continue
 		}
-		most := odds(eps, beyond) * float64(n)
+		most := scaleOdds(eps, beyond) * float64(n)
 		if float64(violations[i]) > most+1 {
 			return true
 		}
@@ -288,12 +288,12 @@ func (f *search) decided(violations []int, left, n int) bool {
 	return not
 }
 
-// descend halves a load that is too high from one request at a time on: a server of one
+// halveLoad halves a load that is too high from one request at a time on: a server of one
 // slot is, long before it has one request after the other.
-func (f *search) descend(load float64) bool {
+func (f *search) halveLoad(load float64) bool {
 	f.hi = load
 	for range maxHalvings {
-		if load = f.whole(load / 2); load >= f.hi {
+		if load = f.roundLoad(load / 2); load >= f.hi {
 			break
 		}
 		s, ok := f.tryBracket(Light, load, f.lightRequests(load))
@@ -303,7 +303,7 @@ func (f *search) descend(load float64) bool {
 			}
 			return false
 		}
-		if !f.hot(&s) {
+		if !f.isFarBeyond(&s) {
 			f.lo = load
 			return true
 		}

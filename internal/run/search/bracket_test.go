@@ -32,7 +32,7 @@ func TestThroughout(t *testing.T) {
 			bad += v
 		}
 		s := Seen{Load: 1, N: c.n, Violations: []int{bad}, Blocks: [][]int{c.blocks}, Stability: c.stability, Residence: c.residence * f.residence}
-		if got := f.throughout(&s); got != c.want {
+		if got := f.isBeyondThroughout(&s); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -42,7 +42,7 @@ func TestThroughout(t *testing.T) {
 func TestBracketAsksAgain(t *testing.T) {
 	const cluster, limit = 14, 20.
 	cfg := search80k()
-	light := cfg.light()
+	light := cfg.lightLoad()
 	for name, c := range map[string]struct {
 		at           []int // probes that meet a cluster, from 0
 		least, above float64

@@ -64,26 +64,26 @@ const (
 	loaded = 2
 )
 
-// seconds is about what a probe takes.
-func (f *search) seconds(load float64, requests int) float64 {
-	return f.beside(Warmup, load) + float64(requests)/f.rate(load)
+// probeSeconds is about what a probe takes.
+func (f *search) probeSeconds(load float64, requests int) float64 {
+	return f.secondsBeside(Warmup, load) + float64(requests)/f.rate(load)
 }
 
-// beside is about how many seconds of a probe are no window: a warm-up of so many residence
+// secondsBeside is about how many seconds of a probe are no window: a warm-up of so many residence
 // times, and a drain.
-func (f *search) beside(warmup, load float64) float64 {
+func (f *search) secondsBeside(warmup, load float64) float64 {
 	return (warmup + Drain) * f.memoryAt(load)
 }
 
 // affordableAt returns the number of requests that the budget pays at each of the loads. A share of
 // the whole budget is left over.
 func (f *search) affordableAt(loads []float64, spare float64) int {
-	return f.affordable(f.work(), loads, spare)
+	return f.affordableRequests(f.requestWork(), loads, spare)
 }
 
 // affordableIn returns the number of requests of a probe that the budget pays.
 func (f *search) affordableIn(p *Probe, spare float64) int {
-	each := f.work()
+	each := f.requestWork()
 	if p.Counted {
 		each *= CountedWork
 	}
@@ -94,9 +94,9 @@ func (f *search) affordableIn(p *Probe, spare float64) int {
 	return f.affordableAfter(warmup, each, []float64{p.Load}, spare)
 }
 
-// limit has a probe end with a budget of time: what is forecast of its window and of the time behind it is
+// setTimeLimits has a probe end with a budget of time: what is forecast of its window and of the time behind it is
 // no promise, least of all beyond the limit, where a queue grows and is emptied.
-func (f *search) limit(p *Probe) {
+func (f *search) setTimeLimits(p *Probe) {
 	b := f.cfg.Budget.Seconds
 	if b == 0 {
 		return
@@ -107,16 +107,16 @@ func (f *search) limit(p *Probe) {
 
 // hasTime says that a budget of time leaves some for a window.
 func (f *search) hasTime(p Probe) bool {
-	f.limit(&p)
+	f.setTimeLimits(&p)
 	return f.cfg.Budget.Seconds == 0 || p.WindowBy > p.Residences*p.Residence
 }
 
 // overtime is the share of its budget of time by which a search may exceed it.
 const overtime = 0.05
 
-// looking is a long look at a load, of all requests that the budget pays: counted where
+// longLook is a long look at a load, of all requests that the budget pays: counted where
 // that can be, for what it says of the load hangs on how many they are.
-func (f *search) looking(load float64) Probe {
+func (f *search) longLook(load float64) Probe {
 	p := Probe{Load: load, Stage: Verifying, Counted: f.cfg.Count}
 	if p.Counted {
 		p.Requests = f.affordableIn(&p, shownShare)
@@ -130,13 +130,13 @@ func (f *search) looking(load float64) Probe {
 // at the load that is quoted, where the look at it was counted; mostShown is how many at most.
 const shownShare, mostShown = 0.1, 3000
 
-// show records them.
-func (f *search) show(look *Probe) {
-	if !look.Counted || f.work() == 0 {
+// recordLoads records them.
+func (f *search) recordLoads(look *Probe) {
+	if !look.Counted || f.requestWork() == 0 {
 		return
 	}
-	n := shownShare*f.cfg.Budget.Work/f.work() - f.beside(bracketWarmup, look.Load)*f.rate(look.Load)
-	if _, ok := f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
+	n := shownShare*f.cfg.Budget.Work/f.requestWork() - f.secondsBeside(bracketWarmup, look.Load)*f.rate(look.Load)
+	if _, ok := f.measureLoad(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
 		return
 	}
 	for i := range f.cap.Trail {
@@ -144,8 +144,8 @@ func (f *search) show(look *Probe) {
 			return
 		}
 	}
-	if over := f.whole(max(f.hi, overLimit*f.cap.Estimate)); over > look.Load { // what limits it is told by a load that is beyond
-		f.look(Probe{Load: over, Requests: overRequests, Residences: bracketWarmup, Stage: Beyond})
+	if over := f.roundLoad(max(f.hi, overLimit*f.cap.Estimate)); over > look.Load { // what limits it is told by a load that is beyond
+		f.measureLoad(Probe{Load: over, Requests: overRequests, Residences: bracketWarmup, Stage: Beyond})
 	}
 }
 
@@ -161,7 +161,7 @@ const lowerStill = 0.75
 // fitted.
 func (f *search) affordableMain(loads []float64) int {
 	if f.cfg.Count {
-		return f.affordable(f.counting(), loads, spareCounted)
+		return f.affordableRequests(f.countingWork(), loads, spareCounted)
 	}
 	return f.affordableAt(loads, max(spareVerify, f.spareLow()))
 }
@@ -169,7 +169,7 @@ func (f *search) affordableMain(loads []float64) int {
 // spareLow is the share of the budget that a look far below the limit takes. The loads that
 // are still to be measured may show violations at lower ones than those so far.
 func (f *search) spareLow() (share float64) {
-	load := f.low() * lowerStill
+	load := f.lowLoad() * lowerStill
 	if !(load > 0) {
 		return 0
 	}
@@ -178,7 +178,7 @@ func (f *search) spareLow() (share float64) {
 		share = float64(n) / float64(b)
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		share = max(share, f.seconds(load, n)/b)
+		share = max(share, f.probeSeconds(load, n)/b)
 	}
 	return share
 }
@@ -190,28 +190,28 @@ func (f *search) spareConfirm() (share float64) {
 		share = float64(n) / float64(b)
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		share = max(share, f.seconds(f.centred, n)/b)
+		share = max(share, f.probeSeconds(f.centred, n)/b)
 	}
 	return share
 }
 
-// costly says that recording a probe would take more than its share of a budget of work,
+// isCostly says that recording a probe would take more than its share of a budget of work,
 // where it may be counted instead.
-func (f *search) costly(load float64, requests int, residences float64) bool {
+func (f *search) isCostly(load float64, requests int, residences float64) bool {
 	if !f.cfg.Count || f.cfg.Budget.Work == 0 {
 		return false
 	}
-	around := f.beside(residences, load) * f.rate(load)
-	return f.work()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
+	around := f.secondsBeside(residences, load) * f.rate(load)
+	return f.requestWork()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
 }
 
 // recordedShare is the share of a budget of work that a probe that only shows the way may
 // take to be recorded.
 const recordedShare = 0.02
 
-// affordable returns the number of requests of the given work each that the budget pays at each of
+// affordableRequests returns the number of requests of the given work each that the budget pays at each of
 // the loads.
-func (f *search) affordable(each float64, loads []float64, spare float64) int {
+func (f *search) affordableRequests(each float64, loads []float64, spare float64) int {
 	return f.affordableAfter(Warmup, each, loads, spare)
 }
 
@@ -224,7 +224,7 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
 		for _, load := range loads {
-			left -= f.beside(warmup, load)
+			left -= f.secondsBeside(warmup, load)
 			each += 1 / f.rate(load)
 		}
 		n = min(n, left/each)
@@ -232,27 +232,27 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 	if f.cfg.Budget.Work > 0 && each > 0 {
 		left := (f.cfg.Budget.Work*(1-spare) - f.cap.Work) / each
 		for _, load := range loads {
-			left -= f.around(load)
+			left -= f.requestsAround(load)
 		}
 		n = min(n, left/float64(len(loads)))
 	}
 	return int(max(0, min(n, math.MaxInt32)))
 }
 
-// work returns the work of simulating and recording a request, 0 while that is not known.
-func (f *search) work() float64 { return f.worked / float64(max(f.sent, 1)) }
+// requestWork returns the work of simulating and recording a request, 0 while that is not known.
+func (f *search) requestWork() float64 { return f.worked / float64(max(f.sent, 1)) }
 
-// counting returns the work of simulating a request that is fitted: it is counted where it may be.
-func (f *search) counting() float64 {
+// countingWork returns the work of simulating a request that is fitted: it is counted where it may be.
+func (f *search) countingWork() float64 {
 	if f.cfg.Count {
-		return f.work() * CountedWork
+		return f.requestWork() * CountedWork
 	}
-	return f.work()
+	return f.requestWork()
 }
 
-// around is about how many requests come before and after a window at a load.
-func (f *search) around(load float64) float64 {
-	return f.beside(Warmup, load) * f.rate(load)
+// requestsAround is about how many requests come before and after a window at a load.
+func (f *search) requestsAround(load float64) float64 {
+	return f.secondsBeside(Warmup, load) * f.rate(load)
 }
 
 // InRequests returns the number of requests that a budget of work pays. each is the work of
@@ -278,18 +278,18 @@ func (b Budget) InRequests(each, around float64, counted bool) (paid, worth int)
 // are fitted.
 const beforeMain = 0.15
 
-// total is about how many requests the whole budget pays near a load.
-func (f *search) total(load float64) float64 {
+// totalRequests is about how many requests the whole budget pays near a load.
+func (f *search) totalRequests(load float64) float64 {
 	n := math.Inf(1)
 	if b := f.cfg.Budget.Requests; b > 0 {
 		n = float64(b)
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
+		left := b - f.cap.Seconds - probes*f.probeSeconds(load, 0)
 		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
 	}
-	if each := f.counting(); f.cfg.Budget.Work > 0 && each > 0 {
-		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.around(load)
+	if each := f.countingWork(); f.cfg.Budget.Work > 0 && each > 0 {
+		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.requestsAround(load)
 		n = min(n, float64(f.cap.Requests)+max(0, left))
 	}
 	return n
@@ -320,19 +320,19 @@ type Traffic struct {
 	Cycle   float64 // seconds in which arrivals whose rate takes turns have all of them, 0 where it does not
 }
 
-// mild says that little varies: answers and prompts by half of their mean at the most, and gaps no
+// isMild says that little varies: answers and prompts by half of their mean at the most, and gaps no
 // more than those of a Poisson process do.
-func (t Traffic) mild() bool {
+func (t Traffic) isMild() bool {
 	return t.Plain && t.Gaps <= mildGaps && t.Lengths <= mildLengths && t.Cycle == 0
 }
 
 // mildGaps and mildLengths are how much that is, squared; to rounding, and lengths are whole tokens.
 const mildGaps, mildLengths = 1.01, 0.26
 
-// spread is by how much wider than usual an interval is: bursts grow with what varies, as
+// widthFactor is by how much wider than usual an interval is: bursts grow with what varies, as
 // waits do (Kingman, Mathematical Proceedings of the Cambridge Philosophical Society 57,
 // 1961), and the fewer requests may violate the fewer bursts there are.
-func (t Traffic) spread() float64 {
+func (t Traffic) widthFactor() float64 {
 	if t.Allowed == 0 {
 		return 1
 	}
@@ -341,20 +341,20 @@ func (t Traffic) spread() float64 {
 
 const usualAllowed, mostSpread = 0.01, 3.
 
-// turning is the half-width of an interval that the rate of the arrivals alone leaves, where so
+// arrivalHalfWidth is the half-width of an interval that the rate of the arrivals alone leaves, where so
 // many requests a second take turns: what a number of cycles brings scatters by how much rates
 // differ, for which stands what gaps vary by more than those of a Poisson process do.
-func (t Traffic) turning(requests, rate float64) float64 {
+func (t Traffic) arrivalHalfWidth(requests, rate float64) float64 {
 	if t.Cycle == 0 || !(rate > 0) {
 		return 0
 	}
-	return t.swing() * math.Sqrt(rate*t.Cycle/requests)
+	return t.cycleHalfWidth() * math.Sqrt(rate*t.Cycle/requests)
 }
 
-// swing is the half-width of a single cycle. Chosen on the first three systems of `go run ./bench/stat
+// cycleHalfWidth is the half-width of a single cycle. Chosen on the first three systems of `go run ./bench/stat
 // -only bounds-slow`, where half-widths were 0.6 to 1.2 times as large with 115 to 4,000 cycles. Where
 // bursts last much longer than a queue needs to settle they are as little as a tenth of it.
-func (t Traffic) swing() float64 {
+func (t Traffic) cycleHalfWidth() float64 {
 	return perCycle * math.Sqrt(min(mostSwing, max(0, t.Gaps-1)))
 }
 
@@ -369,7 +369,7 @@ const perCycle, mostSwing = 2.2, 4
 // and what they leave open of the curve enters. With fewer than fewRequests it is what `-only
 // bounds` shows of nearly all systems: a third of the capacity at 3,000, and less where little varies.
 func (t Traffic) halfWidth(requests float64) float64 {
-	half := t.spread() * perRequest / math.Sqrt(requests) * (1 + halfKnown/(halfKnown+requests))
+	half := t.widthFactor() * perRequest / math.Sqrt(requests) * (1 + halfKnown/(halfKnown+requests))
 	if requests < fewRequests {
 		half = max(half, fewPerRequest/math.Sqrt(requests))
 	}
@@ -417,19 +417,19 @@ const (
 // residence time of a request alone in seconds, and a guess of the capacity as
 // requests a second (0 if there is none). Ask it before the start.
 func Forecast(residence, rate float64, b Budget, t Traffic) Outlook {
-	return forecast((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t, 1)
+	return forecastWider((Warmup+Drain)*residence*(roughProbes+loaded*probes), rate, b, t, 1)
 }
 
 // ForecastNear is the same when the capacity is roughly known: rate is about it, and
 // residence how long a request takes there.
 func ForecastNear(residence, rate float64, b Budget, t Traffic) Outlook {
 	wider := min(fewSeats, max(1, fewSeats*loaded/(rate*residence)))
-	return forecast((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t, wider)
+	return forecastWider((Warmup+Drain)*residence*(roughProbes/loaded+probes), rate, b, t, wider)
 }
 
-// forecast is for so many seconds that are no windows, and intervals so much wider than the
+// forecastWider is for so many seconds that are no windows, and intervals so much wider than the
 // traffic makes them.
-func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
+func forecastWider(overhead, rate float64, b Budget, t Traffic, wider float64) Outlook {
 	o := Outlook{Budget: b}
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
 		takes, ok := t.requestsForWidth(goal / wider)
@@ -438,7 +438,7 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 		}
 		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(takes/5000)) * 5000}
 		if rate > 0 {
-			cycles := max(estimateCycles, t.swing()*t.swing()*wider*wider/(goal*goal)/timeTelling)
+			cycles := max(estimateCycles, t.cycleHalfWidth()*t.cycleHalfWidth()*wider*wider/(goal*goal)/timeTelling)
 			p.Seconds = max(overhead+float64(p.Requests)/rate/timeTelling, cycles*t.Cycle)
 		}
 		o.Precisions = append(o.Precisions, p)
@@ -457,7 +457,7 @@ func forecast(overhead, rate float64, b Budget, t Traffic, wider float64) Outloo
 		o.Requests = int(n)
 		slow := b.Seconds > 0 && b.Seconds < estimateCycles*t.Cycle || b.Requests > 0 && n < estimateCycles*t.Cycle*rate
 		if n >= least && !slow {
-			o.HalfWidth = wider * max(t.halfWidth(n), t.turning(n, rate))
+			o.HalfWidth = wider * max(t.halfWidth(n), t.arrivalHalfWidth(n, rate))
 		}
 	}
 	return o
@@ -472,7 +472,7 @@ func (o Outlook) String() string {
 			s += " requests"
 		}
 		if p.Seconds > 0 {
-			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, say.Minutes(p.Seconds))
+			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, say.RoundedTime(p.Seconds))
 			if i == 0 {
 				s = strings.Replace(s, " in ", " in about ", 1)
 			}
@@ -482,7 +482,7 @@ func (o Outlook) String() string {
 	s := strings.Join(parts, ", ")
 	var within []string
 	if o.Budget.Seconds > 0 {
-		within = append(within, say.Minutes(o.Budget.Seconds))
+		within = append(within, say.RoundedTime(o.Budget.Seconds))
 	}
 	switch {
 	case o.Budget.Work > 0:

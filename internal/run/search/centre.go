@@ -19,10 +19,10 @@ const (
 	mostStair  = 2000
 )
 
-// Slope returns the prior of the slope of violations: they rise with the load. Near the limit d
+// SlopePrior returns the prior of the slope of violations: they rise with the load. Near the limit d
 // logit P / d ln load was between 14 and 70 where lengths vary little. It was 3 to 6 where few long
 // prompts hold up many others.
-func Slope() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
+func SlopePrior() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 
 // centre climbs staircases of five neighbouring loads, in random order, until they
 // lie around the limit: the fit moves by less than half the width of the main loads,
@@ -31,7 +31,7 @@ func (f *search) centre() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
 	// A load that did not look far beyond the limit may be beyond it all the same: windows that
 	// are counted have the requests to tell.
-	if below := f.crossing(Bracket); f.cfg.Count && below > f.cfg.light() && below < f.lo && f.exceededAt(f.lo) {
+	if below := f.crossing(Bracket); f.cfg.Count && below > f.cfg.lightLoad() && below < f.lo && f.exceededAt(f.lo) {
 		f.centred = below
 	}
 	if at, own := f.earlierEstimate(); at > 0 {
@@ -40,17 +40,17 @@ func (f *search) centre() bool {
 		}
 	}
 	least := max(leastStair, f.inCycles(cyclesMain, f.centred))
-	n := max(least, int(min(mostStair, f.total(f.centred)*stairShare)))
+	n := max(least, int(min(mostStair, f.totalRequests(f.centred)*stairShare)))
 	for round := range maxRounds {
-		width := f.width(f.centred)
+		width := f.mainWidthAt(f.centred)
 		loads := f.staircase(width)
-		if f.affordable(f.counting(), loads, spareMain+spareVerify) < n {
+		if f.affordableRequests(f.countingWork(), loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
 			}
-			most := f.affordable(f.counting(), loads, spareVerify) / 2
+			most := f.affordableRequests(f.countingWork(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
-				most = min(most, max(n, int(f.around(f.centred)/4)))
+				most = min(most, max(n, int(f.requestsAround(f.centred)/4)))
 				n = most
 			}
 			if n = min(n, most); n < least { // the main loads are put between those of the bracket
@@ -62,12 +62,12 @@ func (f *search) centre() bool {
 		}
 		from := len(f.cap.Trail)
 		step := Probe{Requests: n, Stage: Centre, Counted: f.cfg.Count}
-		if !f.lookAt(f.shuffled(loads), step) {
+		if !f.lookAt(f.shuffleLoads(loads), step) {
 			return false
 		}
-		shift := f.shift(f.cap.Trail[from:], width)
+		shift := f.centreShift(f.cap.Trail[from:], width)
 		f.centred *= math.Exp(shift)
-		if math.Abs(shift) < width/2 && f.straddles(f.cap.Trail[from:]) {
+		if math.Abs(shift) < width/2 && f.straddlesLimit(f.cap.Trail[from:]) {
 			break
 		}
 	}
@@ -77,17 +77,17 @@ func (f *search) centre() bool {
 // paysLookAfter reports whether a budget of time still pays a look far below the limit after a
 // staircase of n requests a load, or pays none without it either.
 func (f *search) paysLookAfter(loads []float64, n int) bool {
-	b, low := f.cfg.Budget.Seconds, f.low()
+	b, low := f.cfg.Budget.Seconds, f.lowLoad()
 	if b == 0 || low == 0 {
 		return true
 	}
 	takes := 0.
 	for _, load := range loads {
-		takes += f.seconds(load, n)
+		takes += f.probeSeconds(load, n)
 	}
 	lower := low * lowerStill // the staircase may show violations at lower loads
 	left := b - f.cap.Seconds
-	return left-takes >= f.seconds(lower, f.leastLow(lower)) || left < f.seconds(low, f.leastLow(low))
+	return left-takes >= f.probeSeconds(lower, f.leastLow(lower)) || left < f.probeSeconds(low, f.leastLow(low))
 }
 
 // tooSmall returns why a search has no estimate.
@@ -106,7 +106,7 @@ func (f *search) staircase(width float64) (loads []float64) {
 		step = max(step, 1/f.centred)
 	}
 	for i := range stairs {
-		loads = append(loads, f.whole(f.centred*math.Exp(step*float64(i-stairs/2))))
+		loads = append(loads, f.roundLoad(f.centred*math.Exp(step*float64(i-stairs/2))))
 	}
 	return loads
 }
@@ -126,14 +126,14 @@ func (f *search) crossing(stages ...string) float64 {
 	return lowest
 }
 
-// shift is by how much, in ln, the centre has to move after a staircase.
-func (f *search) shift(steps []Step, width float64) float64 {
+// centreShift is by how much, in ln, the centre has to move after a staircase.
+func (f *search) centreShift(steps []Step, width float64) float64 {
 	maxShift := stairShift * width
 	if at := f.crossing(Centre); at > 0 {
 		return min(maxShift, max(-maxShift, math.Log(at/f.centred)))
 	}
 	for _, s := range steps {
-		if s.Seen.Counts() && f.exceeds(&s.Seen, 2) {
+		if s.Seen.IsEvidence() && f.exceeds(&s.Seen, 2) {
 			return -maxShift / 2
 		}
 	}
@@ -143,7 +143,7 @@ func (f *search) shift(steps []Step, width float64) float64 {
 // exceeds says that a claim is violated by more than so many times its share.
 func (f *search) exceeds(s *Seen, times float64) bool {
 	for _, claim := range f.cfg.claims() {
-		if s.share(claim) > odds(f.cfg.eps(claim), times) {
+		if s.share(claim) > scaleOdds(f.cfg.allowedShare(claim), times) {
 			return true
 		}
 	}
@@ -153,18 +153,18 @@ func (f *search) exceeds(s *Seen, times float64) bool {
 // exceededAt says that a limit is violated by more than it may at a load.
 func (f *search) exceededAt(load float64) bool {
 	for _, claim := range f.cfg.claims() {
-		if f.shareAt(load, claim) > f.cfg.eps(claim) {
+		if f.shareAt(load, claim) > f.cfg.allowedShare(claim) {
 			return true
 		}
 	}
 	return false
 }
 
-// straddles says that one load is clearly above a limit, and one below all.
-func (f *search) straddles(steps []Step) bool {
+// straddlesLimit says that one load is clearly above a limit, and one below all.
+func (f *search) straddlesLimit(steps []Step) bool {
 	above, below := false, false
 	for _, s := range steps {
-		if !s.Seen.Counts() {
+		if !s.Seen.IsEvidence() {
 			continue
 		}
 		above = above || f.exceeds(&s.Seen, 2)

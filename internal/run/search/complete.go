@@ -5,14 +5,14 @@ import (
 	"pitot/internal/stat"
 )
 
-// Complete gives a run of many points that was killed what is known of them
+// CompleteRun gives a run of many points that was killed what is known of them
 // together; it says whether the run is such a one.
-func Complete(measured *result.Run) bool {
+func CompleteRun(measured *result.Run) bool {
 	if len(measured.Points) == 0 {
 		return false
 	}
 	if measured.Points[0].Stage == "" {
-		measured.Repeats = Repeats(measured.Points)
+		measured.Repeats = SummarizeRepeats(measured.Points)
 		return measured.Repeats != nil
 	}
 	if measured.Points[0].Stage == result.StageCold {
@@ -49,16 +49,16 @@ func Complete(measured *result.Run) bool {
 // CurveStage is the stage of a sweep's points.
 const CurveStage = result.StageCurve
 
-// Known is a number that may be missing.
-func Known(x float64) *float64 {
+// KnownOrNil is a number that may be missing.
+func KnownOrNil(x float64) *float64 {
 	if x == 0 {
 		return nil
 	}
 	return &x
 }
 
-// CI is an interval as run.json has it, nil for none.
-func CI(v stat.Interval) *[2]float64 {
+// IntervalOrNil is an interval as run.json has it, nil for none.
+func IntervalOrNil(v stat.Interval) *[2]float64 {
 	if v == (stat.Interval{}) {
 		return nil
 	}

@@ -56,10 +56,10 @@ func CountsOf(s *Seen) *result.Counts {
 	return &result.Counts{Blocks: s.Blocks, Errors: s.Errors, ResidenceMS: s.Residence * 1e3, Cluster: s.Cluster}
 }
 
-// bracketed takes the bracket from an estimate that earlier searches lead to. Without one it
+// takeBracket takes the bracket from an estimate that earlier searches lead to. Without one it
 // is sought anew: a single window of theirs is beyond a limit by chance now and then, and a
 // fit that says nothing of how sure it is may be far off.
-func (f *search) bracketed() bool {
+func (f *search) takeBracket() bool {
 	at, _ := f.earlierEstimate()
 	if at == 0 {
 		return false
@@ -69,8 +69,8 @@ func (f *search) bracketed() bool {
 		if s.Stage == Light && s.Seen.Residence > 0 {
 			f.residence = s.Seen.Residence
 		}
-		switch hot := f.hot(&s.Seen); {
-		case !s.Seen.Counts():
+		switch hot := f.isFarBeyond(&s.Seen); {
+		case !s.Seen.IsEvidence():
 		case hot && s.Load > at:
 			f.hi = min(f.hi, s.Load)
 		case !hot && s.Load < at:
@@ -111,7 +111,7 @@ func (f *search) earlierEstimate() (at float64, own bool) {
 func (f *search) lowestFitted() float64 {
 	lowest := math.Inf(1)
 	for i := range f.cap.Trail {
-		if s := &f.cap.Trail[i]; s.Launch == f.launch && (s.Stage == Centre || s.Stage == Main) && s.Seen.Counts() {
+		if s := &f.cap.Trail[i]; s.Launch == f.launch && (s.Stage == Centre || s.Stage == Main) && s.Seen.IsEvidence() {
 			lowest = min(lowest, s.Load)
 		}
 	}
@@ -157,17 +157,17 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	return v, len(values)
 }
 
-// covers returns what an interval over that number of launches covers.
-func covers(launches int) string {
+// coverageText returns what an interval over that number of launches covers.
+func coverageText(launches int) string {
 	if launches == 1 {
 		return ThisLaunch
 	}
 	return fmt.Sprintf("the mean of launches like these %d", launches)
 }
 
-// held quotes what an earlier search verified on this launch, where this one verified
+// quoteEarlier quotes what an earlier search verified on this launch, where this one verified
 // nothing and nothing that is known by now speaks against it.
-func (f *search) held() bool {
+func (f *search) quoteEarlier() bool {
 	v := f.cfg.Held
 	if !v.Passed || f.cap.Estimate > 0 && v.Load > f.cap.Lower {
 		return false

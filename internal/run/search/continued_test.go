@@ -45,7 +45,7 @@ func TestFindGoesOn(t *testing.T) {
 						t.Errorf("of %d launches: %v, %s", got.Launches, got.Interval, got.Label)
 					}
 				}
-				if k == 2 && got.Interval.Holds(capacity) {
+				if k == 2 && got.Interval.Contains(capacity) {
 					held[restart]++
 				}
 				earlier, before = got.Trail, got.Estimate

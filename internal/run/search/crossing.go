@@ -18,7 +18,7 @@ import (
 // so the chance of a wrong one is that of a single test, 2.5 % each. How often both hold
 // is shown by `go run ./bench/stat -only curve`.
 func CrossingOf(points []result.Point) *result.Crossing {
-	f, specs := searched(points)
+	f, specs := fromSweep(points)
 	if f == nil {
 		return nil
 	}
@@ -28,13 +28,13 @@ func CrossingOf(points []result.Point) *result.Crossing {
 			c.SLO = points[i].SLO.Spec
 		}
 	}
-	least, most := f.holding(), f.refuted()
+	least, most := f.highestHolding(), f.lowestRefuted()
 	if least > 0 && most > 0 && most <= least { // two tests that contradict each other: neither is believed
 		c.Why = result.Reason{Code: result.MetAboveMissed, Low: least, High: most}
 		return c
 	}
-	c.AtLeast, c.AtMost = Known(least), Known(most)
-	met, next := f.neighbours()
+	c.AtLeast, c.AtMost = KnownOrNil(least), KnownOrNil(most)
+	met, next := f.neighbourLoads()
 	switch {
 	case next == 0:
 		c.Why = result.Reason{Code: result.NoneMissed}
@@ -45,7 +45,7 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	case least == 0:
 		c.Why = result.Reason{Code: result.NoneSurelyBelow, Needed: float64(f.leastLow(0))}
 	default:
-		at, claim := f.between(met, next)
+		at, claim := f.interpolateCrossing(met, next)
 		if at < least || at > most {
 			c.Why = result.Reason{Code: result.LoadsContradict, Low: met, High: next}
 			break
@@ -55,9 +55,9 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	return c
 }
 
-// searched is a sweep as a search sees it; nil where its points do not count the same
+// fromSweep is a sweep as a search sees it; nil where its points do not count the same
 // claims.
-func searched(points []result.Point) (f *search, specs []string) {
+func fromSweep(points []result.Point) (f *search, specs []string) {
 	var cfg FindConfig
 	for i := range points {
 		if s := points[i].SLO; s != nil && len(specs) == 0 {
@@ -102,10 +102,10 @@ func searched(points []result.Point) (f *search, specs []string) {
 	return f, specs
 }
 
-// loads are those with a window that counts, each once, ascending.
-func (f *search) loads() (list []float64) {
+// evidenceLoads are those with a window that counts, each once, ascending.
+func (f *search) evidenceLoads() (list []float64) {
 	for _, s := range f.cap.Trail {
-		if s.Seen.Counts() {
+		if s.Seen.IsEvidence() {
 			list = append(list, s.Load)
 		}
 	}
@@ -113,10 +113,10 @@ func (f *search) loads() (list []float64) {
 	return slices.Compact(list)
 }
 
-// holding is the highest load that is known not to be above the capacity, 0 if none is.
+// highestHolding is the highest load that is known not to be above the capacity, 0 if none is.
 // Loads with too few requests to tell whatever they show are passed over.
-func (f *search) holding() (highest float64) {
-	for _, load := range f.loads() {
+func (f *search) highestHolding() (highest float64) {
+	for _, load := range f.evidenceLoads() {
 		switch held, enough := f.heldAt(load); {
 		case held:
 			highest = load
@@ -137,16 +137,16 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			above := math.Log(f.cap.Trail[i].Load / load)
-			if !f.tells(&f.cap.Trail[i]) || above < 0 || above > bursty {
+			if !f.supportsBounds(&f.cap.Trail[i]) || above < 0 || above > bursty {
 				continue
 			}
-			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half())), max(cluster, s.Cluster)
+			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.dueRequests(claim), f.boundLevel())), max(cluster, s.Cluster)
 			violations += s.violations(claim)
 			if above > 0 {
 				flanked = true
 				continue
 			}
-			bad, n = bad+s.violations(claim), n+s.due(claim)
+			bad, n = bad+s.violations(claim), n+s.dueRequests(claim)
 			held = held && s.Stability != stat.Unstable
 		}
 		least := float64(lowPhi)
@@ -158,18 +158,18 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 			least, phi = least*unflanked, phi*unflanked
 		}
 		upper := func(bad int, phi float64) float64 {
-			return stat.ClopperPearson(bad, n, phi, stat.OneSided(f.half())).Hi
+			return stat.ClopperPearson(bad, n, phi, stat.OneSided(f.boundLevel())).Hi
 		}
-		enough = enough && n > 0 && upper(0, least) <= f.cfg.eps(claim)
-		held = held && n > 0 && upper(bad, phi) <= f.cfg.eps(claim)
+		enough = enough && n > 0 && upper(0, least) <= f.cfg.allowedShare(claim)
+		held = held && n > 0 && upper(bad, phi) <= f.cfg.allowedShare(claim)
 	}
 	return held && enough, enough
 }
 
-// neighbours are the lowest load whose share of violations is above what is allowed, or
+// neighbourLoads are the lowest load whose share of violations is above what is allowed, or
 // whose queue grew, and the highest below it; 0 where there is none.
-func (f *search) neighbours() (met, next float64) {
-	for _, load := range f.loads() {
+func (f *search) neighbourLoads() (met, next float64) {
+	for _, load := range f.evidenceLoads() {
 		over := f.exceededAt(load)
 		for _, s := range f.cap.Trail {
 			over = over || s.Load == load && s.Seen.Stability == stat.Unstable
@@ -186,22 +186,22 @@ func (f *search) neighbours() (met, next float64) {
 func (f *search) shareAt(load float64, claim int) float64 {
 	bad, n := 0, 0
 	for _, s := range f.cap.Trail {
-		if s.Load == load && s.Seen.Counts() {
-			bad, n = bad+s.Seen.violations(claim), n+s.Seen.due(claim)
+		if s.Load == load && s.Seen.IsEvidence() {
+			bad, n = bad+s.Seen.violations(claim), n+s.Seen.dueRequests(claim)
 		}
 	}
 	return float64(bad) / float64(max(n, 1))
 }
 
-// between is where the first claim is reached between two neighbours: the odds of
+// interpolateCrossing is where the first claim is reached between two neighbours: the odds of
 // violating it rise by a power of the load. A share of none, or all, counts as half a
 // request's.
-func (f *search) between(met, next float64) (at float64, binding int) {
+func (f *search) interpolateCrossing(met, next float64) (at float64, binding int) {
 	logit := func(load float64, claim int) float64 {
 		n := 0
 		for _, s := range f.cap.Trail {
-			if s.Load == load && s.Seen.Counts() {
-				n += s.Seen.due(claim)
+			if s.Load == load && s.Seen.IsEvidence() {
+				n += s.Seen.dueRequests(claim)
 			}
 		}
 		half := 0.5 / float64(max(n, 1))
@@ -210,7 +210,7 @@ func (f *search) between(met, next float64) (at float64, binding int) {
 	}
 	at, binding = next, f.cfg.claims()[0]
 	for _, claim := range f.cfg.claims() {
-		eps := f.cfg.eps(claim)
+		eps := f.cfg.allowedShare(claim)
 		low, high, goal := logit(met, claim), logit(next, claim), math.Log(eps/(1-eps))
 		if high <= goal || high <= low {
 			continue

@@ -31,7 +31,7 @@ func TestCrossingHoldsTheTruth(t *testing.T) {
 		of := truthAt(capacity, 60)
 		of.rng = rand.New(rand.NewPCG(5, uint64(r)))
 		c := CrossingOf(sweepOf(of, 3000, 8, 16, 24, 28, 32, 34, 36, 38, 40, 44, 50, 64))
-		low, high := value(c.AtLeast), value(c.AtMost)
+		low, high := valueOrZero(c.AtLeast), valueOrZero(c.AtMost)
 		if low > capacity || high > 0 && high < capacity {
 			wrong++
 		}
@@ -39,7 +39,7 @@ func TestCrossingHoldsTheTruth(t *testing.T) {
 			continue
 		}
 		both++
-		if x := value(c.Estimate); x > 0 && (x < low || x > high || c.Binding != "p99 ttft<1s" && x < 45) {
+		if x := valueOrZero(c.Estimate); x > 0 && (x < low || x > high || c.Binding != "p99 ttft<1s" && x < 45) {
 			t.Errorf("%v %s between %v and %v", x, c.Binding, low, high)
 		}
 	}

@@ -31,28 +31,28 @@ type CurvePoint struct {
 	Invalid          bool // its measurement was: nothing rests on it
 }
 
-// Behind says that clearly fewer requests were served than came due. What is in
+// IsBehind says that clearly fewer requests were served than came due. What is in
 // flight at either end of the window differs by chance, and of a few requests
 // that is much: it must be beyond three standard deviations of it.
-func (p *CurvePoint) Behind() bool {
+func (p *CurvePoint) IsBehind() bool {
 	inFlight := max(1, p.RequestsPerS*p.E2E/1e3)
 	return p.RequestsPerS < servedShare*p.Offered && (p.Offered-p.RequestsPerS)*p.Window > 3*math.Sqrt(2*inFlight)
 }
 
-// Unstable says that the queue grew for as long as the load lasted.
-func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
+// IsUnstable says that the queue grew for as long as the load lasted.
+func (p *CurvePoint) IsUnstable() bool { return p.Stability == stat.Unstable }
 
 // PointOf is a run's point as one of a curve.
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly, Window: p.Seconds.Window,
 		Invalid: p.Verdict == result.Invalid,
-		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
+		Offered: valueOrZero(p.Throughput.DuePerS), RequestsPerS: valueOrZero(p.Throughput.RequestsPerS), OutputTokensPerS: valueOrZero(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)), TokensError: relativeError(p.Metrics.SummaryOf(metric.OutputTokens)),
-		TTFT: middle(p.Metrics.SummaryOf(metric.TTFT)), TPOT: middle(p.Metrics.SummaryOf(metric.TPOT)), E2E: middle(p.Metrics.SummaryOf(metric.E2E)),
+		TTFT: medianOf(p.Metrics.SummaryOf(metric.TTFT)), TPOT: medianOf(p.Metrics.SummaryOf(metric.TPOT)), E2E: medianOf(p.Metrics.SummaryOf(metric.E2E)),
 	}
 	if e := p.Metrics.SummaryOf(metric.E2E); e != nil {
-		c.Slowest = value(e.Max)
+		c.Slowest = valueOrZero(e.Max)
 	}
 	if l := p.Throughput.Late; l != nil {
 		c.Late, c.LateCI95 = l.OutputTokensPerS, l.CI95
@@ -60,7 +60,7 @@ func PointOf(index int, p *result.Point) CurvePoint {
 	return c
 }
 
-func value(x *float64) float64 {
+func valueOrZero(x *float64) float64 {
 	if x == nil {
 		return 0
 	}
@@ -71,23 +71,23 @@ func mean(s *result.Summary) float64 {
 	if s == nil {
 		return 0
 	}
-	return value(s.Mean)
+	return valueOrZero(s.Mean)
 }
 
 // relativeError is half the width of the 95 % interval of a mean, ÷ it.
 func relativeError(s *result.Summary) float64 {
-	if s == nil || s.SD == nil || s.N < 2 || !(value(s.Mean) > 0) {
+	if s == nil || s.SD == nil || s.N < 2 || !(valueOrZero(s.Mean) > 0) {
 		return 0
 	}
 	n := float64(s.N)
 	return stat.StudentQuantile(0.975, n-1) * *s.SD / math.Sqrt(n) / *s.Mean
 }
 
-func middle(s *result.Summary) float64 {
+func medianOf(s *result.Summary) float64 {
 	if s == nil {
 		return 0
 	}
-	return value(s.P50)
+	return valueOrZero(s.P50)
 }
 
 // byLoad sorts points by load; of equal loads the first measured comes first.
@@ -112,14 +112,14 @@ func CurveOf(points []result.Point) *result.Curve {
 	}
 	for _, group := range byEqualLoad(seen) {
 		if len(group) > 1 {
-			c.Repeats = append(c.Repeats, repeated(points, group))
+			c.Repeats = append(c.Repeats, repeatedLoad(points, group))
 		}
 	}
 	valid := slices.DeleteFunc(slices.Clone(seen), func(p CurvePoint) bool { return p.Invalid })
-	shape(c, valid)
+	describeShape(c, valid)
 	if left := len(seen) - len(valid); left > 0 {
 		all := &result.Curve{Over: c.Over}
-		if shape(all, seen); !sameShape(c, all) {
+		if describeShape(all, seen); !sameShape(c, all) {
 			c.LeftOut = left
 		}
 	}
@@ -127,23 +127,23 @@ func CurveOf(points []result.Point) *result.Curve {
 	return c
 }
 
-// shape says what points show of the knee, of the saturation and of where queues grow.
-func shape(c *result.Curve, points []CurvePoint) {
-	sorted := merged(points)
+// describeShape says what points show of the knee, of the saturation and of where queues grow.
+func describeShape(c *result.Curve, points []CurvePoint) {
+	sorted := mergeLoads(points)
 	for i := len(sorted) - 1; i >= 0 && sorted[i].Stability != stat.Stable; i-- { // one below a stable load was chance
-		if sorted[i].Unstable() {
+		if sorted[i].IsUnstable() {
 			c.UnstableFrom = &sorted[i].Load
 		}
 	}
 	k := findKnee(sorted)
-	if c.NoKnee = k.Reason; k.Reason.None() {
+	if c.NoKnee = k.Reason; k.Reason.IsNone() {
 		c.Knee = &result.Knee{
-			Load: k.Power, Resampled: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
-			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
+			Load: k.Power, Resampled: IntervalOrNil(k.Interval), Method: "the greatest throughput ÷ latency (power)",
+			Others: map[string]*float64{"kneedle": KnownOrNil(k.Kneedle)},
 		}
 	}
-	c.Saturation = saturationOf(sorted, result.Closed(c.Over))
-	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
+	c.Saturation = saturationOf(sorted, result.IsClosedLoop(c.Over))
+	c.Pareto.UserSpeed, c.Pareto.TTFT = paretoFronts(sorted)
 }
 
 // servedCI returns the 95 % interval of the requests a second that a saturated point served, nil
@@ -166,7 +166,7 @@ func sameShape(a, b *result.Curve) bool {
 		if c.Saturation != nil {
 			saturated = c.Saturation.RequestsPerS
 		}
-		return knee, saturated, value(c.UnstableFrom)
+		return knee, saturated, valueOrZero(c.UnstableFrom)
 	}
 	knee, saturated, unstable := at(a)
 	k, s, u := at(b)

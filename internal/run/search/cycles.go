@@ -36,13 +36,15 @@ func (f *search) inCycles(cycles, load float64) int {
 	return int(math.Ceil(cycles * f.cfg.Traffic.Cycle * f.rate(load)))
 }
 
-// spans says that a window of so many requests is of so many cycles.
-func (f *search) spans(load float64, n int, cycles float64) bool {
+// spansCycles says that a window of so many requests is of so many cycles.
+func (f *search) spansCycles(load float64, n int, cycles float64) bool {
 	return float64(n) >= nearlyWhole*float64(f.inCycles(cycles, load))
 }
 
-// tells says that bounds may rest on a step.
-func (f *search) tells(s *Step) bool { return s.Seen.Counts() && f.spans(s.Load, s.Seen.N, cyclesLook) }
+// supportsBounds says that bounds may rest on a step.
+func (f *search) supportsBounds(s *Step) bool {
+	return s.Seen.IsEvidence() && f.spansCycles(s.Load, s.Seen.N, cyclesLook)
+}
 
 // tooSlow returns why nothing is known where arrivals take turns more slowly than the budget has
 // time for, and how long it would take; none where that is not why.
@@ -51,7 +53,7 @@ func (f *search) tooSlow() result.Reason {
 		return result.Reason{}
 	}
 	for i := range f.cap.Trail {
-		if f.tells(&f.cap.Trail[i]) {
+		if f.supportsBounds(&f.cap.Trail[i]) {
 			return result.Reason{}
 		}
 	}
@@ -60,9 +62,9 @@ func (f *search) tooSlow() result.Reason {
 		Low: leastTime * cyclesLook * cycle, High: estimateCycles * cycle}
 }
 
-// hopeless says that a budget of time has no window for the cycles of the arrivals, whatever the
+// isHopeless says that a budget of time has no window for the cycles of the arrivals, whatever the
 // load: then nothing need be measured to know that nothing can be said.
-func (f *search) hopeless() bool {
+func (f *search) isHopeless() bool {
 	b := f.cfg.Budget.Seconds
 	return b > 0 && f.begun == 0 && !f.cfg.Closed && b < leastTime*cyclesLook*f.cfg.Traffic.Cycle
 }
@@ -73,6 +75,6 @@ func (f *search) paysFit() bool {
 	if f.cfg.Budget.Seconds == 0 || f.inCycles(1, 1) == 0 || f.begun > 0 {
 		return true
 	}
-	windows := (fewestMain + stairs) * (cyclesMain*f.cfg.Traffic.Cycle + f.beside(Warmup, f.lo))
+	windows := (fewestMain + stairs) * (cyclesMain*f.cfg.Traffic.Cycle + f.secondsBeside(Warmup, f.lo))
 	return f.cap.Seconds+windows <= f.cfg.Budget.Seconds
 }

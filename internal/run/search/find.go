@@ -42,9 +42,9 @@ type Probe struct {
 	Load       float64    // requests that come by themselves a second; in a closed loop, users
 	Requests   int        // of the window
 	Residences float64    // of the warm-up, in mean residence times
-	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
+	Residence  float64    // seconds, what the mean residence time is expected to be, see [FindConfig.MemoryTime]
 	Takes      float64    // seconds, what a request is expected to take
-	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burst]
+	Burst      [2]float64 // seconds since the load begins: a span whose requests come all at once at its end, see [FindConfig.burstSpan]
 	WindowBy   float64    // seconds since the load begins: the window ends by then, however many came; 0 for no such end
 	EndBy      float64    // likewise, when all ends: of the window counts then what came as much earlier as the longest request took that ended
 	Blocks     int        // into how many blocks Seen.Blocks divides the window
@@ -79,7 +79,7 @@ type Seen struct {
 	Cluster    float64 // requests of the window in the session that one of them is of, on average; 0 where they stand alone
 	Stability  stat.Stability
 	Carried    Carried // of a window whose queue grew
-	Behind     bool    // clearly fewer requests were served than came due, see [CurvePoint.Behind]
+	Behind     bool    // clearly fewer requests were served than came due, see [CurvePoint.IsBehind]
 	TimedOut   int     // requests that did not end well because they took longer than the timeout
 	Failed     bool    // the target died
 	Invalid    bool    // the instrument failed: the window says nothing of the target
@@ -89,8 +89,8 @@ type Seen struct {
 	asked int // requests that the probe asked for
 }
 
-// Counts says that a window is evidence.
-func (s *Seen) Counts() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
+// IsEvidence says that a window is evidence.
+func (s *Seen) IsEvidence() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
 
 // blocks of a claim's violations.
 func (s *Seen) blocks(claim int) []int {
@@ -111,8 +111,8 @@ func (s *Seen) violations(claim int) int {
 	return s.Violations[claim]
 }
 
-// due returns the number of requests that a claim is about.
-func (s *Seen) due(claim int) int {
+// dueRequests returns the number of requests that a claim is about.
+func (s *Seen) dueRequests(claim int) int {
 	if claim == Joint || claim >= len(s.Due) {
 		return s.N
 	}
@@ -122,7 +122,7 @@ func (s *Seen) due(claim int) int {
 // errorsOf returns the number of a claim's violations that are requests that did not end well. It
 // returns 0 where the claim is about some of the requests: how many of a class failed is not known.
 func (s *Seen) errorsOf(claim int) int {
-	if s.due(claim) != s.N {
+	if s.dueRequests(claim) != s.N {
 		return 0
 	}
 	return s.Errors
@@ -131,7 +131,7 @@ func (s *Seen) errorsOf(claim int) int {
 // share of a claim's violations. A window that ended early was decided by the requests that were
 // asked for, however many would have come.
 func (s *Seen) share(claim int) float64 {
-	n := s.due(claim)
+	n := s.dueRequests(claim)
 	if s.Partial && s.asked > 0 {
 		n = min(n, s.asked)
 	}
@@ -196,11 +196,11 @@ func (c *FindConfig) claims() (list []int) {
 	return list
 }
 
-// light is about one request at a time, in requests a second.
-func (c *FindConfig) light() float64 { return 1 / c.Residence / c.turns() }
+// lightLoad is about one request at a time, in requests a second.
+func (c *FindConfig) lightLoad() float64 { return 1 / c.Residence / c.turnsPerLoad() }
 
-// eps is the share that may violate a claim.
-func (c *FindConfig) eps(claim int) float64 {
+// allowedShare is the share that may violate a claim.
+func (c *FindConfig) allowedShare(claim int) float64 {
 	if claim == Joint {
 		return c.Joint
 	}
@@ -220,7 +220,7 @@ func (c *FindConfig) check() error {
 		return fmt.Errorf("find capacity: no limit is claimed")
 	}
 	for _, claim := range c.claims() {
-		if eps := c.eps(claim); !(eps < 1) {
+		if eps := c.allowedShare(claim); !(eps < 1) {
 			return fmt.Errorf("find capacity: a share of %v may violate a limit", eps)
 		}
 		if n := c.dueFor(1, claim); !(n >= 1 && n < 1e9) {
@@ -308,30 +308,30 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = EnoughRequests
 	}
-	if f.hopeless() {
+	if f.isHopeless() {
 		return f.conclude(), nil
 	}
-	bracketed := f.bracketed() || f.bracket()
-	if (!bracketed || f.cfg.Budget.Seconds == 0 || f.suspectsFloor()) && f.floor() {
+	bracketed := f.takeBracket() || f.bracket()
+	if (!bracketed || f.cfg.Budget.Seconds == 0 || f.suspectsFloor()) && f.findFloor() {
 		return f.conclude(), f.err
 	}
 	// Where the slope is a guess the fit's lower limit may lie far below the loads that
 	// were measured, and say less than a look at half of where violations begin.
 	switch {
-	case !bracketed && f.hi > 0 && !f.cfg.Closed && f.err == nil && !f.died && !f.violated():
-		f.saturate()
+	case !bracketed && f.hi > 0 && !f.cfg.Closed && f.err == nil && !f.died && !f.isViolated():
+		f.measureSaturation()
 	case !bracketed:
 	case !f.paysFit():
 		f.cap.Reason = f.tooSmall()
 	case f.centre():
-		if f.lookEarly(); f.cfg.Budget.Seconds > 0 && f.floor() {
+		if f.lookEarly(); f.cfg.Budget.Seconds > 0 && f.findFloor() {
 			return f.conclude(), f.err
 		}
-		if f.measure() && f.cap.Lower >= max(f.low(), f.cap.Quote) {
+		if f.measure() && f.cap.Lower >= max(f.lowLoad(), f.cap.Quote) {
 			f.verify()
 		}
 	}
-	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.held() {
+	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.quoteEarlier() {
 		f.lookLow()
 	}
 	if f.cap.Quote == 0 && f.err == nil && !f.died {
@@ -340,7 +340,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	switch {
 	case f.cap.Quote > 0 && (f.cap.Estimate > 0 || f.cap.Carried.Rate > 0):
 		f.cap.Reason = result.Reason{}
-	case f.cap.Reason.None():
+	case f.cap.Reason.IsNone():
 		f.cap.Reason = result.Reason{Code: result.NoLoadVerified}
 	}
 	return f.conclude(), f.err
@@ -385,10 +385,10 @@ type search struct {
 // again is the number of times that a load is measured again whose window was INVALID.
 const again = 2
 
-// look measures a load. A window that was INVALID says nothing of the target, so that
+// measureLoad measures a load. A window that was INVALID says nothing of the target, so that
 // the load is measured again; whatever comes of it, none of these is evidence. ok is
 // false when nothing more can be measured.
-func (f *search) look(p Probe) (s Seen, ok bool) {
+func (f *search) measureLoad(p Probe) (s Seen, ok bool) {
 	for i := 0; ; i++ {
 		if s, ok = f.lookOnce(p); !ok || !s.Invalid || i == again {
 			return s, ok
@@ -408,7 +408,7 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	}
 	p.Blocks, p.Residence, p.Takes = Blocks, f.memoryAt(p.Load), f.residenceAt(p.Load)
 	if p.Residences >= bracketWarmup && p.Stage != Shown && p.Stage != Beyond {
-		p.Burst = f.cfg.burst(p.Takes)
+		p.Burst = f.cfg.burstSpan(p.Takes)
 	}
 	if p.Stage == Main || p.Stage == Verifying {
 		p.SoFar = f.soFar
@@ -416,25 +416,25 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if !f.hasTime(p) {
 		return Seen{Load: p.Load, Violations: make([]int, len(f.cfg.Eps))}, true // what is known is to be fitted all the same
 	}
-	f.limit(&p)
+	f.setTimeLimits(&p)
 	s, err := f.probe(f.ctx, p)
 	if err != nil && s.Cut && s.N > 0 {
-		f.take(p, s)
+		f.recordSeen(p, s)
 	}
 	if err != nil {
 		return s, f.stop(err)
 	}
-	return f.take(p, s)
+	return f.recordSeen(p, s)
 }
 
 // cutShort says that a look was interrupted that has so many requests all the same. What
 // is judged of it takes half of the error that is allowed: with --resume it is looked at again.
-func (s *Seen) cutShort(least int) bool { return s.Cut && s.Counts() && s.N >= least }
+func (s *Seen) cutShort(least int) bool { return s.Cut && s.IsEvidence() && s.N >= least }
 
 // atHalf has something judged at half of the error.
 func (f *search) atHalf(judge func()) {
 	level := f.cfg.Level
-	f.cfg.Level = f.half()
+	f.cfg.Level = f.boundLevel()
 	judge()
 	f.cfg.Level = level
 }
@@ -442,7 +442,7 @@ func (f *search) atHalf(judge func()) {
 // soFar returns the current result of the loads around the limit for the claim that will probably
 // bind.
 func (f *search) soFar() (estimate float64, interval stat.Interval) {
-	if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
+	if v := f.crossingOf(f.probableClaim(), Centre, Main, Verifying); v.Reason == "" {
 		return v.Load, v.Interval
 	}
 	return 0, stat.Interval{}
@@ -452,15 +452,15 @@ func (f *search) soFar() (estimate float64, interval stat.Interval) {
 func (f *search) lookAt(loads []float64, p Probe) bool {
 	for _, load := range loads {
 		p.Load = load
-		if _, ok := f.look(p); !ok {
+		if _, ok := f.measureLoad(p); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// take keeps what a probe showed. ok is false when nothing more can be measured.
-func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
+// recordSeen keeps what a probe showed. ok is false when nothing more can be measured.
+func (f *search) recordSeen(p Probe, s Seen) (_ Seen, ok bool) {
 	if s.Load == 0 {
 		s.Load = p.Load
 	}
@@ -496,44 +496,44 @@ func (f *search) stop(err error) bool {
 	return false
 }
 
-// odds is the share whose odds are so many times those of eps.
-func odds(eps, times float64) float64 { return times * eps / (1 - eps + times*eps) }
+// scaleOdds is the share whose odds are so many times those of eps.
+func scaleOdds(eps, times float64) float64 { return times * eps / (1 - eps + times*eps) }
 
 // beyond is the ratio to the allowed odds from which violations are far beyond a limit.
 const beyond = 5
 
-// hot says that a probe is far beyond a limit: not by a single request, which few requests
+// isFarBeyond says that a probe is far beyond a limit: not by a single request, which few requests
 // are quick to show.
-func (f *search) hot(s *Seen) bool {
+func (f *search) isFarBeyond(s *Seen) bool {
 	for _, claim := range f.cfg.claims() {
-		if s.violations(claim) > 1 && s.share(claim) > odds(f.cfg.eps(claim), beyond) {
+		if s.violations(claim) > 1 && s.share(claim) > scaleOdds(f.cfg.allowedShare(claim), beyond) {
 			return true
 		}
 	}
-	return f.outgrew(s)
+	return f.hasOutgrown(s)
 }
 
 // queued is a multiple of the time of a request alone. Where a server does not keep up, requests
 // take longer. A short window serves less than came by chance too, but then nobody waits.
 const queued = 3
 
-// outgrew reports whether more came than the server carries.
-func (f *search) outgrew(s *Seen) bool {
+// hasOutgrown reports whether more came than the server carries.
+func (f *search) hasOutgrown(s *Seen) bool {
 	return s.Stability == stat.Unstable || s.Behind && s.Residence > queued*f.residence
 }
 
-// whole is a load that is chosen as it is put: a rate of three digits, or a whole
+// roundLoad is a load that is chosen as it is put: a rate of three digits, or a whole
 // number of users, and as it is allowed.
-func (f *search) whole(load float64) float64 {
+func (f *search) roundLoad(load float64) float64 {
 	if !f.cfg.Closed {
-		load = tidy(load)
+		load = roundDigits(load)
 	}
-	return f.allowed(load)
+	return f.allowedLoad(load)
 }
 
-// allowed is a load as it can be put: a whole number of users, at least one, and
+// allowedLoad is a load as it can be put: a whole number of users, at least one, and
 // not above MaxLoad.
-func (f *search) allowed(load float64) float64 {
+func (f *search) allowedLoad(load float64) float64 {
 	if f.cfg.Closed {
 		load = max(1, math.Round(load))
 	}
@@ -551,7 +551,7 @@ func (f *search) residenceAt(load float64) float64 {
 	w, nearest, above := f.residence, math.Inf(1), false
 	under, below := f.residence, math.Inf(1)
 	for _, s := range f.cap.Trail {
-		hot := !f.cfg.Closed && f.hot(&s.Seen)
+		hot := !f.cfg.Closed && f.isFarBeyond(&s.Seen)
 		if s.Seen.Residence <= 0 || hot && s.Seen.Residence > saturated*f.residence {
 			continue
 		}
@@ -583,18 +583,18 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		if s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
 			continue
 		}
-		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 && f.spans(s.Load, s.Seen.N, cyclesMain) {
-			n := s.Seen.due(claim)
-			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: n, Within: variation(s.Seen.blocks(claim), n)})
+		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.IsEvidence() && s.Seen.dueRequests(claim) > 0 && f.spansCycles(s.Load, s.Seen.N, cyclesMain) {
+			n := s.Seen.dueRequests(claim)
+			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: n, Within: blockVariation(s.Seen.blocks(claim), n)})
 		}
 	}
 	return list
 }
 
-// grows is the load from which on the queue does: the one that best parts the
+// unstableFrom is the load from which on the queue does: the one that best parts the
 // loads that were stable from those that were not. 0: there is none, or too few
 // were unstable to tell it from a false alarm.
-func (f *search) grows() float64 {
+func (f *search) unstableFrom() float64 {
 	if f.cfg.Closed {
 		return 0
 	}
@@ -605,7 +605,7 @@ func (f *search) grows() float64 {
 	var seen []verdict
 	unstable := 0
 	for _, s := range f.ofLaunch() {
-		if !f.tells(&s) {
+		if !f.supportsBounds(&s) {
 			continue
 		}
 		if v := s.Seen.Stability; v == stat.Stable || v == stat.Unstable {
@@ -636,13 +636,13 @@ func (f *search) grows() float64 {
 
 // conclude works out what is left to say.
 func (f *search) conclude() Capacity {
-	f.within()
+	f.narrowInterval()
 	f.cap.AtLeast, f.cap.AtMost = max(f.cap.Quote, f.metByAll()), f.cap.Interval.Hi
 	switch {
 	case f.cap.Floor.Lower > 0:
 		f.cap.AtMost = 0
 	case f.cap.Estimate == 0:
-		f.cap.AtMost = f.refuted()
+		f.cap.AtMost = f.lowestRefuted()
 	}
 	if most := f.cap.Carried.Interval.Hi; most > 0 {
 		f.cap.AtMost = most
@@ -652,27 +652,27 @@ func (f *search) conclude() Capacity {
 			f.cap.AtMost = 0
 		}
 	}
-	invalid := f.invalid()
+	invalid := f.invalidReason()
 	slow := result.Reason{}
 	if f.cap.AtLeast == 0 && f.cap.AtMost == 0 && f.cap.Estimate == 0 && f.cap.Floor.Lower == 0 && f.err == nil && !f.died {
-		if slow = f.tooSlow(); !slow.None() {
+		if slow = f.tooSlow(); !slow.IsNone() {
 			f.cap.Reason = slow
 		}
 	}
-	if !invalid.None() && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
+	if !invalid.IsNone() && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
 		f.cap.Reason = invalid
 	}
-	f.cap.More = invalid.None() && slow.None() && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.grows() == 0
-	f.cap.Unmet = f.unmet()
-	f.cap.Likely = f.likely()
-	f.cap.Dominant = f.dominant()
-	f.carry()
+	f.cap.More = invalid.IsNone() && slow.IsNone() && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.lo > 0 && f.cap.Floor.Lower == 0 && f.cap.Carried.Rate == 0 && f.unstableFrom() == 0
+	f.cap.Unmet = f.unmetFloor()
+	f.cap.Likely = f.likelyBounds()
+	f.cap.Dominant = f.dominantLimit()
+	f.noteEvidence()
 	return f.cap
 }
 
-// within narrows the interval to what was verified and refuted besides: single loads, which
+// narrowInterval narrows the interval to what was verified and refuted besides: single loads, which
 // need no curve between them.
-func (f *search) within() {
+func (f *search) narrowInterval() {
 	c := &f.cap
 	if c.Estimate == 0 || c.Launches > 1 {
 		return
@@ -686,7 +686,7 @@ func (f *search) within() {
 		c.Reason = result.Reason{Code: result.NoCurveOfLoad}
 		return
 	}
-	above := f.refuted()
+	above := f.lowestRefuted()
 	c.Interval.Lo = max(c.Interval.Lo, c.Quote)
 	if above > c.Estimate {
 		c.Interval.Hi = min(c.Interval.Hi, above)
@@ -698,7 +698,7 @@ func (f *search) within() {
 // no curve to speak of, and the estimate is in the middle of what the loads leave open.
 func (f *search) withinCounted() {
 	c := &f.cap
-	least, above := max(c.Quote, f.metByAll()), f.refuted()
+	least, above := max(c.Quote, f.metByAll()), f.lowestRefuted()
 	if above > 0 && above <= least { // they contradict each other: neither is believed
 		least, above = c.Quote, 0
 	}
@@ -726,9 +726,9 @@ func (f *search) withinCounted() {
 	c.Margin = 1 - c.Lower/c.Estimate
 }
 
-// invalid returns that there is no estimate for want of windows that count, none where that is
+// invalidReason returns that there is no estimate for want of windows that count, none where that is
 // not why.
-func (f *search) invalid() result.Reason {
+func (f *search) invalidReason() result.Reason {
 	windows, invalid := 0, 0
 	for i := range f.cap.Trail {
 		if s := &f.cap.Trail[i]; s.Load >= f.lo && !s.Earlier {
@@ -744,8 +744,8 @@ func (f *search) invalid() result.Reason {
 	return result.Reason{Code: result.WindowsInvalid, N: float64(invalid), Of: float64(windows), Low: f.lo}
 }
 
-// dominant is the limit violated most at the load nearest the estimate.
-func (f *search) dominant() int {
+// dominantLimit is the limit violated most at the load nearest the estimate.
+func (f *search) dominantLimit() int {
 	if f.cap.Binding != Joint || len(f.cap.Trail) == 0 {
 		return f.cap.Binding
 	}

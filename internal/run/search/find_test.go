@@ -111,10 +111,10 @@ func TestFindHoldsTheTruth(t *testing.T) {
 		}
 		count(&bracket, got.AtLeast <= capacity && capacity <= got.AtMost)
 		count(&answered, got.Estimate > 0)
-		count(&holds, got.Interval.Holds(capacity))
+		count(&holds, got.Interval.Contains(capacity))
 		count(&quoted, got.Quote > 0)
 		count(&high, got.Quote > 1.02*capacity)
-		if got.Quote > 0 && !got.Verified.Passed || got.Estimate > 0 && got.Quote > got.Lower || (got.Estimate > 0 && got.Quote > 0) != got.Reason.None() {
+		if got.Quote > 0 && !got.Verified.Passed || got.Estimate > 0 && got.Quote > got.Lower || (got.Estimate > 0 && got.Quote > 0) != got.Reason.IsNone() {
 			t.Errorf("quote %v, lower %v, %v, %+v", got.Quote, got.Lower, got.Reason, got.Verified)
 		}
 	}
@@ -257,7 +257,7 @@ func TestFindClosed(t *testing.T) {
 				t.Errorf("capacity %v: %v, quote %v, %v, at most %v, %v", capacity, err, got.Quote, got.Interval, got.AtMost, got.Reason)
 			}
 			count(&near, got.Quote >= 0.7*capacity-1)
-			count(&hold, got.Interval.Holds(capacity))
+			count(&hold, got.Interval.Contains(capacity))
 		}
 		if near <= searches/2 {
 			t.Errorf("capacity %v: %d of %d quotes come near", capacity, near, searches)
@@ -273,12 +273,12 @@ func TestFindBinds(t *testing.T) {
 	c := search80k()
 	c.Eps = []float64{0.01, 0.01}
 	got, err := Find(t.Context(), c, truthAt(60, 37).probe)
-	if err != nil || got.Binding != 1 || got.Dominant != 1 || !got.Interval.Holds(37) || len(got.Claims) != 2 {
+	if err != nil || got.Binding != 1 || got.Dominant != 1 || !got.Interval.Contains(37) || len(got.Claims) != 2 {
 		t.Errorf("%v, %+v", err, got.Claims)
 	}
 	c.Eps, c.Joint = []float64{0, 0}, 0.01
 	got, err = Find(t.Context(), c, truthAt(37, 60).probe)
-	if err != nil || got.Binding != Joint || got.Dominant != 0 || !got.Interval.Holds(37) || len(got.Claims) != 1 {
+	if err != nil || got.Binding != Joint || got.Dominant != 0 || !got.Interval.Contains(37) || len(got.Claims) != 1 {
 		t.Errorf("%v, %+v", err, got.Claims)
 	}
 }
@@ -307,7 +307,7 @@ func TestFindBesideAnotherLimit(t *testing.T) {
 					t.Fatalf("%v, %+v", err, got)
 				}
 				count(&answered, got.Estimate > 0 && got.Binding == 0)
-				count(&holds, got.Interval.Holds(37))
+				count(&holds, got.Interval.Contains(37))
 			}
 			if answered < 19 || holds < 17 {
 				t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
@@ -348,7 +348,7 @@ func agrees(c *Capacity) bool {
 	if c.AtLeast > 0 && c.AtMost > 0 && c.AtLeast > c.AtMost {
 		return false
 	}
-	return c.Estimate == 0 || c.Interval.Lo < c.Interval.Hi && c.Interval.Holds(c.Estimate) && c.Lower <= c.Estimate && c.Margin >= 0
+	return c.Estimate == 0 || c.Interval.Lo < c.Interval.Hi && c.Interval.Contains(c.Estimate) && c.Lower <= c.Estimate && c.Margin >= 0
 }
 
 // Where the windows alone say otherwise than the curve, one of them is taken back.
@@ -388,7 +388,7 @@ func TestWithinTakesBackWhatIsContradicted(t *testing.T) {
 			blocks := []int{9, 10, 11, 10, 10, 9, 11, 10, 10, 10}
 			f.cap.Trail = []Step{{Probe: Probe{Load: c.refuted}, Seen: Seen{Load: c.refuted, N: 1000, Violations: []int{100}, Blocks: [][]int{blocks}}}}
 		}
-		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != !got.Reason.None() {
+		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != !got.Reason.IsNone() {
 			t.Errorf("%s: %v in %v from %v, at least %v, at most %v, %v", name, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost, got.Reason)
 		}
 	}
@@ -408,14 +408,14 @@ func TestBracketBelievesWhatEndedAWindow(t *testing.T) {
 			s.Work *= CountedWork
 		}
 		if p.Decided != nil && p.Stage == Bracket {
-			far := int(odds(0.01, beyond)*float64(p.Requests)) + 2
+			far := int(scaleOdds(0.01, beyond)*float64(p.Requests)) + 2
 			if s.Violations[0] >= far && p.Decided([]int{far}, -1) {
 				s.Partial, s.N, s.Violations = true, p.Requests*11/10, []int{far}
 			}
 		}
 		return s, err
 	})
-	if err != nil || !got.Interval.Holds(37) || got.Requests != sent {
+	if err != nil || !got.Interval.Contains(37) || got.Requests != sent {
 		t.Errorf("%v, %+v, %d requests of %d", err, got.Claims, got.Requests, sent)
 	}
 	for _, s := range got.Trail {
@@ -482,7 +482,7 @@ func TestFindAlwaysEnds(t *testing.T) {
 		if !agrees(&got) {
 			t.Fatalf("%v in %v from %v, at least %v, at most %v", got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost)
 		}
-		if (got.Quote == 0 || got.Estimate == 0) == got.Reason.None() || got.Requests > c.Budget.Requests {
+		if (got.Quote == 0 || got.Estimate == 0) == got.Reason.IsNone() || got.Requests > c.Budget.Requests {
 			t.Fatalf("quote %v, reason %v, %d requests of %d", got.Quote, got.Reason, got.Requests, c.Budget.Requests)
 		}
 	})
@@ -508,7 +508,7 @@ func TestVerify(t *testing.T) {
 	}{{20, true, false}, {31, true, false}, {37, false, false}, {50, false, true}} {
 		config := search80k()
 		got, err := Verify(t.Context(), config, c.load, truthAt(37).probe)
-		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || got.Reason.None() != c.passed {
+		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || got.Reason.IsNone() != c.passed {
 			t.Errorf("%v: %v, %+v, %v", c.load, err, v, got.Reason)
 		}
 	}
@@ -732,7 +732,7 @@ func TestInvalidWindows(t *testing.T) {
 		}
 		return s, err
 	})
-	if err != nil || !got.Interval.Holds(37) || got.Quote == 0 || got.Quote > 37 {
+	if err != nil || !got.Interval.Contains(37) || got.Quote == 0 || got.Quote > 37 {
 		t.Fatalf("%v, %v, quote %v, %v", err, got.Interval, got.Quote, got.Reason)
 	}
 	invalid, main := 0, 0
@@ -756,7 +756,7 @@ func TestInvalidWindows(t *testing.T) {
 		s.Invalid = true
 		return s, err
 	})
-	if err != nil || got.Quote != 0 || got.Estimate != 0 || got.AtLeast != 0 || got.AtMost != 0 || got.Reason.None() {
+	if err != nil || got.Quote != 0 || got.Estimate != 0 || got.AtLeast != 0 || got.AtMost != 0 || got.Reason.IsNone() {
 		t.Errorf("%v: %+v", err, got)
 	}
 }
@@ -853,7 +853,7 @@ func TestFindRaisesTheBoundOfASteepLimit(t *testing.T) {
 // A window in which a class had no request tells nothing, and names no number of requests.
 func TestTellingOfNone(t *testing.T) {
 	f := newSearch(t.Context(), FindConfig{Eps: []float64{.01}, Residence: 1}, nil)
-	if n := f.telling(&Verification{}, 1); n != 0 {
+	if n := f.requestsToDecide(&Verification{}, 1); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -56,20 +56,20 @@ const (
 // asks for wider loads, the second leg is put anew, and another one where both gave no
 // answer, or a wide one. That, and fitting the staircases with the main loads, costs no coverage.
 func (f *search) measure() bool {
-	width, many := f.width(f.centred), mainLoads
-	loads := f.spread(f.centred, width, many)
+	width, many := f.mainWidthAt(f.centred), mainLoads
+	loads := f.spreadLoads(f.centred, width, many)
 	n := f.affordableMain(loads)
 	// Where warm-ups would take more than windows, fewer loads are known better.
-	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordableMain(loads) {
+	for ; (n < f.leastMain() || float64(n) < f.requestsAround(f.centred)) && many > fewestMain; n = f.affordableMain(loads) {
 		many -= 2
-		loads = f.spread(f.centred, width, many)
+		loads = f.spreadLoads(f.centred, width, many)
 	}
 	if n < f.leastMain() && !f.cfg.Count { // an estimate before a look far below the limit
 		n = f.affordableAt(loads, spareVerify)
 	}
 	if n < f.leastMain() {
 		// The bracket alone shows the way: 13 % of the intervals of it were wrong.
-		if !f.measured(Centre) || !f.fit() {
+		if !f.hasStage(Centre) || !f.fit() {
 			f.cap.Reason = f.tooSmall()
 		}
 		return f.cap.Estimate > 0
@@ -80,13 +80,13 @@ func (f *search) measure() bool {
 		for i := leg; i < len(loads); i += legs {
 			these = append(these, loads[i])
 		}
-		if !f.lookAt(f.shuffled(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {
+		if !f.lookAt(f.shuffleLoads(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {
 			return false
 		}
 		if leg == 0 {
-			middle, now := f.middle(width), f.width(f.centred)
+			middle, now := f.mainCentre(width), f.mainWidthAt(f.centred)
 			if math.Abs(math.Log(middle/f.centred)) > width/2 || now > 1.3*width {
-				loads = f.spread(middle, max(width, now), many)
+				loads = f.spreadLoads(middle, max(width, now), many)
 				if f.cfg.Budget.Seconds > 0 { // lower loads take longer
 					var rest []float64
 					for i := 1; i < len(loads); i += legs {
@@ -99,15 +99,15 @@ func (f *search) measure() bool {
 	}
 	known := f.fit()
 	for leg := legs; f.anotherLeg(leg, known); leg++ {
-		middle := f.middle(width)
-		these, spare := f.spread(middle, f.width(middle), legLoads), spareLooks
+		middle := f.mainCentre(width)
+		these, spare := f.spreadLoads(middle, f.mainWidthAt(middle), legLoads), spareLooks
 		if !f.cfg.Count {
 			spare = f.spareLow() + f.spareConfirm()
 		}
-		if n = min(n, f.affordable(f.counting(), these, spare)); n < f.leastMain() {
+		if n = min(n, f.affordableRequests(f.countingWork(), these, spare)); n < f.leastMain() {
 			break
 		}
-		if !f.lookAt(f.shuffled(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {
+		if !f.lookAt(f.shuffleLoads(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {
 			return false
 		}
 		known = f.fit()
@@ -115,15 +115,15 @@ func (f *search) measure() bool {
 	return known
 }
 
-// measured says that there are windows of a stage.
-func (f *search) measured(stage string) bool {
-	return slices.ContainsFunc(f.ofLaunch(), func(s Step) bool { return s.Stage == stage && s.Seen.Counts() })
+// hasStage says that there are windows of a stage.
+func (f *search) hasStage(stage string) bool {
+	return slices.ContainsFunc(f.ofLaunch(), func(s Step) bool { return s.Stage == stage && s.Seen.IsEvidence() })
 }
 
-// middle is where the next loads are put, by what was measured of the main ones. With a
+// mainCentre is where the next loads are put, by what was measured of the main ones. With a
 // budget of requests the bracket has a say too, and they may be put anywhere in it: few
 // windows often leave the staircases, and so the loads of the first leg, beside the limit.
-func (f *search) middle(width float64) float64 {
+func (f *search) mainCentre(width float64) float64 {
 	if f.cfg.Count {
 		at := f.crossing(Main, Centre)
 		if at == 0 {
@@ -152,11 +152,11 @@ func (f *search) anotherLeg(leg int, known bool) bool {
 	if f.cfg.Count {
 		return leg < legs+narrowings && !f.narrowEnough()
 	}
-	return leg == legs && (!known || f.rises() && f.cap.Lower < f.low())
+	return leg == legs && (!known || f.showsRise() && f.cap.Lower < f.lowLoad())
 }
 
-// shuffled are loads in random order, against a target that drifts.
-func (f *search) shuffled(loads []float64) []float64 {
+// shuffleLoads are loads in random order, against a target that drifts.
+func (f *search) shuffleLoads(loads []float64) []float64 {
 	list := make([]float64, len(loads))
 	for i, k := range f.rng.Perm(len(loads)) {
 		list[i] = loads[k]
@@ -170,9 +170,9 @@ func (f *search) narrowEnough() bool {
 	return c.Estimate > 0 && c.Interval.Hi-c.Interval.Lo <= 2*goal*c.Estimate
 }
 
-// width of the main loads to each side, in ln; that of whole numbers of users
+// mainWidthAt of the main loads to each side, in ln; that of whole numbers of users
 // takes in two more of them.
-func (f *search) width(centre float64) float64 {
+func (f *search) mainWidthAt(centre float64) float64 {
 	w := mainWidth
 	if b := f.slope(); b > 0 {
 		w = max(w, min(mostWidth, math.Log(mainOdds)/b))
@@ -190,9 +190,9 @@ func (f *search) slope() float64 {
 	for _, claim := range f.cfg.claims() {
 		floor, seen := f.floorUnder(claim)
 		shares := f.shares(claim, Bracket, Centre, Main)
-		fit := stat.FitLogistic(shares, Slope())
+		fit := stat.FitLogistic(shares, SlopePrior())
 		if seen {
-			if above := stat.FitAboveFloor(f.aboveLight(shares), Slope(), floor); above.Reason == "" {
+			if above := stat.FitAboveFloor(f.aboveLight(shares), SlopePrior(), floor); above.Reason == "" {
 				fit = above
 			}
 		}
@@ -206,10 +206,10 @@ func (f *search) slope() float64 {
 	return least
 }
 
-// spread is so many loads, even in ln.
-func (f *search) spread(centre, width float64, many int) (loads []float64) {
+// spreadLoads is so many loads, even in ln.
+func (f *search) spreadLoads(centre, width float64, many int) (loads []float64) {
 	for i := range many {
-		loads = append(loads, f.whole(centre*math.Exp(width*(2*float64(i)/float64(many-1)-1))))
+		loads = append(loads, f.roundLoad(centre*math.Exp(width*(2*float64(i)/float64(many-1)-1))))
 	}
 	return loads
 }
@@ -237,7 +237,7 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 		wrong *= briefly
 	}
 	alpha := wrong / 2 / float64(len(f.cfg.claims()))
-	v := f.reachingDown(f.curveOf(claim, stages...).LoadAt(f.cfg.eps(claim), 1-wrong, alpha))
+	v := f.reachingDown(f.curveOf(claim, stages...).LoadAt(f.cfg.allowedShare(claim), 1-wrong, alpha))
 	if v.Reason == "" {
 		settled := f.settledUpTo(v.Load)
 		v.Lo, v.Lower = min(v.Lo, settled), min(v.Lower, settled)
@@ -262,9 +262,9 @@ const mostDown, mildDown = 2.5, 1.5
 // reachingDown is an inverse whose interval reaches no further down than that, nor does its
 // one-sided limit, where the long look begins.
 func (f *search) reachingDown(v stat.Inverse) stat.Inverse {
-	if v.Reason == "" && f.rises() {
+	if v.Reason == "" && f.showsRise() {
 		most := mostDown
-		if f.cfg.Traffic.mild() {
+		if f.cfg.Traffic.isMild() {
 			most = mildDown
 		}
 		v.Lo = max(v.Lo, v.Load*math.Pow(v.Load/v.Hi, most))
@@ -273,16 +273,16 @@ func (f *search) reachingDown(v stat.Inverse) stat.Inverse {
 	return v
 }
 
-// rises says that shares rise to the limit from next to nothing, and that windows show bursts:
+// showsRise says that shares rise to the limit from next to nothing, and that windows show bursts:
 // not where light loads show violations too, so that they may hardly rise up to the limit, nor
 // where a bracket or short windows are all that there is, as with a short budget of time, nor of
 // conversations. Where windows are counted single loads tell more.
-func (f *search) rises() bool {
-	if f.cfg.Count || f.brief || f.cfg.Sessions != (Sessions{}) || !f.measured(Main) || f.cfg.Budget.Seconds > 0 && !f.measured(Centre) {
+func (f *search) showsRise() bool {
+	if f.cfg.Count || f.brief || f.cfg.Sessions != (Sessions{}) || !f.hasStage(Main) || f.cfg.Budget.Seconds > 0 && !f.hasStage(Centre) {
 		return false
 	}
 	light, _ := f.floorBelow(f.lightUpTo())
-	return light.N > 0 && float64(light.N) >= 1/f.cfg.eps(light.Claim) && !f.floorSeen()
+	return light.N > 0 && float64(light.N) >= 1/f.cfg.allowedShare(light.Claim) && !f.floorSeen()
 }
 
 // floorSeen says that there may be a floor under some claim.
@@ -296,12 +296,12 @@ func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
-	fit := f.locally(claim, shares, stat.Floor{}, local)
+	fit := f.fitLocally(claim, shares, stat.Floor{}, local)
 	if floor, seen := f.floorUnder(claim); seen && fit.B > 0 {
 		if floor.Violations > 0 {
 			local = localOddsFloor
 		}
-		if above := f.locally(claim, f.aboveLight(shares), floor, local); above.Reason == "" {
+		if above := f.fitLocally(claim, f.aboveLight(shares), floor, local); above.Reason == "" {
 			fit = above
 			fit.DF = max(1, fit.DF-1) // the floor is fitted too
 		}
@@ -318,9 +318,9 @@ func (f *search) aboveLight(shares []stat.Share) []stat.Share {
 // weighings is the number of times that shares are weighed by the previous fit.
 const weighings = 3
 
-// locally fits shares with the weights that they have, and again with those by the fit.
-func (f *search) locally(claim int, shares []stat.Share, floor stat.Floor, local float64) stat.Logistic {
-	eps, fit := f.cfg.eps(claim), stat.FitAboveFloor(shares, Slope(), floor)
+// fitLocally fits shares with the weights that they have, and again with those by the fit.
+func (f *search) fitLocally(claim int, shares []stat.Share, floor stat.Floor, local float64) stat.Logistic {
+	eps, fit := f.cfg.allowedShare(claim), stat.FitAboveFloor(shares, SlopePrior(), floor)
 	for range weighings {
 		if fit.Reason != "" || !(fit.B > 0) {
 			break
@@ -329,7 +329,7 @@ func (f *search) locally(claim int, shares []stat.Share, floor stat.Floor, local
 			x := math.Log(fit.ShareAt(shares[i].Load)/eps) / local
 			shares[i].Less = 1 - 1/((1+x*x)*(1+x*x))
 		}
-		fit = stat.FitAboveFloor(shares, Slope(), floor)
+		fit = stat.FitAboveFloor(shares, SlopePrior(), floor)
 	}
 	return fit
 }
@@ -352,12 +352,12 @@ const (
 // floorUnder returns the floor of a claim from light loads. seen means that there may be a floor
 // that matters. Where no light load shows one, floor is the zero value.
 func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
-	top, eps := f.lightUpTo(), f.cfg.eps(claim)
+	top, eps := f.lightUpTo(), f.cfg.allowedShare(claim)
 	floor.Phi = 1
 	for i := range f.cap.Trail {
-		if s := &f.cap.Trail[i]; f.tells(s) && s.Load <= top && s.Launch == f.launch {
-			floor.N, floor.Violations = floor.N+s.Seen.due(claim), floor.Violations+s.Seen.violations(claim)
-			floor.Phi = max(floor.Phi, blocksPhi(s.Seen.blocks(claim), s.Seen.due(claim)))
+		if s := &f.cap.Trail[i]; f.supportsBounds(s) && s.Load <= top && s.Launch == f.launch {
+			floor.N, floor.Violations = floor.N+s.Seen.dueRequests(claim), floor.Violations+s.Seen.violations(claim)
+			floor.Phi = max(floor.Phi, blocksPhi(s.Seen.blocks(claim), s.Seen.dueRequests(claim)))
 		}
 	}
 	below := f.clustersBelow(claim)
@@ -374,8 +374,8 @@ func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 // clusters the more the higher the load is; what comes in clusters below and alone above has
 // another cause, such as failures now and then, of which a short look at light loads mostly meets none.
 func (f *search) clustersBelow(claim int) float64 {
-	shares, eps := f.shares(claim, Bracket, Centre, Main, Verifying), f.cfg.eps(claim)
-	fit := stat.FitLogistic(shares, Slope())
+	shares, eps := f.shares(claim, Bracket, Centre, Main, Verifying), f.cfg.allowedShare(claim)
+	fit := stat.FitLogistic(shares, SlopePrior())
 	if fit.Reason != "" || !(fit.B > 0) {
 		return 1
 	}
@@ -419,8 +419,8 @@ func (f *search) crossingNear(claim int) (v stat.Inverse, launches int) {
 	return all, 1
 }
 
-// probable is the claim that will bind, by what is known.
-func (f *search) probable() int {
+// probableClaim is the claim that will bind, by what is known.
+func (f *search) probableClaim() int {
 	claims := f.cfg.claims()
 	if len(claims) == 1 {
 		return claims[0]
@@ -453,8 +453,8 @@ func (f *search) metCounted(claim int) float64 {
 	return f.metUpTo(claim)
 }
 
-// unfitted is why a fit gives no estimate, none where it does.
-func unfitted(why stat.NoFit) result.Reason { return result.Reason{Code: result.ReasonCode(why)} }
+// unfittedReason is why a fit gives no estimate, none where it does.
+func unfittedReason(why stat.NoFit) result.Reason { return result.Reason{Code: result.ReasonCode(why)} }
 
 // rivals are claims whose crossings are so near that either may be the lowest.
 const rivals = 1.2
@@ -467,7 +467,7 @@ func (f *search) fit() bool {
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), result.Reason{}
 	for _, claim := range f.cfg.claims() {
-		l := ClaimLimit{Claim: claim, Eps: f.cfg.eps(claim)}
+		l := ClaimLimit{Claim: claim, Eps: f.cfg.allowedShare(claim)}
 		l.Inverse, l.Launches = f.crossingNear(claim)
 		limits = append(limits, l)
 		if l.Load > 0 && (binding.Load == 0 || l.Load < binding.Load) {
@@ -476,30 +476,30 @@ func (f *search) fit() bool {
 		if l.Reason == "" {
 			l.Lower = max(l.Lower, f.metCounted(claim))
 			lower = min(lower, l.Lower)
-		} else if reason.None() {
-			reason = unfitted(l.Reason)
+		} else if reason.IsNone() {
+			reason = unfittedReason(l.Reason)
 		}
 	}
 	if binding.Load > 0 {
-		reason = unfitted(binding.Reason)
+		reason = unfittedReason(binding.Reason)
 	}
 	for _, l := range limits { // one that may be reached earlier, for all that is known
-		if !reason.None() || l.Reason == "" || l.Load == 0 || l.Load >= rivals*binding.Load {
+		if !reason.IsNone() || l.Reason == "" || l.Load == 0 || l.Load >= rivals*binding.Load {
 			continue
 		}
 		// Where windows are counted they have the requests to tell up to where it holds.
 		switch met := f.metCounted(l.Claim); {
 		case met == 0:
-			reason = unfitted(l.Reason)
+			reason = unfittedReason(l.Reason)
 		case met < binding.Hi:
 			binding.Lo, lower = min(binding.Lo, met), min(lower, met)
 		}
 	}
-	if from := f.grows(); from > 0 && binding.Load >= from {
+	if from := f.unstableFrom(); from > 0 && binding.Load >= from {
 		reason = result.Reason{Code: result.QueueBeforeLimit, Low: from}
 		f.none()
 	}
-	if !reason.None() {
+	if !reason.IsNone() {
 		if f.cap.Estimate == 0 {
 			f.cap.Claims, f.cap.Reason = limits, reason
 		}
@@ -508,6 +508,6 @@ func (f *search) fit() bool {
 	f.cap.Claims, f.cap.Binding = limits, binding.Claim
 	f.cap.Estimate, f.cap.Interval, f.cap.Lower = binding.Load, binding.Interval, lower
 	f.cap.Margin = 1 - lower/binding.Load
-	f.cap.Label, f.cap.Launches = covers(binding.Launches), binding.Launches
+	f.cap.Label, f.cap.Launches = coverageText(binding.Launches), binding.Launches
 	return true
 }

@@ -86,7 +86,7 @@ func TestAnotherLeg(t *testing.T) {
 			f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: s.Load, Stage: Main}, Seen: s})
 		}
 		if got := f.anotherLeg(c.leg, c.known); got != c.want {
-			t.Errorf("%s: %v with half of where violations begin at %.3g", name, got, f.low())
+			t.Errorf("%s: %v with half of where violations begin at %.3g", name, got, f.lowLoad())
 		}
 	}
 }

@@ -25,11 +25,11 @@ const (
 	plateau = 1.03
 )
 
-// upright are the points, by load, up to the last that is stable, but for those
+// stablePoints are the points, by load, up to the last that is stable, but for those
 // without a latency. A knee is looked for among them: Kneedle depends on the
 // range, and one overloaded point would stretch it as far as one likes.
-func upright(sorted []CurvePoint) (points []CurvePoint) {
-	down := func(p CurvePoint) bool { return p.Unstable() || p.Failing }
+func stablePoints(sorted []CurvePoint) (points []CurvePoint) {
+	down := func(p CurvePoint) bool { return p.IsUnstable() || p.Failing }
 	end := len(sorted)
 	for end > 0 && down(sorted[end-1]) {
 		end--
@@ -43,7 +43,7 @@ func upright(sorted []CurvePoint) (points []CurvePoint) {
 }
 
 func findKnee(sorted []CurvePoint) (k knee) {
-	points := upright(sorted)
+	points := stablePoints(sorted)
 	if len(points) < leastPoints {
 		k.Reason = result.Reason{Code: result.FewLoads, Needed: leastPoints}
 		return k
@@ -113,7 +113,7 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	var most, over *CurvePoint // within what is served, and beyond
 	reached := false
-	beyond := func(p *CurvePoint) bool { return !closed && (p.Unstable() || p.Behind()) && p.Late > 0 }
+	beyond := func(p *CurvePoint) bool { return !closed && (p.IsUnstable() || p.IsBehind()) && p.Late > 0 }
 	output := func(p *CurvePoint) float64 {
 		switch {
 		case beyond(p):
@@ -134,7 +134,7 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 		if p.Failing {
 			continue
 		}
-		reached = reached || p.Unstable() || p.Behind()
+		reached = reached || p.IsUnstable() || p.IsBehind()
 		switch {
 		case p.RequestsPerS <= 0 || p.Early:
 		case beyond(p):
@@ -174,14 +174,14 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	return &by
 }
 
-// fronts are the Pareto fronts of the points in balance, as indices of a run:
+// paretoFronts are the Pareto fronts of the points in balance, as indices of a run:
 // tokens a second of one user, and the median TTFT, against those of all.
-func fronts(points []CurvePoint) (speed, ttft []int) {
+func paretoFronts(points []CurvePoint) (speed, ttft []int) {
 	speed, ttft = []int{}, []int{}
 	var index []int
 	var gain, slow, wait []float64
 	for _, p := range points {
-		if p.Unstable() || p.Failing || p.OutputTokensPerS <= 0 || p.TTFT <= 0 || p.TPOT <= 0 {
+		if p.IsUnstable() || p.Failing || p.OutputTokensPerS <= 0 || p.TTFT <= 0 || p.TPOT <= 0 {
 			continue
 		}
 		index, gain = append(index, p.Index), append(gain, p.OutputTokensPerS)

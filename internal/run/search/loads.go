@@ -43,7 +43,7 @@ type Loads struct {
 func NewLoads(cfg LoadsConfig) *Loads {
 	l := &Loads{cfg: cfg}
 	if len(cfg.Given) > 0 {
-		l.fix(cfg.Given, cfg.Given)
+		l.orderLoads(cfg.Given, cfg.Given)
 	}
 	return l
 }
@@ -51,15 +51,15 @@ func NewLoads(cfg LoadsConfig) *Loads {
 // Next gives the load to measure after those seen; false when there is none.
 func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 	if !l.fixed {
-		if next, up := l.rise(seen); up {
+		if next, up := l.nextDoubling(seen); up {
 			return next, true
 		}
-		between := l.between(seen)
+		between := l.addBetween(seen)
 		all := slices.Clone(between)
 		for _, p := range seen {
 			all = append(all, p.Load)
 		}
-		l.fix(between, all)
+		l.orderLoads(between, all)
 	}
 	if len(l.queue) == 0 {
 		return 0, false
@@ -76,9 +76,9 @@ func (l *Loads) Left(seen int) int {
 	return max(1, l.cfg.Points*max(1, l.cfg.Repeat)-seen)
 }
 
-// fix puts loads in random order and chooses no more. Behind them each of all
+// orderLoads puts loads in random order and chooses no more. Behind them each of all
 // comes again, as often as loads are repeated, in an order of its own each time.
-func (l *Loads) fix(loads, all []float64) {
+func (l *Loads) orderLoads(loads, all []float64) {
 	rng := rand.New(rand.NewPCG(l.cfg.Seed, 0x6c6f616473))
 	for r := range max(1, l.cfg.Repeat) {
 		if r > 0 {
@@ -91,28 +91,28 @@ func (l *Loads) fix(loads, all []float64) {
 	l.fixed = true
 }
 
-// rise gives the next of the doubling loads; false once they are past the knee.
-func (l *Loads) rise(seen []CurvePoint) (float64, bool) {
+// nextDoubling gives the next of the doubling loads; false once they are past the knee.
+func (l *Loads) nextDoubling(seen []CurvePoint) (float64, bool) {
 	if len(seen) == 0 {
 		first := 1.0
 		if !l.cfg.Closed {
 			first = 1 / l.cfg.Residence
 		}
-		return l.allowed(first), true
+		return l.allowedLoad(first), true
 	}
 	last := seen[len(seen)-1]
-	next := l.allowed(2 * last.Load)
-	if l.past(seen) || next <= last.Load || len(seen) >= min(maxSteps, l.cfg.Points) {
+	next := l.allowedLoad(2 * last.Load)
+	if l.isPastKnee(seen) || next <= last.Load || len(seen) >= min(maxSteps, l.cfg.Points) {
 		return 0, false
 	}
 	return next, true
 }
 
-func (l *Loads) allowed(load float64) float64 {
+func (l *Loads) allowedLoad(load float64) float64 {
 	if l.cfg.Closed {
 		load = max(1, math.Round(load))
 	} else {
-		load = tidy(load)
+		load = roundDigits(load)
 	}
 	if l.cfg.MaxLoad > 0 {
 		load = min(load, l.cfg.MaxLoad)
@@ -120,24 +120,24 @@ func (l *Loads) allowed(load float64) float64 {
 	return load
 }
 
-// tidy is a load to three digits: what is chosen is no more exact than that, and
+// roundDigits is a load to three digits: what is chosen is no more exact than that, and
 // is read and typed again.
-func tidy(load float64) float64 {
+func roundDigits(load float64) float64 {
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(load, 'g', 3, 64), 64) // a number, as it was written
 	return x
 }
 
 // tidyBelow is the greatest such load that is not above one.
 func tidyBelow(load float64) float64 {
-	x := tidy(load)
+	x := roundDigits(load)
 	if x > load {
-		x = tidy(x - math.Pow(10, math.Floor(math.Log10(load))-2))
+		x = roundDigits(x - math.Pow(10, math.Floor(math.Log10(load))-2))
 	}
 	return x
 }
 
-// past says that the last load is past the knee.
-func (l *Loads) past(seen []CurvePoint) bool {
+// isPastKnee says that the last load is past the knee.
+func (l *Loads) isPastKnee(seen []CurvePoint) bool {
 	last := seen[len(seen)-1]
 	for _, first := range seen { // the lightest whose latency is known
 		if first.E2E > 0 {
@@ -147,33 +147,33 @@ func (l *Loads) past(seen []CurvePoint) bool {
 			break
 		}
 	}
-	if last.Unstable() || last.Failing {
+	if last.IsUnstable() || last.Failing {
 		return true
 	}
 	if !l.cfg.Closed {
-		return last.Behind()
+		return last.IsBehind()
 	}
 	return len(seen) > 1 && last.RequestsPerS < leastGain*seen[len(seen)-2].RequestsPerS
 }
 
-// behind returns the excess of the requested load over the served one, in a closed loop up to a
+// demandRatio returns the excess of the requested load over the served one, in a closed loop up to a
 // factor. It returns 0 where that is not known.
-func (l *Loads) behind(p *CurvePoint) float64 {
+func (l *Loads) demandRatio(p *CurvePoint) float64 {
 	switch {
 	case p.RequestsPerS <= 0:
 		return 0
 	case l.cfg.Closed:
 		return p.Load / p.RequestsPerS
-	case !p.Behind():
+	case !p.IsBehind():
 		return 1
 	}
 	return p.Offered / p.RequestsPerS
 }
 
-// between puts the loads that are left where the curve bends most: again and
+// addBetween puts the loads that are left where the curve bends most: again and
 // again in the middle of the neighbours between which latency rises most and
 // throughput falls most behind the load.
-func (l *Loads) between(seen []CurvePoint) []float64 {
+func (l *Loads) addBetween(seen []CurvePoint) []float64 {
 	points := byLoad(seen)
 	if len(points) < 2 {
 		return nil
@@ -182,18 +182,18 @@ func (l *Loads) between(seen []CurvePoint) []float64 {
 	var gaps []gap
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]
-		if a.Unstable() || a.Failing || !l.cfg.Closed && a.Behind() {
+		if a.IsUnstable() || a.Failing || !l.cfg.Closed && a.IsBehind() {
 			break // of loads that are too high one is enough
 		}
 		width := math.Log(b.Load / a.Load)
 		bend := width / 10 // of a straight curve
 		switch {
-		case b.Unstable(): // it has no latency and falls behind as one likes: somewhere between the two it bends
+		case b.IsUnstable(): // it has no latency and falls behind as one likes: somewhere between the two it bends
 			bend += width
 		case a.E2E > 0 && b.E2E > 0:
 			bend += min(math.Abs(math.Log(b.E2E/a.E2E)), 2*width)
 		}
-		if x, y := l.behind(&a), l.behind(&b); x > 0 && y > 0 && !b.Unstable() {
+		if x, y := l.demandRatio(&a), l.demandRatio(&b); x > 0 && y > 0 && !b.IsUnstable() {
 			bend += math.Abs(math.Log(y / x))
 		}
 		gaps = append(gaps, gap{a.Load, b.Load, bend})
@@ -207,7 +207,7 @@ func (l *Loads) between(seen []CurvePoint) []float64 {
 			}
 		}
 		g := gaps[i]
-		middle := l.allowed(math.Sqrt(g.lo * g.hi))
+		middle := l.allowedLoad(math.Sqrt(g.lo * g.hi))
 		if middle <= g.lo || middle >= g.hi { // users are whole
 			gaps = slices.Delete(gaps, i, i+1)
 			continue

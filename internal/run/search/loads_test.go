@@ -12,12 +12,12 @@ import (
 func TestChosenLoadsAreTidy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := math.Pow(10, rapid.Float64Range(-6, 6).Draw(t, "exponent"))
-		near, below := tidy(x), tidyBelow(x)
+		near, below := roundDigits(x), tidyBelow(x)
 		if math.Abs(near/x-1) > 0.005001 || below > x || below < 0.99*x {
 			t.Errorf("%v: %v, and from below %v", x, near, below)
 		}
 		for _, y := range []float64{near, below} {
-			if tidy(y) != y {
+			if roundDigits(y) != y {
 				t.Errorf("%v of %v has more than three digits", y, x)
 			}
 		}
@@ -25,7 +25,7 @@ func TestChosenLoadsAreTidy(t *testing.T) {
 	l := NewLoads(LoadsConfig{Points: 9, Residence: 0.4762})
 	var seen []CurvePoint
 	for load, ok := l.Next(seen); ok; load, ok = l.Next(seen) {
-		if load != tidy(load) {
+		if load != roundDigits(load) {
 			t.Errorf("a curve's load is %v", load)
 		}
 		p := CurvePoint{Load: load, Offered: load, RequestsPerS: min(load, 40), E2E: 500}
@@ -42,11 +42,11 @@ func TestChosenLoadsAreTidy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range got.Trail {
-		if s.Load != tidy(s.Load) {
+		if s.Load != roundDigits(s.Load) {
 			t.Errorf("a search's load is %v", s.Load)
 		}
 	}
-	if got.Quote == 0 || got.Quote != tidy(got.Quote) || got.Quote > got.Lower {
+	if got.Quote == 0 || got.Quote != roundDigits(got.Quote) || got.Quote > got.Lower {
 		t.Errorf("the quote is %v, below %v", got.Quote, got.Lower)
 	}
 	const given = 30.1234

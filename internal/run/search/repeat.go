@@ -21,8 +21,8 @@ func byEqualLoad(points []CurvePoint) (groups [][]CurvePoint) {
 	return groups
 }
 
-// merged has each load once.
-func merged(points []CurvePoint) (loads []CurvePoint) {
+// mergeLoads has each load once.
+func mergeLoads(points []CurvePoint) (loads []CurvePoint) {
 	for _, group := range byEqualLoad(points) {
 		loads = append(loads, middleOf(group))
 	}
@@ -81,9 +81,9 @@ func middleOf(group []CurvePoint) CurvePoint {
 	return p
 }
 
-// Repeats says what the points of a run together show that measured one load
+// SummarizeRepeats says what the points of a run together show that measured one load
 // several times; nil for a run of one point.
-func Repeats(points []result.Point) *result.Repeated {
+func SummarizeRepeats(points []result.Point) *result.Repeated {
 	if len(points) < 2 {
 		return nil
 	}
@@ -91,14 +91,14 @@ func Repeats(points []result.Point) *result.Repeated {
 	for i := range points {
 		group[i] = PointOf(i, &points[i])
 	}
-	r := repeated(points, group)
+	r := repeatedLoad(points, group)
 	return &r
 }
 
-// repeated is a load that was measured more than once: the median of each value
+// repeatedLoad is a load that was measured more than once: the median of each value
 // over its points, and how far they came out apart. A percentile is not
 // averaged: the median is the value of one of the points.
-func repeated(points []result.Point, group []CurvePoint) result.Repeated {
+func repeatedLoad(points []result.Point, group []CurvePoint) result.Repeated {
 	r := result.Repeated{Load: group[0].Load, Median: map[string]float64{}, Spread: map[string][2]float64{}, Covers: ThisLaunch}
 	values := map[string][]float64{}
 	note := func(name string, x *float64) {
@@ -110,8 +110,8 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 		r.Points = append(r.Points, g.Index)
 		p := &points[g.Index]
 		for _, m := range metric.All() {
-			if m.Single() && m.Show != metric.Data {
-				x, _, _ := p.Figure(m)
+			if m.HasSingleValue() && m.Show != metric.Data {
+				x, _, _ := p.MetricValue(m)
 				note(m.Key, x)
 			}
 		}

@@ -77,10 +77,10 @@ func TestRepeats(t *testing.T) {
 		}
 		return p
 	}
-	if Repeats([]result.Point{at(1, 1, "yes")}) != nil {
+	if SummarizeRepeats([]result.Point{at(1, 1, "yes")}) != nil {
 		t.Error("one point is repeated")
 	}
-	r := Repeats([]result.Point{at(30, .99, "yes"), at(10, .9, "no"), at(20, .98, "yes"), at(40, 1, "yes")})
+	r := SummarizeRepeats([]result.Point{at(30, .99, "yes"), at(10, .9, "no"), at(20, .98, "yes"), at(40, 1, "yes")})
 	if r.Median["ttft_ms.p50"] != 20 || r.Spread["ttft_ms.p50"] != [2]float64{10, 40} || r.Median["slo.attained"] != .98 {
 		t.Errorf("%+v", r)
 	}
@@ -90,7 +90,7 @@ func TestRepeats(t *testing.T) {
 	if r.Met["yes"] != 3 || r.Met["no"] != 1 || r.Met["undecided"] != 0 || !slices.Equal(r.Points, []int{0, 1, 2, 3}) {
 		t.Errorf("%+v", r)
 	}
-	r = Repeats([]result.Point{at(30, 1, "yes"), at(0, 1, "yes"), at(20, 1, "yes")})
+	r = SummarizeRepeats([]result.Point{at(30, 1, "yes"), at(0, 1, "yes"), at(20, 1, "yes")})
 	if _, known := r.Median["ttft_ms.p50"]; known || r.Spread["ttft_ms.p50"] != [2]float64{20, 30} {
 		t.Errorf("%+v", r)
 	}

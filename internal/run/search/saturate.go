@@ -21,7 +21,7 @@ const inStep = 0.03
 
 // CarriedAt returns what the server carried at a point whose queue grew, zero at any other.
 func CarriedAt(p CurvePoint) (c Carried) {
-	if !p.Unstable() && !p.Behind() {
+	if !p.IsUnstable() && !p.IsBehind() {
 		return c
 	}
 	s := saturationOf([]CurvePoint{p}, false)
@@ -38,7 +38,7 @@ func saturationOf(sorted []CurvePoint, closed bool) *result.Saturation {
 	if p == nil {
 		return nil
 	}
-	return &result.Saturation{Load: p.Load, RequestsPerS: p.RequestsPerS, OutputTokensPerS: Known(p.OutputTokensPerS), CI95: p.servedCI()}
+	return &result.Saturation{Load: p.Load, RequestsPerS: p.RequestsPerS, OutputTokensPerS: KnownOrNil(p.OutputTokensPerS), CI95: p.servedCI()}
 }
 
 // The load beyond what is served that tells what that is.
@@ -58,24 +58,24 @@ const (
 // come in long bursts they do not.
 var belowCarried = []float64{0.9, 0.8, 0.6}
 
-// saturate measures what the server carries, where its queue grows before a limit is violated, and
+// measureSaturation measures what the server carries, where its queue grows before a limit is violated, and
 // verifies a load below that. No heavier load is sustainable, so it bounds the capacity from above.
-func (f *search) saturate() {
+func (f *search) measureSaturation() {
 	f.cap.Reason = result.Reason{}
 	about := f.hi
 	if c := f.mostCarried(); c.Rate > 0 {
 		about = min(about, c.Rate)
 	}
-	p := Probe{Load: f.whole(about * overload), Stage: Saturating}
+	p := Probe{Load: f.roundLoad(about * overload), Stage: Saturating}
 	p.Residences = hastyWarmup * f.residence / f.memoryAt(p.Load) // of one request alone
 	p.Requests = max(leastOverload, int(overloadTakes*f.residence*p.Load))
 	p.Requests = min(p.Requests, mostOverload, f.affordableIn(&p, 1-overloadShare))
 	if p.Requests >= leastOverload && !f.carriedKnown() {
-		if _, ok := f.look(p); !ok {
+		if _, ok := f.measureLoad(p); !ok {
 			return
 		}
 	}
-	if f.violated() { // the longer overload violates a limit
+	if f.isViolated() { // the longer overload violates a limit
 		f.cap.Reason = result.Reason{Code: result.LongWindowMissed}
 		return
 	}
@@ -85,24 +85,24 @@ func (f *search) saturate() {
 		return
 	}
 	for _, share := range belowCarried {
-		load := f.below(share * f.cap.Carried.Interval.Lo)
-		p := f.looking(load)
+		load := f.allowedBelow(share * f.cap.Carried.Interval.Lo)
+		p := f.longLook(load)
 		if least := f.leastLow(load); p.Requests < least {
 			return
 		} else {
 			p.Requests = min(p.Requests, mostLow*least)
 		}
-		s, ok := f.look(p)
-		if !ok || !s.Counts() {
+		s, ok := f.measureLoad(p)
+		if !ok || !s.IsEvidence() {
 			return
 		}
 		v, binding := f.judgeLow(load, &s, 1)
 		if f.cap.Verified, f.cap.Binding = v, binding; v.Passed {
 			f.cap.Quote = load
-			f.show(&p)
+			f.recordLoads(&p)
 			return
 		}
-		if f.violated() { // as by failures in bursts, which the short windows missed
+		if f.isViolated() { // as by failures in bursts, which the short windows missed
 			f.cap.Carried, f.cap.Reason = Carried{}, result.Reason{Code: result.LongWindowMissed}
 			return
 		}
@@ -123,24 +123,24 @@ const roughly = 1.5
 func (f *search) mostCarried() (best Carried) {
 	most := 0
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && s.Seen.Carried.Rate > 0 && s.Seen.N > most {
+		if f.supportsBounds(&s) && s.Seen.Carried.Rate > 0 && s.Seen.N > most {
 			best, most = s.Seen.Carried, s.Seen.N
 		}
 	}
 	return best
 }
 
-// violated reports whether any window has more violations of a limit than it may. Timeouts under
+// isViolated reports whether any window has more violations of a limit than it may. Timeouts under
 // a load that the server does not carry are its queue, which is as long as the load lasts.
-func (f *search) violated() bool {
+func (f *search) isViolated() bool {
 	for _, claim := range f.cfg.claims() {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			bad := s.violations(claim)
-			if f.outgrew(s) {
+			if f.hasOutgrown(s) {
 				bad -= s.TimedOut
 			}
-			if float64(bad) > f.cfg.eps(claim)*float64(s.due(claim)) {
+			if float64(bad) > f.cfg.allowedShare(claim)*float64(s.dueRequests(claim)) {
 				return true
 			}
 		}
@@ -152,7 +152,7 @@ func (f *search) violated() bool {
 // there on gives a lower bound: what it shows does not last.
 func (f *search) growsFrom() (load float64) {
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && f.outgrew(&s.Seen) && (load == 0 || s.Load < load) {
+		if f.supportsBounds(&s) && f.hasOutgrown(&s.Seen) && (load == 0 || s.Load < load) {
 			load = s.Load
 		}
 	}

@@ -42,7 +42,7 @@ func TestSaturatesBeforeALimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.AtLeast > carries || c.AtLeast < carries/2 || !(c.AtMost < 1.1*carries) || c.Carried.Rate == 0 || !c.Reason.None() || c.More {
+		if c.AtLeast > carries || c.AtLeast < carries/2 || !(c.AtMost < 1.1*carries) || c.Carried.Rate == 0 || !c.Reason.IsNone() || c.More {
 			t.Errorf("seed %d: %.3g to %.3g, carries %+v, %v", seed, c.AtLeast, c.AtMost, c.Carried, c.Reason)
 		}
 	}
@@ -67,7 +67,7 @@ func TestBurstInTheLongLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Carried.Rate != 0 || c.Quote != 0 || c.AtLeast != 0 || c.Reason.None() {
+	if c.Carried.Rate != 0 || c.Quote != 0 || c.AtLeast != 0 || c.Reason.IsNone() {
 		t.Errorf("%+v, quote %v, at least %v, %v", c.Carried, c.Quote, c.AtLeast, c.Reason)
 	}
 }

@@ -30,53 +30,55 @@ const (
 	telling = 20
 )
 
-// turns returns the number of requests that come of what a load counts.
-func (c *FindConfig) turns() float64 { return max(1, c.Sessions.Turns) }
+// turnsPerLoad returns the number of requests that come of what a load counts.
+func (c *FindConfig) turnsPerLoad() float64 { return max(1, c.Sessions.Turns) }
 
-// Memory is for how long what a load does hangs on what was there before, in units of which
+// MemoryTime is for how long what a load does hangs on what was there before, in units of which
 // a whole warm-up has [Warmup]: as long as a request takes; where requests follow one
 // another, a part of how long a session lasts.
-func (c *FindConfig) Memory(residence float64) float64 {
+func (c *FindConfig) MemoryTime(residence float64) float64 {
 	if c.Sessions.Turns == 0 {
 		return residence
 	}
-	return c.lasts(residence) * sessionWarmup / Warmup
+	return c.sessionSeconds(residence) * sessionWarmup / Warmup
 }
 
-// lasts returns the length of a session whose requests have the given residence time, in seconds.
-func (c *FindConfig) lasts(residence float64) float64 {
-	return c.turns()*residence + c.Sessions.Pause
+// sessionSeconds returns the length of a session whose requests have the given residence time, in seconds.
+func (c *FindConfig) sessionSeconds(residence float64) float64 {
+	return c.turnsPerLoad()*residence + c.Sessions.Pause
 }
 
-// echoes says that conversations come by themselves and pause alike. Users of a closed loop begin
+// hasEvenPauses says that conversations come by themselves and pause alike. Users of a closed loop begin
 // one after the other.
-func (c *FindConfig) echoes() bool { return !c.Closed && c.Sessions.Turns > 0 && c.Sessions.Even }
+func (c *FindConfig) hasEvenPauses() bool {
+	return !c.Closed && c.Sessions.Turns > 0 && c.Sessions.Even
+}
 
-// burst is the part of a whole warm-up, in seconds, whose requests come all at once at its
+// burstSpan is the part of a whole warm-up, in seconds, whose requests come all at once at its
 // end, where requests take so long: as many as are under way by then, all of which ask as after
 // a pause of the server. Where pauses between turns are alike a load that is not carried goes on in
 // waves, each the echo of the one before it; by itself it would come to that too, but only when by
 // chance enough ask at a time, which may take longer than a window lasts. Where pauses differ there is
 // no echo, and so no burst: of conversations of t turns what is left of one is over before the window
 // only where less than 4t/(1+4t) of the server is used.
-func (c *FindConfig) burst(residence float64) [2]float64 {
-	if !c.echoes() {
+func (c *FindConfig) burstSpan(residence float64) [2]float64 {
+	if !c.hasEvenPauses() {
 		return [2]float64{}
 	}
-	lasts := c.lasts(residence)
-	return [2]float64{lasts * (1 - 1/c.turns()), lasts}
+	lasts := c.sessionSeconds(residence)
+	return [2]float64{lasts * (1 - 1/c.turnsPerLoad()), lasts}
 }
 
 // Rate is the requests a second of a load whose requests take so long.
 func (c *FindConfig) Rate(load, residence float64) float64 {
 	if c.Closed {
-		return load * c.turns() / c.lasts(residence)
+		return load * c.turnsPerLoad() / c.sessionSeconds(residence)
 	}
-	return load * c.turns()
+	return load * c.turnsPerLoad()
 }
 
-// memoryAt is [FindConfig.Memory] at a load.
-func (f *search) memoryAt(load float64) float64 { return f.cfg.Memory(f.residenceAt(load)) }
+// memoryAt is [FindConfig.MemoryTime] at a load.
+func (f *search) memoryAt(load float64) float64 { return f.cfg.MemoryTime(f.residenceAt(load)) }
 
 // wholeSessions returns the number of requests that come in the least time of a window that bounds
 // rest on.
@@ -84,7 +86,7 @@ func (f *search) wholeSessions(load float64) int {
 	if f.cfg.Sessions.Turns == 0 || !(load > 0) {
 		return 0
 	}
-	return int(math.Ceil(sessionLook * f.cfg.lasts(f.residenceAt(load)) * f.rate(load)))
+	return int(math.Ceil(sessionLook * f.cfg.sessionSeconds(f.residenceAt(load)) * f.rate(load)))
 }
 
 // leastMain returns the smallest number of requests of each of the loads that are fitted.
@@ -92,14 +94,14 @@ func (f *search) leastMain() int {
 	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook, f.inCycles(cyclesMain, f.centred))
 }
 
-// unseen returns the least assumed clustering of violations. Where too few violate to show it, it
+// assumedClustering returns the least assumed clustering of violations. Where too few violate to show it, it
 // is that of all requests of a session.
-func (s *Seen) unseen(claim int) float64 {
+func (s *Seen) assumedClustering(claim int) float64 {
 	if s.violations(claim) >= telling {
 		return 1
 	}
 	return max(1, s.Cluster)
 }
 
-// unseen is the same before a load is looked at.
-func (f *search) unseen() float64 { return max(1, f.cfg.Sessions.Cluster) }
+// assumedClustering is the same before a load is looked at.
+func (f *search) assumedClustering() float64 { return max(1, f.cfg.Sessions.Cluster) }

@@ -30,7 +30,7 @@ func TestBurst(t *testing.T) {
 			asked = p
 			return Seen{N: 1, Violations: []int{0}}, nil
 		})
-		if f.look(Probe{Load: 3, Requests: 10, Residences: c.residues, Stage: c.stage}); asked.Burst != c.want {
+		if f.measureLoad(Probe{Load: 3, Requests: 10, Residences: c.residues, Stage: c.stage}); asked.Burst != c.want {
 			t.Errorf("%s: a burst of what is due from %v on, want %v", name, asked.Burst, c.want)
 		}
 		if over := c.residues * asked.Residence; asked.Burst[1] > over/2 {

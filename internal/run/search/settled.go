@@ -34,7 +34,7 @@ func (f *search) settledUpTo(estimate float64) float64 {
 	if f.cfg.Closed || f.cfg.Count || f.cfg.Sessions != (Sessions{}) || f.cfg.Traffic.Cycle > 0 {
 		return math.Inf(1)
 	}
-	carried, lasted := f.carried(estimate), f.lasted()
+	carried, lasted := f.carriedRate(estimate), f.medianLoadTime()
 	if math.IsInf(carried, 1) || lasted == 0 {
 		return math.Inf(1)
 	}
@@ -42,19 +42,19 @@ func (f *search) settledUpTo(estimate float64) float64 {
 	return carried * (1 - min(idle, mostIdle))
 }
 
-// carried returns the number of requests a second that a server carries, by their waits at higher
+// carriedRate returns the number of requests a second that a server carries, by their waits at higher
 // loads. Where λ come and μ are carried, one that comes t after the load began waits (λ ÷ μ − 1)t.
 // It is infinite where too few windows show a queue that grew.
-func (f *search) carried(estimate float64) float64 {
+func (f *search) carriedRate(estimate float64) float64 {
 	usual := f.residence
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && s.Load <= estimate {
+		if f.supportsBounds(&s) && s.Load <= estimate {
 			usual = max(usual, s.Seen.Residence)
 		}
 	}
 	var by []float64
 	for _, s := range f.ofLaunch() {
-		if waits := s.Seen.Residence - usual; f.tells(&s) && s.Load > estimate && waits > usual {
+		if waits := s.Seen.Residence - usual; f.supportsBounds(&s) && s.Load > estimate && waits > usual {
 			by = append(by, s.Load/(1+waits/f.lastedIn(&s)))
 		}
 	}
@@ -65,12 +65,12 @@ func (f *search) carried(estimate float64) float64 {
 	return stat.Percentile(by, 0.5)
 }
 
-// lasted returns the median time that a main load has lasted when its requests come, in seconds; 0
+// medianLoadTime returns the median time that a main load has lasted when its requests come, in seconds; 0
 // without any.
-func (f *search) lasted() float64 {
+func (f *search) medianLoadTime() float64 {
 	var all []float64
 	for _, s := range f.ofLaunch() {
-		if f.tells(&s) && s.Stage == Main {
+		if f.supportsBounds(&s) && s.Stage == Main {
 			all = append(all, f.lastedIn(&s))
 		}
 	}

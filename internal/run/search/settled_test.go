@@ -82,7 +82,7 @@ func TestBoundsOfAQueueThatSettlesSlowly(t *testing.T) {
 		}
 		if c.Estimate > 0 {
 			given++
-			if c.Interval.Holds(capacity) {
+			if c.Interval.Contains(capacity) {
 				holds++
 			}
 		}

@@ -30,7 +30,7 @@ const (
 func (f *search) leastVerify(load float64) int {
 	least := max(leastVerify, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
-		least = max(least, int(f.cfg.dueFor(10/f.cfg.eps(claim), claim)))
+		least = max(least, int(f.cfg.dueFor(10/f.cfg.allowedShare(claim), claim)))
 	}
 	return least
 }
@@ -44,7 +44,7 @@ func (f *search) leastConfirm(load float64) int {
 	}
 	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
 	for _, claim := range f.cfg.claims() {
-		least = max(least, int(f.cfg.dueFor(confirming*f.unseen()/f.cfg.eps(claim), claim)))
+		least = max(least, int(f.cfg.dueFor(confirming*f.assumedClustering()/f.cfg.allowedShare(claim), claim)))
 	}
 	return least
 }
@@ -77,9 +77,9 @@ type Verification struct {
 // others, and the next is at least 2 % lower.
 func (f *search) verify() {
 	for attempt := range attempts {
-		load := f.below(f.cap.Lower)
-		p := f.looking(load) // should all of these fail, a look far below is left
-		p.Requests -= f.leastLow(f.low())
+		load := f.allowedBelow(f.cap.Lower)
+		p := f.longLook(load) // should all of these fail, a look far below is left
+		p.Requests -= f.leastLow(f.lowLoad())
 		if attempt < attempts-1 && firstLook*float64(p.Requests) >= float64(f.leastVerify(load)) {
 			p.Requests = int(firstLook * float64(p.Requests))
 		}
@@ -89,11 +89,11 @@ func (f *search) verify() {
 		}
 		if f.cfg.Count {
 			p.Requests = min(p.Requests, mostVerify*f.leastVerify(load))
-			load = f.below(min(f.cap.Lower, f.passable(p.Requests)))
+			load = f.allowedBelow(min(f.cap.Lower, f.passableLoad(p.Requests)))
 			p.Load = load
 		}
 		binding, before := f.cap.Binding, f.cap.Lower
-		s, ok := f.look(p)
+		s, ok := f.measureLoad(p)
 		if !ok && !s.cutShort(f.leastConfirm(load)) {
 			return
 		}
@@ -101,19 +101,19 @@ func (f *search) verify() {
 			f.cap.Reason = result.Reason{Code: result.LooksInvalid, Low: load}
 			continue
 		}
-		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
+		v := Verification{Load: load, N: s.dueRequests(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		if s.Cut {
 			level = (1 + level) / 2
 		}
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
-		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.unseen(binding), stat.OneSided(level)).Hi)
-		v.Passed = v.N > 0 && v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.Counts() && f.spans(load, s.N, cyclesLook)
+		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.assumedClustering(binding), stat.OneSided(level)).Hi)
+		v.Passed = v.N > 0 && v.Upper <= f.cfg.allowedShare(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook)
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
-			f.show(&p)
+			f.recordLoads(&p)
 			return
 		}
 		if !ok {
@@ -130,18 +130,18 @@ func (f *search) verify() {
 	}
 }
 
-// below is a load that can be put and is not above one.
-func (f *search) below(load float64) float64 {
+// allowedBelow is a load that can be put and is not above one.
+func (f *search) allowedBelow(load float64) float64 {
 	if f.cfg.Closed {
 		return max(1, math.Floor(load))
 	}
 	return tidyBelow(load)
 }
 
-// passable is the load at which a look of so many requests passes mostly, by the fit of
+// passableLoad is the load at which a look of so many requests passes mostly, by the fit of
 // the limit that binds: few requests show less of a share than many.
-func (f *search) passable(requests int) float64 {
-	fit, eps := f.curveOf(f.cap.Binding, Centre, Main, Verifying), f.cfg.eps(f.cap.Binding)
+func (f *search) passableLoad(requests int) float64 {
+	fit, eps := f.curveOf(f.cap.Binding, Centre, Main, Verifying), f.cfg.allowedShare(f.cap.Binding)
 	if fit.Reason != "" || !(fit.B > 0) {
 		return f.cap.Lower
 	}
@@ -220,7 +220,7 @@ func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = 30_000
 	}
-	f.verifyAlone(f.allowed(load))
+	f.verifyAlone(f.allowedLoad(load))
 	return f.conclude(), f.err
 }
 
@@ -245,13 +245,13 @@ func (f *search) verifyAlone(load float64) {
 	}
 	total := f.affordableAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
-		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
+		total -= int(float64(len(flanks)) * f.probeSeconds(load, 0) * f.rate(load))
 	}
 	if least := f.leastAlone(load); total < least {
 		f.cap.Reason = result.Reason{Code: result.LookUnpaid, Needed: float64(least)}
 		return
 	}
-	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
+	s, ok := f.measureLoad(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
 	if !ok && !s.Cut {
 		return
 	}
@@ -259,7 +259,7 @@ func (f *search) verifyAlone(load float64) {
 		f.cap.Reason = result.Reason{Code: result.LookInterrupted, N: float64(s.N), Low: load, Needed: float64(least)}
 		return
 	}
-	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.unseen(counted)}
+	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.assumedClustering(counted)}
 	alone := unflanked * stat.PooledOverdispersion(phis...)
 	struck := struckBlocks(s.blocks(counted))
 	if s.Cut {
@@ -267,15 +267,15 @@ func (f *search) verifyAlone(load float64) {
 		return
 	}
 	// Loads above one that is refuted even so tell nothing more of it.
-	if f.refutes(&s, alone) {
+	if f.refutesClaim(&s, alone) {
 		f.judge(load, &s, alone)
 		return
 	}
-	far := f.few(&s) && f.whole(farAbove*load) > load
+	far := f.isTooShort(&s) && f.roundLoad(farAbove*load) > load
 	for i, above := range flanks {
 		if far && i == 0 {
-			o, ok := f.look(Probe{Load: f.whole(farAbove * load), Requests: total / 6, Stage: Flank})
-			if o.Counts() && o.violations(counted) == 0 && o.Stability != stat.Unstable {
+			o, ok := f.measureLoad(Probe{Load: f.roundLoad(farAbove * load), Requests: total / 6, Stage: Flank})
+			if o.IsEvidence() && o.violations(counted) == 0 && o.Stability != stat.Unstable {
 				f.judge(load, &s, max(lowPhi, phis[0], phis[1]))
 				return
 			}
@@ -284,24 +284,24 @@ func (f *search) verifyAlone(load float64) {
 			}
 			continue
 		}
-		at := f.whole(load * above)
+		at := f.roundLoad(load * above)
 		if f.cfg.Closed && at == load {
-			at = f.whole(load + 1)
+			at = f.roundLoad(load + 1)
 		}
-		o, ok := f.look(Probe{Load: at, Requests: total / 6, Stage: Flank})
+		o, ok := f.measureLoad(Probe{Load: at, Requests: total / 6, Stage: Flank})
 		if !ok {
 			break // what is known is judged
 		}
-		if !o.Counts() {
+		if !o.IsEvidence() {
 			continue
 		}
 		phis = append(phis, widestPhi(o.blocks(counted), o.N, f.cfg.Level))
-		if !f.hot(&o) { // else nearly all have, and show nothing of bursts near the limit
+		if !f.isFarBeyond(&o) { // else nearly all have, and show nothing of bursts near the limit
 			struck += struckBlocks(o.blocks(counted))
 		}
 	}
 	phi := stat.PooledOverdispersion(phis...)
-	if f.whole(load*flanks[0]) <= load || len(phis) == 2 { // none above is allowed, or was measured
+	if f.roundLoad(load*flanks[0]) <= load || len(phis) == 2 { // none above is allowed, or was measured
 		phi = alone
 	}
 	phi = max(phi, alonePhi, widestPhi(s.blocks(counted), s.N, f.cfg.Level)) // ten blocks know it to within a factor
@@ -321,11 +321,11 @@ func struckBlocks(blocks []int) (n int) {
 	return n
 }
 
-// few says that a window is too short for a claim to pass where violations are as dispersed as they are taken to be
+// isTooShort says that a window is too short for a claim to pass where violations are as dispersed as they are taken to be
 // where hardly any were met, though it has none.
-func (f *search) few(s *Seen) bool {
+func (f *search) isTooShort(s *Seen) bool {
 	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
-		return s.due(claim) > 0 && stat.ClopperPearson(0, s.due(claim), sparsePhi, stat.OneSided(f.cfg.Level)).Hi > f.cfg.eps(claim)
+		return s.dueRequests(claim) > 0 && stat.ClopperPearson(0, s.dueRequests(claim), sparsePhi, stat.OneSided(f.cfg.Level)).Hi > f.cfg.allowedShare(claim)
 	})
 }
 
@@ -343,12 +343,12 @@ func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 		p.Requests = max(leastLook, 4*int(load))
 	}
 	for look := range 2 {
-		s, ok := f.look(p)
+		s, ok := f.measureLoad(p)
 		if !ok {
 			return false, false
 		}
-		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.unseen(counted))
-		if !f.mayRefute(load) || !f.refutes(&s, phi) {
+		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.assumedClustering(counted))
+		if !f.mayRefute(load) || !f.refutesClaim(&s, phi) {
 			return false, true
 		}
 		if look == 1 {
@@ -384,22 +384,22 @@ func (f *search) leastAlone(load float64) int {
 // [FindConfig.Residence].
 func LeastToVerify(c FindConfig, load float64) (requests int, seconds float64) {
 	f := newSearch(context.Background(), c, nil)
-	load = f.allowed(load)
+	load = f.allowedLoad(load)
 	requests = f.leastAlone(load)
-	return requests, f.seconds(load, requests) + float64(len(flanks))*f.seconds(load, 0)
+	return requests, f.probeSeconds(load, requests) + float64(len(flanks))*f.probeSeconds(load, 0)
 }
 
-// refutes says that a window shows that a claim does not hold at its load.
-func (f *search) refutes(s *Seen, phi float64) bool {
-	return s.Counts() && slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
-		return s.due(claim) > 0 && f.lowerLimit(s, claim, phi) > f.cfg.eps(claim)
+// refutesClaim says that a window shows that a claim does not hold at its load.
+func (f *search) refutesClaim(s *Seen, phi float64) bool {
+	return s.IsEvidence() && slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+		return s.dueRequests(claim) > 0 && f.lowerLimit(s, claim, phi) > f.cfg.allowedShare(claim)
 	})
 }
 
 // lowerLimit is a one-sided lower limit of a claim's share, each of them at its part of the error.
 func (f *search) lowerLimit(s *Seen, claim int, phi float64) float64 {
 	level := 1 - (1-f.cfg.Level)/float64(len(f.cfg.claims()))
-	return stat.ClopperPearson(s.violations(claim), s.due(claim), phi, stat.OneSided(level)).Lo
+	return stat.ClopperPearson(s.violations(claim), s.dueRequests(claim), phi, stat.OneSided(level)).Lo
 }
 
 // judge says of a load whether every claim holds, or one does not.
@@ -409,7 +409,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 	v := Verification{Load: load, N: s.N, Passed: true, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range claims {
-		n, due, eps := s.violations(claim), s.due(claim), f.cfg.eps(claim)
+		n, due, eps := s.violations(claim), s.dueRequests(claim), f.cfg.allowedShare(claim)
 		upper, lower := 1., 0. // of none that the claim is about nothing is known
 		if due > 0 {
 			upper = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha)).Hi
@@ -423,7 +423,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		}
 	}
 	grows := s.Stability == stat.Unstable
-	counts := s.Counts() && f.spans(load, s.N, cyclesLook)
+	counts := s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook)
 	v.Passed, v.Refuted = v.Passed && !grows && counts, v.Refuted && counts
 	f.cap.Verified = v
 	switch {
@@ -442,7 +442,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 
 // tooFew returns why a load is undecided, and how many requests it takes where that is known.
 func (f *search) tooFew(v *Verification, phi float64) result.Reason {
-	n := f.telling(v, phi)
+	n := f.requestsToDecide(v, phi)
 	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
 		f.cap.Enough = f.cap.Seconds + more/f.rate(v.Load)
 	}
@@ -457,13 +457,13 @@ func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 // share that near to what may violate takes more than anybody pays.
 const mostTelling = 100
 
-// telling is about how many requests tell whether the claim that binds holds where as large a share violates it
+// requestsToDecide is about how many requests tell whether the claim that binds holds where as large a share violates it
 // as was seen, 0 where that is too many. It is of whole hundreds.
-func (f *search) telling(v *Verification, phi float64) int {
+func (f *search) requestsToDecide(v *Verification, phi float64) int {
 	if v.N == 0 { // of a class that had no request in the window
 		return 0
 	}
-	eps, share := f.cfg.eps(f.cap.Binding), float64(v.Violations)/float64(v.N)
+	eps, share := f.cfg.allowedShare(f.cap.Binding), float64(v.Violations)/float64(v.N)
 	for n := float64(v.N); n <= mostTelling*float64(v.N); n *= 1.02 {
 		due := int(math.Ceil(n/100)) * 100
 		limits := stat.ClopperPearson(int(share*float64(due)), due, phi, stat.OneSided(f.cfg.Level))

@@ -33,43 +33,43 @@ const (
 
 // Next gives the window of a load, after those of a curve that were seen.
 func (w Windows) Next(load float64, seen []CurvePoint) time.Duration {
-	takes, slowest := w.expected(load, seen)
+	takes, slowest := w.expectedTimes(load, seen)
 	seconds := max(windowResidences*w.Residence, windowSlowest*slowest)
 	if !w.Free {
-		return round(min(max(seconds, LeastWindow.Seconds()), MostWindow.Seconds()))
+		return roundSeconds(min(max(seconds, LeastWindow.Seconds()), MostWindow.Seconds()))
 	}
 	rate := load
 	if w.Closed {
 		rate = load / takes
 	}
 	most := mostFreeRequests / rate
-	if w.Timeout > 0 && highest(load, seen) {
+	if w.Timeout > 0 && isHighest(load, seen) {
 		// It may be beyond what is served: a queue that is given up at its end
 		// faster than it grows would look like one that does not grow.
 		most = min(most, w.Timeout/2)
 	}
-	return round(max(seconds, freeRequests/rate, min(freeResidences*takes, most)))
+	return roundSeconds(max(seconds, freeRequests/rate, min(freeResidences*takes, most)))
 }
 
-// highest says that no load as high was served before.
-func highest(load float64, seen []CurvePoint) bool {
+// isHighest says that no load as high was served before.
+func isHighest(load float64, seen []CurvePoint) bool {
 	for i := range seen {
-		if seen[i].Load >= load && !seen[i].Unstable() {
+		if seen[i].Load >= load && !seen[i].IsUnstable() {
 			return false
 		}
 	}
 	return true
 }
 
-// expected is about what a request takes under a load, and the slowest of them, in
+// expectedTimes is about what a request takes under a load, and the slowest of them, in
 // seconds: as at the nearest load above that was served, or as at the nearest below,
 // and longer by as much as the load is higher.
-func (w Windows) expected(load float64, seen []CurvePoint) (takes, slowest float64) {
+func (w Windows) expectedTimes(load float64, seen []CurvePoint) (takes, slowest float64) {
 	takes, slowest = w.Residence, w.Residence
 	below, above := 0., math.Inf(1)
 	for i := range seen {
 		p := &seen[i]
-		if p.E2E <= 0 || p.Slowest <= 0 || p.Unstable() {
+		if p.E2E <= 0 || p.Slowest <= 0 || p.IsUnstable() {
 			continue
 		}
 		switch {
@@ -84,8 +84,8 @@ func (w Windows) expected(load float64, seen []CurvePoint) (takes, slowest float
 	return max(takes, w.Residence), max(slowest, w.Residence)
 }
 
-// round makes whole seconds of it, and of long windows whole tens of them.
-func round(seconds float64) time.Duration {
+// roundSeconds makes whole seconds of it, and of long windows whole tens of them.
+func roundSeconds(seconds float64) time.Duration {
 	unit := time.Second
 	if seconds > 300 {
 		unit = 10 * time.Second
@@ -96,10 +96,10 @@ func round(seconds float64) time.Duration {
 // LeastWithin is the shortest window of a load of a curve whose windows are chosen, with a budget.
 const LeastWithin = 10 * time.Second
 
-// Within returns the window of the next load of a curve that has some time left for so many loads, where one
+// NextWindow returns the window of the next load of a curve that has some time left for so many loads, where one
 // of a length is wanted; besides is what a load takes besides its window. Where the window is fixed it is as
 // long as is wanted. It returns 0 where there is no time for a load.
-func Within(left time.Duration, loads int, besides, wanted time.Duration, fixed bool) time.Duration {
+func NextWindow(left time.Duration, loads int, besides, wanted time.Duration, fixed bool) time.Duration {
 	if fixed {
 		if left < wanted+besides {
 			return 0

@@ -61,7 +61,7 @@ func TestWithin(t *testing.T) {
 		{65 * s, 12, 5 * s, 60 * s, true, 60 * s},
 		{64 * s, 1, 5 * s, 60 * s, true, 0},
 	} {
-		if got := Within(c.left, c.loads, c.besides, c.wanted, c.fixed); got != c.want {
+		if got := NextWindow(c.left, c.loads, c.besides, c.wanted, c.fixed); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"pitot/internal/userfile"
 )
 
-// File says that a file could not be read: what named it (as "config" or
+// FileError says that a file could not be read: what named it (as "config" or
 // "--workload"), its path, and why. The hint names the file of that directory
 // that was most likely meant, or else is the one given: what such a file is.
-func File(what, path string, err error, hint string) error {
+func FileError(what, path string, err error, hint string) error {
 	why := err
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -24,7 +24,7 @@ func File(what, path string, err error, hint string) error {
 	case errors.Is(err, fs.ErrPermission):
 		hint = "give yourself the right to read it"
 	case errors.Is(err, fs.ErrNotExist):
-		if near := neighbour(path); near != "" {
+		if near := nearestFile(path); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 	case errors.Is(err, userfile.ErrSilent):
@@ -33,9 +33,9 @@ func File(what, path string, err error, hint string) error {
 	return say.Errorf("read %s %s: %v", what, path, why).WithHint(hint)
 }
 
-// neighbour gives the path of the file in the directory of a missing one whose name is
+// nearestFile gives the path of the file in the directory of a missing one whose name is
 // nearest to its, "" if there is none.
-func neighbour(path string) string {
+func nearestFile(path string) string {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Join(dir, "."))
 	if err != nil {
@@ -47,7 +47,7 @@ func neighbour(path string) string {
 			files = append(files, e.Name())
 		}
 	}
-	if near := say.Nearest(name, files); near != "" {
+	if near := say.NearestName(name, files); near != "" {
 		return dir + near
 	}
 	return ""

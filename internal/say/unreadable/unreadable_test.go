@@ -22,16 +22,16 @@ func TestFile(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		_, err := os.ReadFile(path)
-		err = File("--workload", path, err, "a text")
-		if want := "read --workload " + path + ": "; !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error()[len(want):], "open") || say.Hint(err) != hint {
-			t.Errorf("%v; hint %s", err, say.Hint(err))
+		err = FileError("--workload", path, err, "a text")
+		if want := "read --workload " + path + ": "; !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error()[len(want):], "open") || say.HintOf(err) != hint {
+			t.Errorf("%v; hint %s", err, say.HintOf(err))
 		}
 	}
-	err := File("config", "x", &os.PathError{Op: "open", Path: "x", Err: os.ErrPermission}, "a text")
-	if say.Hint(err) != "give yourself the right to read it" {
-		t.Error(say.Hint(err))
+	err := FileError("config", "x", &os.PathError{Op: "open", Path: "x", Err: os.ErrPermission}, "a text")
+	if say.HintOf(err) != "give yourself the right to read it" {
+		t.Error(say.HintOf(err))
 	}
-	if err := File("config", "x", errors.New("odd"), "a text"); err.Error() != "read config x: odd" {
+	if err := FileError("config", "x", errors.New("odd"), "a text"); err.Error() != "read config x: odd" {
 		t.Error(err)
 	}
 }

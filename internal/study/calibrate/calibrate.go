@@ -78,7 +78,7 @@ type series struct {
 // the user's; what was measured by then stays, and the result says where. With Measure the
 // result is the fit alone, and nothing is written.
 func (c *Calibration) Run(ctx context.Context) (*Result, error) {
-	slots, err := c.slots()
+	slots, err := c.countSlots()
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +91,10 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		s.dir = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
 	x := &Result{Dir: s.dir, Profile: filepath.Join(s.dir, "profile.yaml")}
-	first := s.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)
+	first := s.planLoad(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)
 	err = run.Check(first) // before much is worked out
 	if err == nil {
-		err = run.Reach(ctx, first, s.showLine)
+		err = run.CheckServer(ctx, first, s.showLine)
 	}
 	if err == nil && c.Plan.Kind() == plan.KindServer && !c.AnyModel {
 		err = c.checkModel(ctx)
@@ -109,18 +109,18 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
 }
 
-// slots returns how many loads fit into the time, and an error where they are too few to fit a twin.
-func (c *Calibration) slots() (int, error) {
+// countSlots returns how many loads fit into the time, and an error where they are too few to fit a twin.
+func (c *Calibration) countSlots() (int, error) {
 	least := leastLoads
 	if c.Measure == nil && c.Plan.Kind() == plan.KindServer { // whose speed is not known: half of its loads must do to choose the others
 		least = bothWays
 	}
-	n := int(c.Time / c.nominal())
+	n := int(c.Time / c.nominalDuration())
 	if n >= least {
 		return n, nil
 	}
-	needed := time.Duration(least) * c.nominal()
-	return 0, say.Errorf("--budget %s is too short: %d loads of %s each take %s", say.Span(c.Time), least, say.Span(c.Each), say.Span(needed)).
+	needed := time.Duration(least) * c.nominalDuration()
+	return 0, say.Errorf("--budget %s is too short: %d loads of %s each take %s", say.Duration(c.Time), least, say.Duration(c.Each), say.Duration(needed)).
 		WithHint(fmt.Sprintf("give --budget %v at least, or a shorter --duration of each load", needed))
 }
 
@@ -133,13 +133,13 @@ type Outline struct {
 
 // Outline returns what a calibration will measure, as far as it is known beforehand.
 func (c *Calibration) Outline() (Outline, error) {
-	slots, err := c.slots()
+	slots, err := c.countSlots()
 	if err != nil {
 		return Outline{}, err
 	}
 	s := &series{Calibration: c}
 	ways := waysOf(slots)
-	return Outline{slots, ways, s.choose(c.Deployment, slots/(2*ways))}, nil
+	return Outline{slots, ways, s.chooseLoads(c.Deployment, slots/(2*ways))}, nil
 }
 
 // waysOf returns how often each of the loads is measured, where there is time for so many.
@@ -150,8 +150,8 @@ func waysOf(slots int) int {
 	return 2
 }
 
-// nominal returns the time that a load is thought to take.
-func (c *Calibration) nominal() time.Duration { return c.Each + warmUp + around }
+// nominalDuration returns the time that a load is thought to take.
+func (c *Calibration) nominalDuration() time.Duration { return c.Each + warmUp + around }
 
 // fit measures the loads, of which so many are thought to fit into the time, and
 // fits the twin to them.
@@ -162,26 +162,26 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 			return nil, s.silent
 		}
 		tooLong = s.tooLong
-		if err := s.measureAll(ctx, s.choose(s.Deployment, slots/(2*ways)), ways, slots); err != nil {
+		if err := s.measureAll(ctx, s.chooseLoads(s.Deployment, slots/(2*ways)), ways, slots); err != nil {
 			return nil, err
 		}
 	}
 	s.showLine("choosing further loads by what these told")
 	from := s.Deployment
-	nearer, err := predict.Center(s.Deployment, s.recordings)
+	nearer, err := predict.RoughFit(s.Deployment, s.recordings)
 	if err == nil {
 		from = nearer
 	} else { // further loads may be the remedy
 		s.showLine("note: " + err.Error())
 	}
-	each := s.nominal()
+	each := s.nominalDuration()
 	if s.Plan != nil && s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
 		each = max(each, time.Since(begin)/time.Duration(max(s.measured, 1)))
 	}
 	for tooLong := -1; tooLong != s.tooLong; { // others in place of those that were not taken
 		tooLong = s.tooLong
 		left := max(int(s.Time/each)-s.measured, 2)
-		if err := s.measureAll(ctx, s.choose(from, left/ways), ways, s.measured+left); err != nil {
+		if err := s.measureAll(ctx, s.chooseLoads(from, left/ways), ways, s.measured+left); err != nil {
 			return nil, err
 		}
 	}
@@ -189,8 +189,8 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 	return predict.FitFrom(s.Deployment, nearer, s.recordings)
 }
 
-// choose chooses so many loads for a deployment, of prompts that the server takes.
-func (s *series) choose(d *deploy.Deployment, n int) []predict.DesignLoad {
+// chooseLoads chooses so many loads for a deployment, of prompts that the server takes.
+func (s *series) chooseLoads(d *deploy.Deployment, n int) []predict.DesignLoad {
 	taken := *d
 	if s.tooLong > 0 {
 		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, s.tooLong*3/2) // three fifths of it are asked for
@@ -211,7 +211,7 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 		if s.tooLong > 0 && l.Input >= s.tooLong {
 			continue
 		}
-		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, Describe(l)))
+		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, DescribeLoad(l)))
 		if err := s.measure(ctx, l); err != nil {
 			return err
 		}
@@ -219,8 +219,8 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 	return nil
 }
 
-// Describe says what a load asks.
-func Describe(l predict.DesignLoad) string {
+// DescribeLoad says what a load asks.
+func DescribeLoad(l predict.DesignLoad) string {
 	return fmt.Sprintf("%s, prompts of about %s tokens, answers of %s", say.Plural(l.Users, "user"), say.Count(l.Input), say.Count(l.Output))
 }
 
@@ -230,12 +230,12 @@ func (c *Calibration) showLine(line string) {
 	}
 }
 
-// load is the plan of a load.
-func (s *series) load(l predict.DesignLoad, number int) *plan.Plan {
+// planLoad is the plan of a load.
+func (s *series) planLoad(l predict.DesignLoad, number int) *plan.Plan {
 	one := *s.Plan
 	one.Out = filepath.Join(s.dir, fmt.Sprintf("%02d", number))
 	one.Load = plan.Load{Concurrency: l.Users, Arrival: "poisson", Duration: s.Each, Warmup: warmUp, Repeat: 1}
-	one.Ask.Input, one.Ask.Output = between(l.Input), between(l.Output)
+	one.Ask.Input, one.Ask.Output = lengthsAround(l.Input), lengthsAround(l.Output)
 	if one.SeedSet {
 		one.Seed = run.LaunchSeed(s.Plan.Seed, number)
 	}
@@ -260,7 +260,7 @@ func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
 // runLoad carries a load out as a run against the plan's target.
 func (s *series) runLoad(ctx context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 	r := run.Runner{Command: s.Command, Version: s.Version, Progress: s.Progress}
-	measured, dir, err := r.Run(ctx, s.load(l, s.measured+1))
+	measured, dir, err := r.Run(ctx, s.planLoad(l, s.measured+1))
 	var refused *target.Error
 	if errors.As(err, &refused) && refused.Class == record.ErrContextLength && measured == nil {
 		if s.tooLong == 0 || l.Input < s.tooLong {
@@ -291,11 +291,11 @@ func (s *series) leaveOut(why error) {
 	s.showLine("left out: " + why.Error())
 }
 
-// between are lengths from half of one to one and a half of it.
-func between(n int) workload.Lengths {
+// lengthsAround are lengths from half of one to one and a half of it.
+func lengthsAround(n int) workload.Lengths {
 	lengths, err := workload.ParseLengths(fmt.Sprintf("uniform(%d,%d)", max(n/2, 1), max(n*3/2, 2)))
 	if err != nil {
-		return workload.Fixed(n)
+		return workload.FixedLength(n)
 	}
 	return lengths
 }

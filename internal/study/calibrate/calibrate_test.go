@@ -29,7 +29,7 @@ func TestTwin(t *testing.T) {
 	c := Calibration{Deployment: known, Time: 56 * time.Second, Each: 3 * time.Second, Measure: func(_ context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 		loads = append(loads, l)
 		n := uint64(len(loads))
-		return []*predict.Recording{l.In(2, 0.5).Serve(truth.Engine(n+50), n)}, nil
+		return []*predict.Recording{l.LoadFor(2, 0.5).Serve(truth.Engine(n+50), n)}, nil
 	}}
 	result, err := c.Run(context.Background())
 	if err != nil {
@@ -41,8 +41,8 @@ func TestTwin(t *testing.T) {
 	}
 	l := predict.Load{Name: "other", Users: 10, Input: [2]int{200, 800}, Output: [2]int{20, 100}, Requests: 200}
 	r := l.Serve(truth.Engine(77), 77)
-	recorded := r.Recorded().Metrics()
-	before, after := predict.Errors(r.Replay(known).Metrics(), recorded), predict.Errors(r.Replay(fit.Fitted).Metrics(), recorded)
+	recorded := r.RecordedSeries().Metrics()
+	before, after := predict.PercentErrors(r.Replay(known).Metrics(), recorded), predict.PercentErrors(r.Replay(fit.Fitted).Metrics(), recorded)
 	t.Logf("off by %+.1f, %+.1f and %+.1f %%", after.TTFT.Mean, after.TPOT.Mean, after.E2E.Mean)
 	for _, q := range [][2]float64{{before.TTFT.Mean, after.TTFT.Mean}, {before.TPOT.Mean, after.TPOT.Mean}, {before.E2E.Mean, after.E2E.Mean}} {
 		if math.Abs(q[1]) > 8 || math.Abs(q[1]) > math.Abs(q[0]) {

@@ -15,7 +15,7 @@ import (
 
 // checkModel refuses a server that says that it serves another model than the deployment's.
 func (c *Calibration) checkModel(ctx context.Context) error {
-	told, err := target.Tell(ctx, target.WantedBy(c.Plan))
+	told, err := target.IdentifyServer(ctx, target.WantedBy(c.Plan))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *Calibration) checkModel(ctx context.Context) error {
 func anotherModel(d *deploy.Deployment, told *target.Told) string {
 	names := slices.DeleteFunc([]string{told.Model, told.Root}, func(name string) bool { return name == "" })
 	text := strings.Join(slices.Compact(slices.Clone(names)), ", loaded from ")
-	text = "the server's model is " + say.Plain(text)
+	text = "the server's model is " + say.PlainLine(text)
 	own := wordsOf(append([]string{d.Model.Name, d.Model.HF}, d.Model.Aliases...)...)
 	other, alike := "", false
 	for _, name := range names {
@@ -40,7 +40,7 @@ func anotherModel(d *deploy.Deployment, told *target.Told) string {
 			alike = true
 		case err == nil:
 			other = m.Name
-		case d.Model.HF == "" && d.Model.Name == last(name):
+		case d.Model.HF == "" && d.Model.Name == lastElement(name):
 			alike = true
 		}
 	}
@@ -77,8 +77,8 @@ func sameFamily(theirs, own []string) bool {
 	return family && (!sized || size || !slices.ContainsFunc(own, isSize))
 }
 
-// last is the last part of a path or a repository's name.
-func last(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+// lastElement is the last part of a path or a repository's name.
+func lastElement(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // word is a run of letters, or a size as 8b or 0.5b.
 var word = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?[bm]\b|[a-z]{3,}`)

@@ -7,10 +7,10 @@ import (
 // What no engine can do, whatever its settings, by the datasheet alone: candidates that it
 // excludes are not simulated.
 
-// possible says whether requests that are alone can be within the limits: a prompt is
+// canMeetLimits says whether requests that are alone can be within the limits: a prompt is
 // computed at the peak rate, an answer's weights are read at the full bandwidth, all drafts
 // accepted. claim is one that more of the requests violate so than may.
-func (r *race) possible(c *Candidate) (claim string, ok bool) {
+func (r *race) canMeetLimits(c *Candidate) (claim string, ok bool) {
 	s, d := r.schedule, c.Deployment
 	b := d.Bounds()
 	token := b.StepFloor / float64(1+d.Settings.DraftsFor(1)) // s
@@ -23,7 +23,7 @@ func (r *race) possible(c *Candidate) (claim string, ok bool) {
 			continue
 		}
 		may := 1 - limit.P()
-		if limit.Joint() {
+		if limit.IsJoint() {
 			may = 1 - r.wanted.SLO.Share()
 		}
 		over := 0
@@ -51,14 +51,14 @@ func (r *race) possible(c *Candidate) (claim string, ok bool) {
 	return "", true
 }
 
-// bound is a rate that no engine on the hardware exceeds: prompts and answers are computed
+// rateBound is a rate that no engine on the hardware exceeds: prompts and answers are computed
 // at the peak rate, and the weights and the KV cache are read once for each step of as many
 // requests as fit.
-func (r *race) bound(c *Candidate) float64 {
+func (r *race) rateBound(c *Candidate) float64 {
 	s, d := r.schedule, c.Deployment
 	compute := 1 / ((s.own + s.output) * d.Bounds().PrefillToken)
-	fit, _ := d.Sequences(max(int(s.output), 1)) // prompts may be shared
-	back := s.output / 2                         // tokens of its own that an answer looks back on
+	fit, _ := d.CountSequences(max(int(s.output), 1)) // prompts may be shared
+	back := s.output / 2                              // tokens of its own that an answer looks back on
 	read := 0.0
 	for n := 1; n <= fit; n = n + 1 + n/8 {
 		read = max(read, float64(n)/(s.output*d.DecodeFloor(n, back)))
@@ -72,14 +72,14 @@ func (r *race) guess(g *group) float64 {
 	const share = 0.3 // of the bound
 	s, d := r.schedule, g.list[0].Deployment
 	rate := share * g.bound
-	if s.talks == nil || s.fits(d, rate) {
+	if s.talks == nil || s.fitsCache(d, rate) {
 		return rate
 	}
 	for lo, hi := 0.0, rate; ; {
 		if rate = (lo + hi) / 2; hi-lo < 0.1*lo || hi < 1e-9 {
 			return rate
 		}
-		if s.fits(d, rate) {
+		if s.fitsCache(d, rate) {
 			lo = rate
 		} else {
 			hi = rate

@@ -49,16 +49,16 @@ type Candidate struct {
 	took      float64 // of conversations: by how many times what was reckoned a request took at the last load; 0: none
 }
 
-// slower is by how many times what is reckoned requests of conversations take, as far as is known.
-func (c *Candidate) slower() float64 {
+// conversationSlowdown is by how many times what is reckoned requests of conversations take, as far as is known.
+func (c *Candidate) conversationSlowdown() float64 {
 	if c.took == 0 {
 		return 1
 	}
 	return c.took
 }
 
-// hardware returns what candidates have in common that differ in their settings alone.
-func (c *Candidate) hardware() string {
+// hardwareKey returns what candidates have in common that differ in their settings alone.
+func (c *Candidate) hardwareKey() string {
 	return fmt.Sprintf("%s %d %s %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType, c.Engine.Name)
 }
 
@@ -86,18 +86,18 @@ var batchTried = []struct {
 	{"max_num_seqs", []int{64, 128, 512}}, {"max_num_batched_tokens", []int{2048, 4096, 16384}},
 }
 
-// Engines are those that can be asked for.
-func Engines() (names []string) { return engines.Names() }
+// EngineNames are those that can be asked for.
+func EngineNames() (names []string) { return engines.Names() }
 
-// engines are those that are tried: the usual one unless others were asked for.
-func (w *Wanted) engines() (list []*engine.Kind, err error) {
+// engineKinds are those that are tried: the usual one unless others were asked for.
+func (w *Wanted) engineKinds() (list []*engine.Kind, err error) {
 	if len(w.Engines) == 0 {
 		return []*engine.Kind{engines.Default()}, nil
 	}
 	for _, name := range w.Engines {
 		k, ok := engines.ByName(name)
 		if !ok || k.New == nil {
-			return nil, say.Errorf("engine %q is not modelled", name).WithHint(say.Known(name, Engines()))
+			return nil, say.Errorf("engine %q is not modelled", name).WithHint(say.KnownHint(name, EngineNames()))
 		}
 		list = append(list, k)
 	}
@@ -109,18 +109,18 @@ func (w *Wanted) engines() (list []*engine.Kind, err error) {
 func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	counts := map[string]*Refused{}
 	refuse := func(n int, err error) {
-		why := reason(err)
+		why := refusalReason(err)
 		if counts[why] == nil {
 			counts[why] = &Refused{Why: why}
 		}
 		counts[why].Count += n
 	}
 	for _, set := range w.Settings {
-		if !deploy.Settable(set.Name) {
-			return nil, nil, say.Errorf("unknown engine setting %q", set.Name).WithHint(say.Known(set.Name, deploy.SettingNames()))
+		if !deploy.IsSetting(set.Name) {
+			return nil, nil, say.Errorf("unknown engine setting %q", set.Name).WithHint(say.KnownHint(set.Name, deploy.SettingNames()))
 		}
 	}
-	tried, err := w.engines()
+	tried, err := w.engineKinds()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +128,7 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	each := func(offer Offer, kind *engine.Kind, tp int, dtype string) {
 		variants := settingsTried(kind, w.Settings)
 		for i, settings := range variants {
-			c, err := w.candidate(offer, kind, tp, dtype, settings)
+			c, err := w.newCandidate(offer, kind, tp, dtype, settings)
 			switch {
 			case err != nil && i == 0: // with others it cannot be either
 				refuse(len(variants), err)
@@ -157,7 +157,7 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	}
 	slices.SortFunc(refused, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
 	if len(list) == 0 {
-		return nil, refused, say.Errorf("no deployment of %s exists on what is offered: %v", w.Model, last).WithHint(asFlags(say.Hint(last)))
+		return nil, refused, say.Errorf("no deployment of %s exists on what is offered: %v", w.Model, last).WithHint(asFlags(say.HintOf(last)))
 	}
 	return list, refused, nil
 }
@@ -175,7 +175,7 @@ var accelerators = regexp.MustCompile(`@(\d+)x(\S+)`)
 func settingsTried(kind *engine.Kind, given []Set) [][]Set {
 	all := [][]Set{nil}
 	for _, b := range batchTried {
-		name := kind.Called(b.name)
+		name := kind.SettingName(b.name)
 		if name == "" || slices.ContainsFunc(given, func(g Set) bool { return g.Name == name }) {
 			continue
 		}
@@ -188,24 +188,24 @@ func settingsTried(kind *engine.Kind, given []Set) [][]Set {
 	return all
 }
 
-// candidate makes one.
-func (w *Wanted) candidate(offer Offer, kind *engine.Kind, tp int, dtype string, settings []Set) (*Candidate, error) {
-	spec := w.spec(offer, kind, tp, 1, dtype, settings)
+// newCandidate makes one.
+func (w *Wanted) newCandidate(offer Offer, kind *engine.Kind, tp int, dtype string, settings []Set) (*Candidate, error) {
+	spec := w.deploymentSpec(offer, kind, tp, 1, dtype, settings)
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		// The model's whole context may not fit where all that is asked does.
-		settings = append(slices.Clone(settings), Set{kind.Called("max_model_len"), strconv.Itoa(w.context)})
-		spec = w.spec(offer, kind, tp, 1, dtype, settings)
+		settings = append(slices.Clone(settings), Set{kind.SettingName("max_model_len"), strconv.Itoa(w.context)})
+		spec = w.deploymentSpec(offer, kind, tp, 1, dtype, settings)
 		var again error
 		if d, again = deploy.Parse(spec); again != nil {
 			return nil, err
 		}
 	}
-	return &Candidate{Offer: offer, Engine: kind, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.Conversing()}, nil
+	return &Candidate{Offer: offer, Engine: kind, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.HasConversations()}, nil
 }
 
-// spec writes so many engines, each on tp accelerators, as a deployment is written.
-func (w *Wanted) spec(offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
+// deploymentSpec writes so many engines, each on tp accelerators, as a deployment is written.
+func (w *Wanted) deploymentSpec(offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
 	return w.specBehind(w.router(offer, kind, tp, engines), offer, kind, tp, engines, dtype, settings)
 }
 
@@ -226,7 +226,7 @@ func (w *Wanted) specBehind(router Router, offer Offer, kind *engine.Kind, tp, e
 	if kind != usualEngine {
 		with("engine", kind.Name)
 	}
-	if dtype != w.published() {
+	if dtype != w.publishedDType() {
 		with("dtype", dtype)
 	}
 	for _, s := range slices.Concat(settings, w.Settings) {
@@ -265,7 +265,7 @@ const (
 // has the beginning of a conversation in its cache.
 func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router {
 	switch {
-	case w.Ask.Conversing():
+	case w.Ask.HasConversations():
 		return Router{Policy: CacheAware}
 	case kind.Shares && tp*engines <= offer.Most:
 		return Router{}
@@ -279,7 +279,7 @@ func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router 
 func (w *Wanted) otherRouter(kind *engine.Kind) (other Router, ok bool) {
 	const soon = 8 // requests
 	switch {
-	case !w.Ask.Conversing():
+	case !w.Ask.HasConversations():
 		return Router{}, false
 	case !kind.RouterSessions:
 		return Router{Policy: CacheAware, BalanceAbsThreshold: soon}, true
@@ -291,12 +291,12 @@ func (w *Wanted) otherRouter(kind *engine.Kind) (other Router, ok bool) {
 func (c *Candidate) isKnown(list []*Candidate) bool {
 	return slices.ContainsFunc(list, func(o *Candidate) bool {
 		a, b := &o.Deployment.Settings, &c.Deployment.Settings
-		return o.hardware() == c.hardware() && a.MaxNumSeqs == b.MaxNumSeqs && a.MaxNumBatchedTokens == b.MaxNumBatchedTokens
+		return o.hardwareKey() == c.hardwareKey() && a.MaxNumSeqs == b.MaxNumSeqs && a.MaxNumBatchedTokens == b.MaxNumBatchedTokens
 	})
 }
 
-// published is the data type of the model's weights as they are published.
-func (w *Wanted) published() string { return w.model.DType }
+// publishedDType is the data type of the model's weights as they are published.
+func (w *Wanted) publishedDType() string { return w.model.DType }
 
 // dtypesOn are the data types of weights that are tried on an accelerator: those asked for,
 // or the published one and fp8 where it computes in that.
@@ -304,17 +304,17 @@ func (w *Wanted) dtypesOn(a catalogue.Accelerator) []string {
 	if len(w.DTypes) > 0 {
 		return w.DTypes
 	}
-	list := []string{w.published()}
-	if a.TFLOPS["fp8"] > 0 && w.published() != "fp8" && wide(w.published()) {
+	list := []string{w.publishedDType()}
+	if a.TFLOPS["fp8"] > 0 && w.publishedDType() != "fp8" && isWideType(w.publishedDType()) {
 		list = append(list, "fp8")
 	}
 	return list
 }
 
-func wide(dtype string) bool { return dtype == "bf16" || dtype == "fp16" || dtype == "fp32" }
+func isWideType(dtype string) bool { return dtype == "bf16" || dtype == "fp16" || dtype == "fp32" }
 
-// reason is why a deployment cannot be, in few words that many have in common.
-func reason(err error) string {
+// refusalReason is why a deployment cannot be, in few words that many have in common.
+func refusalReason(err error) string {
 	var mistake *say.Error
 	if !errors.As(err, &mistake) {
 		return err.Error()

@@ -65,8 +65,8 @@ func (c curve) capacity(claims int, slow []float64, of func(*served) []float64) 
 	return rate, claim, known
 }
 
-// step is by how much the loads next to a rate differ, as a logarithm; 0 beyond all loads.
-func (c curve) step(rate float64) float64 {
+// logStep is by how much the loads next to a rate differ, as a logarithm; 0 beyond all loads.
+func (c curve) logStep(rate float64) float64 {
 	for i, x := range c {
 		if i > 0 && x.Rate > rate && c[i-1].Rate > 0 {
 			return math.Log(x.Rate / c[i-1].Rate)
@@ -115,13 +115,13 @@ func (c curve) noise(claims []slo.Claim) float64 {
 // mostLoads is the number of loads that a search tries at most.
 const mostLoads = 20
 
-// climb finds where the limits of a candidate are reached: it tries loads around a guess
+// searchLimits finds where the limits of a candidate are reached: it tries loads around a guess
 // until one within and one beyond are near each other. The curve has the loads that were
 // tried; where the lightest violates a claim no load meets it, and above the bound none is
 // served. After an earlier look
 // the guess is a good one, and with the curve of that the lightest load need not be tried again.
-func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess, bound float64, e *effort) (c curve, err error) {
-	alone := s.alone(x)
+func (s *schedule) searchLimits(ctx context.Context, x *Candidate, claims []slo.Claim, guess, bound float64, e *effort) (c curve, err error) {
+	alone := s.aloneTime(x)
 	try := func(rate float64, e *effort) (float64, error) {
 		if rate > bound { // no engine serves as much
 			y := &served{Rate: rate, Grows: true, times: make([][]float64, len(claims))}
@@ -131,7 +131,7 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 			c = c.with(y)
 			return math.Inf(1), nil
 		}
-		y, err := s.at(ctx, x, claims, rate, e)
+		y, err := s.serveLoad(ctx, x, claims, rate, e)
 		if err != nil {
 			return 0, err
 		}
@@ -145,7 +145,7 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 	}
 	if len(x.curve) > 0 {
 		c = curve{x.curve[0]}
-	} else if light, err := try(lightest/alone, s.light(e)); err != nil || light >= 1 {
+	} else if light, err := try(lightest/alone, s.lightEffort(e)); err != nil || light >= 1 {
 		return c, err
 	}
 	lo, hi, atHi := c[0].Rate, 0.0, 0.0
@@ -190,9 +190,9 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 	return c, nil
 }
 
-// at serves a load by a candidate. A warm-up lets the engine fill: half as many again as
+// serveLoad serves a load by a candidate. A warm-up lets the engine fill: half as many again as
 // come while one is under way in a full engine.
-func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rate float64, e *effort) (*served, error) {
+func (s *schedule) serveLoad(ctx context.Context, x *Candidate, claims []slo.Claim, rate float64, e *effort) (*served, error) {
 	d := x.Deployment
 	if x.joined != nil {
 		d = x.joined
@@ -200,8 +200,8 @@ func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rat
 	if s.talks == nil {
 		return s.serve(ctx, d, claims, rate, s.warmUp(x, rate), e)
 	}
-	y, err := s.hold(ctx, d, claims, rate, x.slower(), e)
-	if request, serves := s.request(d, rate); err == nil && serves && !y.Grows && y.within && y.took > 0 {
+	y, err := s.serveConversations(ctx, d, claims, rate, x.conversationSlowdown(), e)
+	if request, serves := s.requestTime(d, rate); err == nil && serves && !y.Grows && y.within && y.took > 0 {
 		x.took = y.took / request
 	}
 	return y, err
@@ -209,7 +209,7 @@ func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rat
 
 // warmUp returns the number of requests that come before those that are judged.
 func (s *schedule) warmUp(x *Candidate, rate float64) int {
-	return max(int(1.5*rate*s.full(x)), 20)
+	return max(int(1.5*rate*s.fullTime(x)), 20)
 }
 
 // flanks are loads below the capacity, as shares of it, that are looked at closely too: for
@@ -219,22 +219,22 @@ var flanks = []float64{0.85, 0.5}
 // lightest is the lightest load that is tried, in requests under way on average.
 const lightest = 0.02
 
-// alone returns how long a request or a conversation takes that has the engine for itself, in
+// aloneTime returns how long a request or a conversation takes that has the engine for itself, in
 // seconds. full returns the same for an engine that is full.
-func (s *schedule) alone(x *Candidate) float64 {
-	return s.lasts(x.Deployment.Residence(s.computed(), int(s.output), 1).Seconds())
+func (s *schedule) aloneTime(x *Candidate) float64 {
+	return s.totalDuration(x.Deployment.Residence(s.computedTokens(), int(s.output), 1).Seconds())
 }
 
-// computed returns the number of tokens of a prompt that the engine computes. It is all of them,
+// computedTokens returns the number of tokens of a prompt that the engine computes. It is all of them,
 // but for conversations only the new ones.
-func (s *schedule) computed() int {
+func (s *schedule) computedTokens() int {
 	if s.talks != nil && s.own > 0 {
 		return int(s.own)
 	}
 	return int(s.input)
 }
 
-func (s *schedule) full(x *Candidate) float64 {
-	_, run := x.Deployment.Sequences(int(s.input + s.output))
-	return s.lasts(x.Deployment.Residence(s.computed(), int(s.output), max(run/2, 1)).Seconds())
+func (s *schedule) fullTime(x *Candidate) float64 {
+	_, run := x.Deployment.CountSequences(int(s.input + s.output))
+	return s.totalDuration(x.Deployment.Residence(s.computedTokens(), int(s.output), max(run/2, 1)).Seconds())
 }

@@ -79,15 +79,15 @@ func TestNoise(t *testing.T) {
 func TestFewer(t *testing.T) {
 	o := Option{Capacity: 6, Engines: 3, failed: 2, Whole: &Whole{Rate: 10, Met: true}}
 	r := &race{wanted: &Wanted{Rate: 10}}
-	if n := r.engines(o.Capacity * o.fewer()); n != 3 {
+	if n := r.engines(o.Capacity * o.poolingOfFewer()); n != 3 {
 		t.Errorf("%d engines are enough, and 2 were not", n)
 	}
 	o.Whole.Capacity = 9 // less than was asked: what they carry together tells more
-	if got := o.fewer(); got != 0.5 {
+	if got := o.poolingOfFewer(); got != 0.5 {
 		t.Errorf("scaled by %v, want 0.5", got)
 	}
 	o.Whole.Capacity = 20
-	if n := r.engines(o.Capacity * o.fewer()); n != 3 {
+	if n := r.engines(o.Capacity * o.poolingOfFewer()); n != 3 {
 		t.Errorf("%d engines are enough, and 2 were not", n)
 	}
 }
@@ -96,31 +96,31 @@ func TestFewer(t *testing.T) {
 // and engines that were seen to miss the limits carry less than what was asked.
 func TestWithout(t *testing.T) {
 	o := Option{Capacity: 10, Engines: 2, Whole: &Whole{Rate: 20, Met: true, Capacity: 21}}
-	if got := o.without(1); got != 10 {
+	if got := o.capacityAfterLoss(1); got != 10 {
 		t.Errorf("one that is left carries %v, want 10", got)
 	}
-	if got := o.without(2); got != 0 {
+	if got := o.capacityAfterLoss(2); got != 0 {
 		t.Errorf("none that is left carries %v", got)
 	}
 	o = Option{Capacity: 10, Engines: 5, Whole: &Whole{Rate: 20, Met: true, Capacity: 70}}
-	if got := o.without(1); math.Abs(got-52) > 1e-9 { // by 1.3 together, where five do by 1.4
+	if got := o.capacityAfterLoss(1); math.Abs(got-52) > 1e-9 { // by 1.3 together, where five do by 1.4
 		t.Errorf("four of five carry %v, want 52", got)
 	}
-	if o.Whole.Capacity = 40; o.without(1) != 32 { // a router that loses some
-		t.Errorf("four of five carry %v, want 32", o.without(1))
+	if o.Whole.Capacity = 40; o.capacityAfterLoss(1) != 32 { // a router that loses some
+		t.Errorf("four of five carry %v, want 32", o.capacityAfterLoss(1))
 	}
-	if o.failed = 4; o.without(1) >= 20 {
-		t.Errorf("four of five carry %v, and missed the limits at 20", o.without(1))
+	if o.failed = 4; o.capacityAfterLoss(1) >= 20 {
+		t.Errorf("four of five carry %v, and missed the limits at 20", o.capacityAfterLoss(1))
 	}
 }
 
 // A capacity lies anywhere between two loads.
 func TestStep(t *testing.T) {
 	c := curve{{Rate: 1}, {Rate: 2}, {Rate: 3}}
-	if got := c.step(2); got != math.Log(1.5) {
+	if got := c.logStep(2); got != math.Log(1.5) {
 		t.Errorf("step %v, want log 1.5", got)
 	}
-	if got := c.step(3); got != 0 {
+	if got := c.logStep(3); got != 0 {
 		t.Errorf("beyond all loads the step is %v", got)
 	}
 }

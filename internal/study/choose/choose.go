@@ -31,7 +31,7 @@ const Schema = "pitot.choice/v1"
 type Wanted struct {
 	Model    string
 	Offers   []Offer
-	Engines  []string // of [Engines], none: vLLM
+	Engines  []string // of [EngineNames], none: vLLM
 	DTypes   []string // of weights, none: the published one, and fp8 where it is computed in
 	Settings []Set    // that all have
 	Asked    []string // the flags of the workload and of the arrivals, as the user gave them
@@ -138,10 +138,10 @@ type Option struct {
 	router    Router // in front of its engines; without a policy: the usual one
 }
 
-// pooled is by how many times what its engines carry alone they carry together: a router
+// poolingFactor is by how many times what its engines carry alone they carry together: a router
 // evens out what comes to each. Where it was not looked for what they carry, but the wanted
 // rate met the limits, it is at least that.
-func (o *Option) pooled() float64 {
+func (o *Option) poolingFactor() float64 {
 	alone := o.Capacity * float64(o.Engines)
 	switch {
 	case o.Whole == nil:
@@ -154,34 +154,34 @@ func (o *Option) pooled() float64 {
 	return 1
 }
 
-// each returns what one of its engines carries among all, in four of five of such deployments.
-func (o *Option) each() [2]float64 {
+// capacityPerEngine returns what one of its engines carries among all, in four of five of such deployments.
+func (o *Option) capacityPerEngine() [2]float64 {
 	if o.Whole != nil && o.Whole.Interval != nil {
 		n := float64(o.Engines)
 		return [2]float64{o.Whole.Interval[0] / n, o.Whole.Interval[1] / n}
 	}
-	return [2]float64{o.Interval[0] * o.pooled(), o.Interval[1] * o.pooled()}
+	return [2]float64{o.Interval[0] * o.poolingFactor(), o.Interval[1] * o.poolingFactor()}
 }
 
-// fewer is pooled for numbers of engines below the option's: where some were seen to fail at
+// poolingOfFewer is pooled for numbers of engines below the option's: where some were seen to fail at
 // the wanted rate they carry less than that together.
-func (o *Option) fewer() float64 {
+func (o *Option) poolingOfFewer() float64 {
 	if o.failed == 0 || o.Whole == nil {
-		return o.pooled()
+		return o.poolingFactor()
 	}
-	return min(o.pooled(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
+	return min(o.poolingFactor(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
 }
 
-// without returns what its engines carry together once a number of them are lost. An engine that is
+// capacityAfterLoss returns what its engines carry together once a number of them are lost. An engine that is
 // left alone shares no queue with another. With more than one, a router makes the more the more
 // they are, between one of them and all in a straight line. If that number of engines or more were
 // seen to miss the limits at the wanted rate, they carry less than that.
-func (o *Option) without(lost int) float64 {
+func (o *Option) capacityAfterLoss(lost int) float64 {
 	left := o.Engines - lost
 	if left <= 0 {
 		return 0
 	}
-	gain := o.pooled()
+	gain := o.poolingFactor()
 	if left == 1 || gain > 1 {
 		gain = 1 + (gain-1)*float64(left-1)/float64(o.Engines-1)
 	}
@@ -222,16 +222,16 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	law, err := plan.Arrivals(w.Arrival)
+	law, err := plan.ReadArrivals(w.Arrival)
 	if err != nil {
 		return nil, err
 	}
-	if law.Varies() {
+	if law.HasVaryingRate() {
 		return nil, say.Errorf("--arrival %s has no steady load that a deployment could be chosen for", w.Arrival).WithHint("take poisson or gamma(0.5), at the rate of the busiest hour")
 	}
 	draw := newlyDrawn
-	if w.Ask.Conversing() {
-		draw = converse
+	if w.Ask.HasConversations() {
+		draw = drawConversations
 	}
 	s, done, err := draw(w.Ask, law)
 	if err != nil {
@@ -243,7 +243,7 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.closely(lookedClosely, 1.06), closer: s.closely(drawn, 1.04), choice: &Choice{
+	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.refinedEffort(lookedClosely, 1.06), closer: s.refinedEffort(drawn, 1.04), choice: &Choice{
 		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Sure: w.Sure, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
@@ -266,10 +266,10 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 		return r.choice, nil
 	}
 	r.sort()
-	if err := r.together(ctx); err != nil {
+	if err := r.serveJointly(ctx); err != nil {
 		return nil, err
 	}
-	r.likely()
+	r.rankProbabilities()
 	r.preferPublished()
 	return r.choice, nil
 }
@@ -284,7 +284,7 @@ func (r *race) preferPublished() {
 	}
 	for i := range list {
 		o := &list[i]
-		if !o.Quantised && !o.NeverSure && (o.Whole != nil || first.Whole == nil) && r.total(o) <= r.total(first) && o.Enough >= min(first.Enough-asSure, allButSure) {
+		if !o.Quantised && !o.NeverSure && (o.Whole != nil || first.Whole == nil) && r.optionCost(o) <= r.optionCost(first) && o.Enough >= min(first.Enough-asSure, allButSure) {
 			chosen := *o
 			copy(list[1:i+1], list[:i])
 			list[0] = chosen
@@ -300,13 +300,13 @@ const (
 
 // claims are those of the objective, as far as the twin knows their metrics.
 func (w *Wanted) claims() ([]slo.Claim, error) {
-	if w.SLO.None() {
+	if w.SLO.IsNone() {
 		return nil, say.Errorf("no limits given").WithHint(`say what is to hold: --slo "p99 ttft<500ms, p99 tpot<40ms"`)
 	}
 	if w.SLO.LimitsAnswers() {
 		return nil, say.Errorf("whether answers are right no twin can say: %s", w.SLO).WithHint("leave the limit on wrong answers out; measure it: pitot run URL --check-answers 5%")
 	}
-	claims, err := w.SLO.Claims()
+	claims, err := w.SLO.SplitClaims()
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +314,7 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 		if c.Class != "" {
 			return nil, say.Errorf("limits of classes are not chosen by: %s", c.Spec).WithHint("give one objective for all requests")
 		}
-		for _, of := range c.On() {
+		for _, of := range c.ClaimedMetrics() {
 			if !measure.InRow(of) {
 				return nil, say.Errorf("limits on %s are not chosen by: %s", of, c.Spec).WithHint("limit ttft, tpot or e2e; pitot find sim:MODEL@GPU judges all limits, of one deployment")
 			}
@@ -355,10 +355,10 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	var groups []*group
 	of := map[string]*group{}
 	for _, c := range list {
-		g := of[c.hardware()]
+		g := of[c.hardwareKey()]
 		if g == nil {
 			g = &group{error: errorOf(c)}
-			of[c.hardware()] = g
+			of[c.hardwareKey()] = g
 			groups = append(groups, g)
 		}
 		g.list = append(g.list, c)
@@ -366,9 +366,9 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	all := groups
 	groups = nil
 	for _, g := range all {
-		claim, possible := r.possible(g.list[0])
+		claim, possible := r.canMeetLimits(g.list[0])
 		if possible {
-			g.bound = r.bound(g.list[0])
+			g.bound = r.rateBound(g.list[0])
 			groups = append(groups, g)
 			continue
 		}
@@ -400,7 +400,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		}
 		for _, g := range next {
 			c := g.list[0]
-			carried, claim := r.carried(c)
+			carried, claim := r.engineCapacity(c)
 			if carried > 0 {
 				looked = append(looked, g)
 				best = min(best, r.price(c, r.interval(c, g, sure)[0]))
@@ -411,7 +411,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			if refuses {
 				times = 0
 			}
-			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, !refuses && times < r.slow(g.error)[claim], refuses, r.claims[claim].Spec, times})
+			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, !refuses && times < r.slowdownFactors(g.error)[claim], refuses, r.claims[claim].Spec, times})
 			r.choice.Counts.Simulated--
 			r.choice.Counts.Bounded += len(g.list)
 		}
@@ -427,7 +427,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			r.choice.Counts.Dearer += len(g.list) - 1
 			g.list = g.list[:1]
 		}
-		carried, _ := r.carried(g.list[0])
+		carried, _ := r.engineCapacity(g.list[0])
 		for _, c := range g.list[1:] {
 			others = append(others, c)
 			guess[c] = carried
@@ -443,7 +443,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	}
 	predict.InParallel(len(others), func(i int) {
 		c := others[i]
-		x, err := r.schedule.at(ctx, c, r.claims, guess[c], &brief)
+		x, err := r.schedule.serveLoad(ctx, c, r.claims, guess[c], &brief)
 		if errs[i] = err; err == nil {
 			_, times := x.worst()
 			brings[i], c.curve = times < 1, curve{x}
@@ -460,29 +460,29 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			r.choice.Counts.Simulated++
 		}
 	}
-	if err := r.outdo(ctx, more, guess); err != nil {
+	if err := r.selectBestSettings(ctx, more, guess); err != nil {
 		return err
 	}
-	return r.settle(ctx, looked)
+	return r.refineBest(ctx, looked)
 }
 
-// outdo finds of each hardware the settings that carry the most, all of which carry a load: they
+// selectBestSettings finds of each hardware the settings that carry the most, all of which carry a load: they
 // are asked higher ones, and those go on that carry it, until none does.
-func (r *race) outdo(ctx context.Context, list []*Candidate, carried map[*Candidate]float64) error {
+func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carried map[*Candidate]float64) error {
 	r.choice.Counts.Simulated += len(list)
 	of := map[string][]*Candidate{}
 	for _, c := range list {
-		of[c.hardware()] = append(of[c.hardware()], c)
+		of[c.hardwareKey()] = append(of[c.hardwareKey()], c)
 	}
 	groups := slices.Collect(maps.Values(of))
 	errs := make([]error, len(groups))
-	done := r.tell("batch settings", len(groups))
+	done := r.beginStage("batch settings", len(groups))
 	predict.InParallel(len(groups), func(i int) {
 		defer done()
 		lo, hi, step := carried[groups[i][0]], math.Inf(1), 1+4*worthSetting
 		left, bound := groups[i], 0.0
 		for _, c := range left {
-			bound = max(bound, r.bound(c))
+			bound = max(bound, r.rateBound(c))
 		}
 		for range mostLoads {
 			if hi/lo <= r.first.within {
@@ -498,7 +498,7 @@ func (r *race) outdo(ctx context.Context, list []*Candidate, carried map[*Candid
 			}
 			var carry []*Candidate
 			for _, c := range left {
-				x, err := r.schedule.at(ctx, c, r.claims, rate, &r.first)
+				x, err := r.schedule.serveLoad(ctx, c, r.claims, rate, &r.first)
 				if err != nil {
 					errs[i] = err
 					return
@@ -525,11 +525,11 @@ const (
 	settingsBring = 1.3
 )
 
-// settle looks closely at the best of each group and at its default settings, and more
+// refineBest looks closely at the best of each group and at its default settings, and more
 // closely still where that leaves much open. Settings are proposed that bring more than
 // what is drawn by chance, else the defaults. Groups that all but surely cost more than the
 // cheapest keep their first look.
-func (r *race) settle(ctx context.Context, groups []*group) error {
+func (r *race) refineBest(ctx context.Context, groups []*group) error {
 	least, surely := math.Inf(1), math.Inf(1) // what the cheapest costs, and all but surely at most
 	prices := make([][2]float64, len(groups)) // all but surely
 	for i, g := range groups {
@@ -571,43 +571,43 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 		})
 	}
 	for _, g := range groups {
-		usual, _ := r.carried(g.plain)
-		if tuned, _ := r.carried(g.best); tuned < usual*(1+worthSetting) {
+		usual, _ := r.engineCapacity(g.plain)
+		if tuned, _ := r.engineCapacity(g.best); tuned < usual*(1+worthSetting) {
 			g.best = g.plain
 		}
 	}
-	if err := r.again(ctx, groups, least); err != nil {
+	if err := r.repeatWithNewSeed(ctx, groups, least); err != nil {
 		return err
 	}
 	for _, g := range groups {
-		if carried, _ := r.carried(g.best); carried > 0 {
+		if carried, _ := r.engineCapacity(g.best); carried > 0 {
 			r.choice.Options = append(r.choice.Options, r.option(g.best, g))
 		}
 	}
 	return nil
 }
 
-// again looks at what may be taken with other chances: arrivals, the order of requests and what
+// repeatWithNewSeed looks at what may be taken with other chances: arrivals, the order of requests and what
 // an engine draws. Two looks that differ by more than blocks of one of them say have the
 // standard deviation that their difference has: of looks at n and m requests, which vary by
 // σ²/n and σ²/m, the first has |difference| ÷ √(1 + n/m).
-func (r *race) again(ctx context.Context, groups []*group, least float64) error {
+func (r *race) repeatWithNewSeed(ctx context.Context, groups []*group, least float64) error {
 	var list []*Candidate
 	for _, g := range groups {
 		if c := g.best; c.asked > 0 && r.rate(c) > 0 && r.estimate(c) <= lookedAt*least {
 			list = append(list, c)
 		}
 	}
-	other := r.schedule.otherwise()
-	e := other.closely(lookedClosely, r.close.within)
-	done := r.tell("the best once more", len(list))
+	other := r.schedule.withOtherSeed()
+	e := other.refinedEffort(lookedClosely, r.close.within)
+	done := r.beginStage("the best once more", len(list))
 	errs := make([]error, len(list))
 	predict.InParallel(len(list), func(i int) {
 		defer done()
 		c := *list[i]
 		c.curve = curve{c.curve[0]}
 		var err error
-		if c.curve, err = other.climb(ctx, &c, r.claims, r.rate(list[i]), r.bound(&c), &e); err != nil {
+		if c.curve, err = other.searchLimits(ctx, &c, r.claims, r.rate(list[i]), r.rateBound(&c), &e); err != nil {
 			errs[i] = err
 			return
 		}
@@ -625,8 +625,8 @@ const (
 	wellKnown    = 0.03 // error of a capacity by what was drawn, below which it is not looked at again
 )
 
-// tell begins a stage of so many deployments; what it gives is called when one is done.
-func (r *race) tell(stage string, of int) (done func()) {
+// beginStage begins a stage of so many deployments; what it gives is called when one is done.
+func (r *race) beginStage(stage string, of int) (done func()) {
 	if r.wanted.Told == nil {
 		return func() {}
 	}
@@ -644,11 +644,11 @@ func (r *race) tell(stage string, of int) (done func()) {
 // lookAt simulates n candidates, each around a guess of what it carries.
 func (r *race) lookAt(ctx context.Context, stage string, n int, which func(i int) (*Candidate, float64, *effort)) error {
 	r.choice.Counts.Simulated += n
-	done := r.tell(stage, n)
+	done := r.beginStage(stage, n)
 	errs := make([]error, n)
 	predict.InParallel(n, func(i int) {
 		c, guess, e := which(i)
-		c.curve, errs[i] = r.schedule.climb(ctx, c, r.claims, guess, r.bound(c), e)
+		c.curve, errs[i] = r.schedule.searchLimits(ctx, c, r.claims, guess, r.rateBound(c), e)
 		done()
 	})
 	return firstOf(ctx, errs)
@@ -664,19 +664,19 @@ func firstOf(ctx context.Context, errs []error) error {
 	return nil
 }
 
-// carried returns what an engine carries, by the twin.
-func (r *race) carried(c *Candidate) (rate float64, claim int) {
-	rate, claim, _ = c.curve.capacity(len(r.claims), r.slow(Expected{}), worstOf)
+// engineCapacity returns what an engine carries, by the twin.
+func (r *race) engineCapacity(c *Candidate) (rate float64, claim int) {
+	rate, claim, _ = c.curve.capacity(len(r.claims), r.slowdownFactors(Expected{}), worstOf)
 	return rate, claim
 }
 
-// slow are the factors of claims for an engine that is as much slower than the twin as the
+// slowdownFactors are the factors of claims for an engine that is as much slower than the twin as the
 // errors to expect say.
-func (r *race) slow(e Expected) []float64 {
+func (r *race) slowdownFactors(e Expected) []float64 {
 	list := make([]float64, len(r.claims))
 	for i, c := range r.claims {
 		list[i] = 1
-		for _, name := range c.On() {
+		for _, name := range c.ClaimedMetrics() {
 			pct := e.TPOTPct
 			if name == metric.TTFT || name == metric.TTFA {
 				pct = e.TTFTPct
@@ -691,28 +691,28 @@ func (r *race) slow(e Expected) []float64 {
 // is that of four in five, and by what was drawn. The lower end is 0 where an engine that is
 // so much slower than the twin meets the limits at no load.
 func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
-	rate, _ := r.carried(c)
+	rate, _ := r.engineCapacity(c)
 	z := stat.NormalQuantile((1 + holds) / 2)
-	low, high := r.off(c, g.error, z), r.off(c, g.error, -z)
-	noise := z * r.noise(c)
+	low, high := r.capacityAtError(c, g.error, z), r.capacityAtError(c, g.error, -z)
+	noise := z * r.capacityError(c)
 	if low > 0 {
 		low = rate * math.Exp(-math.Hypot(math.Log(rate/low), noise))
 	}
 	return [2]float64{low, rate * math.Exp(math.Hypot(math.Log(max(high, rate)/rate), noise))}
 }
 
-// off returns what an engine carries that is slower than the twin by z standard deviations of the
+// capacityAtError returns what an engine carries that is slower than the twin by z standard deviations of the
 // error to expect. The error of four in five is 1.28 standard deviations. With z below 0 the engine
 // is faster. A faster one than any load that was tried tells is taken as far up as a slower one is
 // down.
-func (r *race) off(c *Candidate, e Expected, z float64) float64 {
-	slow := r.slow(e)
+func (r *race) capacityAtError(c *Candidate, e Expected, z float64) float64 {
+	slow := r.slowdownFactors(e)
 	for i := range slow {
 		slow[i] = math.Pow(slow[i], z/stat.NormalQuantile(0.9))
 	}
 	rate, _, known := c.curve.capacity(len(r.claims), slow, worstOf)
 	if z < 0 && !known {
-		if down, usual := r.off(c, e, -z), r.rate(c); down > 0 {
+		if down, usual := r.capacityAtError(c, e, -z), r.rate(c); down > 0 {
 			return max(rate, usual*usual/down)
 		}
 	}
@@ -721,16 +721,16 @@ func (r *race) off(c *Candidate, e Expected, z float64) float64 {
 
 // rate returns the rate that an engine carries, by the twin.
 func (r *race) rate(c *Candidate) float64 {
-	rate, _ := r.carried(c)
+	rate, _ := r.engineCapacity(c)
 	return rate
 }
 
-// noise is the error of a capacity that comes of what was drawn and of the loads that were
+// capacityError is the error of a capacity that comes of what was drawn and of the loads that were
 // tried, no more than widest: what blocks of the requests say or, if that is more, a second
 // look; and a capacity lies anywhere between two loads.
-func (r *race) noise(c *Candidate) float64 {
-	rate, _ := r.carried(c)
-	return min(math.Hypot(max(c.curve.noise(r.claims), c.spread), c.curve.step(rate)/math.Sqrt(12)), widest)
+func (r *race) capacityError(c *Candidate) float64 {
+	rate, _ := r.engineCapacity(c)
+	return min(math.Hypot(max(c.curve.noise(r.claims), c.spread), c.curve.logStep(rate)/math.Sqrt(12)), widest)
 }
 
 // widest is the largest standard deviation of a logarithm that is reckoned with.
@@ -775,14 +775,14 @@ func (r *race) price(c *Candidate, each float64) float64 {
 		return math.Inf(1)
 	}
 	if r.wanted.Rate == 0 {
-		return r.hourly(c) / each
+		return r.hourlyCost(c) / each
 	}
-	return float64(r.engines(each)) * r.hourly(c)
+	return float64(r.engines(each)) * r.hourlyCost(c)
 }
 
-// hourly returns the cost of an engine in an hour. Where no prices are known it counts the engine's
+// hourlyCost returns the cost of an engine in an hour. Where no prices are known it counts the engine's
 // GPUs.
-func (r *race) hourly(c *Candidate) float64 {
+func (r *race) hourlyCost(c *Candidate) float64 {
 	if p := c.PerHour(); p > 0 {
 		return p
 	}
@@ -802,26 +802,26 @@ func (r *race) engines(each float64) int {
 }
 
 func (r *race) estimate(c *Candidate) float64 {
-	rate, _ := r.carried(c)
+	rate, _ := r.engineCapacity(c)
 	return r.price(c, rate)
 }
 
 // option returns the option that a candidate leads to.
 func (r *race) option(c *Candidate, g *group) Option {
-	rate, claim := r.carried(c)
+	rate, claim := r.engineCapacity(c)
 	o := Option{
 		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine.Name, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
-		Quantised: wide(r.wanted.published()) && !wide(c.DType),
-		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.noise(c), Claim: r.claims[claim].Spec,
+		Quantised: isWideType(r.wanted.publishedDType()) && !isWideType(c.DType),
+		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.capacityError(c), Claim: r.claims[claim].Spec,
 		candidate: c, group: g,
 	}
-	r.count(&o, max(r.engines(rate), r.sureOf(&o)))
+	r.setEngineCount(&o, max(r.engines(rate), r.sureOf(&o)))
 	if o.lockstep() {
 		among := *g
 		among.error = inLockstep
 		o.group, o.Error = &among, among.error
 		o.Interval = r.interval(c, &among, 0.8)
-		r.count(&o, max(o.Engines, r.sureOf(&o)))
+		r.setEngineCount(&o, max(o.Engines, r.sureOf(&o)))
 	}
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
@@ -839,7 +839,7 @@ func (r *race) sureOf(o *Option) int {
 		return 0
 	}
 	holds := 2*r.wanted.Sure - 1 // below the lower end are 1 − Sure
-	low := r.interval(o.candidate, o.group, holds)[0] * o.pooled()
+	low := r.interval(o.candidate, o.group, holds)[0] * o.poolingFactor()
 	if o.Whole != nil && o.Whole.all != nil {
 		low = r.interval(o.Whole.all, o.group, holds)[0] / float64(o.Engines)
 	}
@@ -847,11 +847,11 @@ func (r *race) sureOf(o *Option) int {
 	return r.engines(low)
 }
 
-// count makes an option of so many engines, and says what they cost.
-func (r *race) count(o *Option, engines int) {
+// setEngineCount makes an option of so many engines, and says what they cost.
+func (r *race) setEngineCount(o *Option, engines int) {
 	c := o.candidate
 	o.Engines = engines
-	each := o.each()
+	each := o.capacityPerEngine()
 	o.EnginesFor = [2]int{min(r.engines(each[1]), engines), r.engines(each[0])}
 	if o.EnginesFor[1] > 0 {
 		o.EnginesFor[1] = max(o.EnginesFor[1], engines)
@@ -862,7 +862,7 @@ func (r *race) count(o *Option, engines int) {
 	if carried == 0 {
 		carried = o.Capacity
 	} else {
-		o.AfterLoss = o.without(1) / carried
+		o.AfterLoss = o.capacityAfterLoss(1) / carried
 	}
 	perMillion := func(engines int, rate float64) float64 { // 0 where it is not known, or of no number of engines
 		tokens := rate * r.schedule.perArrival() * r.schedule.output
@@ -883,10 +883,10 @@ func (r *race) count(o *Option, engines int) {
 	}
 }
 
-// likely says how sure it is which option is the cheapest: their capacities are drawn anew,
+// rankProbabilities says how sure it is which option is the cheapest: their capacities are drawn anew,
 // as the errors allow, and in each draw one is, or several that cost the same. Errors of systems on the same accelerator
 // have a part in common.
-func (r *race) likely() {
+func (r *race) rankProbabilities() {
 	list := r.choice.Options
 	draws := 4000
 	costs := make([]float64, len(list))
@@ -901,10 +901,10 @@ func (r *race) likely() {
 			}
 			z := math.Sqrt(alike)*common[o.Accelerator] + math.Sqrt(1-alike)*rng.NormFloat64()
 			noise := math.Exp(o.Noise / 100 * rng.NormFloat64())
-			alone := r.off(o.candidate, o.Error, z) * noise
-			each, together := alone*o.fewer(), alone*o.pooled()*float64(o.Engines)
+			alone := r.capacityAtError(o.candidate, o.Error, z) * noise
+			each, together := alone*o.poolingOfFewer(), alone*o.poolingFactor()*float64(o.Engines)
 			if o.Whole != nil && o.Whole.all != nil {
-				together = r.off(o.Whole.all, o.Error, z) * noise
+				together = r.capacityAtError(o.Whole.all, o.Error, z) * noise
 			}
 			if r.wanted.Rate > 0 && together >= r.wanted.Rate {
 				o.Enough += 1 / float64(draws)
@@ -931,7 +931,7 @@ func (r *race) sort() {
 		case o.NeverSure:
 			return math.Inf(1)
 		}
-		return float64(o.Engines) * r.hourly(o.candidate)
+		return float64(o.Engines) * r.hourlyCost(o.candidate)
 	}
 	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
 		return cmp.Or(cmp.Compare(price(&a), price(&b)), compareWidth(a.DType, b.DType), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
@@ -940,7 +940,7 @@ func (r *race) sort() {
 
 // compareWidth orders data types of 16 bits or more before others.
 func compareWidth(a, b string) int {
-	switch x, y := wide(a), wide(b); {
+	switch x, y := isWideType(a), isWideType(b); {
 	case x == y:
 		return 0
 	case x:

@@ -78,7 +78,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %v is outside of %v", o.Spec, o.Capacity, o.Interval)
 		}
 		r := &race{wanted: &w, schedule: &schedule{input: x.Input, output: x.Output, own: x.Input}}
-		if bound := r.bound(o.candidate); o.Capacity > bound {
+		if bound := r.rateBound(o.candidate); o.Capacity > bound {
 			t.Errorf("%s carries %v/s, above the bound of %v/s", o.Spec, o.Capacity, bound)
 		}
 	}
@@ -115,7 +115,7 @@ func TestConversations(t *testing.T) {
 	w := wanted(t, "p95 ttft<100ms", 0, "l4")
 	w.Settings = []Set{{"max_num_seqs", "128"}, {"max_num_batched_tokens", "2048"}}
 	single := choice(t, w).Options[0].Capacity
-	w.Ask.Turns, w.Ask.Think = workload.Fixed(4), workload.Pause{}
+	w.Ask.Turns, w.Ask.Think = workload.FixedLength(4), workload.Pause{}
 	x := choice(t, w)
 	if len(x.Options) != 1 || x.Turns != 4 {
 		t.Fatalf("%d options, %v requests each", len(x.Options), x.Turns)
@@ -125,7 +125,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("%v conversations/s of 4 requests each, %v single ones/s", o.Capacity, single)
 	}
 	// Prompts of turns are 125, 253, 381 and 509 tokens long, of which about 125 are new.
-	w.Ask.Turns, w.Ask.Input = workload.Fixed(1), workload.Fixed(317)
+	w.Ask.Turns, w.Ask.Input = workload.FixedLength(1), workload.FixedLength(317)
 	if long := choice(t, w).Options[0].Capacity; 4*o.Capacity < long {
 		t.Errorf("%v requests/s in conversations, %v single ones/s as long: nothing was found in the cache", 4*o.Capacity, long)
 	}
@@ -144,8 +144,8 @@ func TestSure(t *testing.T) {
 	if o.Engines < 2 || o.NeverSure || o.Enough < 0.75 {
 		t.Fatalf("%d engines are enough with a probability of %v", o.Engines, o.Enough)
 	}
-	s := must(newSchedule(w.Ask, must(plan.Arrivals("poisson")), 4000))
-	e, claims := s.effort(4000, 1), must(w.SLO.Claims())
+	s := must(newSchedule(w.Ask, must(plan.ReadArrivals("poisson")), 4000))
+	e, claims := s.effort(4000, 1), must(w.SLO.SplitClaims())
 	met := func(spec string) (n int) { // of ten that are equally likely
 		for i := range 10 {
 			z := stat.NormalQuantile((float64(i) + 0.5) / 10)
@@ -204,20 +204,20 @@ func TestQueueThatGrows(t *testing.T) {
 	}
 	o := x.Options[0]
 	r := &race{wanted: &w, schedule: &schedule{input: x.Input, output: x.Output, own: x.Input}}
-	if bound := r.bound(o.candidate); o.Capacity > bound {
+	if bound := r.rateBound(o.candidate); o.Capacity > bound {
 		t.Errorf("carries %v/s, above the bound of %v/s", o.Capacity, bound)
 	}
-	s, err := newSchedule(w.Ask, must(plan.Arrivals("poisson")), 2000)
+	s, err := newSchedule(w.Ask, must(plan.ReadArrivals("poisson")), 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := s.effort(2000, 1.06)
-	claims := must(w.SLO.Claims())
+	claims := must(w.SLO.SplitClaims())
 	for _, c := range []struct {
 		of    float64
 		grows bool
 	}{{0.8, false}, {1.3, true}} {
-		y, err := s.at(context.Background(), o.candidate, claims, c.of*o.Capacity, &e)
+		y, err := s.serveLoad(context.Background(), o.candidate, claims, c.of*o.Capacity, &e)
 		if err != nil || y.Grows != c.grows {
 			t.Errorf("at %v times the capacity the queue grows: %v (error %v)", c.of, y.Grows, err)
 		}
@@ -235,7 +235,7 @@ func must[T any](x T, err error) T {
 // what the mean of all cannot: a few long prompts lift that.
 func TestBoundOfSkewedPrompts(t *testing.T) {
 	w := wanted(t, "p90 ttft<145ms", 0, "l4")
-	c, err := w.candidate(w.Offers[0], engines.Default(), 1, "bf16", nil)
+	c, err := w.newCandidate(w.Offers[0], engines.Default(), 1, "bf16", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +248,11 @@ func TestBoundOfSkewedPrompts(t *testing.T) {
 		s.asked = append(s.asked, a)
 	}
 	r := &race{wanted: &w, schedule: s}
-	if claim, ok := r.possible(c); !ok {
+	if claim, ok := r.canMeetLimits(c); !ok {
 		t.Errorf("%s is said to be impossible, and 94 %% of the prompts are short", claim)
 	}
 	w.SLO = must(slo.Parse("p95 ttft<145ms"))
-	if _, ok := r.possible(c); ok {
+	if _, ok := r.canMeetLimits(c); ok {
 		t.Error("6 % of the prompts take longer than the limit on 5 % of them")
 	}
 }
@@ -315,7 +315,7 @@ func TestCandidatesAreApart(t *testing.T) {
 	for i := range w.Offers {
 		w.Offers[i].USDPerHour = 2 // so that all of them stay in the race
 	}
-	w.Ask.Input = workload.Fixed(400)
+	w.Ask.Input = workload.FixedLength(400)
 	if x := choice(t, w); len(x.Options) < 2 || x.Counts.Simulated < 6 {
 		t.Errorf("%d options, of %+v", len(x.Options), x.Counts)
 	}

@@ -14,9 +14,9 @@ import (
 
 // The lines that start a deployment and verify what was said of it.
 
-// Serve is the command that starts one engine of the option, or all of them where one
+// ServeCommand is the command that starts one engine of the option, or all of them where one
 // machine holds them.
-func (o *Option) Serve() []string {
+func (o *Option) ServeCommand() []string {
 	d := o.candidate.Deployment
 	name := d.Model.HF
 	if name == "" {
@@ -63,9 +63,9 @@ func (o *Option) Serve() []string {
 	return line
 }
 
-// Base says that the checkpoint is of a model that was not trained for chats, as far as its
+// IsBaseModel says that the checkpoint is of a model that was not trained for chats, as far as its
 // name tells.
-func (o *Option) Base() bool {
+func (o *Option) IsBaseModel() bool {
 	name := strings.ToLower(o.candidate.Deployment.Model.HF)
 	for _, mark := range []string{"instruct", "-it", "chat", "qwen3", "gpt-oss", "deepseek-v3", "minimax", "kimi"} {
 		if strings.Contains(name, mark) {
@@ -81,21 +81,21 @@ func (o *Option) InOneMachine() bool {
 	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.candidate.Engine.Shares && !o.candidate.converses
 }
 
-// Target is the option on the twin, as pitot find takes it: all its engines, or one where they
+// TargetSpec is the option on the twin, as pitot find takes it: all its engines, or one where they
 // could not be put together.
-func (o *Option) Target() string {
+func (o *Option) TargetSpec() string {
 	if o.Whole != nil {
 		return "sim:" + o.Whole.Spec
 	}
 	return "sim:" + o.Spec
 }
 
-// Verify is the command that measures what was reckoned with: at a server, or on the twin,
+// VerifyCommand is the command that measures what was reckoned with: at a server, or on the twin,
 // which knows what its GPUs cost.
-func (x *Choice) Verify(o *Option, server string) []string {
+func (x *Choice) VerifyCommand(o *Option, server string) []string {
 	target := server
 	if target == "" {
-		target = o.Target()
+		target = o.TargetSpec()
 	}
 	line := append([]string{"pitot", "find", target, "--slo", x.SLO}, x.Asked...)
 	if x.Rate > 0 {
@@ -111,15 +111,15 @@ func (x *Choice) Verify(o *Option, server string) []string {
 	return line
 }
 
-// Router is the command that starts what shares the requests out to an option's engines,
+// RouterCommand is the command that starts what shares the requests out to an option's engines,
 // nil where nothing has to: https://github.com/vllm-project/router (its README at 03e9af5) and
 // https://docs.sglang.io/advanced_features/sgl_model_gateway.html, which it is a fork of and
 // whose flags it has.
-func (o *Option) Router(engines ...string) []string {
+func (o *Option) RouterCommand(engines ...string) []string {
 	if o.Engines < 2 || o.InOneMachine() {
 		return nil
 	}
-	line := append(slices.Clone(o.routed().Router), "--policy")
+	line := append(slices.Clone(o.routerEngine().Router), "--policy")
 	switch {
 	case o.router.Policy == Session: // of vllm-router, which goes by X-Session-ID (its docs/load_balancing)
 		line = append(line, "consistent_hash")
@@ -134,9 +134,9 @@ func (o *Option) Router(engines ...string) []string {
 	return append(append(line, "--host", "0.0.0.0", "--port", "8000"), engines...)
 }
 
-// routed is the engine whose router is in front of the option's engines: its own, where it
+// routerEngine is the engine whose router is in front of the option's engines: its own, where it
 // has one.
-func (o *Option) routed() *engine.Kind {
+func (o *Option) routerEngine() *engine.Kind {
 	if k := o.candidate.Engine; len(k.Router) > 0 {
 		return k
 	}
@@ -187,7 +187,7 @@ spec:
           image: %[4]s:latest # take the version that you verify
           command:
 `, name, replicas, o.Engine, image, nodeSelector(&o.candidate.Offer.Accelerator))
-	for _, word := range o.Serve() {
+	for _, word := range o.ServeCommand() {
 		fmt.Fprintf(&b, "            - %q\n", word)
 	}
 	fmt.Fprintf(&b, `          env: # of models that ask for a licence
@@ -211,7 +211,7 @@ spec:
 ---
 `, resourceOf(o.candidate.Offer.Accelerator.Vendor), gpus)
 	to := name
-	if router := o.Router(); router != nil {
+	if router := o.RouterCommand(); router != nil {
 		to = name + "-router"
 		b.WriteString(o.routerManifest(to, name))
 	}
@@ -230,7 +230,7 @@ spec:
 // routerManifest is the router of that name in front of the pods of an app, which it finds by
 // asking Kubernetes: that takes the right to see them.
 func (o *Option) routerManifest(name, app string) string {
-	start := "pip install --quiet " + o.routed().RouterPackage + " && exec " + strings.Join(o.Router("--service-discovery", "--selector", "app="+app, "--service-discovery-port", "8000", "--service-discovery-namespace", "$(NAMESPACE)"), " ")
+	start := "pip install --quiet " + o.routerEngine().RouterPackage + " && exec " + strings.Join(o.RouterCommand("--service-discovery", "--selector", "app="+app, "--service-discovery-port", "8000", "--service-discovery-namespace", "$(NAMESPACE)"), " ")
 	return fmt.Sprintf(`apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -278,7 +278,7 @@ spec:
             httpGet: {path: /health, port: http}
             periodSeconds: 5
 ---
-`, name, o.routed().RouterPackage, start)
+`, name, o.routerEngine().RouterPackage, start)
 }
 
 // nodeSelector is a comment that says how nodes with an accelerator are told from others. Of NVIDIA's

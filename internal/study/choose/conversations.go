@@ -38,10 +38,10 @@ const (
 	oneSpan     = 400 // requests of a look whose window is as long as a conversation, at least: how many are under way changes no sooner
 )
 
-// converse draws conversations, and finds what they are like. Those who call it close what
+// drawConversations draws conversations, and finds what they are like. Those who call it close what
 // it gives when all is simulated.
-func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err error) {
-	src, done, err := run.Workload(ask, 0)
+func drawConversations(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err error) {
+	src, done, err := run.OpenWorkload(ask, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 		done()
 		return newlyDrawn(ask, law)
 	}
-	s = &schedule{law: law, seed: ask.Seed, talks: &conversations{src: of, endless: ask.Generated() && ask.Mix == nil}}
+	s = &schedule{law: law, seed: ask.Seed, talks: &conversations{src: of, endless: ask.IsGenerated() && ask.Mix == nil}}
 	shared := float64(ask.System + ask.Prefix + ask.SubAgents.System) // what others may have asked before
 	n := 0.0
 	talks := 0.0
@@ -61,7 +61,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 			q, err := of.At(items[0])
 			if err != nil {
 				if talks > 0 && len(items) == 1 && items[0] == int64(talks) { // a file has no more
-					return s.known(n, talks), done, nil
+					return s.withMeans(n, talks), done, nil
 				}
 				done()
 				return nil, nil, err
@@ -72,7 +72,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 			s.input += float64(max(1, q.Input))
 			s.output += float64(a.Output)
 			s.most = max(s.most, max(1, q.Input)+int(a.Output))
-			if ask.Generated() && ask.Tree == nil && ask.Mix == nil {
+			if ask.IsGenerated() && ask.Tree == nil && ask.Mix == nil {
 				own := float64(max(q.Input, 0) - max(q.History, 0))
 				if q.History <= 0 {
 					own -= shared
@@ -92,7 +92,7 @@ func converse(ask *plan.Ask, law *arrival.Law) (s *schedule, done func(), err er
 		s.talks.pauses += pauses
 		s.talks.most, s.talks.mostPauses = max(s.talks.most, asks), max(s.talks.mostPauses, pauses)
 	}
-	return s.known(n, talks), done, nil
+	return s.withMeans(n, talks), done, nil
 }
 
 // newlyDrawn is a schedule of requests that stand alone.
@@ -101,8 +101,8 @@ func newlyDrawn(ask *plan.Ask, law *arrival.Law) (*schedule, func(), error) {
 	return s, func() {}, err
 }
 
-// known makes means of what was added up of so many requests of so many conversations.
-func (s *schedule) known(requests, talks float64) *schedule {
+// withMeans makes means of what was added up of so many requests of so many conversations.
+func (s *schedule) withMeans(requests, talks float64) *schedule {
 	s.input, s.output, s.own = s.input/requests, s.output/requests, s.own/requests
 	s.talks.turns, s.talks.pauses = requests/talks, s.talks.pauses/talks
 	return s
@@ -117,36 +117,36 @@ func (s *schedule) perArrival() float64 {
 	return s.talks.turns
 }
 
-// lasts returns how long what comes by itself is under way with all that follows it, in seconds.
+// totalDuration returns how long what comes by itself is under way with all that follows it, in seconds.
 // request is the time that one request takes.
-func (s *schedule) lasts(request float64) float64 {
+func (s *schedule) totalDuration(request float64) float64 {
 	if s.talks == nil {
 		return request
 	}
 	return s.talks.turns*request + s.talks.pauses
 }
 
-// hold puts a load of conversations to a deployment, whose requests take so many times as long as
+// serveConversations puts a load of conversations to a deployment, whose requests take so many times as long as
 // is reckoned: those that begin at the rate, and of their requests those are judged that are due in
 // a window, which begins when as many conversations end as begin; closely looked at, when a burst
 // should be over that all who are under way make at the beginning. The load goes on until all of
 // these are answered. What seems more than is served begins with as many as are under way at the most
 // that is, for it comes to that, and a load that grows slowly would not within a window.
-func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
+func (s *schedule) serveConversations(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
 	var arrivals arrival.Process
-	arrivals, err := s.law.Process(rate, s.seed, 0)
+	arrivals, err := s.law.NewProcess(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
 	}
-	request, _ := s.request(d, rate)
+	request, _ := s.requestTime(d, rate)
 	request *= slower
-	src, engine, settle := s.talks.src, briefly(d, s.seed), settled
+	src, engine, settle := s.talks.src, newBriefModel(d, s.seed), settled
 	if s.talks.endless {
 		u, err := s.underWay(arrivals, rate, request, e.close)
 		if err != nil {
 			return nil, err
 		}
-		if err := u.remember(engine); err != nil {
+		if err := u.fillCache(engine); err != nil {
 			return nil, err
 		}
 		src, arrivals, settle = u, u, resettled
@@ -155,15 +155,15 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 			settle = recovered
 		}
 	}
-	from := int64(min(settle*s.lasts(request), (24*time.Hour).Seconds()) * 1e9)
-	window := int64(max(float64(e.count)/(rate*s.talks.turns), e.spans*s.lasts(request)) * 1e9)
+	from := int64(min(settle*s.totalDuration(request), (24*time.Hour).Seconds()) * 1e9)
+	window := int64(max(float64(e.count)/(rate*s.talks.turns), e.spans*s.totalDuration(request)) * 1e9)
 	ctx2, enough := context.WithCancel(ctx)
 	defer enough()
 	t := &tally{claims: claims, window: [2]int64{from, from + window}, begin: math.MaxInt64, left: make([]int, len(claims)), enough: enough}
 	for c := range claims {
-		t.left[c] = int(e.doubt()*claims[c].Share*rate*s.talks.turns*float64(window)/1e9) + 10
+		t.left[c] = int(e.endEarlyFactor()*claims[c].Share*rate*s.talks.turns*float64(window)/1e9) + 10
 	}
-	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.Followed(src), Warmup: from, Window: window})
+	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.FollowOf(src), Warmup: from, Window: window})
 	load.Run(ctx2, core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: t}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *schedule) hold(ctx context.Context, d *deploy.Deployment, claims []slo.
 			t.times[c] = append(t.times[c], r.times[c])
 		}
 	}
-	x := s.outcome(t, rate)
+	x := s.loadOutcome(t, rate)
 	if !x.Grows {
 		x.Tokens = rate * s.talks.turns * s.output
 	}

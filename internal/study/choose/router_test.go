@@ -32,20 +32,20 @@ func TestReroute(t *testing.T) {
 		if w.model, err = catalogue.FindModel(w.Model); err != nil {
 			t.Fatal(err)
 		}
-		r := &race{wanted: w, schedule: s, claims: claims, close: s.closely(lookedClosely, 1.06)}
-		c, err := w.candidate(Offer{Accelerator: gpu, Most: 8}, kind, 1, "bf16", nil)
+		r := &race{wanted: w, schedule: s, claims: claims, close: s.refinedEffort(lookedClosely, 1.06)}
+		c, err := w.newCandidate(Offer{Accelerator: gpu, Most: 8}, kind, 1, "bf16", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := &Option{Spec: c.Spec, Engine: kind.Name, Engines: engines, candidate: c}
-		usual, err := r.whole(context.Background(), o, engines)
+		usual, err := r.serveWhole(context.Background(), o, engines)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if usual.Met || usual.Router != CacheAware {
 			t.Fatalf("behind %s the limits are met: %v", usual.Router, usual.Met)
 		}
-		other, err := r.reroute(context.Background(), o, engines, usual)
+		other, err := r.tryOtherRouter(context.Background(), o, engines, usual)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestReroute(t *testing.T) {
 		if kind != &vllm.Kind {
 			// What is dearer than it may be, as far as is seen, is not looked at any further.
 			o.router = Router{}
-			if err := r.least(context.Background(), o, 0); err != nil || o.Whole.Met || o.Engines != engines || o.failed != engines {
+			if err := r.findLeastEngines(context.Background(), o, 0); err != nil || o.Whole.Met || o.Engines != engines || o.failed != engines {
 				t.Errorf("%d engines and no more: %d of %d miss the limits, %v", engines, o.failed, o.Engines, err)
 			}
 			continue
@@ -65,7 +65,7 @@ func TestReroute(t *testing.T) {
 		if !other.Met || other.Router != Session || o.router != want {
 			t.Errorf("behind %s the limits are met: %v", other.Router, other.Met)
 		}
-		if line := o.Router(); !slices.Contains(line, "consistent_hash") {
+		if line := o.RouterCommand(); !slices.Contains(line, "consistent_hash") {
 			t.Errorf("the router is started by %v", line)
 		}
 		if d, err := deploy.Parse(other.Spec); err != nil || d.Routing.Router != Session {
@@ -83,12 +83,12 @@ func TestWhether(t *testing.T) {
 	sooner := 0
 	for _, rate := range []float64{20, 80, 100, 140} {
 		e := s.effort(1000, 1.1)
-		whole, err := s.hold(context.Background(), d, claims, rate, 1, &e)
+		whole, err := s.serveConversations(context.Background(), d, claims, rate, 1, &e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.whether = true
-		brief, err := s.hold(context.Background(), d, claims, rate, 1, &e)
+		brief, err := s.serveConversations(context.Background(), d, claims, rate, 1, &e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ type drawnRequest struct {
 
 // newSchedule draws n requests of a workload.
 func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
-	src, done, err := run.Workload(ask, 0)
+	src, done, err := run.OpenWorkload(ask, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 		}
 		a := &s.asked[i]
 		a.Input, a.Output = int32(max(1, q.Input)), int32(max(1, q.Output))
-		if ask.Prefix > 0 || ask.Tree != nil || !ask.Generated() { // else nothing is shared
+		if ask.Prefix > 0 || ask.Tree != nil || !ask.IsGenerated() { // else nothing is shared
 			a.Content = load.Content(&q, q.Input)
 		}
 		s.most = max(s.most, int(a.Input+a.Output))
@@ -62,7 +62,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 		s.output += float64(a.Output) / float64(n)
 	}
 	switch {
-	case ask.Tree != nil || !ask.Generated():
+	case ask.Tree != nil || !ask.IsGenerated():
 	case ask.Prefix > 0:
 		s.own = max(s.input-float64(ask.Prefix), 0)
 	default:
@@ -106,10 +106,10 @@ type effort struct {
 	whether          bool    // it is asked whether the limits hold, and not by how much they are missed
 }
 
-// doubt is by how many times a claim's share is to be violated for a load to end early. Where it
+// endEarlyFactor is by how many times a claim's share is to be violated for a load to end early. Where it
 // is asked whether claims hold alone, as many as may be are enough; of conversations a quarter
 // more, for how many requests come is not known beforehand.
-func (e *effort) doubt() float64 {
+func (e *effort) endEarlyFactor() float64 {
 	if e.whether {
 		return 1.25
 	}
@@ -123,40 +123,40 @@ func (s *schedule) effort(n int, within float64) effort {
 		return effort{count: max(n, int(math.Ceil(leastTalks*s.talks.turns))), spans: spans, within: within}
 	}
 	n = int(float64(n) * min(1, math.Sqrt(manyTokens/s.output)))
-	e := s.asking(n, within)
-	longer := s.asking(int(longerBy*float64(n)), within)
+	e := s.singleRequestEffort(n, within)
+	longer := s.singleRequestEffort(int(longerBy*float64(n)), within)
 	e.longer = &longer
 	return e
 }
 
-// otherwise is the same schedule with other chances.
-func (s *schedule) otherwise() *schedule {
+// withOtherSeed is the same schedule with other chances.
+func (s *schedule) withOtherSeed() *schedule {
 	other := *s
 	other.seed = rand.New(rand.NewPCG(s.seed, 0x616761696e)).Uint64()
 	return &other
 }
 
-// asking is an effort of so many requests that stand alone.
-func (s *schedule) asking(n int, within float64) effort {
+// singleRequestEffort is an effort of so many requests that stand alone.
+func (s *schedule) singleRequestEffort(n int, within float64) effort {
 	return effort{count: n, requests: s.sample(n, 1), before: s.sample(max(n, leastBefore), 2), within: within}
 }
 
-// closely is an effort that begins at what is known of a candidate.
-func (s *schedule) closely(n int, within float64) effort {
+// refinedEffort is an effort that begins at what is known of a candidate.
+func (s *schedule) refinedEffort(n int, within float64) effort {
 	e := s.effort(n, within)
 	e.close = true
 	return e
 }
 
-// light returns the effort for an engine that has one request at a time.
-func (s *schedule) light(e *effort) *effort {
+// lightEffort returns the effort for an engine that has one request at a time.
+func (s *schedule) lightEffort(e *effort) *effort {
 	switch {
 	case e.count <= fewLight:
 		return e
 	case s.talks != nil:
 		return &effort{count: fewLight, within: e.within}
 	}
-	few := s.asking(fewLight, e.within)
+	few := s.singleRequestEffort(fewLight, e.within)
 	return &few
 }
 
@@ -204,7 +204,7 @@ func (s *served) worst() (claim int, times float64) {
 // first of which are a warm-up. It ends
 // early where a claim is violated beyond doubt.
 func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate float64, warm int, e *effort) (*served, error) {
-	arrivals, err := s.law.Process(rate, s.seed, 0)
+	arrivals, err := s.law.NewProcess(rate, s.seed, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -217,37 +217,37 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 		for i := range t.times[c] {
 			t.times[c][i] = math.NaN() // not asked, or not answered by the end
 		}
-		t.left[c] = int(e.doubt()*claims[c].Share*float64(n)) + 10
+		t.left[c] = int(e.endEarlyFactor()*claims[c].Share*float64(n)) + 10
 	}
 	total := int64(warm + n)
 	t.spans = make([][2]int64, 0, total)
 	core := load.NewCore(load.Config{Arrivals: &bounded{arrivals, t}, Requests: total, Total: total})
 	asks := &asking{requests: slices.Concat(e.before[len(e.before)-warm:], e.requests)}
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
-		Engine: briefly(d, s.seed), Source: asks, Sink: t, Content: asks.content,
+		Engine: newBriefModel(d, s.seed), Source: asks, Sink: t, Content: asks.content,
 	}))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	x := s.outcome(t, rate)
+	x := s.loadOutcome(t, rate)
 	if x.Grows && x.within && e.longer != nil {
 		return s.serve(ctx, d, claims, rate, asked, e.longer)
 	}
 	return x, nil
 }
 
-// briefly makes the engine of a deployment, of whose answers only begin and end are asked.
-func briefly(d *deploy.Deployment, seed uint64) twin.Model {
+// newBriefModel makes the engine of a deployment, of whose answers only begin and end are asked.
+func newBriefModel(d *deploy.Deployment, seed uint64) twin.Model {
 	e := d.Engine(seed)
 	e.Brief()
 	return e
 }
 
-// outcome returns what was made of a load, by its tally.
-func (s *schedule) outcome(t *tally, rate float64) *served {
-	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate * s.perArrival()), within: true}
+// loadOutcome returns what was made of a load, by its tally.
+func (s *schedule) loadOutcome(t *tally, rate float64) *served {
+	x := &served{Rate: rate, times: t.times, Grows: t.isQueueGrowing(rate * s.perArrival()), within: true}
 	for c := range t.claims {
-		x.Worst = append(x.Worst, t.rank(c))
+		x.Worst = append(x.Worst, t.rankValue(c))
 		x.within = x.within && x.Worst[c] < 1
 		if x.Grows { // it would not hold for long
 			x.Worst[c] = math.Inf(1)
@@ -387,8 +387,8 @@ func (t *tally) add(r *record.Row) {
 	}
 }
 
-// grows says that ever more requests are under way in the course of the window.
-func (t *tally) grows(rate float64) bool {
+// isQueueGrowing says that ever more requests are under way in the course of the window.
+func (t *tally) isQueueGrowing(rate float64) bool {
 	window := float64(t.end-t.begin) / stat.BacklogBlocks // ns, of a block
 	if window <= 0 {
 		return false
@@ -403,8 +403,8 @@ func (t *tally) grows(rate float64) bool {
 	return stat.JudgeBacklog(inFlight, window*stat.BacklogBlocks/1e9, rate, 0).Verdict == stat.Unstable
 }
 
-// rank is the value of a claim's rank: of n requests the ⌈(1 − share)·n⌉th.
-func (t *tally) rank(c int) float64 { return rankOf(t.times[c], t.claims[c].Share) }
+// rankValue is the value of a claim's rank: of n requests the ⌈(1 − share)·n⌉th.
+func (t *tally) rankValue(c int) float64 { return rankOf(t.times[c], t.claims[c].Share) }
 
 // rankOf is that of times, of which those are left out that are not known.
 func rankOf(times []float64, share float64) float64 {

@@ -45,13 +45,13 @@ const firstBegun = 1 << 30
 func (s *schedule) underWay(arrivals arrival.Process, rate, request float64, crowded bool) (*underWay, error) {
 	u := &underWay{Sessions: s.talks.src, arrivals: arrivals, next: arrivals.Next()}
 	rng := rand.New(rand.NewPCG(s.seed, 0x6265676f7265))
-	before, err := s.law.Process(rate, rng.Uint64(), 0)
+	before, err := s.law.NewProcess(rate, rng.Uint64(), 0)
 	if err != nil {
 		return nil, err
 	}
 	count := 0
 	if crowded {
-		count = s.crowd(rate, request)
+		count = s.crowdSize(rate, request)
 	}
 	longest := int64((s.talks.most*request + s.talks.mostPauses) * 1e9)
 	n := int64(firstBegun)
@@ -75,14 +75,14 @@ func (s *schedule) underWay(arrivals arrival.Process, rate, request float64, cro
 	return u, nil
 }
 
-// crowd returns the number of conversations that are about to go on where more are than usual. It
+// crowdSize returns the number of conversations that are about to go on where more are than usual. It
 // adds two standard deviations of their number, which is that of what begins in the time that one
 // lasts. With Poisson arrivals the number under way is Poisson's (M/G/∞). That many come together
 // once in some twenty times as long as one lasts.
-func (s *schedule) crowd(rate, request float64) int {
+func (s *schedule) crowdSize(rate, request float64) int {
 	const deviations = 2
-	lasts := s.lasts(request)
-	of := s.law.Dispersion(rate)
+	lasts := s.totalDuration(request)
+	of := s.law.ExpectedDispersion(rate)
 	spread := of[0]
 	for i, scale := range arrival.Scales {
 		if scale <= lasts {
@@ -150,8 +150,8 @@ func (u *underWay) Next() int64 {
 	return at
 }
 
-// of is an item of the workload: what comes by itself is numbered as it comes.
-func (u *underWay) of(item int64) int64 {
+// itemNumber is an item of the workload: what comes by itself is numbered as it comes.
+func (u *underWay) itemNumber(item int64) int64 {
 	if item < int64(len(u.items)) {
 		return u.items[item]
 	}
@@ -159,15 +159,15 @@ func (u *underWay) of(item int64) int64 {
 }
 
 // At implements [workload.Source].
-func (u *underWay) At(item int64) (workload.Request, error) { return u.Sessions.At(u.of(item)) }
+func (u *underWay) At(item int64) (workload.Request, error) { return u.Sessions.At(u.itemNumber(item)) }
 
 // Follow implements [workload.Sessions].
 func (u *underWay) Follow(item int64, answered bool) []workload.Next {
-	return u.Sessions.Follow(u.of(item), answered)
+	return u.Sessions.Follow(u.itemNumber(item), answered)
 }
 
-// remember puts what was said before into an engine's cache, what was answered last the last.
-func (u *underWay) remember(e twin.Model) error {
+// fillCache puts what was said before into an engine's cache, what was answered last the last.
+func (u *underWay) fillCache(e twin.Model) error {
 	list := slices.Clone(u.begun)
 	slices.SortFunc(list, func(a, b begun) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.item, b.item)) })
 	for i, b := range list {
@@ -194,13 +194,13 @@ func (u *underWay) remember(e twin.Model) error {
 	return nil
 }
 
-// request is about how long a request of a conversation takes where so many begin in a second,
+// requestTime is about how long a request of a conversation takes where so many begin in a second,
 // in seconds; serves is false where that is more than is served: it is then as long as at the most
 // that is.
-func (s *schedule) request(d *deploy.Deployment, rate float64) (took float64, serves bool) {
+func (s *schedule) requestTime(d *deploy.Deployment, rate float64) (took float64, serves bool) {
 	steady := func(rate float64) (time.Duration, bool) {
 		each := rate * s.talks.turns / float64(max(d.DataParallel, 1))
-		return d.Steady(each, int(s.input)-s.computed(), s.computed(), int(s.output))
+		return d.SteadyResidence(each, int(s.input)-s.computedTokens(), s.computedTokens(), int(s.output))
 	}
 	t, serves := steady(rate)
 	if serves {
@@ -217,9 +217,9 @@ func (s *schedule) request(d *deploy.Deployment, rate float64) (took float64, se
 	return t.Seconds(), false
 }
 
-// fits says whether the cache of an engine holds what is said by all that are under way where so
+// fitsCache says whether the cache of an engine holds what is said by all that are under way where so
 // many conversations begin in a second.
-func (s *schedule) fits(d *deploy.Deployment, rate float64) bool {
-	request, serves := s.request(d, rate)
-	return serves && rate*s.lasts(request)*(s.input+s.output) <= float64(d.KVTokens())
+func (s *schedule) fitsCache(d *deploy.Deployment, rate float64) bool {
+	request, serves := s.requestTime(d, rate)
+	return serves && rate*s.totalDuration(request)*(s.input+s.output) <= float64(d.KVTokens())
 }

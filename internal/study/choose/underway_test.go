@@ -24,11 +24,11 @@ func TestUnderWay(t *testing.T) {
 	} {
 		t.Run(c.spec, func(t *testing.T) {
 			s, d, claims := talking(t, "p95 ttft<100ms", c.spec, "l4", "uniform(2,12)", "60", "lognormal(2s,1s)", func(*plan.Ask) {})
-			arrivals, err := s.law.Process(c.rate, 1, 0)
+			arrivals, err := s.law.NewProcess(c.rate, 1, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			request, serves := s.request(d, c.rate)
+			request, serves := s.requestTime(d, c.rate)
 			if !serves {
 				t.Fatal("more than is served")
 			}
@@ -36,14 +36,14 @@ func TestUnderWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := c.rate * (s.lasts(request) - request); math.Abs(float64(len(u.begun))-want) > 5*math.Sqrt(want) {
+			if want := c.rate * (s.totalDuration(request) - request); math.Abs(float64(len(u.begun))-want) > 5*math.Sqrt(want) {
 				t.Errorf("%d conversations go on, about %.0f should", len(u.begun), want)
 			}
 			var took, tpot [2]float64
 			for i, endless := range []bool{true, false} {
 				s.talks.endless = endless
 				e := effort{count: 3000, within: 1.1}
-				x, err := s.hold(context.Background(), d, claims, c.rate, 1, &e)
+				x, err := s.serveConversations(context.Background(), d, claims, c.rate, 1, &e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,16 +61,16 @@ func TestUnderWay(t *testing.T) {
 func TestCrowded(t *testing.T) {
 	s, d, _ := talking(t, "p95 ttft<100ms", "llama-3.1-8b@l4", "l4", "uniform(2,12)", "60", "lognormal(2s,1s)", func(*plan.Ask) {})
 	for _, rate := range []float64{0.0005, 0.05, 4} {
-		arrivals, err := s.law.Process(rate, 1, 0)
+		arrivals, err := s.law.NewProcess(rate, 1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		request, _ := s.request(d, rate)
+		request, _ := s.requestTime(d, rate)
 		u, err := s.underWay(arrivals, rate, request, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		usual := rate * (s.lasts(request) - request)
+		usual := rate * (s.totalDuration(request) - request)
 		if n := float64(len(u.begun)); n < usual+2*math.Sqrt(usual) || n > usual+2*math.Sqrt(usual)+1 {
 			t.Errorf("at %v/s %v go on, where %.3g are usual", rate, n, usual)
 		}
@@ -84,15 +84,15 @@ func TestForgotten(t *testing.T) {
 	s, d, claims := talking(t, "p90 ttft<500ms, p90 tpot<50ms", "qwen3-8b@h100?max_num_seqs=128&max_num_batched_tokens=4096", "h100", "uniform(2,8)", "lognormal(300,400)", "2s", func(ask *plan.Ask) {
 		ask.Input, ask.Output, ask.System = lengths(t, "lognormal(600,500)"), lengths(t, "lognormal(300,200)"), 500
 	})
-	if request, serves := s.request(d, 3.2); serves || request > 20 {
+	if request, serves := s.requestTime(d, 3.2); serves || request > 20 {
 		t.Errorf("a request takes %v, served: %v", seconds(request), serves)
 	}
 	for _, c := range []struct {
 		rate float64
 		met  bool
 	}{{2.5, true}, {3.2, false}} {
-		e := s.closely(lookedClosely, 1.06)
-		x, err := s.hold(context.Background(), d, claims, c.rate, 1, &e)
+		e := s.refinedEffort(lookedClosely, 1.06)
+		x, err := s.serveConversations(context.Background(), d, claims, c.rate, 1, &e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestWaves(t *testing.T) {
 		})
 		e := s.effort(400, 1.1)
 		e.close = c.close
-		x, err := s.hold(context.Background(), d, claims, c.rate, 1, &e)
+		x, err := s.serveConversations(context.Background(), d, claims, c.rate, 1, &e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +141,11 @@ func talking(t *testing.T, limits, spec, gpu, turns, later, think string, more f
 	}
 	w.Ask.Turns, w.Ask.TurnInput, w.Ask.Think = lengths(t, turns), lengths(t, later), pause
 	more(w.Ask)
-	law, err := plan.Arrivals("poisson")
+	law, err := plan.ReadArrivals("poisson")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, done, err := converse(w.Ask, law)
+	s, done, err := drawConversations(w.Ask, law)
 	if err != nil {
 		t.Fatal(err)
 	}

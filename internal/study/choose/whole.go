@@ -45,32 +45,32 @@ const (
 	nearlySure     = 1.75 // the same with --sure: by engines alone it takes more of them than joined
 )
 
-// together puts the first options together and asks them all that is wanted. A router evens
+// serveJointly puts the first options together and asks them all that is wanted. A router evens
 // out what comes to each engine, so that fewer of them may do; or it shares requests out
 // less evenly than their numbers have it, and more are needed. So the least number is looked
 // for, from the one that engines alone make one expect; another option may be the cheapest
 // then.
-func (r *race) together(ctx context.Context) error {
+func (r *race) serveJointly(ctx context.Context) error {
 	if r.wanted.Rate == 0 {
 		return nil
 	}
 	list := r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	errs := make([]error, len(list))
-	done := r.tell("engines together", len(list))
+	done := r.beginStage("engines together", len(list))
 	dearer := nearlyCheapest
 	if r.wanted.Sure > 0 {
 		dearer = nearlySure
 	}
 	// Of what is dearer than the first one, as far as is seen, it is not looked for how much.
-	if errs[0] = r.least(ctx, &list[0], math.Inf(1)); errs[0] != nil {
+	if errs[0] = r.findLeastEngines(ctx, &list[0], math.Inf(1)); errs[0] != nil {
 		return errs[0]
 	}
 	done()
 	most := math.Inf(1)
 	if first := &list[0]; first.Whole != nil && first.Whole.Met && !first.NeverSure {
-		most = dearer * r.total(first)
+		most = dearer * r.optionCost(first)
 	}
-	predict.InParallel(len(list)-1, func(i int) { errs[i+1] = r.least(ctx, &list[i+1], most); done() })
+	predict.InParallel(len(list)-1, func(i int) { errs[i+1] = r.findLeastEngines(ctx, &list[i+1], most); done() })
 	if err := firstOf(ctx, errs); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *race) together(ctx context.Context) error {
 		if first.joined || first.Engines > mostJoined {
 			break
 		}
-		if err := r.least(ctx, first, math.Inf(1)); err != nil {
+		if err := r.findLeastEngines(ctx, first, math.Inf(1)); err != nil {
 			return err
 		}
 		r.sort()
@@ -91,13 +91,13 @@ func (r *race) together(ctx context.Context) error {
 	var near []*Option
 	for i := range list {
 		o := &list[i]
-		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.rival(o, &list[0]) || r.total(o) <= dearer*r.total(&list[0])) {
+		if o.Whole != nil && o.Engines > 1 && !o.NeverSure && (i == 0 || r.isCheaperRival(o, &list[0]) || r.optionCost(o) <= dearer*r.optionCost(&list[0])) {
 			near = append(near, o)
 		}
 	}
-	done = r.tell("what they carry together", len(near))
+	done = r.beginStage("what they carry together", len(near))
 	errs = make([]error, len(near))
-	predict.InParallel(len(near), func(i int) { errs[i] = r.pool(ctx, near[i]); done() })
+	predict.InParallel(len(near), func(i int) { errs[i] = r.poolEngines(ctx, near[i]); done() })
 	if err := firstOf(ctx, errs); err != nil {
 		return err
 	}
@@ -105,32 +105,32 @@ func (r *race) together(ctx context.Context) error {
 	return nil
 }
 
-// rival says that fewer of an option's engines, which by what each carries would do, missed
+// isCheaperRival says that fewer of an option's engines, which by what each carries would do, missed
 // the limits together and would cost less than the first option: how likely it is the cheapest
 // takes what they carry together.
-func (r *race) rival(o, first *Option) bool {
-	return o.failed > 0 && o.failed < o.Engines && float64(o.failed)*r.hourly(o.candidate) < r.total(first)
+func (r *race) isCheaperRival(o, first *Option) bool {
+	return o.failed > 0 && o.failed < o.Engines && float64(o.failed)*r.hourlyCost(o.candidate) < r.optionCost(first)
 }
 
-// total returns the cost of an option in an hour.
-func (r *race) total(o *Option) float64 { return float64(o.Engines) * r.hourly(o.candidate) }
+// optionCost returns the cost of an option in an hour.
+func (r *race) optionCost(o *Option) float64 { return float64(o.Engines) * r.hourlyCost(o.candidate) }
 
-// least finds the least number of an option's engines that carries the wanted rate together. Where
+// findLeastEngines finds the least number of an option's engines that carries the wanted rate together. Where
 // so many miss the limits as cost more than the most in an hour, more are not tried.
-func (r *race) least(ctx context.Context, o *Option, most float64) error {
+func (r *race) findLeastEngines(ctx context.Context, o *Option, most float64) error {
 	n := o.Engines
 	if o.joined = true; n > mostJoined {
 		return nil
 	}
-	x, err := r.whole(ctx, o, n)
+	x, err := r.serveWhole(ctx, o, n)
 	if err != nil || x == nil {
 		return err
 	}
-	if x, err = r.reroute(ctx, o, n, x); err != nil {
+	if x, err = r.tryOtherRouter(ctx, o, n, x); err != nil {
 		return err
 	}
 	try := func(of int) (met bool, err error) {
-		y, err := r.whole(ctx, o, of)
+		y, err := r.serveWhole(ctx, o, of)
 		switch {
 		case err != nil || y == nil:
 			return false, err
@@ -150,7 +150,7 @@ func (r *race) least(ctx context.Context, o *Option, most float64) error {
 		}
 	} else {
 		o.failed = n
-		for step := 1; !x.Met && o.failed < mostJoined && float64(o.failed)*r.hourly(o.candidate) <= most; step *= 2 {
+		for step := 1; !x.Met && o.failed < mostJoined && float64(o.failed)*r.hourlyCost(o.candidate) <= most; step *= 2 {
 			of := min(o.failed+step, mostJoined)
 			if _, err = try(of); err != nil {
 				return err
@@ -173,20 +173,20 @@ func (r *race) least(ctx context.Context, o *Option, most float64) error {
 		return err
 	}
 	o.Whole = x
-	r.count(o, n)
+	r.setEngineCount(o, n)
 	return r.makeSure(ctx, o)
 }
 
-// reroute tries another router in front of n engines that miss the limits behind the usual one,
+// tryOtherRouter tries another router in front of n engines that miss the limits behind the usual one,
 // and takes it unless they are farther from them then.
-func (r *race) reroute(ctx context.Context, o *Option, n int, x *Whole) (*Whole, error) {
+func (r *race) tryOtherRouter(ctx context.Context, o *Option, n int, x *Whole) (*Whole, error) {
 	other, ok := r.wanted.otherRouter(o.candidate.Engine)
 	if x.Met || n == 1 || !ok {
 		return x, nil
 	}
 	usual := o.router
 	o.router = other
-	y, err := r.whole(ctx, o, n)
+	y, err := r.serveWhole(ctx, o, n)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (r *race) asUsual(ctx context.Context, o *Option, n int, x *Whole) (*Whole,
 		return x, nil
 	}
 	o.router = Router{}
-	y, err := r.whole(ctx, o, n)
+	y, err := r.serveWhole(ctx, o, n)
 	if err != nil {
 		return nil, err
 	}
@@ -225,21 +225,21 @@ func (r *race) makeSure(ctx context.Context, o *Option) error {
 	}
 	if n > mostJoined {
 		o.Whole = nil
-		r.count(o, n)
+		r.setEngineCount(o, n)
 		return nil
 	}
-	x, err := r.whole(ctx, o, n)
+	x, err := r.serveWhole(ctx, o, n)
 	if err != nil {
 		return err
 	}
 	o.Whole = x
-	r.count(o, n)
+	r.setEngineCount(o, n)
 	return nil
 }
 
-// whole serves the wanted rate by n engines of an option; nil where so many requests as
+// serveWhole serves the wanted rate by n engines of an option; nil where so many requests as
 // fill them are more than are simulated, or the twin cannot put them together.
-func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
+func (r *race) serveWhole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
 	router := r.wanted.router(c.Offer, c.Engine, c.TensorParallel, n)
 	if o.router.Policy != "" {
@@ -253,16 +253,16 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, s, rate := r.joined(n), r.schedule, r.wanted.Rate
+	e, s, rate := r.jointEffort(n), r.schedule, r.wanted.Rate
 	e.whether = true
 	var x *served
 	if s.talks != nil {
-		request, _ := s.request(d, rate)
-		request *= c.slower()
-		if rate*(recovered+e.spans)*s.lasts(request)*s.perArrival() > mostBefore {
+		request, _ := s.requestTime(d, rate)
+		request *= c.conversationSlowdown()
+		if rate*(recovered+e.spans)*s.totalDuration(request)*s.perArrival() > mostBefore {
 			return nil, nil
 		}
-		x, err = s.hold(ctx, d, r.claims, rate, c.slower(), e)
+		x, err = s.serveConversations(ctx, d, r.claims, rate, c.conversationSlowdown(), e)
 	} else {
 		warm := s.warmUp(c, rate)
 		if warm > len(e.before) {
@@ -278,24 +278,24 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	if w.Met = times < 1; !math.IsInf(times, 1) {
 		w.Times = x.Worst
 	}
-	if d.Replicated() {
+	if d.IsReplicated() {
 		w.Router, w.BalanceAbsThreshold = d.Routing.Router, router.BalanceAbsThreshold
 	}
 	return w, nil
 }
 
-// joined returns the effort for n engines.
-func (r *race) joined(n int) *effort {
-	e := r.schedule.closely(min(max(leastAsked, eachJoined*n), mostAsked), r.close.within)
+// jointEffort returns the effort for n engines.
+func (r *race) jointEffort(n int) *effort {
+	e := r.schedule.refinedEffort(min(max(leastAsked, eachJoined*n), mostAsked), r.close.within)
 	e.spans = joinedSpans
 	return &e
 }
 
-// pool finds what an option's engines carry together, and of how many that is as likely to
+// poolEngines finds what an option's engines carry together, and of how many that is as likely to
 // be enough as is wanted: fewer than engines alone make one expect, for a router evens out
 // what comes to each.
-func (r *race) pool(ctx context.Context, o *Option) error {
-	if err := r.carry(ctx, o); err != nil {
+func (r *race) poolEngines(ctx context.Context, o *Option) error {
+	if err := r.findJointCapacity(ctx, o); err != nil {
 		return err
 	}
 	sure, tried := *o, map[int]bool{o.Engines: true}
@@ -305,7 +305,7 @@ func (r *race) pool(ctx context.Context, o *Option) error {
 			break
 		}
 		tried[n] = true
-		x, err := r.whole(ctx, o, n)
+		x, err := r.serveWhole(ctx, o, n)
 		if err != nil {
 			return err
 		}
@@ -313,8 +313,8 @@ func (r *race) pool(ctx context.Context, o *Option) error {
 			break
 		}
 		o.Whole = x
-		r.count(o, n)
-		if err := r.carry(ctx, o); err != nil {
+		r.setEngineCount(o, n)
+		if err := r.findJointCapacity(ctx, o); err != nil {
 			return err
 		}
 		if now := r.sureOf(o); now <= n && (n < sure.Engines || r.sureOf(&sure) > sure.Engines) {
@@ -327,8 +327,8 @@ func (r *race) pool(ctx context.Context, o *Option) error {
 
 const mostTries = 4 // numbers of engines that are tried
 
-// carry finds what so many of an option's engines carry together.
-func (r *race) carry(ctx context.Context, o *Option) error {
+// findJointCapacity finds what so many of an option's engines carry together.
+func (r *race) findJointCapacity(ctx context.Context, o *Option) error {
 	d, err := deploy.Parse(o.Whole.Spec)
 	if err != nil {
 		return err
@@ -338,9 +338,9 @@ func (r *race) carry(ctx context.Context, o *Option) error {
 		c.curve = curve{o.Whole.served}
 	}
 	c.joined = d
-	e := r.joined(o.Engines)
+	e := r.jointEffort(o.Engines)
 	e.flanks = true
-	x, err := r.schedule.climb(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.bound(o.candidate)*float64(o.Engines), e)
+	x, err := r.schedule.searchLimits(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.rateBound(o.candidate)*float64(o.Engines), e)
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (r *race) carry(ctx context.Context, o *Option) error {
 	o.Whole.Capacity, o.Whole.all = r.rate(&c), &c
 	within := r.interval(&c, o.group, 0.8)
 	o.Whole.Interval = &within
-	r.count(o, o.Engines)
+	r.setEngineCount(o, o.Engines)
 	return nil
 }
 
@@ -368,8 +368,8 @@ func (r *race) carryAgain(ctx context.Context, c *Candidate, e *effort) error {
 	once, again := *e, *c
 	once.flanks = false
 	again.curve = curve{c.curve[0]}
-	other := r.schedule.otherwise()
-	x, err := other.climb(ctx, &again, r.claims, usual, math.Inf(1), &once)
+	other := r.schedule.withOtherSeed()
+	x, err := other.searchLimits(ctx, &again, r.claims, usual, math.Inf(1), &once)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func NewBaseline(sides []Side) (Baseline, error) {
 			return b, say.Errorf("%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0])).WithHint("name " + s.Others[0].File + " itself as a side")
 		}
 		for _, r := range s.Runs {
-			b.Runs = append(b.Runs, stripped(r.Run))
+			b.Runs = append(b.Runs, strippedRun(r.Run))
 		}
 	}
 	return b, nil
@@ -57,8 +57,8 @@ func (b Baseline) JSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// stripped is a run without what a comparison does not look at.
-func stripped(run *result.Run) result.Run {
+// strippedRun is a run without what a comparison does not look at.
+func strippedRun(run *result.Run) result.Run {
 	out := *run
 	out.Command, out.Curve, out.Points = []string{}, nil, []result.Point{}
 	if run.Capacity != nil {
@@ -66,14 +66,14 @@ func stripped(run *result.Run) result.Run {
 		c.Trail, c.USDPerMGoodOutput = []result.CapacityProbe{}, run.CapacityCost()
 		out.Capacity = &c
 	}
-	for _, p := range points(run) {
+	for _, p := range comparablePoints(run) {
 		p.Until, p.Checks, p.StabilityWhy = nil, []result.Check{}, result.Reason{}
 		p.Requests.ErrorExamples = nil
-		p.Metrics = servers(p.Metrics)
+		p.Metrics = serverMetrics(p.Metrics)
 		classes := map[string]result.Class{}
 		for name, c := range p.Classes {
 			c.Requests.ErrorExamples = nil
-			c.Metrics = servers(c.Metrics)
+			c.Metrics = serverMetrics(c.Metrics)
 			classes[name] = c
 		}
 		if p.Classes = nil; len(classes) > 0 {
@@ -84,19 +84,19 @@ func stripped(run *result.Run) result.Run {
 	return out
 }
 
-// servers are the metrics that are the server's.
-func servers(m result.Metrics) result.Metrics {
+// serverMetrics are the metrics that are the server's.
+func serverMetrics(m result.Metrics) result.Metrics {
 	kept := result.Metrics{Undefined: m.Undefined}
 	for _, d := range m.List {
 		if !d.Client {
-			kept.List = append(kept.List, result.Distribution{Metric: d.Metric, Summary: bare(d.Summary)})
+			kept.List = append(kept.List, result.Distribution{Metric: d.Metric, Summary: bareSummary(d.Summary)})
 		}
 	}
 	return kept
 }
 
-// bare is a summary without what a comparison does not look at.
-func bare(s *result.Summary) *result.Summary {
+// bareSummary is a summary without what a comparison does not look at.
+func bareSummary(s *result.Summary) *result.Summary {
 	if s == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		var schema *result.SchemaError
 		switch {
 		case errors.As(err, &schema):
-			return nil, rundir.Unknown("a run in "+path, schema)
+			return nil, rundir.UnknownSchema("a run in "+path, schema)
 		case err != nil:
 			return nil, damaged(err)
 		}

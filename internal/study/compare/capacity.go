@@ -34,13 +34,13 @@ type Found struct {
 	Why           string      `json:"why,omitempty"`              // why there is no estimate
 }
 
-// Says says whether anything is known of the capacity.
-func (f *Found) Says() bool {
+// IsKnown says whether anything is known of the capacity.
+func (f *Found) IsKnown() bool {
 	return f.Estimate != nil || f.AtLeast != nil || f.AtMost != nil || f.NoLoad
 }
 
-// told says that something can be said of both, next to each other.
-func (p *CapacityPair) told() bool { return p.A.Says() && p.B.Says() }
+// isComparable says that something can be said of both, next to each other.
+func (p *CapacityPair) isComparable() bool { return p.A.IsKnown() && p.B.IsKnown() }
 
 // foundCapacity is one search.
 type foundCapacity struct {
@@ -52,7 +52,7 @@ type foundCapacity struct {
 // objective holds what searches must have in common to be compared.
 type objective struct{ over, slo, workload string }
 
-func (f *foundCapacity) objective() objective { return objective{f.Over, f.SLO, f.workload} }
+func (f *foundCapacity) searchObjective() objective { return objective{f.Over, f.SLO, f.workload} }
 
 // figure is the capacity under it.
 func (k objective) figure() figure {
@@ -67,7 +67,7 @@ func (k objective) figure() figure {
 func (m *measured) objectives() (known []objective) {
 	for _, l := range m.searches {
 		for i := range l.all {
-			if k := l.all[i].objective(); !slices.Contains(known, k) {
+			if k := l.all[i].searchObjective(); !slices.Contains(known, k) {
 				known = append(known, k)
 			}
 		}
@@ -75,12 +75,12 @@ func (m *measured) objectives() (known []objective) {
 	return known
 }
 
-// under are the searches of each launch for an objective.
-func (m *measured) under(k objective) (launches [][]foundCapacity) {
+// searchesUnder are the searches of each launch for an objective.
+func (m *measured) searchesUnder(k objective) (launches [][]foundCapacity) {
 	for _, l := range m.searches {
 		var these []foundCapacity
 		for _, f := range l.all {
-			if f.objective() == k {
+			if f.searchObjective() == k {
 				these = append(these, f)
 			}
 		}
@@ -107,8 +107,8 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 		sa, whyA := a.capacity(k)
 		sb, whyB := b.capacity(k)
-		p.Capacity = &CapacityPair{Over: k.over, SLO: k.slo, A: a.found(k, sa, whyA), B: b.found(k, sb, whyB)}
-		p.Capacity.bound()
+		p.Capacity = &CapacityPair{Over: k.over, SLO: k.slo, A: a.foundBySearches(k, sa, whyA), B: b.foundBySearches(k, sb, whyB)}
+		p.Capacity.boundChange()
 		p.Launches = [2]int{p.Capacity.A.Launches, p.Capacity.B.Launches}
 		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
 		if why := join(whyA, whyB); why != "" {
@@ -129,9 +129,9 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 	return n
 }
 
-// bound says what the bounds of both sides leave of the change. Each of them is wrong in
+// boundChange says what the bounds of both sides leave of the change. Each of them is wrong in
 // 2.5 % of searches, so that either of these is in 5 %.
-func (p *CapacityPair) bound() {
+func (p *CapacityPair) boundChange() {
 	if p.A.AtMost != nil && p.B.AtLeast != nil {
 		x := *p.B.AtLeast / *p.A.AtMost - 1
 		p.ChangeAtLeast = &x
@@ -142,10 +142,10 @@ func (p *CapacityPair) bound() {
 	}
 }
 
-// found returns the result of a side's searches. Its estimates are in s, unless why says why there
+// foundBySearches returns the result of a side's searches. Its estimates are in s, unless why says why there
 // is none.
-func (m *measured) found(k objective, s sample, why string) Found {
-	launches := m.under(k)
+func (m *measured) foundBySearches(k objective, s sample, why string) Found {
+	launches := m.searchesUnder(k)
 	f := Found{Launches: len(launches), Why: why, NoLoad: true}
 	if why == "" {
 		var d Spread
@@ -211,7 +211,7 @@ func middleSearch(searches []foundCapacity) foundCapacity {
 // capacity gives the estimate of each launch, or why not.
 func (m *measured) capacity(k objective) (s sample, why string) {
 	s.side = m.name
-	for _, searches := range m.under(k) {
+	for _, searches := range m.searchesUnder(k) {
 		var vs []value
 		for _, c := range searches {
 			if c.Estimate == nil {
@@ -233,7 +233,7 @@ func unlikeSearches(a, b *measured) error {
 	case x.Over != y.Over:
 		return say.Errorf("%s and %s were searched over different loads: %s, and %s", a.name, b.name, x.Over, y.Over).WithHint("search both with the same --over")
 	}
-	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
+	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, workloadDifference(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
 }
 
 // FewLaunches is why there is no verdict on systems, none if there may be one.

@@ -14,7 +14,7 @@ func classFigures(x, y *loadOfSide) (out []figure) {
 	all := compared(catalogueOf(x, y), x.load)
 	for _, name := range classesOf(x, y) {
 		for _, f := range all {
-			if f.of.Distribution() && f.of.Instead == "" || f.name == failures {
+			if f.of.HasPercentiles() && f.of.Instead == "" || f.name == failures {
 				out = append(out, f.ofClass(name))
 			}
 		}

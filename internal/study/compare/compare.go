@@ -207,16 +207,16 @@ const (
 	NotJudged = "not judged"
 )
 
-// Fired says whether any clause of --fail-if did.
-func (c *Comparison) Fired() bool { return c.state(Fired) }
+// AnyFired says whether any clause of --fail-if did.
+func (c *Comparison) AnyFired() bool { return c.hasState(Fired) }
 
-// Undecided reports whether a clause of --fail-if neither fired nor was ruled out.
-func (c *Comparison) Undecided() bool { return c.state(Undecided) }
+// AnyUndecided reports whether a clause of --fail-if neither fired nor was ruled out.
+func (c *Comparison) AnyUndecided() bool { return c.hasState(Undecided) }
 
 // NotJudged says whether a clause of --fail-if could not be judged.
-func (c *Comparison) NotJudged() bool { return c.state(NotJudged) }
+func (c *Comparison) NotJudged() bool { return c.hasState(NotJudged) }
 
-func (c *Comparison) state(s string) bool {
+func (c *Comparison) hasState(s string) bool {
 	return slices.ContainsFunc(c.Clauses, func(o Outcome) bool { return o.State == s })
 }
 
@@ -225,10 +225,10 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, say.Errorf("a comparison needs two sides").WithHint("for example pitot compare runs/before runs/after")
 	}
-	sides = distinct(sides)
+	sides = distinctNames(sides)
 	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Outcome{}, Verdicts: []Verdict{}}
 	var all []*measured
-	c.Warnings = append(c.Warnings, foremost(sides)...)
+	c.Warnings = append(c.Warnings, otherInstruments(sides)...)
 	for i := range sides {
 		m := measureSide(&sides[i], o.Workloads)
 		if len(m.order)+len(m.searches)+len(m.others) == 0 {
@@ -238,7 +238,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		c.Sides = append(c.Sides, m.info)
 		c.Warnings = append(c.Warnings, m.warnings...)
 	}
-	c.Warnings = append(c.Warnings, shared(sides)...)
+	c.Warnings = append(c.Warnings, sharedSources(sides)...)
 	if o.Workloads {
 		for _, m := range all {
 			if n := len(m.workloads); n > 1 {
@@ -253,7 +253,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	for i, b := range all[1:] {
 		tokens := ""
 		if !o.Tokenizers {
-			tokens = tokenizers(sides[0], sides[i+1])
+			tokens = tokenizerMismatch(sides[0], sides[i+1])
 		}
 		counter := counterOf(sides[0], sides[i+1])
 		from := len(c.Pairs)
@@ -270,7 +270,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		}
 	}
 	c.Curves = curves(sides, all, o)
-	c.judge(o)
+	c.judgeRows(o)
 	return c, nil
 }
 
@@ -294,13 +294,13 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens, counter string) err
 	}
 	searched := c.capacities(a, b, o)
 	if paired == 0 && searched == 0 {
-		return apart(a, b)
+		return nothingInCommon(a, b)
 	}
 	for _, x := range []struct{ has, not *measured }{{a, b}, {b, a}} {
 		var only []string
 		for _, key := range x.has.order {
 			if x.not.measuredAt[key] == nil {
-				only = append(only, x.has.titled(key))
+				only = append(only, x.has.loadTitle(key))
 			}
 		}
 		if len(only) > 0 {
@@ -310,8 +310,8 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens, counter string) err
 	return nil
 }
 
-// apart says why two sides have nothing in common.
-func apart(a, b *measured) error {
+// nothingInCommon says why two sides have nothing in common.
+func nothingInCommon(a, b *measured) error {
 	switch {
 	case len(a.searches) > 0 && len(b.searches) > 0:
 		return unlikeSearches(a, b)
@@ -324,31 +324,31 @@ func apart(a, b *measured) error {
 			WithHint("search both with pitot find and one SLO, or measure both with pitot sweep at the same --loads")
 	}
 	if len(a.order) == 0 || len(b.order) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("compare runs with runs, searches with searches of one SLO")
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.describeContents(), b.describeContents()).WithHint("compare runs with runs, searches with searches of one SLO")
 	}
 	if !slices.ContainsFunc(a.workloads, func(w string) bool { return slices.Contains(b.workloads, w) }) {
 		x, y := a.measuredAt[a.order[0]].source.Run, b.measuredAt[b.order[0]].source.Run
-		return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x, y)).WithHint("--allow workloads compares them all the same")
+		return say.Errorf("%s and %s ask different things: %s", a.name, b.name, workloadDifference(x, y)).WithHint("--allow workloads compares them all the same")
 	}
-	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
+	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loadList(), b.name, b.loadList()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
 }
 
 // comparePoints compares one load of two sides. tokens says why their own tokens are not
 // comparable, "" where they are, and counter what counted the answers of both.
 func comparePoints(a, b *measured, key string, o Options, tokens, counter string) Pair {
 	x, y := a.measuredAt[key], b.measuredAt[key]
-	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+	p := Pair{A: a.name, B: b.name, What: a.loadTitle(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 	for _, s := range []*loadOfSide{x, y} {
 		p.Notes = append(p.Notes, s.invalid...)
 	}
 	p.Launches = [2]int{len(x.launches), len(y.launches)}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
 	var hidden string
-	if p.Overload, hidden = overload(x, y, a.name, b.name); p.Overload != nil {
+	if p.Overload, hidden = overloadedSide(x, y, a.name, b.name); p.Overload != nil {
 		p.addFigures(x, y, slices.DeleteFunc(slices.Concat(metricsOf(x, y, o), classFigures(x, y)), needsSteadyState), o, tokens)
 		return p
 	}
-	whyA, whyB := x.unusable(a.name), y.unusable(b.name)
+	whyA, whyB := x.unusableReason(a.name), y.unusableReason(b.name)
 	if p.Why = join(whyA, whyB, hidden); p.Why != "" {
 		p.Within, p.failed = false, whyA == ""
 		return p
@@ -397,8 +397,8 @@ func (p *Pair) addFigures(x, y *loadOfSide, figures []figure, o Options, tokens 
 			continue
 		}
 		if m.name == goodput || m.name == attained {
-			if why := objectives(x, y); why != "" {
-				if why != noSLO || o.named(m) {
+			if why := objectiveMismatch(x, y); why != "" {
+				if why != noSLO || o.isNamed(m) {
 					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 				}
 				continue
@@ -406,7 +406,7 @@ func (p *Pair) addFigures(x, y *loadOfSide, figures []figure, o Options, tokens 
 		}
 		sa, whyA := x.sample(m, p.A)
 		sb, whyB := y.sample(m, p.B)
-		if m.name == wrongAnswers && whyA != "" && whyB != "" && !o.named(m) { // nobody asked questions
+		if m.name == wrongAnswers && whyA != "" && whyB != "" && !o.isNamed(m) { // nobody asked questions
 			continue
 		}
 		if why := join(whyA, whyB); why != "" {
@@ -439,7 +439,7 @@ func (p *Pair) addTested(m figure, a, b sample, o Options) {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 		return
 	}
-	r.PreRegistered, r.Primary = o.named(m), o.primary(m)
+	r.PreRegistered, r.Primary = o.isNamed(m), o.primary(m)
 	if r.Primary { // first what was asked
 		p.Rows = slices.Insert(p.Rows, 0, r)
 		return
@@ -447,15 +447,15 @@ func (p *Pair) addTested(m figure, a, b sample, o Options) {
 	p.Rows = append(p.Rows, r)
 }
 
-// named says whether the metric was named beforehand.
-func (o *Options) named(m figure) bool {
-	return slices.ContainsFunc(o.asked(), func(f figure) bool { return f.name == m.name })
+// isNamed says whether the metric was named beforehand.
+func (o *Options) isNamed(m figure) bool {
+	return slices.ContainsFunc(o.namedFigures(), func(f figure) bool { return f.name == m.name })
 }
 
 func (o *Options) primary(m figure) bool { return o.Primary != nil && o.Primary.metric.name == m.name }
 
-// asked are the figures that were named beforehand.
-func (o *Options) asked() (out []figure) {
+// namedFigures are the figures that were named beforehand.
+func (o *Options) namedFigures() (out []figure) {
 	if o.Primary != nil {
 		out = append(out, o.Primary.metric)
 	}
@@ -469,13 +469,13 @@ func (o *Options) asked() (out []figure) {
 // that were named beforehand.
 func metricsOf(x, y *loadOfSide, o Options) []figure {
 	all := catalogueOf(x, y)
-	both := func(n metric.Name) bool { return x.measured(n) && y.measured(n) }
+	both := func(n metric.Name) bool { return x.hasMetric(n) && y.hasMetric(n) }
 	standsIn := func(m *metric.Metric) bool { return m.Instead != "" && !both(m.Instead) && both(m.Name) }
 	out := slices.DeleteFunc(compared(all, x.load), func(f figure) bool {
 		return f.of.Instead != "" && !standsIn(f.of) ||
 			slices.ContainsFunc(all, func(m *metric.Metric) bool { return m.Instead == f.of.Name && standsIn(m) })
 	})
-	return appendFigures(out, slices.Concat(limited(x, y), o.asked())...)
+	return appendFigures(out, slices.Concat(limitedFigures(x, y), o.namedFigures())...)
 }
 
 // appendFigures appends those that are not there.
@@ -521,8 +521,8 @@ func specsOf(all ...*loadOfSide) (specs []string) {
 // noSLO is why there are no shares within an SLO.
 const noSLO = "no SLO given"
 
-// objectives says why shares within SLOs are not the same thing.
-func objectives(x, y *loadOfSide) string {
+// objectiveMismatch says why shares within SLOs are not the same thing.
+func objectiveMismatch(x, y *loadOfSide) string {
 	specs := specsOf(x, y)
 	switch {
 	case len(specs) > 1:

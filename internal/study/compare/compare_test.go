@@ -256,7 +256,7 @@ func TestWithinLaunch(t *testing.T) {
 	if !c.Pairs[0].Within || r.CI95 == nil || !(r.CI95[0] > 0.3 && r.CI95[0] < 0.45 && r.CI95[1] > 0.55 && r.CI95[1] < 0.7) {
 		t.Errorf("%+v", r)
 	}
-	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval.None() {
+	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval.IsNone() {
 		t.Errorf("%+v", r)
 	}
 	if v := c.Verdicts[0]; v.Word != Slower || v.Scope != TheseStarts {
@@ -322,7 +322,7 @@ func TestWithoutValue(t *testing.T) {
 		if p.row("p99 e2e") == nil {
 			t.Errorf("%s: others are compared", name)
 		}
-		if o := got.Clauses[0]; o.State != NotJudged || !got.NotJudged() || got.Fired() {
+		if o := got.Clauses[0]; o.State != NotJudged || !got.NotJudged() || got.AnyFired() {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -441,8 +441,8 @@ func TestPrimary(t *testing.T) {
 		}
 	}
 	got = mustCompare(t, Options{Primary: primary(t, "p99 itl")}, a, b)
-	if v := got.Verdicts[0]; v.Primary != NotCompared || !strings.Contains(got.Without("b"), "not measured") {
-		t.Errorf("%+v, %s", v, got.Without("b"))
+	if v := got.Verdicts[0]; v.Primary != NotCompared || !strings.Contains(got.MissingPrimary("b"), "not measured") {
+		t.Errorf("%+v, %s", v, got.MissingPrimary("b"))
 	}
 	for _, text := range []string{"", "itl", "p98 itl", "nonsense"} {
 		if _, err := ParsePrimary(text); err == nil {
@@ -530,7 +530,7 @@ func TestGateOfClauses(t *testing.T) {
 				}
 			}
 			c := mustCompare(t, Options{Clauses: gate}, sides[:]...)
-			if c.Fired() {
+			if c.AnyFired() {
 				fired++
 			}
 			if slices.ContainsFunc(c.Pairs[0].Rows, func(r Row) bool { return r.PreRegistered && *r.P < alpha && r.worse() }) {
@@ -579,7 +579,7 @@ func TestClauses(t *testing.T) {
 		}
 	}
 	got := mustCompare(t, Options{Clauses: clauses(t, "errors worse by 1%, p50 tpot slower by 5%")}, a, slow)
-	if len(got.Clauses) != 2 || got.Clauses[0].State != RuledOut || got.Clauses[1].State != Fired || !got.Fired() || got.NotJudged() {
+	if len(got.Clauses) != 2 || got.Clauses[0].State != RuledOut || got.Clauses[1].State != Fired || !got.AnyFired() || got.NotJudged() {
 		t.Errorf("%+v", got.Clauses)
 	}
 }
@@ -603,8 +603,8 @@ func TestBadClauses(t *testing.T) {
 		"p99 ttft e2e worse by 5%": "no such percentile",
 	} {
 		_, err := ParseClauses(text)
-		if err == nil || !strings.Contains(err.Error(), want) || say.Hint(err) == "" {
-			t.Errorf("%q: %v (%s)", text, err, say.Hint(err))
+		if err == nil || !strings.Contains(err.Error(), want) || say.HintOf(err) == "" {
+			t.Errorf("%q: %v (%s)", text, err, say.HintOf(err))
 		}
 	}
 }
@@ -714,7 +714,7 @@ func TestSearchesApart(t *testing.T) {
 		{searched("b", "p99 ttft<1s", 200), "a and b ask different things"},
 	} {
 		_, err := Compare([]Side{searched("a", "p99 ttft<1s", 100), c.b}, Options{Within: 0.05})
-		if err == nil || !strings.Contains(err.Error(), c.want) || say.Hint(err) == "" {
+		if err == nil || !strings.Contains(err.Error(), c.want) || say.HintOf(err) == "" {
 			t.Errorf("%v, not %q", err, c.want)
 		}
 	}
@@ -762,8 +762,8 @@ func TestNothingInCommon(t *testing.T) {
 		"same names": {[]Side{side("a", 8, 1), side("a", 9, 1)}, "a and a (2) have no load in common", ""},
 	} {
 		_, err := Compare(c.sides, Options{Within: 0.05})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.Hint(err), c.hint) {
-			t.Errorf("%s: %v (%s)", name, err, say.Hint(err))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.HintOf(err), c.hint) {
+			t.Errorf("%s: %v (%s)", name, err, say.HintOf(err))
 		}
 	}
 	c := mustCompare(t, Options{Workloads: true}, side("a", 8, steady...), other)
@@ -954,7 +954,7 @@ func TestTooShort(t *testing.T) {
 		one := func(name string, x float64, why result.Reason) Side {
 			return side(name, 8, x).edit(0, func(p *result.Point) {
 				for _, m := range []metric.Name{metric.TTFT, metric.TPOT, metric.E2E} {
-					if s := p.Metrics.SummaryOf(m); !why.None() {
+					if s := p.Metrics.SummaryOf(m); !why.IsNone() {
 						s.CI95, s.NoInterval = nil, map[string]result.Reason{"p50": why, "mean": why, "p99": why}
 					}
 				}
@@ -965,7 +965,7 @@ func TestTooShort(t *testing.T) {
 		if _, after, _ := strings.Cut(o.Why, "two starts"); o.State != Undecided || c.want == "" && strings.Contains(o.Why, "short") || !strings.HasPrefix(after, c.want) {
 			t.Errorf("%s: %+v", name, o)
 		}
-		if why := got.TooShort("b"); (c.a.Code == result.QueueGrew) != why.None() || got.TooShort("a") != none {
+		if why := got.TooShort("b"); (c.a.Code == result.QueueGrew) != why.IsNone() || got.TooShort("a") != none {
 			t.Errorf("%s: %+v", name, why)
 		}
 	}

@@ -34,7 +34,7 @@ func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
 		{metric.OutputCost, "million output tokens" + own, 1}, {metric.GoodOutputCost, "million output tokens within the SLO" + own, 1},
 		{metric.CommonCost, "million output tokens by --tokenizer", 1}, {metric.InputCost, "million input tokens" + own, 1}, {metric.RequestCost, "thousand requests", 1000},
 	} {
-		m := whole(metric.All().Find(c.of))
+		m := windowFigure(metric.All().Find(c.of))
 		if c.of == metric.CommonCost && counter == "" {
 			continue
 		}

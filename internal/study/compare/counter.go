@@ -28,7 +28,7 @@ func counterOf(sides ...Side) (counter string) {
 // commonFigures are those that servers of unlike tokenizers are compared by.
 func commonFigures() (list []figure) {
 	for _, name := range []metric.Name{metric.CommonRate, metric.CommonSpeed} {
-		list = append(list, whole(metric.All().Find(name)))
+		list = append(list, windowFigure(metric.All().Find(name)))
 	}
 	return list
 }

@@ -58,21 +58,21 @@ func onCurves(x *loadOfSide, o Options) (out []figure) {
 	metrics := catalogueOf(x)
 	for _, m := range metrics {
 		switch {
-		case m.Show != metric.Headline && m.Distribution() && x.measured(m.Name) && !(m.Instead != "" && x.measured(m.Instead)):
+		case m.Show != metric.Headline && m.HasPercentiles() && x.hasMetric(m.Name) && !(m.Instead != "" && x.hasMetric(m.Instead)):
 			for _, statistic := range m.Compared {
 				out = append(out, percentile(m, statistic))
 			}
 		case m.Show != metric.Headline:
-		case m.Distribution():
+		case m.HasPercentiles():
 			for _, statistic := range []string{metric.Mean, "p50", "p99"} {
 				out = append(out, percentile(m, statistic))
 			}
 		default:
-			out = append(out, whole(m))
+			out = append(out, windowFigure(m))
 		}
 	}
-	for _, m := range slices.Concat(limited(x), o.asked()) {
-		if m.of.Distribution() {
+	for _, m := range slices.Concat(limitedFigures(x), o.namedFigures()) {
+		if m.of.HasPercentiles() {
 			out = appendFigures(out, m)
 		}
 	}
@@ -114,7 +114,7 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 		first := slices.Concat(points...)[0]
 		c.Over = first.load.Over()
 		if len(workloads) > 1 {
-			c.What += ", " + brief(first.source.Run)
+			c.What += ", " + workloadName(first.source.Run)
 		}
 		c.fill(sides, points, o)
 		out = append(out, c)
@@ -146,10 +146,10 @@ func (c *Curve) fill(sides []Side, points [][]*loadOfSide, o Options) {
 		s := SideCurve{Side: sides[i].Name, Loads: []LoadCurve{}}
 		tokens := ""
 		if !o.Tokenizers {
-			tokens = tokenizers(sides[0], sides[i])
+			tokens = tokenizerMismatch(sides[0], sides[i])
 		}
 		for _, x := range points[i] {
-			l := LoadCurve{Load: x.load.Value(), Launches: []string{}, Unstable: x.unstable(), Metrics: []CurveMetric{}}
+			l := LoadCurve{Load: x.load.Value(), Launches: []string{}, Unstable: x.unstableLaunches(), Metrics: []CurveMetric{}}
 			for _, launch := range x.launches {
 				l.Launches = append(l.Launches, launch.id)
 			}
@@ -215,15 +215,15 @@ func limits(all []*loadOfSide) (out []CurveLimit) {
 	return out
 }
 
-// measured says whether some point has values of a metric of requests or gaps.
-func (x *loadOfSide) measured(name metric.Name) bool {
+// hasMetric says whether some point has values of a metric of requests or gaps.
+func (x *loadOfSide) hasMetric(name metric.Name) bool {
 	return slices.ContainsFunc(x.launches, func(l launch) bool {
 		return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Metrics.SummaryOf(name) != nil })
 	})
 }
 
-// unstable is in how many launches the queue grew.
-func (x *loadOfSide) unstable() (n int) {
+// unstableLaunches is in how many launches the queue grew.
+func (x *loadOfSide) unstableLaunches() (n int) {
 	for _, l := range x.launches {
 		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
 			n++
@@ -239,7 +239,7 @@ func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 		out.Why = "every point is INVALID"
 		return out
 	}
-	values, few, why := x.values(m)
+	values, few, why := x.figureByLaunch(m)
 	var xs []float64
 	for _, v := range values {
 		out.Launches = append(out.Launches, v)
@@ -252,7 +252,7 @@ func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 	}
 	positive := true
 	for _, y := range same {
-		others, _, _ := y.values(m)
+		others, _, _ := y.figureByLaunch(m)
 		positive = positive && !slices.ContainsFunc(others, func(v *float64) bool { return v != nil && *v <= 0 })
 	}
 	value := xs[0]
@@ -272,9 +272,9 @@ func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 	return out
 }
 
-// values are those of each launch, whether some rest on few samples, and why one
+// figureByLaunch are those of each launch, whether some rest on few samples, and why one
 // has none.
-func (x *loadOfSide) values(m figure) (out []*float64, few bool, why string) {
+func (x *loadOfSide) figureByLaunch(m figure) (out []*float64, few bool, why string) {
 	without := 0
 	for _, l := range x.launches {
 		var vs []float64

@@ -82,7 +82,7 @@ func dayOf(x, y *loadOfSide, names [2]string, tokens bool) *Day {
 	for k := range n {
 		a, b := levels[0][k], levels[1][k]
 		if len(a.p50) > 0 && len(b.p50) > 0 {
-			d.Times = append(d.Times, DayTime{clock(k), clock(k + 1), DayLevel{middle(a.p50), middle(a.tpot)}, DayLevel{middle(b.p50), middle(b.tpot)}})
+			d.Times = append(d.Times, DayTime{clock(k), clock(k + 1), DayLevel{medianOrNil(a.p50), medianOrNil(a.tpot)}, DayLevel{medianOrNil(b.p50), medianOrNil(b.tpot)}})
 		}
 	}
 	if len(d.Times) < 2 {
@@ -90,7 +90,7 @@ func dayOf(x, y *loadOfSide, names [2]string, tokens bool) *Day {
 	}
 	for i, side := range sides {
 		for _, o := range side {
-			for _, s := range o.Slower() {
+			for _, s := range o.SlowerBlocks() {
 				if s.Metric == "tpot" && !tokens {
 					continue
 				}
@@ -122,8 +122,8 @@ func blockAt(o *result.OverTime, block float64) time.Time {
 	return began.Add(time.Duration(block * o.BlockS * 1e9))
 }
 
-// middle is the median, nil of none.
-func middle(v []float64) *float64 {
+// medianOrNil is the median, nil of none.
+func medianOrNil(v []float64) *float64 {
 	if len(v) == 0 {
 		return nil
 	}

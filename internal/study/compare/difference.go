@@ -89,15 +89,15 @@ type test struct {
 	requests float64 // of a share: how many each launch's is of, 0 where that is not known
 }
 
-// equivalent is the p-value of the two one-sided tests.
-func (t *test) equivalent(margin float64) float64 { return max(t.below(margin), t.below(-margin)) }
+// equivalenceP is the p-value of the two one-sided tests.
+func (t *test) equivalenceP(margin float64) float64 { return max(t.below(margin), t.below(-margin)) }
 
-// tests gives the one-sided tests of a row that has a difference, or of shares that
+// oneSidedTests gives the one-sided tests of a row that has a difference, or of shares that
 // have none.
-func (r *Row) tests(a, b sample) func(change float64) float64 {
+func (r *Row) oneSidedTests(a, b sample) func(change float64) float64 {
 	if r.metric.share {
 		xs, ys := a.values, b.values
-		n := min(a.requests(), b.requests())
+		n := min(a.leastRequests(), b.leastRequests())
 		if r.test.flat && !(n > 0) {
 			return nil
 		}
@@ -111,7 +111,7 @@ func (r *Row) tests(a, b sample) func(change float64) float64 {
 	if r.test.flat {
 		// Every value of B lies on one side of every value of A that has changed so much. Of values
 		// that are in any order one order in so many does.
-		d, p := r.test.d.Estimate, 1/orders(len(a.values), len(b.values))
+		d, p := r.test.d.Estimate, 1/orderCount(len(a.values), len(b.values))
 		return func(change float64) float64 {
 			if math.Signbit(change) && d > change || !math.Signbit(change) && d < change {
 				return p
@@ -128,9 +128,9 @@ func (r *Row) tests(a, b sample) func(change float64) float64 {
 	}
 }
 
-// untested is a row of one metric with both values and the change alone. why says
+// untestedRow is a row of one metric with both values and the change alone. why says
 // why there is none.
-func untested(m figure, a, b sample, within float64) (r Row, why string) {
+func untestedRow(m figure, a, b sample, within float64) (r Row, why string) {
 	s, why := scaleOf(m, a, b, within)
 	if why != "" {
 		return r, why
@@ -154,19 +154,19 @@ func untested(m figure, a, b sample, within float64) (r Row, why string) {
 
 // newRow compares one metric, without a verdict yet. why says why it cannot.
 func newRow(m figure, a, b sample, within float64) (r Row, why string) {
-	r, why = untested(m, a, b, within)
+	r, why = untestedRow(m, a, b, within)
 	if why != "" {
 		return r, why
 	}
 	s := r.scale
 	xs, ys := s.transform(a.values), s.transform(b.values)
 	if len(xs) < 2 || len(ys) < 2 {
-		r.within(a, b)
+		r.testSingleLaunches(a, b)
 		return r, ""
 	}
 	_, sx := stat.Moments(xs)
 	_, sy := stat.Moments(ys)
-	r.test = &test{requests: min(a.requests(), b.requests())}
+	r.test = &test{requests: min(a.leastRequests(), b.leastRequests())}
 	nx, ny := float64(len(xs)), float64(len(ys))
 	r.test.df = nx + ny - 2
 	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / r.test.df)
@@ -176,15 +176,15 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 		r.test.flat = true
 		if r.A != r.B {
 			r.test.d.Estimate = ys[0] - xs[0]
-			r.test.d.P = min(1, 2/orders(len(xs), len(ys)))
+			r.test.d.P = min(1, 2/orderCount(len(xs), len(ys)))
 			r.Change, r.P = s.change(r.test.d.Estimate), &r.test.d.P
 		}
-		r.test.below = r.tests(a, b)
+		r.test.below = r.oneSidedTests(a, b)
 		r.NoInterval = result.Reason{Code: result.ValuesAlike}
 		return r, ""
 	}
 	r.test.d, r.P, r.CI95 = d, &d.P, s.interval(d.Interval)
-	r.test.below = r.tests(a, b)
+	r.test.below = r.oneSidedTests(a, b)
 	shift := stat.HodgesLehmann(xs, ys, level)
 	robust := s.change(shift.Estimate)
 	r.Robust = &robust
@@ -194,9 +194,9 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	return r, ""
 }
 
-// orders is in how many ways so many values of one side and of the other can be in order, where
+// orderCount is in how many ways so many values of one side and of the other can be in order, where
 // those of a side are not told apart: the permutation test of values that do not spread.
-func orders(n, m int) float64 {
+func orderCount(n, m int) float64 {
 	out := 1.
 	for i := range m {
 		out *= float64(n+i+1) / float64(i+1)
@@ -206,9 +206,9 @@ func orders(n, m int) float64 {
 
 func constant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
 
-// within gives the interval and the test that single launches allow: of the difference
+// testSingleLaunches gives the interval and the test that single launches allow: of the difference
 // between these two launches, not between systems.
-func (r *Row) within(a, b sample) {
+func (r *Row) testSingleLaunches(a, b sample) {
 	if len(a.values) > 1 || len(b.values) > 1 {
 		one := a.side
 		if len(b.values) == 1 {
@@ -235,7 +235,7 @@ func (r *Row) within(a, b sample) {
 		ci := s.repeats[0][0].ci
 		if len(s.repeats[0]) > 1 || ci == nil || r.scale.in == "ratio" && !(ci[0] > 0) {
 			r.NoInterval = result.Reason{Code: result.RunsHaveNone}
-			if r.short = shortOf(a.repeats[0], b.repeats[0]); !r.short.None() {
+			if r.short = shortOf(a.repeats[0], b.repeats[0]); !r.short.IsNone() {
 				r.NoInterval = r.short
 			} else if len(s.repeats[0]) == 1 {
 				r.withheld = s.repeats[0][0].withheld
@@ -251,10 +251,10 @@ func (r *Row) within(a, b sample) {
 // reason that takes longer.
 func shortOf(a, b []value) (why result.Reason) {
 	for _, repeats := range [][]value{a, b} {
-		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].short().None() {
+		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].shortWindowReason().IsNone() {
 			return result.Reason{}
 		}
-		why = longerOf(why, repeats[0].short())
+		why = longerOf(why, repeats[0].shortWindowReason())
 	}
 	return why
 }
@@ -343,7 +343,7 @@ func (r *Row) setDetectable() {
 		delta = t.d.SE * (stat.NormalQuantile(1-(1-r.familyLevel())/2) + stat.NormalQuantile(power))
 	} else {
 		var ok bool
-		delta, ok = stat.Detectable(t.sd, t.df, min(r.launches[0], r.launches[1]), r.familyLevel(), power)
+		delta, ok = stat.DetectableDifference(t.sd, t.df, min(r.launches[0], r.launches[1]), r.familyLevel(), power)
 		if !ok {
 			return
 		}
@@ -358,7 +358,7 @@ func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 
 // TooFewLaunches says whether too few starts of the servers were measured for a verdict on
 // the row, however large its change.
-func (r *Row) TooFewLaunches() bool { return !r.fewLaunches().None() }
+func (r *Row) TooFewLaunches() bool { return !r.fewLaunches().IsNone() }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
 func (r *Row) fewLaunches() result.Reason {

@@ -47,7 +47,7 @@ func differences(sides []Side, workloads bool) []Difference {
 		for _, r := range s.Runs {
 			addFacts(i, facts(r.Run, workloads))
 			if otherTools {
-				addFacts(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
+				addFacts(i, []fact{{"instrument", Pitot}, {"workload", workloadName(r.Run)}})
 			}
 		}
 		for _, r := range s.Others {
@@ -55,7 +55,7 @@ func differences(sides []Side, workloads bool) []Difference {
 		}
 	}
 	rank := func(what string) int {
-		return slices.IndexFunc(groups(), func(g string) bool { return strings.HasPrefix(what, g) })
+		return slices.IndexFunc(factGroups(), func(g string) bool { return strings.HasPrefix(what, g) })
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return rank(a) - rank(b) })
 	out := []Difference{}
@@ -79,11 +79,11 @@ func differences(sides []Side, workloads bool) []Difference {
 			out = append(out, d)
 		}
 	}
-	return append(out, served(sides)...)
+	return append(out, servingDifferences(sides)...)
 }
 
-// groups are beginnings of facts' names, in the order in which they are shown.
-func groups() []string {
+// factGroups are beginnings of facts' names, in the order in which they are shown.
+func factGroups() []string {
 	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "price", "GPUs", "stamps", "client", "pitot", ""}
 }
 
@@ -110,7 +110,7 @@ func facts(run *result.Run, workloads bool) []fact {
 			out = append(out, fact{"workload " + k, w[k]})
 		}
 	}
-	for _, p := range points(run) {
+	for _, p := range comparablePoints(run) {
 		if p.SLO != nil {
 			out = append(out, fact{"SLO", p.SLO.Spec})
 		}
@@ -143,9 +143,9 @@ func otherFacts(r *tools.Result) []fact {
 	return out
 }
 
-// served says where answers, caches or windows were not the same in the mean:
+// servingDifferences says where answers, caches or windows were not the same in the mean:
 // then numbers differ for another reason than speed.
-func served(sides []Side) (out []Difference) {
+func servingDifferences(sides []Side) (out []Difference) {
 	tokens := func(name metric.Name) func(*result.Point) (mean, n float64) {
 		return func(p *result.Point) (mean, n float64) {
 			if s := p.Metrics.SummaryOf(name); s != nil && s.Mean != nil {
@@ -177,7 +177,7 @@ func served(sides []Side) (out []Difference) {
 	}
 	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
 		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.Point) (mean, n float64) {
-			if x := total(p); x != nil {
+			if x := totalRequests(p); x != nil {
 				return *x, 1
 			}
 			return 0, 0
@@ -208,7 +208,7 @@ func served(sides []Side) (out []Difference) {
 
 func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*tools.Point) (mean, n float64)) (mean, n float64) {
 	for _, r := range s.Runs {
-		for _, p := range points(r.Run) {
+		for _, p := range comparablePoints(r.Run) {
 			x, k := of(&p)
 			mean, n = mean+x*k, n+k
 		}
@@ -278,14 +278,14 @@ func workloadOf(run *result.Run) map[string]string {
 	return out
 }
 
-// asked is a workload as one string, equal where workloads are.
-func asked(run *result.Run) string {
+// workloadKey is a workload as one string, equal where workloads are.
+func workloadKey(run *result.Run) string {
 	data, _ := json.Marshal(workloadOf(run)) // strings, in the order of their keys
 	return string(data)
 }
 
-// brief names a workload among others.
-func brief(run *result.Run) string {
+// workloadName names a workload among others.
+func workloadName(run *result.Run) string {
 	w := workloadOf(run)
 	if sum := w["file sha256"]; sum != "" {
 		return "file " + sum[:min(8, len(sum))]
@@ -306,8 +306,8 @@ func brief(run *result.Run) string {
 	return s
 }
 
-// unlike says in what two workloads differ.
-func unlike(a, b *result.Run) string {
+// workloadDifference says in what two workloads differ.
+func workloadDifference(a, b *result.Run) string {
 	x, y := workloadOf(a), workloadOf(b)
 	keys := slices.Collect(maps.Keys(x))
 	keys = append(keys, slices.Collect(maps.Keys(y))...)
@@ -315,23 +315,23 @@ func unlike(a, b *result.Run) string {
 	var out []string
 	for _, k := range slices.Compact(keys) {
 		if x[k] != y[k] {
-			out = append(out, fmt.Sprintf("%s %s and %s", k, known(x[k]), known(y[k])))
+			out = append(out, fmt.Sprintf("%s %s and %s", k, valueOrNone(x[k]), valueOrNone(y[k])))
 		}
 	}
 	return strings.Join(out, ", ")
 }
 
-func known(s string) string {
+func valueOrNone(s string) string {
 	if s == "" {
 		return "none"
 	}
 	return s
 }
 
-// tokenizers says why tokens of two sides may not be the same: their models
+// tokenizerMismatch says why tokens of two sides may not be the same: their models
 // have other names, or their servers counted the same words otherwise. "" if
 // neither is known.
-func tokenizers(sides ...Side) string {
+func tokenizerMismatch(sides ...Side) string {
 	const hint = "tokens may not be the same (--allow tokenizers)"
 	var models []string
 	first, unlike := 0., "" // tokens a word

@@ -77,7 +77,7 @@ func parseClause(text string) (Clause, error) {
 	switch rest := words[at+1:]; {
 	case len(rest) == 0:
 	case rest[0] == "by" && len(rest) > 1:
-		c.by, err = Share(strings.Join(rest[1:], ""))
+		c.by, err = ParseShare(strings.Join(rest[1:], ""))
 		if err != nil {
 			return c, err
 		}
@@ -87,9 +87,9 @@ func parseClause(text string) (Clause, error) {
 	return c, nil
 }
 
-// Share reads a percentage below 100 %: "5%", or 0.05. Every error is a
+// ParseShare reads a percentage below 100 %: "5%", or 0.05. Every error is a
 // [say.Error].
-func Share(text string) (float64, error) {
+func ParseShare(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if percent {

@@ -12,15 +12,15 @@ import (
 	"pitot/internal/stat"
 )
 
-// judge gives every row its verdict, then the clauses and the sides theirs.
-func (c *Comparison) judge(o Options) {
+// judgeRows gives every row its verdict, then the clauses and the sides theirs.
+func (c *Comparison) judgeRows(o Options) {
 	// Each family keeps its 5 % by itself: the metric that the comparison is made
 	// for, what the clauses name, and what was not named beforehand.
 	var primary, gate, others []*Row
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			r := &c.Pairs[i].Rows[k]
-			if r.Instruments != nil || !r.fewLaunches().None() {
+			if r.Instruments != nil || !r.fewLaunches().IsNone() {
 				continue
 			}
 			gated := slices.ContainsFunc(o.Clauses, func(c Clause) bool { return c.metric.name == r.Metric })
@@ -35,7 +35,7 @@ func (c *Comparison) judge(o Options) {
 			}
 		}
 	}
-	correct(gate)
+	correctTests(gate)
 	for _, r := range gate {
 		r.gate, r.gateFamily = r.PAdjusted, r.family
 		for _, clause := range o.Clauses {
@@ -44,8 +44,8 @@ func (c *Comparison) judge(o Options) {
 			}
 		}
 	}
-	correct(primary)
-	c.Corrected = correct(others)
+	correctTests(primary)
+	c.Corrected = correctTests(others)
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			c.Pairs[i].Rows[k].judge()
@@ -59,9 +59,9 @@ func (c *Comparison) judge(o Options) {
 	}
 }
 
-// correct adjusts the tests of a family for their number, and says how many tests of
+// correctTests adjusts the tests of a family for their number, and says how many tests of
 // a difference there are. What is the same in every launch of both sides has none.
-func correct(rows []*Row) int {
+func correctTests(rows []*Row) int {
 	adjust := func(p func(r *Row) (float64, bool), set func(r *Row, p *float64)) int {
 		var ps []float64
 		var of []*Row
@@ -81,7 +81,7 @@ func correct(rows []*Row) int {
 		if r.test.below == nil {
 			return 0, false
 		}
-		return r.test.equivalent(r.scale.margin), true
+		return r.test.equivalenceP(r.scale.margin), true
 	}, func(r *Row, p *float64) { r.PEquivalent = p })
 	for _, r := range rows {
 		r.family = n
@@ -95,7 +95,7 @@ func (r *Row) judge() {
 	r.setDetectable()
 	switch few := r.fewLaunches(); {
 	case r.Instruments != nil: // nothing is known of the error
-	case !few.None():
+	case !few.IsNone():
 		r.Verdict, r.Why = Undistinguished, few
 		r.setNeeded()
 	case r.PEquivalent != nil && *r.PEquivalent < alpha:
@@ -109,7 +109,7 @@ func (r *Row) judge() {
 			r.Why = result.Reason{Code: result.AlikeFewRequests}
 		}
 	case *r.PAdjusted < alpha:
-		r.Verdict = r.word()
+		r.Verdict = r.directionWord()
 	case r.test.flat:
 		r.Verdict, r.Why = Undistinguished, result.Reason{Code: result.LaunchesAlike}
 	default:
@@ -117,8 +117,8 @@ func (r *Row) judge() {
 	}
 }
 
-// word says which way a row changed.
-func (r *Row) word() string {
+// directionWord says which way a row changed.
+func (r *Row) directionWord() string {
 	switch {
 	case r.metric.share && r.worse():
 		return Worse
@@ -146,12 +146,12 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if state, why := p.overloadOutcome(clause); state != "" {
-			o.take(Outcome{State: state, Why: why})
+			o.mergeOutcome(Outcome{State: state, Why: why})
 			continue
 		}
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
 		if at < 0 || p.HasOtherInstrument() {
-			if why, onlyB := p.without(clause.metric); onlyB && lost == "" {
+			if why, onlyB := p.missingRowReason(clause.metric); onlyB && lost == "" {
 				lost = why
 			} else if why != "" && o.State == NotJudged {
 				o.Why = why
@@ -159,13 +159,13 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			continue
 		}
 		r := &p.Rows[at]
-		here := Outcome{State: r.outcome(clause), Why: p.sides(c) + r.summary() + " at " + p.What}
+		here := Outcome{State: r.outcome(clause), Why: p.sideNames(c) + r.summary() + " at " + p.What}
 		if why := p.mayGrow(clause); why != "" && here.State == RuledOut {
 			lost = cmp.Or(lost, why)
 			continue
 		}
 		switch {
-		case here.State == Undecided && !r.Why.None():
+		case here.State == Undecided && !r.Why.IsNone():
 			here.Why += " (" + reasons.Text(r.Why) + ")"
 		case here.State != Undecided && r.gate != nil:
 			here.Why += " (" + pText(*r.gate) + ")"
@@ -177,9 +177,9 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			here.Why += "; with " + p.measuredLaunches() + " it fires at " + strings.TrimLeft(r.amount(x), "+-") + " with 80 % power"
 		}
 		if here.State == Undecided {
-			here.undecided(r, clause, c.asked)
+			here.explainUndecided(r, clause, c.asked)
 		}
-		o.take(here)
+		o.mergeOutcome(here)
 	}
 	if lost != "" && o.State != Fired {
 		o.State, o.Why, o.Needed = NotJudged, lost, nil
@@ -187,9 +187,9 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 	return o
 }
 
-// take takes over how the clause came out in one place, if that says more: of places that are
+// mergeOutcome takes over how the clause came out in one place, if that says more: of places that are
 // undecided the one that needs most launches.
-func (o *Outcome) take(here Outcome) {
+func (o *Outcome) mergeOutcome(here Outcome) {
 	order := []string{NotJudged, RuledOut, Undecided, Fired}
 	was, is := slices.Index(order, o.State), slices.Index(order, here.State)
 	more := is == was && here.Needed != nil && (o.Needed == nil || *here.Needed > *o.Needed)
@@ -220,24 +220,24 @@ func (p *Pair) measuredLaunches() string {
 	}
 }
 
-// tested reports whether any metric of the pair has a test.
-func (p *Pair) tested() bool {
+// hasTest reports whether any metric of the pair has a test.
+func (p *Pair) hasTest() bool {
 	return slices.ContainsFunc(p.Rows, func(r Row) bool { return !r.TooFewLaunches() })
 }
 
-// sides names them where there are more than two.
-func (p *Pair) sides(c *Comparison) string {
+// sideNames names them where there are more than two.
+func (p *Pair) sideNames(c *Comparison) string {
 	if len(c.Sides) == 2 {
 		return ""
 	}
 	return p.B + " against " + p.A + ": "
 }
 
-// without says why there is no row of a metric, "" where it is none of this
+// missingRowReason says why there is no row of a metric, "" where it is none of this
 // pair, and whether only B lacks it.
-func (p *Pair) without(m figure) (why string, onlyB bool) {
+func (p *Pair) missingRowReason(m figure) (why string, onlyB bool) {
 	if p.HasOtherInstrument() { // its values are there, and what they are worth is not known
-		return p.otherwise() + ", at " + p.What, true
+		return p.instrumentText() + ", at " + p.What, true
 	}
 	if (m.name == capacity) != (p.Load == nil) {
 		return "", false
@@ -257,7 +257,7 @@ func (p *Pair) without(m figure) (why string, onlyB bool) {
 // established and, by the estimate, as large as asked; it is ruled out where a
 // change as large is.
 func (r *Row) outcome(c Clause) string {
-	if !r.fewLaunches().None() {
+	if !r.fewLaunches().IsNone() {
 		return Undecided
 	}
 	asked := c.change()
@@ -295,8 +295,8 @@ func (r *Row) amount(change float64) string {
 	return text
 }
 
-// Without says why a side has no value of the primary metric to compare.
-func (c *Comparison) Without(b string) string {
+// MissingPrimary says why a side has no value of the primary metric to compare.
+func (c *Comparison) MissingPrimary(b string) string {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		for _, l := range p.Left {
@@ -331,32 +331,32 @@ func (c *Comparison) verdict(b string) Verdict {
 		default:
 			rows[Better]++
 		}
-		if p.Scope != "" && (p.tested() || p.Overload != nil) {
+		if p.Scope != "" && (p.hasTest() || p.Overload != nil) {
 			v.Scope = p.Scope
 		}
 		if p.failed {
 			v.Lost = append(v.Lost, p.What+": "+p.Why)
 		}
 		for k := range p.Rows {
-			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && (p.tested() || p.Overload != nil) {
+			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && (p.hasTest() || p.Overload != nil) {
 				continue // others say more than one that cannot be tested
 			}
 			rows[p.Rows[k].Verdict]++
 			if p.Rows[k].Primary {
 				primary[p.Rows[k].Verdict]++
 			}
-			if !p.HasOtherInstrument() && !p.tested() {
+			if !p.HasOtherInstrument() && !p.hasTest() {
 				few = cmp.Or(few, reasons.Text(p.Rows[k].fewLaunches()))
 			}
 		}
 		if p.HasOtherInstrument() {
-			otherTool = p.otherwise()
+			otherTool = p.instrumentText()
 		}
 	}
 	v.Equivalent, v.Undistinguished = rows[Equivalent], rows[Undistinguished]
 	if few == "" && wordOf(rows) == NotCompared { // bounds of capacities say something, and are no estimates
 		for i := range c.Pairs {
-			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.told() {
+			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.isComparable() {
 				rows[Undistinguished]++
 				few = cmp.Or(reasons.Text(p.FewLaunches()), "bounds alone were found")
 			}

@@ -51,9 +51,9 @@ type search struct {
 	all []foundCapacity
 }
 
-// points are those of a run that can be compared: not those of a search, which
+// comparablePoints are those of a run that can be compared: not those of a search, which
 // chooses its loads as it goes, nor of the steps that lead to a curve.
-func points(run *result.Run) (out []result.Point) {
+func comparablePoints(run *result.Run) (out []result.Point) {
 	if run.Capacity != nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func measureSide(s *Side, anyWorkload bool) *measured {
 	if len(s.Others) > 0 {
 		return measureOthers(s)
 	}
-	ids, runs, warnings := s.launches()
+	ids, runs, warnings := s.groupLaunches()
 	m := &measured{name: s.Name, info: SideInfo{Name: s.Name, Instrument: Pitot, Launches: []LaunchInfo{}}, warnings: warnings, measuredAt: map[string]*loadOfSide{}}
 	for _, id := range ids {
 		info := LaunchInfo{ID: id}
@@ -79,13 +79,13 @@ func measureSide(s *Side, anyWorkload bool) *measured {
 			info.Runs = append(info.Runs, r.Path)
 			m.warn(r)
 			if r.Run.Capacity != nil {
-				f := foundCapacity{Capacity: r.Run.Capacity, source: r, workload: asked(r.Run)}
+				f := foundCapacity{Capacity: r.Run.Capacity, source: r, workload: workloadKey(r.Run)}
 				if anyWorkload {
 					f.workload = ""
 				}
 				found = append(found, f)
 			}
-			m.run(id, r, anyWorkload)
+			m.addRun(id, r, anyWorkload)
 		}
 		if len(found) > 0 {
 			m.searches = append(m.searches, search{id, found})
@@ -96,7 +96,7 @@ func measureSide(s *Side, anyWorkload bool) *measured {
 		m.warnings = append(m.warnings, fmt.Sprintf("the %d runs of %s do not tell one start of the server from another, and count as one launch: measure with --launch ID", len(s.Runs), s.Name))
 	}
 	for _, key := range m.order {
-		m.measuredAt[key].drop()
+		m.measuredAt[key].dropInvalid()
 	}
 	slices.SortStableFunc(m.order, func(a, b string) int { return m.measuredAt[a].compare(m.measuredAt[b], m.workloads) })
 	return m
@@ -121,13 +121,13 @@ func (m *measured) warn(r Source) {
 	}
 }
 
-// run sorts one run's points in.
-func (m *measured) run(id string, r Source, anyWorkload bool) {
-	of := asked(r.Run)
-	if ps := points(r.Run); len(ps) > 0 && !slices.Contains(m.workloads, of) {
+// addRun sorts one run's points in.
+func (m *measured) addRun(id string, r Source, anyWorkload bool) {
+	of := workloadKey(r.Run)
+	if ps := comparablePoints(r.Run); len(ps) > 0 && !slices.Contains(m.workloads, of) {
 		m.workloads = append(m.workloads, of)
 	}
-	for _, p := range points(r.Run) {
+	for _, p := range comparablePoints(r.Run) {
 		key := describe(p.Load)
 		if !anyWorkload {
 			key = of + "\n" + key
@@ -147,10 +147,10 @@ func (m *measured) run(id string, r Source, anyWorkload bool) {
 	}
 }
 
-// drop leaves out what the instrument itself does not vouch for. That has
+// dropInvalid leaves out what the instrument itself does not vouch for. That has
 // nothing to do with the server, so the launches that stay are not chosen by
 // what they show.
-func (x *loadOfSide) drop() {
+func (x *loadOfSide) dropInvalid() {
 	for i := range x.launches {
 		l := &x.launches[i]
 		before := len(l.points)
@@ -173,10 +173,10 @@ func launchName(id string, s Source) string {
 	return "launch " + id
 }
 
-// unusable says why a load is not compared: what is not steady has no value to
+// unusableReason says why a load is not compared: what is not steady has no value to
 // compare. A single launch that is not steady is enough, because the others
 // would be chosen for being fast.
-func (x *loadOfSide) unusable(side string) string {
+func (x *loadOfSide) unusableReason(side string) string {
 	if len(x.launches) == 0 {
 		return "every point of " + side + " is INVALID"
 	}
@@ -203,9 +203,9 @@ type sample struct {
 	few     bool
 }
 
-// requests returns the least number of requests that a launch's share is of. It returns 0 where
+// leastRequests returns the least number of requests that a launch's share is of. It returns 0 where
 // that is not known.
-func (s *sample) requests() float64 {
+func (s *sample) leastRequests() float64 {
 	least := math.Inf(1)
 	for _, v := range slices.Concat(s.repeats...) {
 		least = min(least, float64(v.of))
@@ -224,13 +224,13 @@ func (x *loadOfSide) sample(m figure, side string) (sample, string) {
 			launches[i] = append(launches[i], m.value(p))
 		}
 	}
-	return gather(side, "launches", launches)
+	return launchValues(side, "launches", launches)
 }
 
-// gather gives a value for each launch, the median of its repeats, or why it
+// launchValues gives a value for each launch, the median of its repeats, or why it
 // cannot. One launch without a value is enough: what is withheld or off the
 // scale is most often the worst.
-func gather(side, called string, launches [][]value) (s sample, why string) {
+func launchValues(side, called string, launches [][]value) (s sample, why string) {
 	s.side = side
 	without := 0
 	for _, repeats := range launches {
@@ -299,17 +299,17 @@ func describe(l result.Load) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
 
-// titled names a load, with the workload where the side has several.
-func (m *measured) titled(key string) string {
+// loadTitle names a load, with the workload where the side has several.
+func (m *measured) loadTitle(key string) string {
 	s := describe(m.measuredAt[key].load)
 	if len(m.workloads) > 1 {
-		s += ", " + brief(m.measuredAt[key].source.Run)
+		s += ", " + workloadName(m.measuredAt[key].source.Run)
 	}
 	return s
 }
 
-// loads lists all that the side has.
-func (m *measured) loads() string {
+// loadList lists all that the side has.
+func (m *measured) loadList() string {
 	var all []string
 	for _, key := range m.order {
 		all = append(all, describe(m.measuredAt[key].load))
@@ -317,8 +317,8 @@ func (m *measured) loads() string {
 	return strings.Join(all, ", ")
 }
 
-// contents says what there is to compare.
-func (m *measured) contents() string {
+// describeContents says what there is to compare.
+func (m *measured) describeContents() string {
 	if len(m.order)+len(m.others) > 0 {
 		return m.name + " has points"
 	}
@@ -326,8 +326,8 @@ func (m *measured) contents() string {
 	return fmt.Sprintf("%s has the capacity under %s over %s", m.name, c.SLO, c.Over)
 }
 
-// identity tells one run from another, wherever it was read from.
-func identity(r *result.Run) string {
+// runIdentity tells one run from another, wherever it was read from.
+func runIdentity(r *result.Run) string {
 	measured := ""
 	if len(r.Points) > 0 {
 		p := &r.Points[0]
@@ -339,12 +339,12 @@ func identity(r *result.Run) string {
 	return fmt.Sprintf("%s %s %s %d %s %d %s", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points), measured)
 }
 
-// shared says whether the sides have runs or results in common.
-func shared(sides []Side) (warnings []string) {
+// sharedSources says whether the sides have runs or results in common.
+func sharedSources(sides []Side) (warnings []string) {
 	of := map[string]string{}
 	for i, s := range sides {
 		for _, r := range s.Runs {
-			id := identity(r.Run)
+			id := runIdentity(r.Run)
 			if other, ok := of[id]; ok && other != s.Name {
 				return []string{fmt.Sprintf("%s and %s have a run in common", other, s.Name)}
 			}

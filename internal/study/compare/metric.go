@@ -47,9 +47,9 @@ const (
 	wrongAnswers = string(metric.Wrong)
 )
 
-// comparable says that one value of a metric can be better than another, and that
+// isComparable says that one value of a metric can be better than another, and that
 // they are the server's.
-func comparable(m *metric.Metric) bool { return m.Better != metric.Neither && !m.Client }
+func isComparable(m *metric.Metric) bool { return m.Better != metric.Neither && !m.Client }
 
 // compared are the figures of every comparison at a load. More of them would
 // make each harder to tell, since all are corrected for their number. In an
@@ -59,19 +59,19 @@ func compared(metrics metric.Catalogue, load result.Load) (out []figure) {
 		for _, statistic := range m.Compared {
 			switch {
 			case load.Rate != nil && (m.Name == metric.RequestRate || m.Name == metric.Goodput):
-			case m.Distribution():
+			case m.HasPercentiles():
 				out = append(out, percentile(m, statistic))
 			default:
-				out = append(out, whole(m))
+				out = append(out, windowFigure(m))
 			}
 		}
 	}
 	return out
 }
 
-// limited are the figures that an SLO limits: a percentile by its name, of single
+// limitedFigures are the figures that an SLO limits: a percentile by its name, of single
 // requests the one that shows those over the limit.
-func limited(all ...*loadOfSide) (out []figure) {
+func limitedFigures(all ...*loadOfSide) (out []figure) {
 	for _, l := range limits(all) {
 		m := metric.All().Find(l.Metric)
 		statistic := "p99"
@@ -79,7 +79,7 @@ func limited(all ...*loadOfSide) (out []figure) {
 			statistic = word
 		}
 		p, known := metric.PercentileOf(statistic)
-		if m == nil || !known || !m.Distribution() || !comparable(m) {
+		if m == nil || !known || !m.HasPercentiles() || !isComparable(m) {
 			continue
 		}
 		out = appendFigures(out, percentile(m, p.Key))
@@ -87,8 +87,8 @@ func limited(all ...*loadOfSide) (out []figure) {
 	return out
 }
 
-// whole is the figure of a metric that is no distribution.
-func whole(m *metric.Metric) figure {
+// windowFigure is the figure of a metric that is no distribution.
+func windowFigure(m *metric.Metric) figure {
 	f := figure{name: string(m.Name), unit: "/s", more: m.Better == metric.Higher, share: m.Unit == metric.Share, token: m.PerToken, of: m}
 	switch m.Unit {
 	case metric.Share:
@@ -99,7 +99,7 @@ func whole(m *metric.Metric) figure {
 		f.unit = string(m.Unit)
 	}
 	f.value = func(p *result.Point) value {
-		x, ci, why := p.Figure(m)
+		x, ci, why := p.MetricValue(m)
 		if x == nil {
 			return value{why: reasons.Text(why)}
 		}
@@ -127,17 +127,17 @@ func percentile(m *metric.Metric, key string) figure {
 func parseMetric(text string) (figure, error) {
 	words := strings.Fields(strings.ToLower(text))
 	name := metric.Name(strings.Join(words, " "))
-	known := metric.All().Where(comparable)
+	known := metric.All().Filter(isComparable)
 	for _, m := range known {
-		if !m.Distribution() && (m.Name == name || slices.Contains(m.Also, name)) {
-			return whole(m), nil
+		if !m.HasPercentiles() && (m.Name == name || slices.Contains(m.Also, name)) {
+			return windowFigure(m), nil
 		}
 	}
 	if len(words) > 0 && words[0] == "median" {
 		words[0] = "p50"
 	}
 	var of *metric.Metric // of those that end so, the one that says most
-	for _, m := range known.Distributions() {
+	for _, m := range known.WithPercentiles() {
 		if n := strings.Fields(string(m.Name)); len(n) <= len(words) && slices.Equal(n, words[len(words)-len(n):]) &&
 			(of == nil || len(m.Name) > len(of.Name)) {
 			of = m
@@ -146,7 +146,7 @@ func parseMetric(text string) (figure, error) {
 	if of == nil {
 		var names []string
 		for _, m := range known {
-			if m.Distribution() {
+			if m.HasPercentiles() {
 				names = append(names, "p99 "+string(m.Name))
 			} else {
 				names = append(names, string(m.Name))
@@ -179,9 +179,9 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 		switch {
 		case p.Requests.OK == 0:
 			why = result.Reason{Code: result.NoneAnswered}
-		case why.None() && p.Metrics.SummaryOf(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
+		case why.IsNone() && p.Metrics.SummaryOf(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
 			why = result.Reason{Code: result.NotInBaseline}
-		case why.None():
+		case why.IsNone():
 			why = result.Reason{Code: result.NotMeasured}
 		}
 		return value{why: reasons.Text(why)}
@@ -198,15 +198,15 @@ func summary(p *result.Point, m *metric.Metric, key string) value {
 		v.ci = &ci
 	} else {
 		v.withheld, v.lengthens = x.NoInterval[key], true
-		if m.Of == metric.Gap && !v.withheld.None() { // however long it lasts
+		if m.Of == metric.Gap && !v.withheld.IsNone() { // however long it lasts
 			v.withheld, v.lengthens = result.Reason{Code: result.GapsDepend}, false
 		}
 	}
 	return v
 }
 
-// short returns why there is no interval if a longer window would give one, else none.
-func (v *value) short() result.Reason {
+// shortWindowReason returns why there is no interval if a longer window would give one, else none.
+func (v *value) shortWindowReason() result.Reason {
 	switch v.withheld.Code {
 	case result.FewResidences, result.SlowQueue, result.FewSessionTimes, result.FewRequests, result.FewBursts:
 		if v.lengthens {

@@ -13,12 +13,12 @@ import (
 // [Outcome.Needed] rules all its clauses out.
 const quiet = 0.95
 
-// undecided says what would decide a clause that the launches there are leave undecided; asked
+// explainUndecided says what would decide a clause that the launches there are leave undecided; asked
 // is how many clauses there are, each at all its loads.
-func (o *Outcome) undecided(r *Row, c Clause, asked int) {
-	if !r.short.None() {
+func (o *Outcome) explainUndecided(r *Row, c Clause, asked int) {
+	if !r.short.IsNone() {
 		o.Why += fmt.Sprintf("; the runs are too short for intervals: %s, or %d launches a side", reasons.LongerFlag(r.short.Longer), Enough)
-	} else if !r.withheld.None() {
+	} else if !r.withheld.IsNone() {
 		o.Why += fmt.Sprintf("; no interval of one launch (%s): %d launches a side", reasons.Text(r.withheld), Enough)
 	}
 	if c.by == 0 {
@@ -64,7 +64,7 @@ func (r *Row) launchesFor(c Clause, asked int) (k int, ok bool) {
 	case r.metric.share:
 		return r.sharesNeeded(delta, each)
 	case t.flat:
-		for k = Enough; float64(max(1, r.gateFamily))*2/orders(k, k) >= alpha; k++ {
+		for k = Enough; float64(max(1, r.gateFamily))*2/orderCount(k, k) >= alpha; k++ {
 		}
 		return k, true
 	}

@@ -36,7 +36,7 @@ type file struct {
 
 // measureOthers takes a side apart that another tool measured.
 func measureOthers(s *Side) *measured {
-	m := &measured{name: s.Name, tool: instrument(s.Others[0]), info: SideInfo{Name: s.Name, Instrument: versioned(s.Others), Launches: []LaunchInfo{}}, warnings: s.left}
+	m := &measured{name: s.Name, tool: instrument(s.Others[0]), info: SideInfo{Name: s.Name, Instrument: versionedInstrument(s.Others), Launches: []LaunchInfo{}}, warnings: s.left}
 	for _, r := range s.Others {
 		m.info.Files = append(m.info.Files, r.File)
 		for _, n := range r.Notes {
@@ -53,7 +53,7 @@ func measureOthers(s *Side) *measured {
 // addPoint sorts one point in.
 func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 	load := offeredIn(p)
-	at := slices.IndexFunc(m.others, func(t *otherLoad) bool { return load.known() && t.offered.String() == load.String() })
+	at := slices.IndexFunc(m.others, func(t *otherLoad) bool { return load.isKnown() && t.offered.String() == load.String() })
 	if at < 0 {
 		at = len(m.others)
 		m.others = append(m.others, &otherLoad{offered: load})
@@ -70,9 +70,9 @@ func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 	t.files = append(t.files, file{r, []*tools.Point{p}})
 }
 
-// versioned names the instrument of results, with its version where all are of
+// versionedInstrument names the instrument of results, with its version where all are of
 // one.
-func versioned(results []*tools.Result) string {
+func versionedInstrument(results []*tools.Result) string {
 	name, version := instrument(results[0]), results[0].Version
 	if slices.ContainsFunc(results, func(r *tools.Result) bool { return r.Version != version }) {
 		version = ""
@@ -80,9 +80,9 @@ func versioned(results []*tools.Result) string {
 	return strings.TrimSpace(name + " " + version)
 }
 
-// foremost returns what must be known before anything else: the sides that another instrument
+// otherInstruments returns what must be known before anything else: the sides that another instrument
 // measured.
-func foremost(sides []Side) []string {
+func otherInstruments(sides []Side) []string {
 	var others, own []string
 	for _, s := range sides {
 		switch {
@@ -90,7 +90,7 @@ func foremost(sides []Side) []string {
 		case s.Others[0].By != "":
 			own = append(own, fmt.Sprintf("%s holds what %s measured, by the definitions of %s: name the run itself for verdicts", s.Name, s.Others[0].MeasuredBy(), s.Others[0].Tool))
 		default:
-			others = append(others, s.Name+" ("+versioned(s.Others)+")")
+			others = append(others, s.Name+" ("+versionedInstrument(s.Others)+")")
 		}
 	}
 	switch len(others) {
@@ -114,7 +114,7 @@ type offered struct {
 // offeredIn reads it from a point of another tool. Users of whom each asks once
 // are requests that come at once.
 func offeredIn(p *tools.Point) offered {
-	n := total(p)
+	n := totalRequests(p)
 	switch {
 	case p.Rate != nil:
 		return offered{rate: p.Rate, most: p.Concurrency}
@@ -152,8 +152,8 @@ func offeredOf(x *loadOfSide, title string) offered {
 
 func floats(n int) *float64 { x := float64(n); return &x }
 
-// total returns the number of requests of a point. It returns nil if the file does not contain it.
-func total(p *tools.Point) *float64 {
+// totalRequests returns the number of requests of a point. It returns nil if the file does not contain it.
+func totalRequests(p *tools.Point) *float64 {
 	if p.OK == nil || p.Failed == nil {
 		return nil
 	}
@@ -164,10 +164,10 @@ func total(p *tools.Point) *float64 {
 	return &n
 }
 
-func (a offered) known() bool { return a.own != "" || a.rate != nil || a.users != nil || a.atOnce }
+func (a offered) isKnown() bool { return a.own != "" || a.rate != nil || a.users != nil || a.atOnce }
 
-// same says that two loads are one, as far as they are known.
-func (a offered) same(b offered) bool {
+// isSameLoad says that two loads are one, as far as they are known.
+func (a offered) isSameLoad(b offered) bool {
 	equal := func(x, y *float64) bool {
 		return x != nil && y != nil && math.Abs(*x-*y) <= 1e-9*max(math.Abs(*x), math.Abs(*y))
 	}
@@ -247,7 +247,7 @@ type place struct {
 
 func (m *measured) places() (out []place) {
 	for _, key := range m.order {
-		out = append(out, place{side: m, offered: offeredOf(m.measuredAt[key], m.titled(key)), run: m.measuredAt[key]})
+		out = append(out, place{side: m, offered: offeredOf(m.measuredAt[key], m.loadTitle(key)), run: m.measuredAt[key]})
 	}
 	for _, t := range m.others {
 		out = append(out, place{side: m, offered: t.offered, other: t})
@@ -262,14 +262,14 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 	paired := false
 	for i, x := range as {
 		for k, y := range bs {
-			if x.same(y.offered) {
+			if x.isSameLoad(y.offered) {
 				c.Pairs = append(c.Pairs, untestedPair(x, y, o, tokens))
 				pairedA[i], pairedB[k], paired = true, true, true
 			}
 		}
 	}
 	if !paired {
-		if len(as) == 1 && len(bs) == 1 && !(as[0].known() && bs[0].known()) {
+		if len(as) == 1 && len(bs) == 1 && !(as[0].isKnown() && bs[0].isKnown()) {
 			c.Pairs = append(c.Pairs, untestedPair(as[0], bs[0], o, tokens))
 			return nil
 		}
@@ -296,7 +296,7 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 // noCommonLoad says why two sides have no load in common.
 func noCommonLoad(a, b *measured, as, bs []place) error {
 	if len(as) == 0 || len(bs) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("a search has no load of its own: measure one with pitot run")
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.describeContents(), b.describeContents()).WithHint("a search has no load of its own: measure one with pitot run")
 	}
 	hint := "pitot report lays them side by side whatever their loads"
 	for _, p := range slices.Concat(as, bs) {
@@ -328,8 +328,8 @@ func (a offered) flags() string {
 	return ""
 }
 
-// limit returns the most requests in flight as text, as far as it is known.
-func (a offered) limit() string {
+// inFlightLimit returns the most requests in flight as text, as far as it is known.
+func (a offered) inFlightLimit() string {
 	if a.most == nil {
 		return "no limit in flight"
 	}
@@ -352,11 +352,11 @@ func (x *place) launches() int {
 	return len(x.other.files)
 }
 
-// unusable says why there is nothing to compare.
-func (x *place) unusable() string {
+// unusableReason says why there is nothing to compare.
+func (x *place) unusableReason() string {
 	switch {
 	case x.run != nil:
-		return x.run.unusable(x.side.name)
+		return x.run.unusableReason(x.side.name)
 	case len(x.other.files) == 0:
 		return "every point of " + x.side.name + " is INVALID"
 	}
@@ -368,7 +368,7 @@ func untestedPair(x, y place, o Options, tokens string) Pair {
 	p := Pair{A: x.side.name, B: y.side.name, Rows: []Row{}, Left: []Left{}, Notes: []string{},
 		Instruments: [2]string{x.instrument(), y.instrument()}, Launches: [2]int{x.launches(), y.launches()}}
 	from := x // which tells the load best
-	if x.run == nil && (y.run != nil || !x.known()) {
+	if x.run == nil && (y.run != nil || !x.isKnown()) {
 		from = y
 	}
 	p.What, p.Load = from.String(), from.load()
@@ -379,14 +379,14 @@ func untestedPair(x, y place, o Options, tokens string) Pair {
 			p.Notes = append(p.Notes, s.other.invalid...)
 		}
 	}
-	whyA, whyB := x.unusable(), y.unusable()
+	whyA, whyB := x.unusableReason(), y.unusableReason()
 	if p.Why = join(whyA, whyB); p.Why != "" {
 		p.failed = whyA == ""
 		return p
 	}
 	p.distributions(x, y, o, tokens)
 	p.rates(x, y, o, tokens)
-	p.explain(x, y)
+	p.explainValues(x, y)
 	return p
 }
 
@@ -396,8 +396,8 @@ func (p *Pair) HasOtherInstrument() bool {
 	return p.Instruments != [2]string{Pitot, Pitot}
 }
 
-// otherwise says who measured what.
-func (p *Pair) otherwise() string {
+// instrumentText says who measured what.
+func (p *Pair) instrumentText() string {
 	switch a, b := p.Instruments[0], p.Instruments[1]; {
 	case a == b:
 		return "both were measured by " + a + ", whose files do not tell its error"
@@ -414,7 +414,7 @@ func (p *Pair) otherwise() string {
 func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 	var r Row
 	if why == "" {
-		r, why = untested(m, a, b, o.Within)
+		r, why = untestedRow(m, a, b, o.Within)
 	}
 	if why != "" {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
@@ -440,7 +440,7 @@ type alike struct {
 	theirs func(*tools.Point) *tools.Summary
 }
 
-func alikes() []alike {
+func alikeMetrics() []alike {
 	all := metric.All()
 	return []alike{
 		{"ttft", all.Find(metric.ServiceTTFT), func(p *tools.Point) *tools.Summary { return p.TTFT }},
@@ -461,9 +461,9 @@ func (d alike) ownName() string {
 // perToken says that it is counted in tokens.
 func (d alike) perToken() bool { return d.own == nil || d.own.PerToken }
 
-// meaning is the name under which a distribution of a side is shown, and what
+// metricMeaning is the name under which a distribution of a side is shown, and what
 // it means by it; both are "" if it has none.
-func (x *place) meaning(d alike) (name, definition string) {
+func (x *place) metricMeaning(d alike) (name, definition string) {
 	if x.run != nil {
 		return d.ownName(), d.ownName()
 	}
@@ -480,8 +480,8 @@ func (x *place) meaning(d alike) (name, definition string) {
 	return "", ""
 }
 
-// values gives a statistic of a distribution for each launch, or why not.
-func (x *place) values(d alike, statistic string) (sample, string) {
+// statisticSample gives a statistic of a distribution for each launch, or why not.
+func (x *place) statisticSample(d alike, statistic string) (sample, string) {
 	if x.run != nil {
 		return x.run.sample(percentile(d.own, statistic), x.side.name)
 	}
@@ -495,7 +495,7 @@ func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, st
 			files[i] = append(files[i], of(p))
 		}
 	}
-	return gather(side, "files", files)
+	return launchValues(side, "files", files)
 }
 
 // statisticOf is one number of another tool's distribution. A percentile needs as
@@ -517,7 +517,7 @@ func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
 		return v
 	}
 	if n := cmp.Or(d.N, p.OK); n != nil {
-		few, firm := of.Support()
+		few, firm := of.SamplesNeeded()
 		if v.few = *n < float64(firm); *n < float64(few) {
 			return value{why: fmt.Sprintf("n = %s, shown from %d on", number(*n), few)}
 		}
@@ -527,22 +527,22 @@ func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
 
 // distributions lays what both sides define alike.
 func (p *Pair) distributions(x, y place, o Options, tokens string) {
-	for _, d := range alikes() {
-		nameA, a := x.meaning(d)
-		nameB, b := y.meaning(d)
+	for _, d := range alikeMetrics() {
+		nameA, a := x.metricMeaning(d)
+		nameB, b := y.metricMeaning(d)
 		switch {
 		case a == "" && b == "":
 			continue
 		case a != b:
-			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: join(x.means(d, a), y.means(d, b))})
+			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: join(x.definitionMismatch(d, a), y.definitionMismatch(d, b))})
 			continue
 		case d.perToken() && tokens != "":
 			p.Left = append(p.Left, Left{Metric: nameA, Why: tokens})
 			continue
 		}
 		for _, s := range []string{metric.Mean, "p50", "p99"} {
-			va, whyA := x.values(d, s)
-			vb, whyB := y.values(d, s)
+			va, whyA := x.statisticSample(d, s)
+			vb, whyB := y.statisticSample(d, s)
 			p.addUntested(figure{name: s + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
 		}
 	}
@@ -557,9 +557,9 @@ func leftName(d alike, a, b string) string {
 	return cmp.Or(a, b)
 }
 
-// means says why a side's distribution is not to be compared, "" if it is the
+// definitionMismatch says why a side's distribution is not to be compared, "" if it is the
 // other's fault.
-func (x *place) means(d alike, definition string) string {
+func (x *place) definitionMismatch(d alike, definition string) string {
 	switch {
 	case x.run != nil:
 		return ""
@@ -587,7 +587,7 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 	}{
 		{requestRate, plain(func(p *tools.Point) *float64 { return p.RequestsPerS })},
 		{outputRate, plain(func(p *tools.Point) *float64 { return p.OutputTokensPerS })},
-		{failures, failed},
+		{failures, failedShare},
 	} {
 		m, _ := parseMetric(r.name) // a name of ours
 		if m.token && tokens != "" {
@@ -612,9 +612,9 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 	}
 }
 
-// failed is the share of requests that did not end well.
-func failed(p *tools.Point) value {
-	switch n := total(p); {
+// failedShare is the share of requests that did not end well.
+func failedShare(p *tools.Point) value {
+	switch n := totalRequests(p); {
 	case n == nil:
 		return value{why: "not reported"}
 	case p.Incomplete != nil && *p.Incomplete > 0:
@@ -626,15 +626,15 @@ func failed(p *tools.Point) value {
 	}
 }
 
-// explain says what the values are worth and mean.
-func (p *Pair) explain(x, y place) {
-	p.Notes = append(p.Notes, "no verdict: "+p.otherwise()+", and a file is one launch at most")
+// explainValues says what the values are worth and mean.
+func (p *Pair) explainValues(x, y place) {
+	p.Notes = append(p.Notes, "no verdict: "+p.instrumentText()+", and a file is one launch at most")
 	for _, s := range []place{x, y} {
-		if !s.known() {
+		if !s.isKnown() {
 			p.Notes = append(p.Notes, s.side.name+" does not tell its load: that it was the same is not known")
 		}
 	}
-	if a, b := x.limit(), y.limit(); x.rate != nil && y.rate != nil && a != b {
+	if a, b := x.inFlightLimit(), y.inFlightLimit(); x.rate != nil && y.rate != nil && a != b {
 		p.Notes = append(p.Notes, x.side.name+" has "+a+", "+y.side.name+" has "+b)
 	}
 	var what []string
@@ -650,8 +650,8 @@ func (p *Pair) explain(x, y place) {
 	if p.Instruments[0] != p.Instruments[1] {
 		what = append(what, "how percentiles are taken, which requests count, what a token is and over what time throughput is counted follow each instrument")
 	} else {
-		for _, d := range alikes() {
-			if name, definition := x.meaning(d); name == d.name && hasMetric(" "+name) {
+		for _, d := range alikeMetrics() {
+			if name, definition := x.metricMeaning(d); name == d.name && hasMetric(" "+name) {
 				what = append(what, name+": "+definition)
 			}
 		}

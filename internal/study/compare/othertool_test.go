@@ -88,7 +88,7 @@ func TestOtherTool(t *testing.T) {
 			t.Errorf("%s", d)
 		}
 		for _, r := range p.Rows {
-			if r.Verdict != OtherInstrument || r.CI95 != nil || r.P != nil || r.Instruments == nil || r.NoInterval.None() || r.Why.None() || r.Needed != nil {
+			if r.Verdict != OtherInstrument || r.CI95 != nil || r.P != nil || r.Instruments == nil || r.NoInterval.IsNone() || r.Why.IsNone() || r.Needed != nil {
 				t.Errorf("%s: %+v", r.Metric, r)
 			}
 		}
@@ -228,8 +228,8 @@ func TestAskedLoads(t *testing.T) {
 	} {
 		got, err := Compare([]Side{c.a, c.b}, Options{Within: 0.05})
 		if err != nil {
-			if !strings.Contains(err.Error(), c.want) || !strings.Contains(say.Hint(err), c.note) {
-				t.Errorf("%s: %v (%s)", name, err, say.Hint(err))
+			if !strings.Contains(err.Error(), c.want) || !strings.Contains(say.HintOf(err), c.note) {
+				t.Errorf("%s: %v (%s)", name, err, say.HintOf(err))
 			}
 			continue
 		}
@@ -371,8 +371,8 @@ func TestReadOthers(t *testing.T) {
 		"run.json":                {"run.json is damaged", "pitot report"},
 	} {
 		_, err := ReadSide(arg)
-		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), want[0]) || !strings.Contains(filepath.ToSlash(say.Hint(err)), want[1]) {
-			t.Errorf("%s: %v (%s)", arg, err, say.Hint(err))
+		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), want[0]) || !strings.Contains(filepath.ToSlash(say.HintOf(err)), want[1]) {
+			t.Errorf("%s: %v (%s)", arg, err, say.HintOf(err))
 		}
 	}
 	read := func(arg string) Side {
@@ -382,7 +382,7 @@ func TestReadOthers(t *testing.T) {
 		}
 		return s
 	}
-	if _, err := NewBaseline([]Side{read("new"), read("old")}); err == nil || !strings.Contains(err.Error(), "old was measured by vllm bench serve: a baseline holds runs of Pitot") || say.Hint(err) == "" {
+	if _, err := NewBaseline([]Side{read("new"), read("old")}); err == nil || !strings.Contains(err.Error(), "old was measured by vllm bench serve: a baseline holds runs of Pitot") || say.HintOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 	c := mustCompare(t, Options{}, read("some"), read("a=copy.json"))
@@ -426,7 +426,7 @@ func TestOtherToolAlways(t *testing.T) {
 		for _, sides := range [][]Side{{a, b}, {b, a}, {a, a}} {
 			c, err := Compare(sides, o)
 			if err != nil {
-				if say.Hint(err) == "" {
+				if say.HintOf(err) == "" {
 					t.Fatal(err)
 				}
 				continue
@@ -472,7 +472,7 @@ func TestDistinct(t *testing.T) {
 			sides = append(sides, s)
 		}
 		var got []string
-		for _, s := range distinct(sides) {
+		for _, s := range distinctNames(sides) {
 			got = append(got, s.Name)
 		}
 		if strings.Join(got, " ") != want {
@@ -490,9 +490,9 @@ func TestDistinct(t *testing.T) {
 			sides = append(sides, s)
 		}
 		seen := map[string]bool{}
-		for i, s := range distinct(sides) {
+		for i, s := range distinctNames(sides) {
 			if seen[s.Name] || !strings.Contains(s.Name, filepath.Base(sides[i].Name)) {
-				t.Fatalf("%+v", distinct(sides))
+				t.Fatalf("%+v", distinctNames(sides))
 			}
 			seen[s.Name] = true
 		}

@@ -27,7 +27,7 @@ type overloadOf struct {
 	failed, due      int     // requests
 }
 
-func (x *loadOfSide) overloaded() (o overloadOf) {
+func (x *loadOfSide) overloadState() (o overloadOf) {
 	variance, n := 0., float64(len(x.launches))
 	for _, l := range x.launches {
 		switch {
@@ -57,12 +57,12 @@ func (x *loadOfSide) overloaded() (o overloadOf) {
 	return o
 }
 
-// overload returns which side alone does not keep up with a load, in every launch; nil where
+// overloadedSide returns which side alone does not keep up with a load, in every launch; nil where
 // both do, neither does, or some launches do. Launches of one server near its limit come out
 // either way, so the difference has to be more than chance. Where a queue grew and the
 // difference may be chance, why says so.
-func overload(x, y *loadOfSide, a, b string) (o *Overload, why string) {
-	ofX, ofY := x.overloaded(), y.overloaded()
+func overloadedSide(x, y *loadOfSide, a, b string) (o *Overload, why string) {
+	ofX, ofY := x.overloadState(), y.overloadState()
 	allX, allY := len(x.launches), len(y.launches)
 	switch {
 	case allX == 0 || allY == 0:

@@ -51,12 +51,12 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 		return nil
 	}
 	a, b := x.source.Run, y.source.Run
-	if a.Seed != b.Seed || asked(a) != asked(b) {
+	if a.Seed != b.Seed || workloadKey(a) != workloadKey(b) {
 		return nil
 	}
 	rowsA, rowsB := x.rows(), y.rows()
 	p := &Paired{Rows: []PairedRow{}}
-	p.partly = common(rowsA, rowsB)
+	p.partly = keepCommonRequests(rowsA, rowsB)
 	if len(rowsA) == 0 || len(rowsB) == 0 {
 		return nil
 	}
@@ -101,9 +101,9 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 	return p
 }
 
-// common leaves of both sides the requests that were due within the windows of both: warm-ups that
+// keepCommonRequests leaves of both sides the requests that were due within the windows of both: warm-ups that
 // end by what a server shows are of unlike lengths. It reports whether there were others.
-func common(a, b map[int64]*record.Row) (left bool) {
+func keepCommonRequests(a, b map[int64]*record.Row) (left bool) {
 	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	for _, rows := range []map[int64]*record.Row{a, b} {
 		first, last := int64(math.MaxInt64), int64(math.MinInt64)
@@ -186,12 +186,12 @@ func pairedRow(name string, differences []float64, ofTime float64) PairedRow {
 		batches.Add(d)
 		r.Mean += d / float64(n)
 	}
-	if mean, half, ok := batches.Widest(level); ok {
-		half *= stat.Caution(ofTime, batches.Memory())
+	if mean, half, ok := batches.WidestInterval(level); ok {
+		half *= stat.WideningFactor(ofTime, batches.MemoryLength())
 		r.CI95 = &[2]float64{mean - half, mean + half}
 	} else if m, ok := stat.BatchMeans(differences, n/fewBatch, level); ok && n >= leastPairs {
 		alike := max(0, stat.AutoCorrelation(differences))
-		half := (m.Hi - m.Lo) / 2 * stat.Caution(ofTime, 2*alike/(1-alike)/float64(n))
+		half := (m.Hi - m.Lo) / 2 * stat.WideningFactor(ofTime, 2*alike/(1-alike)/float64(n))
 		r.CI95 = &[2]float64{m.Mean - half, m.Mean + half}
 	} else {
 		r.NoInterval = result.Reason{Code: result.FewPairs}
@@ -216,7 +216,7 @@ func (x *loadOfSide) rows() map[int64]*record.Row {
 	if filepath.Base(dir) == rundir.Result {
 		dir = filepath.Dir(dir)
 	}
-	if index < 0 || rundir.Look(dir) == rundir.Nothing {
+	if index < 0 || rundir.StateOf(dir) == rundir.Nothing {
 		return nil
 	}
 	p := &x.source.Run.Points[index]

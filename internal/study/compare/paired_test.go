@@ -74,7 +74,7 @@ func TestPairedRow(t *testing.T) {
 		p := Pair{A: "a", B: "b", Launches: [2]int{1, 1}, Paired: &Paired{Rows: []PairedRow{{Metric: "ttft", Pairs: 500, Mean: c.mean, CI95: &c.ci}}}}
 		p.addPaired(x.measuredAt[x.order[0]], y.measuredAt[y.order[0]], Options{Within: .01})
 		r := p.row("mean ttft")
-		if r == nil || r.CI95 == nil || !r.NoInterval.None() || r.P == nil {
+		if r == nil || r.CI95 == nil || !r.NoInterval.IsNone() || r.P == nil {
 			t.Fatalf("%+v: %+v", c, r)
 		}
 		for i := range 2 {
@@ -82,7 +82,7 @@ func TestPairedRow(t *testing.T) {
 				t.Errorf("%+v: interval %v", c, *r.CI95)
 			}
 		}
-		correct([]*Row{r})
+		correctTests([]*Row{r})
 		r.judge()
 		if math.Abs(r.Change-c.change) > 1e-6 || r.Verdict != c.word || math.Abs(r.A-c.a) > 1e-6 || (*r.P < .05) != (c.word != Undistinguished) {
 			t.Errorf("%+v: change %g, p %g, %s", c, r.Change, *r.P, r.Verdict)
@@ -119,7 +119,7 @@ func TestCommonWindow(t *testing.T) {
 		{[2]int64{0, 0}, [2]int64{0, 9}, 0, true},
 	} {
 		a, b := rows(c.a[0], c.a[1]), rows(c.b[0], c.b[1])
-		if left := common(a, b); left != c.left || len(a) != c.n || len(b) != c.n {
+		if left := keepCommonRequests(a, b); left != c.left || len(a) != c.n || len(b) != c.n {
 			t.Errorf("%v: %d and %d left, %v", c, len(a), len(b), left)
 		}
 	}

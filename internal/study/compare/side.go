@@ -49,7 +49,7 @@ func ReadSide(arg string) (Side, error) {
 	s := Side{path: filepath.Clean(arg)}
 	s.Name = filepath.Base(s.path)
 	paths := []string{arg}
-	if name, list, named := strings.Cut(arg, "="); named && !exists(arg) {
+	if name, list, named := strings.Cut(arg, "="); named && !fileExists(arg) {
 		s = Side{Name: strings.TrimSpace(name)}
 		paths = strings.Split(list, ",")
 		if s.Name == "" {
@@ -70,7 +70,7 @@ func ReadSide(arg string) (Side, error) {
 // oneInstrument refuses what would count twice, and instruments that are mixed.
 func (s *Side) oneInstrument() error {
 	for i, a := range s.Runs {
-		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return identity(a.Run) == identity(b.Run) }) {
+		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return runIdentity(a.Run) == runIdentity(b.Run) }) {
 			return say.Errorf("side %s names %s twice", s.Name, a.Path).WithHint("a run counts once")
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Side) oneInstrument() error {
 	return nil
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -101,7 +101,7 @@ func (s *Side) read(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return say.Errorf("there is no %s", path).WithHint(sideHint)
 	case err != nil:
-		return unreadable.File("side", path, err, "")
+		return unreadable.FileError("side", path, err, "")
 	case !info.IsDir():
 		return s.readFile(path)
 	}
@@ -114,7 +114,7 @@ func (s *Side) read(path string) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return unreadable.File("side", path, err, "")
+		return unreadable.FileError("side", path, err, "")
 	}
 	var files []string
 	before := len(s.Runs)
@@ -162,14 +162,14 @@ func (s *Side) readOthers(dir string, files []string) error {
 	case len(s.Others) > before:
 		return nil
 	case first != nil:
-		return say.Errorf("%s holds no run, and no result of another tool: %v", dir, first).WithHint(say.Hint(first))
+		return say.Errorf("%s holds no run, and no result of another tool: %v", dir, first).WithHint(say.HintOf(first))
 	}
 	return say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json, one of such directories, or one of results of another tool")
 }
 
 // readRun reads the run of a directory, nil if it holds none.
 func readRun(dir string) (*result.Run, error) {
-	if rundir.Look(dir) == rundir.Nothing {
+	if rundir.StateOf(dir) == rundir.Nothing {
 		return nil, nil
 	}
 	return rundir.ReadResult(dir)
@@ -180,7 +180,7 @@ func readRun(dir string) (*result.Run, error) {
 func (s *Side) readFile(path string) error {
 	data, err := userfile.Read(path, userfile.MostLarge)
 	if err != nil {
-		return unreadable.File("side", path, err, "")
+		return unreadable.FileError("side", path, err, "")
 	}
 	var head struct {
 		Schema string `json:"schema"`
@@ -191,23 +191,23 @@ func (s *Side) readFile(path string) error {
 		runs, err := decodeBaseline(path, data)
 		s.Runs = append(s.Runs, runs...)
 		return err
-	case result.Own(head.Schema), filepath.Base(path) == rundir.Result:
+	case result.IsOwnSchema(head.Schema), filepath.Base(path) == rundir.Result:
 		run, err := rundir.DecodeResult(path, data)
 		s.Runs = append(s.Runs, Source{path, run})
 		return err
 	}
 	r, err := tools.Parse(data)
 	if err != nil {
-		return say.Errorf("%s is no run, no baseline and no result of another tool: %v", path, err).WithHint(say.Hint(err))
+		return say.Errorf("%s is no run, no baseline and no result of another tool: %v", path, err).WithHint(say.HintOf(err))
 	}
 	r.File = path
 	s.Others = append(s.Others, r)
 	return nil
 }
 
-// launches groups a side's runs by the start of the server that they measured.
+// groupLaunches groups a side's runs by the start of the server that they measured.
 // Runs of one process are of one launch, whatever they are called.
-func (s *Side) launches() (ids []string, of map[string][]Source, warnings []string) {
+func (s *Side) groupLaunches() (ids []string, of map[string][]Source, warnings []string) {
 	of = map[string][]Source{}
 	known := map[string]string{} // process: launch
 	for _, r := range s.Runs {
@@ -286,9 +286,9 @@ func launchOf(run *result.Run) string {
 	return ""
 }
 
-// distinct gives every side a name of its own. Sides that are named after paths
+// distinctNames gives every side a name of its own. Sides that are named after paths
 // of one last element get the shortest tails that tell them apart: a/1 and b/1.
-func distinct(sides []Side) []Side {
+func distinctNames(sides []Side) []Side {
 	out := slices.Clone(sides)
 	for i, s := range sides {
 		var paths []string // of its namesakes, and its own
@@ -304,11 +304,11 @@ func distinct(sides []Side) []Side {
 			tails := map[string]bool{}
 			longer := false
 			for _, path := range paths {
-				t, more := tail(path, n)
+				t, more := pathTail(path, n)
 				tails[t], longer = true, longer || more
 			}
 			if len(tails) == len(paths) || !longer {
-				out[i].Name, _ = tail(s.path, n)
+				out[i].Name, _ = pathTail(s.path, n)
 				break
 			}
 		}
@@ -324,8 +324,8 @@ func distinct(sides []Side) []Side {
 	return out
 }
 
-// tail is the end of a path, of n elements, and whether there is more of it.
-func tail(path string, n int) (string, bool) {
+// pathTail is the end of a path, of n elements, and whether there is more of it.
+func pathTail(path string, n int) (string, bool) {
 	elements := strings.Split(filepath.ToSlash(path), "/")
 	if n >= len(elements) {
 		return filepath.ToSlash(path), false

@@ -97,8 +97,8 @@ func TestUnreadableSides(t *testing.T) {
 		"a=set/1,set/1": {"side a names set/1 twice", "counts once"},
 	} {
 		_, err := ReadSide(arg)
-		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), want[0]) || !strings.Contains(filepath.ToSlash(say.Hint(err)), want[1]) {
-			t.Errorf("%s: %v (%s)", arg, err, say.Hint(err))
+		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), want[0]) || !strings.Contains(filepath.ToSlash(say.HintOf(err)), want[1]) {
+			t.Errorf("%s: %v (%s)", arg, err, say.HintOf(err))
 		}
 	}
 }
@@ -174,7 +174,7 @@ func FuzzReadSide(f *testing.F) {
 		if err == nil {
 			_, err = Compare([]Side{s, s}, Options{Within: 0.05})
 		}
-		if err != nil && say.Hint(err) == "" && !strings.Contains(err.Error(), "has schema") {
+		if err != nil && say.HintOf(err) == "" && !strings.Contains(err.Error(), "has schema") {
 			t.Fatalf("no hint: %v", err)
 		}
 	})

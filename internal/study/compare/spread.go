@@ -38,10 +38,10 @@ func Spreads(s Side) (out []Spread) {
 	m := measureSide(&s, false)
 	for _, key := range m.order {
 		x := m.measuredAt[key]
-		d := Spread{What: m.titled(key), Launches: len(x.launches), Values: []SpreadValue{}, Left: []Left{}, Notes: x.invalid}
-		if d.Why = x.unusable(m.name); d.Why == "" {
+		d := Spread{What: m.loadTitle(key), Launches: len(x.launches), Values: []SpreadValue{}, Left: []Left{}, Notes: x.invalid}
+		if d.Why = x.unusableReason(m.name); d.Why == "" {
 			for _, f := range metricsOf(x, x, Options{}) {
-				if (f.name == goodput || f.name == attained) && objectives(x, x) != "" {
+				if (f.name == goodput || f.name == attained) && objectiveMismatch(x, x) != "" {
 					continue
 				}
 				values, why := x.sample(f, m.name)
@@ -89,7 +89,7 @@ func (d *Spread) addFigure(f figure, s sample, why string) {
 		if !math.IsInf(hi, 0) && !math.IsNaN(lo+hi) {
 			v.CI95 = &[2]float64{lo, hi}
 		}
-		if delta, ok := stat.Detectable(sd, n-1, len(xs), level, power); ok && len(xs) >= Enough && on.change != nil {
+		if delta, ok := stat.DetectableDifference(sd, n-1, len(xs), level, power); ok && len(xs) >= Enough && on.change != nil {
 			if x := on.change(delta); !math.IsInf(x, 0) && !math.IsNaN(x) {
 				v.Detectable = &x
 			}

@@ -134,15 +134,15 @@ func parts(of metric.Name, f Facts) (list []Part) {
 	switch {
 	case !ownTimes(f):
 		return nil
-	case of == metric.TTFT && f.has(QueueMean, PrefillMean, TTFTMean):
+	case of == metric.TTFT && f.hasAll(QueueMean, PrefillMean, TTFTMean):
 		add(HeldPart, f.Get(HeldMean))
 		add(LagPart, f.Get(LagMean))
 		add(ConnectPart, f.Get(ConnectMean))
-		add(NetworkPart, min(f.Get(RoundTrip), outside(f)))
-		add(OutsidePart, outside(f)-f.Get(RoundTrip))
+		add(NetworkPart, min(f.Get(RoundTrip), timeOutsideEngine(f)))
+		add(OutsidePart, timeOutsideEngine(f)-f.Get(RoundTrip))
 		add(QueuePart, f.Get(QueueMean))
 		add(PrefillPart, f.Get(PrefillMean))
-	case of == metric.TPOT && f.has(DecodeMean, AnswerMean):
+	case of == metric.TPOT && f.hasAll(DecodeMean, AnswerMean):
 		add(OutsidePart, f.Get(AnswerMean)-f.Get(DecodeMean))
 		add(DecodePart, f.Get(DecodeMean))
 	}
@@ -227,9 +227,9 @@ type Diagnosis struct {
 // little is the share by which twice the load may lengthen what the load does not limit.
 const little = 1.0 / 3
 
-// Light says that the load does not limit the symptom: it is made of the work of a
+// IsLightLoad says that the load does not limit the symptom: it is made of the work of a
 // request's own steps, and twice the load would hardly lengthen it.
-func (d *Diagnosis) Light() bool {
+func (d *Diagnosis) IsLightLoad() bool {
 	return d.AtTwice > 0 && d.AtTwice < 1+little && (d.Primary.Cause == Unknown || slices.Contains(work, d.Primary.Cause))
 }
 
@@ -261,9 +261,9 @@ type candidate struct {
 	open     *Untested // it could not be
 }
 
-// apart says that one cause brings more than another by more than so many standard errors
+// isSeparate says that one cause brings more than another by more than so many standard errors
 // of the difference, as requests drawn again tell it. Where they tell nothing it is so.
-func (x *candidate) apart(o *candidate, errors float64) bool {
+func (x *candidate) isSeparate(o *candidate, errors float64) bool {
 	if len(x.chances) == 0 || len(x.chances) != len(o.chances) {
 		return true
 	}
@@ -321,7 +321,7 @@ func Diagnose(c *Case) Diagnosis {
 		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.weight(), a.weight()))
 	})
 	limitFirst(open)
-	if why := doubt(c, open); why != "" {
+	if why := doubtText(c, open); why != "" {
 		d.Primary = notKnown(c, why, open)
 		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
 		return d
@@ -337,7 +337,7 @@ func Diagnose(c *Case) Diagnosis {
 	for i := range open[1:] {
 		if x := &open[1+i]; x.gain >= open[0].gain/2 && x.among >= 0.5 {
 			f := c.finding(x, Possible)
-			f.Alike = !x.behind && slices.Contains(work, x.cause) && slices.Contains(work, open[0].cause) && !open[0].apart(x, toldApart)
+			f.Alike = !x.behind && slices.Contains(work, x.cause) && slices.Contains(work, open[0].cause) && !open[0].isSeparate(x, toldApart)
 			d.Also = append(d.Also, f)
 		}
 	}
@@ -349,12 +349,12 @@ func Diagnose(c *Case) Diagnosis {
 // is claimed nor what stands beside it says so: whatever else limits, the GPU is slower
 // than it could be.
 func (c *Case) heldBeside(claimed []candidate, also []Finding) []Finding {
-	if !held(c.Facts) || len(claimed) > 0 && claimed[0].cause == Throttling || slices.ContainsFunc(also, func(f Finding) bool { return f.Cause == Throttling }) {
+	if !isClockHeld(c.Facts) || len(claimed) > 0 && claimed[0].cause == Throttling || slices.ContainsFunc(also, func(f Finding) bool { return f.Cause == Throttling }) {
 		return nil
 	}
 	x := candidate{cause: Throttling, evidence: c.Facts.evidence([]Signal{ClockShare})}
-	if c.Facts.has(ClockShare) {
-		x.gain = slowed(c.Facts)
+	if c.Facts.hasAll(ClockShare) {
+		x.gain = slowClockShare(c.Facts)
 	}
 	return []Finding{c.finding(&x, Possible)}
 }
@@ -395,7 +395,7 @@ func candidates(c *Case) (list []candidate) {
 		facts.Set(OnTwins, c.Twin.Value, "ms", FromTwins)
 	}
 	for _, cause := range causes {
-		if cause == Hold && !facts.has(MostInFlight) { // there is nothing that could
+		if cause == Hold && !facts.hasAll(MostInFlight) { // there is nothing that could
 			continue
 		}
 		x := candidate{cause: cause, gain: -1}
@@ -412,7 +412,7 @@ func candidates(c *Case) (list []candidate) {
 			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) {
 				continue
 			}
-			if lacks := facts.lacks(r.needs); len(lacks) > 0 {
+			if lacks := facts.missingSignals(r.needs); len(lacks) > 0 {
 				if (r.kind == atMost || r.kind == exact) && (missing == nil || len(lacks) < len(missing)) {
 					missing = lacks
 				}
@@ -435,13 +435,13 @@ func candidates(c *Case) (list []candidate) {
 		}
 		switch {
 		case tested != nil && bound <= Least:
-			x.out = &Excluded{cause, bound, c.once(facts.evidence(tested.needs))}
+			x.out = &Excluded{cause, bound, c.uniqueEvidence(facts.evidence(tested.needs))}
 		case tested != nil && tested.kind != exact:
 			if !slices.Contains(limits, cause) { // a queue is longer than its mean tells
 				x.gain = min(x.gain, bound)
 			}
 			x.open = &Untested{Cause: cause, AtMost: min(bound, unbounded)}
-		case missing != nil && !c.asked(cause):
+		case missing != nil && !c.wasTried(cause):
 			x.open = &Untested{Cause: cause, Lacks: missing}
 		}
 		if x.gain >= 0 || x.out != nil || x.open != nil {
@@ -457,7 +457,7 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	if x.cause == Throttling {
 		x.evidence = append(x.evidence, c.Facts.evidence([]Signal{ByPower, ByHeat, PowerLimit})...)
 	}
-	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.once(x.evidence), Confirm: w.confirm}
+	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {
 		for i, t := range c.Twin.Trials[x.cause] {
 			if t.Gain < Least {
@@ -472,16 +472,16 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
-	if f.Try == nil && w.knob != "" && !c.asked(x.cause) {
+	if f.Try == nil && w.knob != "" && !c.wasTried(x.cause) {
 		f.Try = &Trial{Knob: w.knob, To: w.to, ChangesAnswers: w.knob == "quantization"}
 	}
 	return f
 }
 
-// asked says that twins were relieved of a cause: a setting that would bring anything is
+// wasTried says that twins were relieved of a cause: a setting that would bring anything is
 // among what they tried, and of others, as of a GPU that does not compute in 8 bits, or of
 // half as many GPUs than the model fits on, nothing follows.
-func (c *Case) asked(cause Cause) bool {
+func (c *Case) wasTried(cause Cause) bool {
 	if c.Twin == nil {
 		return false
 	}
@@ -489,8 +489,8 @@ func (c *Case) asked(cause Cause) bool {
 	return asked
 }
 
-// once leaves out what stands there already: several rules may rest on one fact.
-func (c *Case) once(list []Evidence) (out []Evidence) {
+// uniqueEvidence leaves out what stands there already: several rules may rest on one fact.
+func (c *Case) uniqueEvidence(list []Evidence) (out []Evidence) {
 	for _, e := range list {
 		e.Signal = Signal(InWords(c.Names, string(e.Signal)))
 		if !slices.ContainsFunc(out, func(o Evidence) bool { return o.Signal == e.Signal }) {
@@ -503,15 +503,15 @@ func (c *Case) once(list []Evidence) (out []Evidence) {
 // notKnown says why, and what would tell.
 func notKnown(c *Case, why string, open []candidate) Finding {
 	why = InWords(c.Names, why)
-	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c, open)}
+	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: mostTellingTest(c, open)}
 	for i := range open[:min(len(open), 2)] {
-		f.Evidence = append(f.Evidence, c.once(open[i].evidence)...)
+		f.Evidence = append(f.Evidence, c.uniqueEvidence(open[i].evidence)...)
 	}
 	return f
 }
 
-// tells is the measurement that would tell most.
-func tells(c *Case, open []candidate) string {
+// mostTellingTest is the measurement that would tell most.
+func mostTellingTest(c *Case, open []candidate) string {
 	switch {
 	case sentAgain(c):
 		return "why first attempts failed, in the server's log; the same load without --retry has the latency of the others"
@@ -519,17 +519,17 @@ func tells(c *Case, open []candidate) string {
 		return "nothing: it is as it has to be; a smaller model, fewer bits or another GPU would change it"
 	case c.Twin == nil && c.Unasked:
 		return "pitot explain with this run, which asks twins of the deployment and may take minutes"
-	case c.Twin == nil && !c.Facts.has(Running):
+	case c.Twin == nil && !c.Facts.hasAll(Running):
 		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
 	case c.Twin == nil:
 		return "say what serves with --deployment MODEL@GPU"
-	case !c.Facts.has(Running) && c.Facts.metricsRead():
+	case !c.Facts.hasAll(Running) && c.Facts.metricsRead():
 		const why = "measure this load for longer: the server's metrics were read too few times while it lasted"
 		if c.Longer == "" {
 			return why
 		}
 		return why + "; " + c.Longer
-	case !c.Facts.has(Running):
+	case !c.Facts.hasAll(Running):
 		return "measure where the server's /metrics can be reached"
 	}
 	if len(c.Less) == 0 {

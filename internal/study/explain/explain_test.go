@@ -230,7 +230,7 @@ func stream(due, sent float64, chunks ...float64) Request {
 	n := len(chunks)
 	r := Request{Due: due, Sent: sent, First: chunks[0], Last: chunks[n-1], Connect: math.NaN(), Input: 100, Output: n, Chunks: chunks, Measured: true}
 	r.TPOT = (r.Last - r.First) / float64(n-1)
-	s := r.longest()
+	s := r.longestGap()
 	r.Stall = s.to - s.from
 	return r
 }
@@ -276,10 +276,10 @@ func TestObserveProxy(t *testing.T) {
 		held = append(held, stream(at, at, steady(at+.1, .02, 60, flushed)...))
 		free = append(free, stream(at, at, steady(at+.1, .02, 60, nil)...))
 	}
-	if f := Observe(stall, held); !buffered(f) || f.Get(GapMedian) < 190 {
+	if f := Observe(stall, held); !isBuffered(f) || f.Get(GapMedian) < 190 {
 		t.Errorf("a proxy is not seen: %v", f)
 	}
-	if f := Observe(stall, free); buffered(f) {
+	if f := Observe(stall, free); isBuffered(f) {
 		t.Errorf("a proxy is seen where there is none: %v", f)
 	}
 }
@@ -313,10 +313,10 @@ func TestObserveFreezes(t *testing.T) {
 			stopped = append(stopped, stream(at, at, steady(at+.1, .02, 60, once)...))
 		}
 	}
-	if f := Observe(stall, stopped); f.Get(StoppedInTail) < 100 || f.has(Standstill) {
+	if f := Observe(stall, stopped); f.Get(StoppedInTail) < 100 || f.hasAll(Standstill) {
 		t.Errorf("a freeze is not seen: %v", f)
 	}
-	if f := Observe(stall, runs); f.has(Standstill) {
+	if f := Observe(stall, runs); f.hasAll(Standstill) {
 		t.Errorf("standstills are seen where there are none: %v", f)
 	}
 }
@@ -403,8 +403,8 @@ func TestAlike(t *testing.T) {
 	}
 	if d := Diagnose(&Case{Symptom: Symptom{metric.TTFT, "p90"}, Value: 100, Queued: true, Twin: &Twin{AtTwice: 1.1, Reliefs: map[Cause]Relief{
 		Compute: {0.2, 1, nil},
-	}}}); d.Light() || d.AtTwice != 0 {
-		t.Errorf("behind a queue: at twice the load %v, light %v", d.AtTwice, d.Light())
+	}}}); d.IsLightLoad() || d.AtTwice != 0 {
+		t.Errorf("behind a queue: at twice the load %v, light %v", d.AtTwice, d.IsLightLoad())
 	}
 	for _, c := range []struct {
 		a, b  Cause
@@ -418,8 +418,8 @@ func TestAlike(t *testing.T) {
 		{Seats, Compute, 0.02, []Cause{Seats}, Likely, false},
 	} {
 		d := diagnose(c.a, c.b, 0.2, 0.15, c.noise)
-		if d.Primary.Cause != c.a || d.Primary.Confidence != c.sure || !slices.Equal(d.Alike(), c.alike) || d.Light() != c.light {
-			t.Errorf("%s and %s: %s (%s), alike %v, light %v", c.a, c.b, d.Primary.Cause, d.Primary.Confidence, d.Alike(), d.Light())
+		if d.Primary.Cause != c.a || d.Primary.Confidence != c.sure || !slices.Equal(d.Alike(), c.alike) || d.IsLightLoad() != c.light {
+			t.Errorf("%s and %s: %s (%s), alike %v, light %v", c.a, c.b, d.Primary.Cause, d.Primary.Confidence, d.Alike(), d.IsLightLoad())
 		}
 	}
 }

@@ -120,8 +120,8 @@ func (f Facts) Get(s Signal) float64 { return f[s].Value }
 // Set puts a fact in.
 func (f Facts) Set(s Signal, x float64, unit, from string) { f[s] = Reading{x, unit, from} }
 
-// has says that all are known.
-func (f Facts) has(all ...Signal) bool {
+// hasAll says that all are known.
+func (f Facts) hasAll(all ...Signal) bool {
 	for _, s := range all {
 		if _, ok := f[s]; !ok {
 			return false
@@ -130,10 +130,10 @@ func (f Facts) has(all ...Signal) bool {
 	return true
 }
 
-// lacks are those that are not known.
-func (f Facts) lacks(all []Signal) (list []Signal) {
+// missingSignals are those that are not known.
+func (f Facts) missingSignals(all []Signal) (list []Signal) {
 	for _, s := range all {
-		if !f.has(s) {
+		if !f.hasAll(s) {
 			list = append(list, s)
 		}
 	}

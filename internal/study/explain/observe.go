@@ -111,8 +111,8 @@ func Observe(s Symptom, list []Request) Facts {
 	if len(input) > 0 {
 		set(PromptMost, slices.Max(input), "")
 	}
-	set.without(s, list, LagShare, func(r *Request) float64 { return r.Lag })
-	set.without(s, list, HeldShare, func(r *Request) float64 { return r.Held })
+	set.setSparedShare(s, list, LagShare, func(r *Request) float64 { return r.Lag })
+	set.setSparedShare(s, list, HeldShare, func(r *Request) float64 { return r.Held })
 	for i := range list {
 		if x := list[i].Connect; !math.IsNaN(x) && x > 0 {
 			connects = append(connects, x*1e3)
@@ -153,8 +153,8 @@ func (set setter) mean(s Signal, v []float64, unit string) {
 	}
 }
 
-// without sets the share of a symptom that goes where each request is spared a part of its time.
-func (set setter) without(s Symptom, list []Request, share Signal, spared func(r *Request) float64) {
+// setSparedShare sets the share of a symptom that goes where each request is spared a part of its time.
+func (set setter) setSparedShare(s Symptom, list []Request, share Signal, spared func(r *Request) float64) {
 	if !slices.Contains(whole, s.Metric) {
 		return
 	}
@@ -249,7 +249,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 	silences, shortest := silencesOf(list)
 	frozen := byClock(silences)
 	asked := promptsOf(list)
-	stopped := unexplained(silences, asked)
+	stopped := silencesWithoutPrompt(silences, asked)
 	var in, silent, stops, coincide, beside, besideBy []float64
 	var firsts []float64
 	begin, end := math.Inf(1), math.Inf(-1)
@@ -266,7 +266,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 		if x := r.value(s.Metric); !r.Measured || math.IsNaN(x) || x < least {
 			continue
 		}
-		stall := r.longest()
+		stall := r.longestGap()
 		of := stall
 		if s.Metric == metric.TTFT {
 			of = span{r.Sent, r.First}
@@ -284,10 +284,10 @@ func observeTail(s Symptom, list []Request, set setter) {
 				}
 			}
 			coincide = append(coincide, float64(min(n, 1)))
-			was, by := asked.beside(r, stall, max(end-begin, 1e-9))
+			was, by := asked.besidePrompt(r, stall, max(end-begin, 1e-9))
 			beside, besideBy = append(beside, was), append(besideBy, by)
 			rate := float64(len(firsts)) / max(end-begin, 1e-9)
-			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
+			chance = append(chance, 1-math.Exp(-rate*(r.medianGap()+near)))
 		}
 	}
 	if enough := silences != nil; enough {
@@ -310,8 +310,8 @@ func observeTail(s Symptom, list []Request, set setter) {
 	}
 }
 
-// longest is the stretch of the request's longest gap.
-func (r *Request) longest() (s span) {
+// longestGap is the stretch of the request's longest gap.
+func (r *Request) longestGap() (s span) {
 	for k := 1; k < len(r.Chunks); k++ {
 		if r.Chunks[k]-r.Chunks[k-1] > s.to-s.from {
 			s = span{r.Chunks[k-1], r.Chunks[k]}
@@ -320,8 +320,8 @@ func (r *Request) longest() (s span) {
 	return s
 }
 
-// median is that of the request's gaps in seconds.
-func (r *Request) median() float64 {
+// medianGap is that of the request's gaps in seconds.
+func (r *Request) medianGap() float64 {
 	var v []float64
 	for k := 1; k < len(r.Chunks); k++ {
 		v = append(v, r.Chunks[k]-r.Chunks[k-1])
@@ -401,16 +401,16 @@ func byClock(silences []span) []span {
 	return nil
 }
 
-// unexplained are the silences that no prompt of ours makes: no request waited for its first token
+// silencesWithoutPrompt are the silences that no prompt of ours makes: no request waited for its first token
 // as they began, or they are far longer than most, while a step has a budget of prompt tokens.
-func unexplained(silences []span, asked *prompts) []span {
+func silencesWithoutPrompt(silences []span, asked *prompts) []span {
 	var lengths []float64
 	for _, x := range silences {
 		lengths = append(lengths, x.to-x.from)
 	}
 	most, _ := Statistic("p90", lengths)
 	return slices.DeleteFunc(slices.Clone(silences), func(x span) bool {
-		return asked.pending(x) && (len(silences) < fewLengths || x.to-x.from < farLonger*most)
+		return asked.hasPendingPrompt(x) && (len(silences) < fewLengths || x.to-x.from < farLonger*most)
 	})
 }
 

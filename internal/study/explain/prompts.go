@@ -40,12 +40,12 @@ func promptsOf(list []Request) *prompts {
 	return p
 }
 
-// beside is 1 where a gap of a request lies between another request and its first
+// besidePrompt is 1 where a gap of a request lies between another request and its first
 // token, as it does while that one's prompt is computed in several steps, else 0; and how
 // often a gap of its length would by chance, in so many seconds. A gap that begins first is not
 // made by it: where all stands still, first tokens stand still too.
-func (p *prompts) beside(r *Request, gap span, seconds float64) (was, by float64) {
-	if p.pending(gap) { // the request's own first token is before it
+func (p *prompts) besidePrompt(r *Request, gap span, seconds float64) (was, by float64) {
+	if p.hasPendingPrompt(gap) { // the request's own first token is before it
 		was = 1
 	}
 	part := 0.8 * (gap.to - gap.from)
@@ -57,8 +57,8 @@ func (p *prompts) beside(r *Request, gap span, seconds float64) (was, by float64
 	return was, 1 - math.Exp(-max(by, 0)/seconds)
 }
 
-// pending reports whether a request waited for its first token through most of a gap.
-func (p *prompts) pending(gap span) bool {
+// hasPendingPrompt reports whether a request waited for its first token through most of a gap.
+func (p *prompts) hasPendingPrompt(gap span) bool {
 	length := gap.to - gap.from
 	n, _ := slices.BinarySearchFunc(p.sent, gap.from+0.1*length, func(sent, at float64) int {
 		if sent <= at {

@@ -42,7 +42,7 @@ func TestPromptsBeside(t *testing.T) {
 				}
 				by += max(x.First-x.Sent-0.8*length, 0) / 100
 			}
-			gotWas, gotBy := p.beside(r, gap, 100)
+			gotWas, gotBy := p.besidePrompt(r, gap, 100)
 			if gotWas != was || math.Abs(gotBy-(1-math.Exp(-by))) > 1e-9 {
 				t.Fatalf("request %d: %v and %v, by a look at each %v and %v", i, gotWas, gotBy, was, 1-math.Exp(-by))
 			}

@@ -61,13 +61,13 @@ func share(s Signal) func(Facts, figure) float64 {
 	return func(f Facts, x figure) float64 { return min(f.Get(s)/x.value, 1) }
 }
 
-// is gives a known share.
-func is(s Signal) func(Facts, figure) float64 {
+// signalShare gives a known share.
+func signalShare(s Signal) func(Facts, figure) float64 {
 	return func(f Facts, _ figure) float64 { return f.Get(s) }
 }
 
-// within gives a bound where a condition holds.
-func within(bound float64, holds func(f Facts) bool) func(Facts, figure) float64 {
+// boundWhere gives a bound where a condition holds.
+func boundWhere(bound float64, holds func(f Facts) bool) func(Facts, figure) float64 {
 	return func(f Facts, _ figure) float64 {
 		if holds(f) {
 			return bound
@@ -76,10 +76,10 @@ func within(bound float64, holds func(f Facts) bool) func(Facts, figure) float64
 	}
 }
 
-// frozen is the share of the symptom in which the server stood still, of what twins, which
+// frozenShare is the share of the symptom in which the server stood still, of what twins, which
 // never do, have not by themselves: silences before a queue of long prompts are theirs too.
 // Prompts of others make silences that none of ours explains.
-func frozen(f Facts, x figure) float64 {
+func frozenShare(f Facts, x figure) float64 {
 	stood := f.Get(FrozenInTail)
 	if f.Get(ForeignShare) < foreignLeast {
 		stood = max(stood, f.Get(StoppedInTail))
@@ -90,8 +90,8 @@ func frozen(f Facts, x figure) float64 {
 // foreignLeast is the share of others' tokens from which on they count.
 const foreignLeast = 0.02
 
-// queued is the share of the time to the first token that requests wait in the server.
-func queued(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
+// queuedShare is the share of the time to the first token that requests wait in the server.
+func queuedShare(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
 
 // ownTimes reports whether the engine's means are of the requests whose times the client has: of
 // other ones nothing follows from a difference.
@@ -99,9 +99,9 @@ func ownTimes(f Facts) bool {
 	return f.Get(ForeignShare) < foreignLeast && math.Abs(f.Get(EngineServed)-f.Get(Answered)) <= 0.02*f.Get(Answered)
 }
 
-// outside is the mean time to the first token that is neither in the engine's queue nor its
+// timeOutsideEngine is the mean time to the first token that is neither in the engine's queue nor its
 // prefill, in ms: the way there and back, proxies and the API server.
-func outside(f Facts) float64 {
+func timeOutsideEngine(f Facts) float64 {
 	return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean), 0)
 }
 
@@ -110,13 +110,13 @@ func outsideMost(f Facts, x figure) float64 {
 	if !ownTimes(f) {
 		return unbounded
 	}
-	return outside(f) * x.tail / x.value
+	return timeOutsideEngine(f) * x.tail / x.value
 }
 
 // inFront is the share of the mean time to the first token that is neither in the engine's
 // queue nor its prefill, nor on the way.
 func inFront(f Facts) float64 {
-	return max(outside(f)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+	return max(timeOutsideEngine(f)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
 }
 
 // behindDecode is the share of the mean time of answers that is not the engine's own.
@@ -147,23 +147,23 @@ func frontMost(f Facts) float64 {
 	return f.Get(FrontWork)/(1-busy) + hops
 }
 
-// lost is the share of the prompts' work that an unlimited prefix cache would have saved
+// lostCacheShare is the share of the prompts' work that an unlimited prefix cache would have saved
 // and the server's did not.
-func lost(f Facts) float64 {
+func lostCacheShare(f Facts) float64 {
 	return max(f.Get(PlannedHits)-f.Get(HitShare), 0) / max(1-f.Get(HitShare), 1e-9)
 }
 
-// calm reports whether hardly a request waited in the server. Where many do a small cause may add
+// isCalm reports whether hardly a request waited in the server. Where many do a small cause may add
 // much to the wait.
-func calm(f Facts) bool { return f.Get(WaitingOften) < 0.1 }
+func isCalm(f Facts) bool { return f.Get(WaitingOften) < 0.1 }
 
-// seen reports whether a gauge was sampled often enough for its highest value to be near the truth.
-func seen(f Facts) bool { return f.Get(Samples) >= 5 }
+// isWellSampled reports whether a gauge was sampled often enough for its highest value to be near the truth.
+func isWellSampled(f Facts) bool { return f.Get(Samples) >= 5 }
 
 // seatsFull reports whether usually as many run as may, while others wait.
 func seatsFull(f Facts) bool {
 	most := f.Get(RunningMost)
-	if f.has(MaxSeats) {
+	if f.hasAll(MaxSeats) {
 		most = f.Get(MaxSeats)
 	}
 	return f.Get(WaitingOften) >= 0.5 && max(f.Get(RunningUsual), f.Get(Running)) >= 0.9*most
@@ -172,26 +172,26 @@ func seatsFull(f Facts) bool {
 // heldShare is the share of the time from which on a clock that is held down counts.
 const heldShare = 0.02
 
-// held says that the GPU's clock was held down for long enough to matter, by how fast it
+// isClockHeld says that the GPU's clock was held down for long enough to matter, by how fast it
 // ran, or, where that is not known, by the time in which something held it.
-func held(f Facts) bool {
-	if f.has(Throttled) && f.Get(Throttled) < heldShare {
+func isClockHeld(f Facts) bool {
+	if f.hasAll(Throttled) && f.Get(Throttled) < heldShare {
 		return false
 	}
-	if f.has(ClockShare) {
-		return slowed(f) >= Least
+	if f.hasAll(ClockShare) {
+		return slowClockShare(f) >= Least
 	}
-	return f.has(Throttled)
+	return f.hasAll(Throttled)
 }
 
-// slowed is the share of the time that a clock below its highest takes.
-func slowed(f Facts) float64 { return max(1-f.Get(ClockShare)-0.03, 0) }
+// slowClockShare is the share of the time that a clock below its highest takes.
+func slowClockShare(f Facts) float64 { return max(1-f.Get(ClockShare)-0.03, 0) }
 
 var rules = []rule{
 	// Who measures.
-	{Client, exact, whole, []Signal{LagShare}, is(LagShare),
+	{Client, exact, whole, []Signal{LagShare}, signalShare(LagShare),
 		"lag = sent − ready is the instrument's own (docs/measuring.md)"},
-	{Hold, exact, whole, []Signal{HeldShare, MostInFlight}, is(HeldShare),
+	{Hold, exact, whole, []Signal{HeldShare, MostInFlight}, signalShare(HeldShare),
 		"held = eligible − due: the client's own queue (docs/measuring.md)"},
 
 	// The way to the server. A connect times its first hop alone, so it rules out nothing.
@@ -200,23 +200,23 @@ var rules = []rule{
 	{Network, atMost, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, outsideMost,
 		"client's TTFT less queue and prefill has all of the way in it"},
 	{Proxy, measured, stalls, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, x figure) float64 {
-		if !buffered(f) {
+		if !isBuffered(f) {
 			return 0
 		}
 		return max(1-max(f.Get(TPOTMean), f.Get(OnTwins))/x.value, 0)
 	}, "a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
 	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, x figure) float64 {
-		if !buffered(f) {
+		if !isBuffered(f) {
 			return 0
 		}
 		return min(0.6*f.Get(GapMedian)/x.value, 1) // a first token waits half a flush in the mean, in the tail longer
 	}, "as of stalls"},
 	{Proxy, measured, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare, FrontWork, FrontBusy}, func(f Facts, x figure) float64 {
-		if !ownTimes(f) || 1.5*frontMost(f) > outside(f) {
+		if !ownTimes(f) || 1.5*frontMost(f) > timeOutsideEngine(f) {
 			return 0
 		}
 		// While a server stands still answers wait outside its engine too.
-		return (outside(f)-frontMost(f)-f.Get(RoundTrip))/max(f.Get(TTFTMean), 1e-9) - max(frozen(f, x), 0)
+		return (timeOutsideEngine(f)-frontMost(f)-f.Get(RoundTrip))/max(f.Get(TTFTMean), 1e-9) - max(frozenShare(f, x), 0)
 	}, "what is outside the engine and is neither the first hop nor the API server's work is a proxy, or the way beyond it"},
 	{Proxy, atMost, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, outsideMost, "as of the network"},
 	{Proxy, atMost, stalls, []Signal{GapMedian, PerArrival}, func(f Facts, x figure) float64 {
@@ -227,7 +227,7 @@ var rules = []rule{
 	}, "tokens that come one by one are flushed more often than they are made"},
 
 	// Others, and the machine.
-	{Foreign, atMost, every, []Signal{ForeignShare}, within(foreignLeast, func(f Facts) bool { return f.Get(ForeignShare) < foreignLeast/4 }),
+	{Foreign, atMost, every, []Signal{ForeignShare}, boundWhere(foreignLeast, func(f Facts) bool { return f.Get(ForeignShare) < foreignLeast/4 }),
 		"what the server counted, against what was sent and answered"},
 	{Foreign, measured, every, []Signal{ForeignShare}, func(f Facts, _ figure) float64 {
 		x := f.Get(ForeignShare)
@@ -236,19 +236,19 @@ var rules = []rule{
 		}
 		return x
 	}, "as above; at a load in the steady state a share of the work is about that share of the time"},
-	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ figure) float64 { return slowed(f) },
+	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ figure) float64 { return slowClockShare(f) },
 		"DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
 	{Throttling, atMost, every, []Signal{ClockShare}, func(f Facts, x figure) float64 { return 1.5 * (1 - f.Get(ClockShare)) }, "as above"},
-	{Throttling, atMost, every, []Signal{Throttled}, within(heldShare, func(f Facts) bool { return f.Get(Throttled) < heldShare }),
+	{Throttling, atMost, every, []Signal{Throttled}, boundWhere(heldShare, func(f Facts) bool { return f.Get(Throttled) < heldShare }),
 		"DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
-	{Freezes, measured, stalls, []Signal{FrozenInTail, StoppedInTail}, frozen,
+	{Freezes, measured, stalls, []Signal{FrozenInTail, StoppedInTail}, frozenShare,
 		"times at which nothing came from any stream, by the clock (measure/judge/standstill.go) or while no prompt was computed"},
-	{Freezes, measured, first, []Signal{FrozenInTail, StoppedInTail}, frozen, "as of stalls"},
+	{Freezes, measured, first, []Signal{FrozenInTail, StoppedInTail}, frozenShare, "as of stalls"},
 	{Freezes, atMost, []metric.Name{metric.TTFT, metric.Stall}, []Signal{SilentInTail}, share(SilentInTail), "while a server stands still no stream has a token"},
 
 	// The server's front.
 	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ figure) float64 {
-		if buffered(f) {
+		if isBuffered(f) {
 			return 2 * Least // no more is claimed, and nothing is ruled out
 		}
 		return unbounded
@@ -256,7 +256,7 @@ var rules = []rule{
 	{Frontend, atMost, whole, []Signal{FrontWork, FrontBusy}, func(f Facts, x figure) float64 { return frontMost(f) * x.tail / x.value },
 		"the processor time of what listens (proc(5), process_cpu_seconds_total): one thread of Python serves"},
 	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ figure) float64 {
-		if f.has(FrontWork, FrontBusy) {
+		if f.hasAll(FrontWork, FrontBusy) {
 			return min(inFront(f), frontMost(f)/max(f.Get(TTFTMean), 1e-9))
 		}
 		return inFront(f)
@@ -269,7 +269,7 @@ var rules = []rule{
 	}, "as above: what is relieved first is the largest part"},
 	{Frontend, estimate, first, []Signal{InFlight, Running, Waiting, Samples, TTFTMean, AnswerMean, Evenness}, func(f Facts, _ figure) float64 {
 		out := f.Get(InFlight) - f.Get(Running) - f.Get(Waiting)
-		if !seen(f) || buffered(f) || out < sampled*math.Sqrt(f.Get(InFlight)/f.Get(Samples)) {
+		if !isWellSampled(f) || isBuffered(f) || out < sampled*math.Sqrt(f.Get(InFlight)/f.Get(Samples)) {
 			return 0
 		}
 		outside := out / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
@@ -288,7 +288,7 @@ var rules = []rule{
 	}, "as above"},
 
 	// Its limits.
-	{Seats, atMost, every, []Signal{RunningMost, MaxSeats, Samples}, within(0, func(f Facts) bool { return seen(f) && f.Get(RunningMost) < 0.85*f.Get(MaxSeats) }),
+	{Seats, atMost, every, []Signal{RunningMost, MaxSeats, Samples}, boundWhere(0, func(f Facts) bool { return isWellSampled(f) && f.Get(RunningMost) < 0.85*f.Get(MaxSeats) }),
 		"num_requests_running against max_num_seqs (vllm/v1/core/sched/scheduler.py)"},
 	{Seats, atMost, first, []Signal{QueueMean, EngineServed, ForeignShare}, func(f Facts, x figure) float64 {
 		if !ownTimes(f) {
@@ -300,16 +300,16 @@ var rules = []rule{
 		if !seatsFull(f) || f.Get(KVMost) > 0.9 || f.Get(Preempted) > 0 {
 			return 0
 		}
-		return 0.7 * queued(f)
+		return 0.7 * queuedShare(f)
 	}, "a queue while as many run as ever and the KV cache has room: p99 TTFT rises where p50 stays"},
-	{KVCache, atMost, every, []Signal{KVMost, Preempted, Samples, PlannedHits}, within(0, func(f Facts) bool {
-		return seen(f) && f.Get(KVMost) < 0.85 && f.Get(Preempted) == 0 && lost(f) < 0.02
+	{KVCache, atMost, every, []Signal{KVMost, Preempted, Samples, PlannedHits}, boundWhere(0, func(f Facts) bool {
+		return isWellSampled(f) && f.Get(KVMost) < 0.85 && f.Get(Preempted) == 0 && lostCacheShare(f) < 0.02
 	}), "kv_cache_usage_perc, num_preemptions (vLLM, Optimization and Tuning)"},
 	{KVCache, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, KVUse, KVMost, Preempted}, func(f Facts, _ figure) float64 {
 		if f.Get(Preempted) == 0 && (f.Get(KVUse) < 0.85 || f.Get(WaitingOften) < 0.3) {
 			return 0
 		}
-		return 0.7 * queued(f)
+		return 0.7 * queuedShare(f)
 	}, "KV cache use at 0.95 and more with a queue, or preemptions (vLLM, Optimization and Tuning)"},
 	{KVCache, estimate, later, []Signal{Preempted}, func(f Facts, _ figure) float64 {
 		if f.Get(Preempted) < 0.1 {
@@ -317,13 +317,13 @@ var rules = []rule{
 		}
 		return 0.3
 	}, "a preempted request is computed again from its start (Scheduler._preempt_request)"},
-	{Budget, atMost, every, []Signal{PromptMost, MaxTokens, RunningMost, QueueMean, TTFTMean}, within(0.02, func(f Facts) bool {
-		return queued(f) < 0.05 && f.Get(PromptMost)+f.Get(RunningMost) < f.Get(MaxTokens)/2
+	{Budget, atMost, every, []Signal{PromptMost, MaxTokens, RunningMost, QueueMean, TTFTMean}, boundWhere(0.02, func(f Facts) bool {
+		return queuedShare(f) < 0.05 && f.Get(PromptMost)+f.Get(RunningMost) < f.Get(MaxTokens)/2
 	}), "two of the longest prompts fit into one step, and none waits for it"},
 
 	// Its work.
 	{Compute, estimate, first, []Signal{PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ figure) float64 {
-		if queued(f) > 0.2 {
+		if queuedShare(f) > 0.2 {
 			return 0
 		}
 		return 0.25 * f.Get(PrefillMean) / max(f.Get(TTFTMean), 1e-9)
@@ -335,21 +335,21 @@ var rules = []rule{
 		return 0.15
 	}, "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
 	{Bandwidth, atMost, every, []Signal{MemoryBusy, WaitingOften}, func(f Facts, _ figure) float64 {
-		if !calm(f) {
+		if !isCalm(f) {
 			return unbounded
 		}
 		return f.Get(MemoryBusy) / 4 // a third faster
 	}, "DCGM_FI_PROF_DRAM_ACTIVE: slow tokens alone are no sign of the memory's limit"},
-	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy, WaitingOften}, within(0.02, func(f Facts) bool { return calm(f) && f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
+	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy, WaitingOften}, boundWhere(0.02, func(f Facts) bool { return isCalm(f) && f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
 		"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"},
 	{PrefixCache, estimate, first, []Signal{PlannedHits, HitShare, PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ figure) float64 {
 		work := f.Get(PrefillMean)
 		if f.Get(WaitingOften) < 0.5 || f.Get(KVMost) < 0.9 { // else what waits may wait for memory
 			work += f.Get(QueueMean)
 		}
-		return lost(f) * min(work/max(f.Get(TTFTMean), 1e-9), 1)
+		return lostCacheShare(f) * min(work/max(f.Get(TTFTMean), 1e-9), 1)
 	}, "what the prompts have in common, against prefix_cache_hits ÷ prefix_cache_queries; a token that is found is not computed"},
-	{PrefixCache, atMost, every, []Signal{PlannedHits}, func(f Facts, _ figure) float64 { return 2 * lost(f) }, "as above"},
+	{PrefixCache, atMost, every, []Signal{PlannedHits}, func(f Facts, _ figure) float64 { return 2 * lostCacheShare(f) }, "as above"},
 }
 
 // cohorts is the number of standard errors that means of answers must be apart. The client's mean
@@ -361,10 +361,10 @@ const cohorts = 3
 // Poisson count does.
 const sampled = 3
 
-// buffered says that something between holds tokens back and lets them go by the clock:
+// isBuffered says that something between holds tokens back and lets them go by the clock:
 // gaps are even and about as long as the tokens that come with them take. A server that
 // now and then hands on several tokens at once has gaps of a token.
-func buffered(f Facts) bool {
+func isBuffered(f Facts) bool {
 	return f.Get(PerArrival) > 1.5 && f.Get(Evenness) < 0.25 && f.Get(GapMedian) > 0.75*f.Get(PerArrival)*f.Get(TPOTMean)
 }
 
@@ -384,10 +384,10 @@ const heldDown = 1.4
 // is it sure that others hold them up.
 const muchSlower = 1.5
 
-// doubt says why none of the candidates is claimed, "" where the first is.
-func doubt(c *Case, open []candidate) string {
+// doubtText says why none of the candidates is claimed, "" where the first is.
+func doubtText(c *Case, open []candidate) string {
 	switch {
-	case c.Facts.has(Unanswered) && c.Facts.Get(Unanswered) > 0.2:
+	case c.Facts.hasAll(Unanswered) && c.Facts.Get(Unanswered) > 0.2:
 		return "many requests were not answered"
 	case sentAgain(c):
 		return "failed requests that were sent again are in it, with their wait between attempts"
@@ -397,14 +397,14 @@ func doubt(c *Case, open []candidate) string {
 		return "nothing that could be relieved would make it better by a twentieth"
 	case open[0].measured:
 		return ""
-	case c.Symptom.Metric == metric.Stall && c.Facts.has(PerArrival, Evenness, GapMedian, TPOTMean) && buffered(c.Facts):
+	case c.Symptom.Metric == metric.Stall && c.Facts.hasAll(PerArrival, Evenness, GapMedian, TPOTMean) && isBuffered(c.Facts):
 		return "something between holds tokens back, and what stalls are behind it cannot be seen"
 	case c.Twin != nil && c.Twin.Off > farOff:
 		return "no twin of " + c.Twin.Name + " comes near what was measured"
-	case c.Twin != nil && c.Twin.Slower > heldDown && !(c.Facts.has(ForeignShare) && (c.Facts.has(ClockShare) || c.Facts.has(Throttled))):
+	case c.Twin != nil && c.Twin.Slower > heldDown && !(c.Facts.hasAll(ForeignShare) && (c.Facts.hasAll(ClockShare) || c.Facts.hasAll(Throttled))):
 		return "its steps take far longer than those of any server like it: its clock may be held down, or others use it"
 	case c.Twin != nil && open[0].among < agree:
-		return "twins that all agree with the measurement name different causes" + named(open)
+		return "twins that all agree with the measurement name different causes" + namedCauses(open)
 	}
 	return ""
 }
@@ -413,11 +413,11 @@ func doubt(c *Case, open []candidate) string {
 // failed at first: half as many as its tail has are enough.
 func sentAgain(c *Case) bool {
 	tail := map[string]float64{"p50": .5, "p90": .1, "p95": .05, "p99": .01, "mean": .02}[c.Symptom.Of]
-	return slices.Contains(whole, c.Symptom.Metric) && c.Facts.has(SentAgain) && c.Facts.Get(SentAgain) >= tail/2
+	return slices.Contains(whole, c.Symptom.Metric) && c.Facts.hasAll(SentAgain) && c.Facts.Get(SentAgain) >= tail/2
 }
 
-// named are the causes that twins name.
-func named(open []candidate) (text string) {
+// namedCauses are the causes that twins name.
+func namedCauses(open []candidate) (text string) {
 	for i := range open[:min(len(open), 3)] {
 		if x := &open[i]; x.among > 0 {
 			text += fmt.Sprintf("%s%s (%.0f of 100)", map[bool]string{true: ": ", false: ", "}[text == ""], x.cause, 100*x.among)
@@ -438,20 +438,20 @@ func confidence(c *Case, open []candidate) Confidence {
 	second, alone := 0.0, true
 	for i := range open[1:] {
 		second = math.Max(second, open[1+i].gain)
-		alone = alone && x.apart(&open[1+i], surelyApart)
+		alone = alone && x.isSeparate(&open[1+i], surelyApart)
 	}
-	if x.cause != Throttling && held(c.Facts) { // a slower GPU looks like each cause of its own work
+	if x.cause != Throttling && isClockHeld(c.Facts) { // a slower GPU looks like each cause of its own work
 		alone = false
 	}
 	stall := c.Symptom.Metric == metric.Stall // one stall hangs on the step it falls into
 	switch {
 	case x.cause == Foreign && (stall || c.Twin != nil && c.Twin.Slower < muchSlower):
 		return Likely // a share of the work is no share of the time: batches have room
-	case x.cause == Freezes && c.Twin == nil || x.cause == Proxy && !buffered(c.Facts):
+	case x.cause == Freezes && c.Twin == nil || x.cause == Proxy && !isBuffered(c.Facts):
 		return Likely // users who wait for each other, or others' prompts, make silences too
-	case x.measured && x.gain > 0.3 && x.gain > 2*second && (x.cause == Throttling || !held(c.Facts)):
+	case x.measured && x.gain > 0.3 && x.gain > 2*second && (x.cause == Throttling || !isClockHeld(c.Facts)):
 		return Sure
-	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && alone && c.Facts.has(Running):
+	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && alone && c.Facts.hasAll(Running):
 		return Sure
 	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
 		return Likely

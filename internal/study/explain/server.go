@@ -19,7 +19,7 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	})
 	gauge(telemetry.Waiting, func(d telemetry.Distribution) {
 		f.Set(Waiting, d.Mean, "", FromServer)
-		f.Set(WaitingOften, often(&d), "share", FromServer)
+		f.Set(WaitingOften, positiveShare(&d), "share", FromServer)
 	})
 	gauge(telemetry.KVUse, func(d telemetry.Distribution) {
 		f.Set(KVUse, d.Mean, "share", FromServer)
@@ -44,7 +44,7 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	}
 	// The process that serves a page of metrics is the one that answers; engines run in others.
 	for signal, from := range map[telemetry.Signal]string{telemetry.ProcessCPU: FromServer, telemetry.ListenerCPU: FromKernel} {
-		if x, ok := w.Rate(signal); ok && (from == FromKernel || !f.has(FrontBusy)) {
+		if x, ok := w.Rate(signal); ok && (from == FromKernel || !f.hasAll(FrontBusy)) {
 			f.Set(FrontBusy, x, "", from)
 			if each, ok := w.Ratio(signal, telemetry.PrefillCount); ok {
 				f.Set(FrontWork, each*1e3, "ms", from)
@@ -77,8 +77,8 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	gauge(telemetry.GPUTensorActive, func(d telemetry.Distribution) { f.Set(TensorBusy, d.Mean, "share", FromGPU) })
 }
 
-// often is about the share of samples above 0.
-func often(d *telemetry.Distribution) float64 {
+// positiveShare is about the share of samples above 0.
+func positiveShare(d *telemetry.Distribution) float64 {
 	switch {
 	case d.Min > 0:
 		return 1

@@ -11,7 +11,7 @@ import (
 // What a server does not tell is no fact, and what it tells has its value.
 func TestAddServer(t *testing.T) {
 	var none telemetry.Samples
-	w := none.Window(0, 10e9)
+	w := none.WindowOf(0, 10e9)
 	f := Facts{}
 	f.AddServer(&w)
 	if len(f) != 0 {
@@ -32,7 +32,7 @@ func TestAddServer(t *testing.T) {
 		s.Add("gpu", telemetry.GPUClock, at*1e9, 1200)
 		s.Add("gpu", telemetry.GPUClockMost, at*1e9, 2000)
 	}
-	w = s.Window(0, 10e9)
+	w = s.WindowOf(0, 10e9)
 	f.AddServer(&w)
 	for signal, want := range map[Signal]float64{
 		Running: 4, RunningMost: 4, WaitingOften: .6, KVMost: .9, QueueMean: 150, Preempted: 0, Samples: 10, ClockShare: .6,
@@ -42,7 +42,7 @@ func TestAddServer(t *testing.T) {
 		}
 	}
 	for _, signal := range []Signal{PrefillMean, HitShare, ForeignShare, Throttled, MemoryBusy} {
-		if f.has(signal) {
+		if f.hasAll(signal) {
 			t.Errorf("%s is known, and nothing told it", signal)
 		}
 	}

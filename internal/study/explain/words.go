@@ -47,14 +47,14 @@ func wordingFor(names Names, cause Cause, of metric.Name, f Facts) words {
 func wording(cause Cause, of metric.Name, f Facts) words {
 	w := wordings[cause]
 	switch {
-	case cause == Proxy && !buffered(f):
+	case cause == Proxy && !isBuffered(f):
 		w.claim = "something on the way takes time for each request: a slow proxy, or the way beyond"
 		w.knob, w.to = "", ""
 	case cause == Freezes && f.Get(FrozenInTail) < f.Get(StoppedInTail):
 		w.claim = "the server stands still now and then: for all streams at once, and for no prompt"
 		w.confirm = "what its log and its machine show at these times: a collector of garbage, a swap"
 	case cause == Throttling:
-		return throttled(w, f)
+		return throttledWords(w, f)
 	case cause == PrefixCache && f.Get(HitShare) > 0.01: // it is on
 		w.claim = "prompts that were computed before are computed again: the prefix cache does not hold all that they have in common"
 		w.confirm = "half as many different prefixes at this load: hits ÷ queries of vllm:prefix_cache grow"
@@ -70,22 +70,22 @@ func wording(cause Cause, of metric.Name, f Facts) words {
 	return w
 }
 
-// throttled is the wording of a clock that is held down, as far as is known by what. A
+// throttledWords is the wording of a clock that is held down, as far as is known by what. A
 // power limit that is as high as the board has it is not advised to be raised: fewer bits
 // move and multiply for less energy.
-func throttled(w words, f Facts) words {
+func throttledWords(w words, f Facts) words {
 	power, heat := f.Get(ByPower) >= heldShare, f.Get(ByHeat) >= heldShare
-	if !f.has(ByPower, ByHeat) || !power && !heat {
+	if !f.hasAll(ByPower, ByHeat) || !power && !heat {
 		return w
 	}
 	w.confirm = "" // the GPU has said so
 	limit := "its power limit"
-	if f.has(PowerLimit) {
+	if f.hasAll(PowerLimit) {
 		limit += fmt.Sprintf(" of %.0f W", f.Get(PowerLimit))
 	}
 	highest := ""
 	switch most := f.Get(PowerMost); {
-	case !f.has(PowerLimit, PowerMost):
+	case !f.hasAll(PowerLimit, PowerMost):
 		w.to = "higher, where the board allows it"
 	case f.Get(PowerLimit) < 0.99*most:
 		w.to = fmt.Sprintf("%.0f W", most)

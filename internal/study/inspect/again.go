@@ -9,10 +9,10 @@ import (
 	"pitot/internal/say"
 )
 
-// again is the command that measures a run's target with its lengths at another load.
+// rerunCommand is the command that measures a run's target with its lengths at another load.
 // Prompts that are not drawn by length alone, conversations and arrivals that are not
 // Poisson's have settings of their own, which are not repeated: it is "" for them.
-func again(measured *result.Run, point int, flag, load string) string {
+func rerunCommand(measured *result.Run, point int, flag, load string) string {
 	var w struct{ Kind, Input, Output string }
 	l := &measured.Points[point].Load
 	if json.Unmarshal(measured.Workload, &w) != nil || w.Kind != "random" || w.Input == "" || w.Output == "" || l.Turns != nil || l.Arrival != "" && l.Arrival != "poisson" {
@@ -32,29 +32,29 @@ func loadOf(p *result.Point) (flag string, load float64) {
 	return "--rate", p.Load.Value()
 }
 
-// number is a load as a flag has it, to four figures.
-func number(x float64) string {
+// loadNumber is a load as a flag has it, to four figures.
+func loadNumber(x float64) string {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// longer is the command that measures a point's load for a minute, "" where none is known
+// longerCommand is the command that measures a point's load for a minute, "" where none is known
 // or the point lasted for as long.
-func longer(measured *result.Run, point int) string {
+func longerCommand(measured *result.Run, point int) string {
 	p := &measured.Points[point]
 	if p.Seconds.Window >= longEnough {
 		return ""
 	}
 	flag, load := loadOf(p)
-	return again(measured, point, flag, number(load))
+	return rerunCommand(measured, point, flag, loadNumber(load))
 }
 
 // longEnough are the seconds of a load over which a server's metrics are read often enough.
 const longEnough = 60
 
-// less returns what the run has not measured of half a point's load and of one request at a time.
+// lighterLoads returns what the run has not measured of half a point's load and of one request at a time.
 // Each comes with its command.
-func less(measured *result.Run, point int) (list []string) {
+func lighterLoads(measured *result.Run, point int) (list []string) {
 	at := &measured.Points[point]
 	flag, load := loadOf(at)
 	half, one := false, false
@@ -77,10 +77,10 @@ func less(measured *result.Run, point int) (list []string) {
 		if flag == "--concurrency" {
 			to = float64(int(to))
 		}
-		add("half the load", again(measured, point, flag, number(to)))
+		add("half the load", rerunCommand(measured, point, flag, loadNumber(to)))
 	}
 	if !one {
-		add("one request at a time", again(measured, point, "--concurrency", "1"))
+		add("one request at a time", rerunCommand(measured, point, "--concurrency", "1"))
 	}
 	return list
 }

@@ -31,10 +31,10 @@ func TestAgain(t *testing.T) {
 		{`{"kind":"dataset"}`, []result.Point{open(2)}, "", []string{"half the load", "one request at a time"}},
 	} {
 		run := &result.Run{Command: []string{"pitot", "run", "http://h:8000", "--seed", "1"}, Target: result.Target{Spec: "http://h:8000"}, Workload: json.RawMessage(c.workload), Points: c.points}
-		if got := longer(run, 0); got != c.longer {
+		if got := longerCommand(run, 0); got != c.longer {
 			t.Errorf("longer: %q, want %q", got, c.longer)
 		}
-		if got := less(run, 0); !slices.Equal(got, c.less) {
+		if got := lighterLoads(run, 0); !slices.Equal(got, c.less) {
 			t.Errorf("less: %q, want %q", got, c.less)
 		}
 	}
@@ -48,11 +48,11 @@ func TestAgainOfAModel(t *testing.T) {
 		Command: []string{"pitot", "find", "x", "--model=a b", "--api", "openai-completions", "--key-env", "K", "--insecure", "--header", "X-Api-Key=[redacted]"}, Target: result.Target{Spec: "sim:m@h100?tp=2"},
 		Workload: json.RawMessage(`{"kind":"random","input":"8","output":"9"}`), Points: []result.Point{{Load: result.Load{Loop: "open", Rate: &rate}}},
 	}
-	if got, want := longer(run, 0), "pitot run 'sim:m@h100?tp=2' --model 'a b' --api openai-completions --key-env K --insecure --header X-Api-Key=… --rate 2 --input 8 --output 9 --duration 60s"; got != want {
+	if got, want := longerCommand(run, 0), "pitot run 'sim:m@h100?tp=2' --model 'a b' --api openai-completions --key-env K --insecure --header X-Api-Key=… --rate 2 --input 8 --output 9 --duration 60s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	bursts := &run.Points[0].Load
-	if bursts.Arrival = "on-off(5s,20s)"; longer(run, 0) != "" {
+	if bursts.Arrival = "on-off(5s,20s)"; longerCommand(run, 0) != "" {
 		t.Error("other arrivals are measured as Poisson's")
 	}
 }

@@ -20,10 +20,10 @@ func TestReigns(t *testing.T) {
 		points = append(points, Point{Load: string(rune('a' + i)), Symptoms: []explain.Diagnosis{{Symptom: s, Primary: explain.Finding{Cause: cause}}}})
 	}
 	want := []Reign{{s, explain.Compute, "a", "c"}, {s, explain.Seats, "d", "e"}}
-	if diff := cmp.Diff(want, reigns(points)); diff != "" {
+	if diff := cmp.Diff(want, causeRanges(points)); diff != "" {
 		t.Error(diff)
 	}
-	if reigns(points[:1]) != nil {
+	if causeRanges(points[:1]) != nil {
 		t.Error("one load has no stretch")
 	}
 }
@@ -57,7 +57,7 @@ func TestDeployment(t *testing.T) {
 		d, note, err := deployment(&result.Run{Target: result.Target{Kind: c.kind, Spec: c.spec}}, c.said)
 		named := ""
 		if d != nil {
-			named = d.Named()
+			named = d.SpecString()
 		}
 		if err != nil || named != c.want || (d == nil) != (note != "") {
 			t.Errorf("%+v: %q, %q, %v", c, named, note, err)
@@ -84,12 +84,12 @@ func TestTellingOfASearch(t *testing.T) {
 		want   []int
 	}{{6, []int{3, 4}}, {3, []int{1}}} {
 		run.Points = run.Points[:c.points]
-		if got := telling(run); !slices.Equal(got, c.want) {
+		if got := tellingPoints(run); !slices.Equal(got, c.want) {
 			t.Errorf("of %d windows %v tell, want %v", c.points, got, c.want)
 		}
 	}
-	if run.Points[1] = point(5, result.Yes, result.Valid); !slices.Equal(telling(run), []int{0}) {
-		t.Errorf("%v tell where only a load far beyond does", telling(run))
+	if run.Points[1] = point(5, result.Yes, result.Valid); !slices.Equal(tellingPoints(run), []int{0}) {
+		t.Errorf("%v tell where only a load far beyond does", tellingPoints(run))
 	}
 }
 
@@ -104,10 +104,10 @@ func TestApartKeepsTheLimit(t *testing.T) {
 		Points: []result.Point{point(192, result.Yes, 900), point(195, result.No, 300), point(209, result.No, 300), point(229, result.No, 2000),
 			point(100, result.Yes, 300), point(105, result.Yes, 400), point(240, result.No, 100)},
 	}
-	if got := apart(run, run.ByLoad()); !slices.Equal(got, []int{5, 1, 2, 6}) {
+	if got := spacedWindows(run, run.ByLoad()); !slices.Equal(got, []int{5, 1, 2, 6}) {
 		t.Errorf("windows %v are explained", got)
 	}
-	if !Telling(run, 1) || Telling(run, 3) {
+	if !IsTelling(run, 1) || IsTelling(run, 3) {
 		t.Error("other windows tell what limits it than the first two at the limit")
 	}
 }

@@ -27,12 +27,12 @@ func (x *Explanation) Findings(by string, brief bool) *result.Findings {
 		out := result.PointFindings{Point: p.Index, Diagnoses: []result.Diagnosis{}, WhyNone: p.NoFinding}
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
-			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finite(d.Value), AtTwice: finite(d.AtTwice), Primary: stored(&d.Primary)}
+			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finiteOrZero(d.Value), AtTwice: finiteOrZero(d.AtTwice), Primary: findingToStore(&d.Primary)}
 			for _, x := range d.Parts {
-				to.Parts = append(to.Parts, result.Part{Name: string(x.Name), MS: finite(x.MS), Share: finite(x.Share)})
+				to.Parts = append(to.Parts, result.Part{Name: string(x.Name), MS: finiteOrZero(x.MS), Share: finiteOrZero(x.Share)})
 			}
 			for j := range d.Also {
-				to.Also = append(to.Also, stored(&d.Also[j]))
+				to.Also = append(to.Also, findingToStore(&d.Also[j]))
 			}
 			out.Diagnoses = append(out.Diagnoses, to)
 		}
@@ -44,36 +44,36 @@ func (x *Explanation) Findings(by string, brief bool) *result.Findings {
 	return f
 }
 
-// finite is a number that JSON can have.
-func finite(x float64) float64 {
+// finiteOrZero is a number that JSON can have.
+func finiteOrZero(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
 	}
 	return x
 }
 
-func stored(f *explain.Finding) result.Finding {
-	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: storedEvidence(f.Evidence), Confirm: f.Confirm, Alike: f.Alike}
+func findingToStore(f *explain.Finding) result.Finding {
+	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finiteOrZero(f.Gain), Evidence: storedEvidence(f.Evidence), Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Excluded {
-		to := result.Excluded{Cause: string(e.Cause), AtMost: finite(e.AtMost), Evidence: storedEvidence(e.Evidence)}
+		to := result.Excluded{Cause: string(e.Cause), AtMost: finiteOrZero(e.AtMost), Evidence: storedEvidence(e.Evidence)}
 		out.Excluded = append(out.Excluded, to)
 	}
 	for _, u := range f.Untested {
-		to := result.Untested{Cause: string(u.Cause), AtMost: finite(u.AtMost)}
+		to := result.Untested{Cause: string(u.Cause), AtMost: finiteOrZero(u.AtMost)}
 		for _, s := range u.Lacks {
 			to.Lacks = append(to.Lacks, string(s))
 		}
 		out.Untested = append(out.Untested, to)
 	}
 	if t := f.Try; t != nil {
-		out.Try = &result.Trial{Knob: t.Knob, From: t.From, To: t.To, ExpectedGain: finite(t.Gain), ChangesAnswers: t.ChangesAnswers}
+		out.Try = &result.Trial{Knob: t.Knob, From: t.From, To: t.To, ExpectedGain: finiteOrZero(t.Gain), ChangesAnswers: t.ChangesAnswers}
 	}
 	return out
 }
 
-// Stored is the explanation that a run has with it, nil where it has none that is known
+// StoredExplanation is the explanation that a run has with it, nil where it has none that is known
 // here.
-func Stored(dir string, run *result.Run) *Explanation {
+func StoredExplanation(dir string, run *result.Run) *Explanation {
 	f := run.Findings
 	if f == nil || f.Version != result.FindingsVersion {
 		return nil
@@ -87,18 +87,18 @@ func Stored(dir string, run *result.Run) *Explanation {
 		p := pointOf(run, from.Point)
 		p.NoFinding = from.WhyNone
 		for _, k := range engines.Deployed() {
-			if unusual(k) != "" && strings.Contains(f.Deployment, "engine="+k.Name) {
+			if unusualEngine(k) != "" && strings.Contains(f.Deployment, "engine="+k.Name) {
 				p.Engine = k.Name
 			}
 		}
 		for k := range from.Diagnoses {
 			d := &from.Diagnoses[k]
-			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, AtTwice: d.AtTwice, Primary: found(&d.Primary)}
+			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, AtTwice: d.AtTwice, Primary: findingFromStored(&d.Primary)}
 			for _, x := range d.Parts {
 				to.Parts = append(to.Parts, explain.Part{Name: explain.PartName(x.Name), MS: x.MS, Share: x.Share})
 			}
 			for j := range d.Also {
-				to.Also = append(to.Also, found(&d.Also[j]))
+				to.Also = append(to.Also, findingFromStored(&d.Also[j]))
 			}
 			p.Symptoms = append(p.Symptoms, to)
 		}
@@ -110,7 +110,7 @@ func Stored(dir string, run *result.Run) *Explanation {
 	return x
 }
 
-func found(f *result.Finding) explain.Finding {
+func findingFromStored(f *result.Finding) explain.Finding {
 	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Evidence: foundEvidence(f.Evidence), Confirm: f.Confirm, Alike: f.Alike}
 	for _, e := range f.Excluded {
 		to := explain.Excluded{Cause: explain.Cause(e.Cause), AtMost: e.AtMost, Evidence: foundEvidence(e.Evidence)}
@@ -132,7 +132,7 @@ func found(f *result.Finding) explain.Finding {
 func storedEvidence(list []explain.Evidence) []result.Evidence {
 	out := []result.Evidence{}
 	for _, e := range list {
-		out = append(out, result.Evidence{Signal: string(e.Signal), Value: finite(e.Value), Unit: e.Unit, From: e.From})
+		out = append(out, result.Evidence{Signal: string(e.Signal), Value: finiteOrZero(e.Value), Unit: e.Unit, From: e.From})
 	}
 	return out
 }
@@ -243,9 +243,9 @@ func ServedWithin(p *result.Point) string {
 	return served + "; what the server does with " + say.Quantity(p.Load.Value()) + " " + p.Load.Unit() + " is not known"
 }
 
-// Apart returns what breaks the objective where that is nothing of the server's speed. It returns
+// OtherFailure returns what breaks the objective where that is nothing of the server's speed. It returns
 // "" elsewhere.
-func (p *Point) Apart() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
+func (p *Point) OtherFailure() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""
 // elsewhere: nothing that makes the server faster mends that.

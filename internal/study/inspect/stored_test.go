@@ -36,7 +36,7 @@ func explained(run *result.Run, causes ...explain.Cause) *Explanation {
 		})
 		x.Points = append(x.Points, p)
 	}
-	x.Over = reigns(x.Points)
+	x.Over = causeRanges(x.Points)
 	return x
 }
 
@@ -53,7 +53,7 @@ func TestFindingsComeBack(t *testing.T) {
 	if err := json.Unmarshal(data, &run.Findings); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, Stored("dir", run)); d != "" {
+	if d := cmp.Diff(want, StoredExplanation("dir", run)); d != "" {
 		t.Errorf("put in (-), taken out (+):\n%s", d)
 	}
 	if f := run.Findings; f.By != "v1" || !f.Brief || f.Version != result.FindingsVersion {
@@ -64,7 +64,7 @@ func TestFindingsComeBack(t *testing.T) {
 // What no program like this wrote, or speaks of points that are not there, is not taken.
 func TestFindingsOfOthers(t *testing.T) {
 	run := measuredAt(1)
-	if Stored("dir", run) != nil {
+	if StoredExplanation("dir", run) != nil {
 		t.Error("a run without any has some")
 	}
 	x := explained(run, explain.Seats)
@@ -75,12 +75,12 @@ func TestFindingsOfOthers(t *testing.T) {
 	}
 	for _, at := range []int{-1, 1} {
 		run.Findings.Points[0].Point = at
-		if got := Stored("dir", run); len(got.Points) != 0 {
+		if got := StoredExplanation("dir", run); len(got.Points) != 0 {
 			t.Errorf("point %d of one: %+v", at, got.Points)
 		}
 	}
 	run.Findings.Version++
-	if Stored("dir", run) != nil {
+	if StoredExplanation("dir", run) != nil {
 		t.Error("findings of a later version are taken for known ones")
 	}
 }
@@ -113,7 +113,7 @@ func TestChanged(t *testing.T) {
 		{"an objective that one meets", met(kept([]float64{4}, explain.Seats)), kept([]float64{4}, explain.KVCache), nil},
 		{"records that are gone", measuredAt(4), kept([]float64{4}, explain.KVCache), nil},
 	} {
-		if d := cmp.Diff(c.want, Changed("no such a", c.a, "no such b", c.b)); d != "" {
+		if d := cmp.Diff(c.want, ChangedLimits("no such a", c.a, "no such b", c.b)); d != "" {
 			t.Errorf("%s: want (-), got (+):\n%s", c.name, d)
 		}
 	}

@@ -20,16 +20,16 @@ type LeftOut struct {
 	AbsErrorPct *Metrics `json:"abs_error_pct"`
 }
 
-// mostFolds is the number of fits that [fitter.across] makes at most.
+// mostFolds is the number of fits that [fitter.leaveLoadsOut] makes at most.
 const mostFolds = 4
 
-// across predicts each load by a fit on others: on all others where there are few,
+// leaveLoadsOut predicts each load by a fit on others: on all others where there are few,
 // and of many a fourth is left out at a time. With one load there is nothing to fit on.
-func (f *fitter) across(d *deploy.Deployment, gaps *regression, runs, shown []*Recording) []LeftOut {
+func (f *fitter) leaveLoadsOut(d *deploy.Deployment, gaps *regression, runs, shown []*Recording) []LeftOut {
 	var loads []string
 	of := map[string][]int{} // the runs of each load
 	for i, r := range runs {
-		key := r.load()
+		key := r.loadKey()
 		if of[key] == nil {
 			loads = append(loads, key)
 		}
@@ -45,11 +45,11 @@ func (f *fitter) across(d *deploy.Deployment, gaps *regression, runs, shown []*R
 	}
 	list := make([]LeftOut, len(loads))
 	for out := range folds {
-		others := func(run int) bool { return fold[runs[run].load()] != out }
+		others := func(run int) bool { return fold[runs[run].loadKey()] != out }
 		g, err := f, error(nil)
 		if folds < len(loads) {
-			g = f.of(others)
-			slow := gaps.of(others).slowPhases()
+			g = f.fitToSome(others)
+			slow := gaps.gapsOfSome(others).slowPhases()
 			slow.applyTo(&g.d)
 		} else { // one of few: without it the fit is another
 			g, err = fitOf(d, shown, others)
@@ -85,12 +85,12 @@ func fitOf(d *deploy.Deployment, shown []*Recording, wanted func(run int) bool) 
 	return f, nil
 }
 
-// of is the fit to some of the runs, without having seen the others: the fit to all
+// fitToSome is the fit to some of the runs, without having seen the others: the fit to all
 // is where it begins, and by its slopes, which are nearly those of fewer runs, it goes
 // on (Beirami, Razaviyayn, Shahrampour and Tarokh, "On optimal generalizability in
 // parametric learning", 2017, show that one such step is a fit without a part of the
 // data, but for a term of second order).
-func (f *fitter) of(wanted func(run int) bool) *fitter {
+func (f *fitter) fitToSome(wanted func(run int) bool) *fitter {
 	g := &fitter{parameters: f.parameters, usual: f.usual, d: f.d, scale: f.scale}
 	all := f.meanSlopes()
 	jac := make([][]float64, len(all))
@@ -118,10 +118,10 @@ func (f *fitter) of(wanted func(run int) bool) *fitter {
 func (x *LeftOut) predict(runs []*Recording, of []int, f *fitter) {
 	var errors []Metrics
 	for _, i := range of {
-		recorded := runs[i].Recorded()
+		recorded := runs[i].RecordedSeries()
 		x.Runs, x.Requests = append(x.Runs, runs[i].Dir), x.Requests+len(recorded.TTFT)
 		if x.Reason == "" {
-			errors = append(errors, Errors(runs[i].expected(&f.d, everyRequest), recorded.Metrics()))
+			errors = append(errors, PercentErrors(runs[i].expectedMetrics(&f.d, everyRequest), recorded.Metrics()))
 		}
 	}
 	if x.Reason != "" {
@@ -167,9 +167,9 @@ func fourOfFive(v []float64) float64 {
 	return v[min(int(math.Ceil(0.8*float64(len(v)+1))), len(v))-1]
 }
 
-// load returns the load of the run as a key. It leaves out how the load was rendered for the
+// loadKey returns the load of the run as a key. It leaves out how the load was rendered for the
 // server's tokenizer.
-func (r *Recording) load() string {
+func (r *Recording) loadKey() string {
 	if r.run == nil {
 		return r.Dir
 	}

@@ -34,11 +34,11 @@ func BenchmarkFitted(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := compare(r, d)
+	c := newComparison(r, d)
 	seed := uint64(0)
 	for b.Loop() {
 		seed++
-		c.residuals(c.momentsOf(c.replayed(d, seed)))
+		c.residuals(c.momentsOf(c.replayRun(d, seed)))
 	}
 }
 
@@ -49,6 +49,6 @@ func BenchmarkCurve(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		Curve(d, workload.Fixed(1024), workload.Fixed(128), []int{64})
+		Curve(d, workload.FixedLength(1024), workload.FixedLength(128), []int{64})
 	}
 }

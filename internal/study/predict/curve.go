@@ -38,10 +38,10 @@ type Expected struct {
 	Error *deploy.ExpectedError `json:"error_to_expect,omitempty"`
 }
 
-// Ladder is the concurrencies of a curve: 1, 2, 4, … up to one beyond what
+// ConcurrencyLadder is the concurrencies of a curve: 1, 2, 4, … up to one beyond what
 // the deployment runs at once.
-func Ladder(d *deploy.Deployment, input, output int) []int {
-	_, run := d.Sequences(input + output)
+func ConcurrencyLadder(d *deploy.Deployment, input, output int) []int {
+	_, run := d.CountSequences(input + output)
 	var l []int
 	for n := 1; n <= 1<<12; n *= 2 {
 		l = append(l, n)
@@ -57,7 +57,7 @@ func Ladder(d *deploy.Deployment, input, output int) []int {
 func Curve(d *deploy.Deployment, input, output workload.Lengths, users []int) []Expected {
 	list := make([]Expected, len(users))
 	for i, n := range users {
-		s := simulation{d: d, asked: [2]workload.Lengths{input, output}, input: typical(input), output: typical(output), users: n, count: max(10*n, 500)}
+		s := simulation{d: d, asked: [2]workload.Lengths{input, output}, input: meanLength(input), output: meanLength(output), users: n, count: max(10*n, 500)}
 		if d.Settings.SlowCV > 0 { // many phases, for a mean of few is their own
 			phases := 50 * d.Settings.SlowTime.Seconds() / d.Residence(s.input, s.output, n).Seconds()
 			s.count = max(s.count, int(min(phases*float64(n), 10_000)))
@@ -67,8 +67,8 @@ func Curve(d *deploy.Deployment, input, output workload.Lengths, users []int) []
 	return list
 }
 
-// typical is the mean of lengths in tokens.
-func typical(l workload.Lengths) int { return max(int(math.Round(l.Mean())), 1) }
+// meanLength is the mean of lengths in tokens.
+func meanLength(l workload.Lengths) int { return max(int(math.Round(l.Mean())), 1) }
 
 // simulation is one closed loop on the engine in virtual time: the load is that
 // of a run, decided by the same core.
@@ -192,7 +192,7 @@ func (s *simulation) expected() Expected {
 	}
 	if s.steps > 0 {
 		while := s.busy
-		if s.d.Replicated() { // of all engines together, over all the time
+		if s.d.IsReplicated() { // of all engines together, over all the time
 			while = float64(t1 - t0)
 		}
 		x.Running, x.Waiting, x.KVUsage = s.running/while, s.waiting/while, s.kv/s.busy
@@ -227,7 +227,7 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 		return s.d.SeatsLimit()
 	case x.Waiting >= 1 && x.KVUsage > 0.85 || x.Preemptions > int64(s.count/50):
 		return deploy.KVCapacity
-	case s.frontend(x) > 0.9:
+	case s.frontendShare(x) > 0.9:
 		return deploy.Frontend
 	}
 	rows := int(math.Round(s.served / max(float64(s.steps), 1)))
@@ -239,9 +239,9 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	return s.d.Bound(&batch)
 }
 
-// frontend is the share of its time that the API server works, of several engines that of
+// frontendShare is the share of its time that the API server works, of several engines that of
 // each.
-func (s *simulation) frontend(x *Expected) float64 {
+func (s *simulation) frontendShare(x *Expected) float64 {
 	f := s.d.Settings.Frontend
 	request := f.PerRequest + time.Duration(s.input)*f.PerPromptToken + time.Duration(s.output)*f.PerChunk
 	steps := 0.0

@@ -88,7 +88,7 @@ func TestBoundOfRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, two := Curve(d, workload.Fixed(16), workload.Fixed(1), []int{1})[0], Curve(d, workload.Fixed(16), workload.Fixed(2), []int{1})[0]
+	one, two := Curve(d, workload.FixedLength(16), workload.FixedLength(1), []int{1})[0], Curve(d, workload.FixedLength(16), workload.FixedLength(2), []int{1})[0]
 	if b := d.Bounds(); math.Abs(one.BoundRequests*16*b.PrefillToken-1) > 1e-9 {
 		t.Errorf("%v requests/s of one token at most", one.BoundRequests)
 	}
@@ -134,8 +134,8 @@ func TestReplayIsTheRun(t *testing.T) {
 				}
 			}
 		}
-		if s := p.Metrics.SummaryOf(metric.Stall); math.Abs(quantities(r.Recorded().Stall).P99/(*s.P99)-1) > 1e-12 {
-			t.Errorf("%s: stall %v, in run.json %v", name, quantities(r.Recorded().Stall).P99, *s.P99)
+		if s := p.Metrics.SummaryOf(metric.Stall); math.Abs(quantities(r.RecordedSeries().Stall).P99/(*s.P99)-1) > 1e-12 {
+			t.Errorf("%s: stall %v, in run.json %v", name, quantities(r.RecordedSeries().Stall).P99, *s.P99)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 	return list
 }
 
-// In is the load for so many seconds, of which the first are not measured.
-func (l DesignLoad) In(seconds, warmup float64) *Load {
+// LoadFor is the load for so many seconds, of which the first are not measured.
+func (l DesignLoad) LoadFor(seconds, warmup float64) *Load {
 	around := func(mean int) [2]int { return [2]int{max(mean/2, 1), max(mean*3/2, 2)} }
 	return &Load{
 		Name: fmt.Sprintf("%d users, %d/%d tokens", l.Users, l.Input, l.Output), Users: l.Users, Input: around(l.Input), Output: around(l.Output),
@@ -70,7 +70,7 @@ const mostInRun = 20_000
 // after the warm-up. It stops at the first requests if these are many. It also returns what part of
 // the time that was.
 func (l DesignLoad) simulate(d *deploy.Deployment, seconds, warmup float64, seed uint64) (*Recording, float64) {
-	all := l.In(warmup+seconds, warmup)
+	all := l.LoadFor(warmup+seconds, warmup)
 	all.Requests = mostSimulated + l.Users
 	r := all.Serve(d.Engine(seed), seed)
 	n := len(r.Requests)
@@ -96,14 +96,14 @@ type informed struct {
 	means [2][]float64 // change of the logarithm of each with that of each parameter
 }
 
-// informs works it out on the deployment as far as it is known.
-func (f *fitter) informs(l DesignLoad, seconds, warmup float64) informed {
+// informationOf works it out on the deployment as far as it is known.
+func (f *fitter) informationOf(l DesignLoad, seconds, warmup float64) informed {
 	const h = 0.4
 	r, part := l.simulate(&f.d, seconds, warmup, 77) // the replays have other chances
-	c := compare(r, &f.d)
+	c := newComparison(r, &f.d)
 	k := len(f.parameters)
 	x := informed{load: l, info: square(k + 2)}
-	centre := c.momentsOf(c.replayed(&f.d, 1))
+	centre := c.momentsOf(c.replayRun(&f.d, 1))
 	none := c.residuals(centre)
 	jac := make([][]float64, k, k+2)
 	for i := range x.means {
@@ -111,11 +111,11 @@ func (f *fitter) informs(l DesignLoad, seconds, warmup float64) informed {
 	}
 	for p := range f.parameters {
 		jac[p] = make([]float64, len(none))
-		moved, width := f.aside(&f.parameters[p], h)
+		moved, width := f.stepAside(&f.parameters[p], h)
 		if width == 0 {
 			continue
 		}
-		at := c.momentsOf(c.replayed(&moved, 1))
+		at := c.momentsOf(c.replayRun(&moved, 1))
 		for i, r := range c.residuals(at) {
 			jac[p][i] = (r - none[i]) / width
 		}
@@ -126,7 +126,7 @@ func (f *fitter) informs(l DesignLoad, seconds, warmup float64) informed {
 		}
 	}
 	if n := len(none); n > 0 {
-		ttft, tpot := c.levels()
+		ttft, tpot := c.levelSlopes()
 		jac = append(jac, ttft, tpot)
 		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
 	}
@@ -147,14 +147,14 @@ type design struct {
 func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision [][]float64) *design {
 	k := len(f.parameters)
 	g := &design{make([]informed, len(list)), k, square(k + 2*len(list)), shrink / max(f.scale*f.scale, 1)}
-	InParallel(len(list), func(i int) { g.loads[i] = f.informs(list[i], seconds, warmup) })
+	InParallel(len(list), func(i int) { g.loads[i] = f.informationOf(list[i], seconds, warmup) })
 	for i := range precision {
 		copy(g.precision[i], precision[i])
 	}
 	lacking := square(len(list))
 	for i, a := range list {
 		for j, b := range list {
-			lacking[i][j] = lacks * lacks * math.Exp(-a.unlike(float64(b.Users), float64(b.Input), float64(b.Output))/alikeWithin)
+			lacking[i][j] = lacks * lacks * math.Exp(-a.distanceTo(float64(b.Users), float64(b.Input), float64(b.Output))/alikeWithin)
 		}
 	}
 	lacking = inverse(lacking)
@@ -173,15 +173,15 @@ func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision
 // of alikeWithin.
 const lacks, alikeWithin = 0.1, 2.0
 
-// unlike returns the distance of a load from another, by the logarithms of their users and lengths.
-func (l DesignLoad) unlike(users, input, output float64) float64 {
+// distanceTo returns the distance of a load from another, by the logarithms of their users and lengths.
+func (l DesignLoad) distanceTo(users, input, output float64) float64 {
 	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
 	return off(l.Users, users) + off(l.Input, input) + off(l.Output, output)
 }
 
-// with is the precision once a load is measured too, counting what it tells from such a
+// precisionWith is the precision once a load is measured too, counting what it tells from such a
 // place on: 0 for all, g.parameters for what the twin lacks there alone.
-func (g *design) with(load, from int) [][]float64 {
+func (g *design) precisionWith(load, from int) [][]float64 {
 	m := square(len(g.precision))
 	addTo(m, g.precision, 1)
 	at := func(i int) int {
@@ -219,10 +219,10 @@ func (g *design) variance(precision [][]float64) float64 {
 	return sum / float64(2*len(g.loads))
 }
 
-// best is the load with which the variance would be least, and what it then is.
-func (g *design) best() (load int, variance float64) {
+// bestLoad is the load with which the variance would be least, and what it then is.
+func (g *design) bestLoad() (load int, variance float64) {
 	each := make([]float64, len(g.loads))
-	InParallel(len(each), func(i int) { each[i] = g.variance(g.with(i, 0)) })
+	InParallel(len(each), func(i int) { each[i] = g.variance(g.precisionWith(i, 0)) })
 	for i, v := range each {
 		if v < each[load]*0.999 {
 			load = i
@@ -255,15 +255,15 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup flo
 
 	for _, r := range known { // as the loads that are most like them
 		at := g.nearest(r)
-		g.precision = g.with(at, 0)
-		probed = probed || g.loads[at].load.probes(probe)
+		g.precision = g.precisionWith(at, 0)
+		probed = probed || g.loads[at].load.probesLike(probe)
 	}
 	var chosen []DesignLoad
 	for range n {
-		at, _ := g.best()
-		g.precision = g.with(at, 0)
+		at, _ := g.bestLoad()
+		g.precision = g.precisionWith(at, 0)
 		chosen = append(chosen, g.loads[at].load)
-		probed = probed || g.loads[at].load.probes(probe)
+		probed = probed || g.loads[at].load.probesLike(probe)
 	}
 	if !probed && len(known) > 0 && n > 1 { // the first that are chosen need not have it
 		chosen[n-1] = probe
@@ -286,8 +286,8 @@ func (g *design) probe() (load DesignLoad, ok bool) {
 // longPrompts are long enough that what they cost shows beside what any request does.
 const longPrompts = 2048
 
-// probes says that a load tells what another of a single user would.
-func (l DesignLoad) probes(other DesignLoad) bool {
+// probesLike says that a load tells what another of a single user would.
+func (l DesignLoad) probesLike(other DesignLoad) bool {
 	return l.Users == 1 && l.Input >= min(other.Input, longPrompts)
 }
 
@@ -304,17 +304,17 @@ type NextLoad struct {
 // next finds it, for parameters whose logarithms have this covariance.
 func (f *fitter) next(cov [][]float64) NextLoad {
 	const seconds, warmup = 20.0, 2.0
-	c := positive(cov)
+	c := nearestPositive(cov)
 	for i := range c {
 		c[i][i] += 1e-6 // of what is at its bound
 	}
 	g := f.newDesign(candidates(&f.d), seconds, warmup, inverse(c))
 	for _, c := range f.runs { // which parameters they tell is in cov
-		g.precision = g.with(g.nearest(c.run), g.parameters)
+		g.precision = g.precisionWith(g.nearest(c.run), g.parameters)
 	}
 	pct := func(variance float64) float64 { return 100 * math.Sqrt(variance) }
 	x := NextLoad{Seconds: seconds}
-	at, then := g.best()
+	at, then := g.bestLoad()
 	x.DesignLoad, x.NowPct, x.ThenPct = g.loads[at].load, pct(g.variance(g.precision)), pct(then)
 	return x
 }
@@ -325,10 +325,10 @@ func (g *design) nearest(r *Recording) int {
 	for _, q := range r.Requests {
 		in, out, n = in+float64(q.Input), out+float64(q.Output), n+1
 	}
-	users := r.running()
+	users := r.meanRunning()
 	best, at := math.Inf(1), 0
 	for i := range g.loads {
-		if v := g.loads[i].load.unlike(users, in/n, out/n); v < best {
+		if v := g.loads[i].load.distanceTo(users, in/n, out/n); v < best {
 			best, at = v, i
 		}
 	}
@@ -344,9 +344,9 @@ func addTo(m, b [][]float64, f float64) {
 	}
 }
 
-// Center is the deployment roughly as the runs have it, without how sure that is and
+// RoughFit is the deployment roughly as the runs have it, without how sure that is and
 // how far it is off: what the next loads are chosen by.
-func Center(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
+func RoughFit(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
 	f, _, _, err := calibrate(d, nil, shownOf(runs), 3)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 	var known []*Recording
 	chosen := Choose(d, nil, 3, 5, 1)
 	for i, l := range chosen {
-		known = append(known, l.In(5, 1).Serve(d.Engine(uint64(i)), uint64(i)))
+		known = append(known, l.LoadFor(5, 1).Serve(d.Engine(uint64(i)), uint64(i)))
 	}
 	chosen = append(chosen, Choose(d, known, 3, 5, 1)...)
 	alone := false

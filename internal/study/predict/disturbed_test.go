@@ -11,11 +11,11 @@ func TestDisturbed(t *testing.T) {
 		{Name: "host", Status: "flag"},
 		{Name: "send lag", Status: "pass"}, {Name: "samples", Status: "flag"},
 	}}
-	if got, want := disturbed(&p), "host"; got != want {
+	if got, want := disturbedChecks(&p), "host"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Checks = p.Checks[1:]
-	if got := disturbed(&p); got != "" {
+	if got := disturbedChecks(&p); got != "" {
 		t.Errorf("%q of an undisturbed run", got)
 	}
 }

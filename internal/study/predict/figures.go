@@ -77,8 +77,8 @@ func (r *Recording) timings() []timing {
 	return list
 }
 
-// Recorded gives the metrics of the recording.
-func (r *Recording) Recorded() Series { return r.series(r.timings(), everyRequest) }
+// RecordedSeries gives the metrics of the recording.
+func (r *Recording) RecordedSeries() Series { return r.series(r.timings(), everyRequest) }
 
 // Quantities are the statistics of one metric that are compared, in
 // milliseconds or in percent.
@@ -139,8 +139,8 @@ func (m Metrics) abs() Metrics {
 	return Metrics{absolute(m.TTFT), absolute(m.TPOT), absolute(m.E2E)}
 }
 
-// Errors gives 100·(predicted − recorded)/recorded.
-func Errors(predicted, recorded Metrics) Metrics {
+// PercentErrors gives 100·(predicted − recorded)/recorded.
+func PercentErrors(predicted, recorded Metrics) Metrics {
 	relativeErrors := func(p, r Quantities) Quantities {
 		pct := func(p, r float64) float64 {
 			if r == 0 {

@@ -85,11 +85,11 @@ type prior struct {
 // The attention of prompts is computed on the same units as their products.
 const computeEfficiency, promptAttention = "compute_efficiency", "prompt_attention_efficiency"
 
-// alike moves the centre of the prior of prompts' attention where no kernels were
+// centreAttentionPrior moves the centre of the prior of prompts' attention where no kernels were
 // measured: an accelerator that is so much slower at the products of prompts than the
 // catalogue has it (fewer cores, no units for matrices) is so at their attention too,
 // which only long prompts tell.
-func (f *fitter) alike(d *deploy.Deployment) {
+func (f *fitter) centreAttentionPrior(d *deploy.Deployment) {
 	if d.Measured() {
 		return
 	}
@@ -198,11 +198,11 @@ const FitSchema = "pitot.fit/v1"
 // alone. Errors are the user's.
 func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) { return FitFrom(d, nil, runs) }
 
-// FitFrom is [FitRuns] that begins at what some of the runs came to ([Center]).
+// FitFrom is [FitRuns] that begins at what some of the runs came to ([RoughFit]).
 func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	n := 0
 	for _, r := range runs {
-		n += len(r.Recorded().TTFT)
+		n += len(r.RecordedSeries().TTFT)
 	}
 	if n < 50 {
 		return nil, say.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
@@ -214,9 +214,9 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	}
 	known, cov := f.uncertainty()
 	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.next(cov)}
-	fit.LeftOut = f.across(d, gaps, runs, shown)
+	fit.LeftOut = f.leaveLoadsOut(d, gaps, runs, shown)
 	fit.PacePct = 100 * paceOf(runs)
-	fit.Error = elsewhen(expectedError(fit.LeftOut), fit.PacePct)
+	fit.Error = errorAtOtherTime(expectedError(fit.LeftOut), fit.PacePct)
 	fit.Open = f.directions(cov)
 	slow.applyTo(&f.d)
 	fit.Range = emptyRange
@@ -261,25 +261,25 @@ func notesOf(d *deploy.Deployment, runs []*Recording) (notes []string) {
 
 // notes are those of one run, which they call by a name.
 func (r *Recording) notes(name string, d *deploy.Deployment) (notes []string) {
-	if n := r.running(); n > manyStreams {
+	if n := r.meanRunning(); n > manyStreams {
 		notes = append(notes, fmt.Sprintf("in %s more than %d requests ran at once: what the front end takes for as many chunks may be taken for slow steps, and for slow phases; fit on runs of fewer", name, manyStreams))
 	}
 	if r.run == nil {
 		return notes
 	}
-	notes = append(notes, differences(name, r.run, d)...)
+	notes = append(notes, deploymentDifferences(name, r.run, d)...)
 	if s := r.run.Points[r.point].Standstills; s != nil {
 		notes = append(notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", name, s.ForMS, s.EveryS))
 	}
-	if d := disturbed(&r.run.Points[r.point]); d != "" {
+	if d := disturbedChecks(&r.run.Points[r.point]); d != "" {
 		notes = append(notes, fmt.Sprintf("in %s the client was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", name, d))
 	}
 	return notes
 }
 
-// disturbed names the checks by which a client did not see the server alone, ""
+// disturbedChecks names the checks by which a client did not see the server alone, ""
 // for none.
-func disturbed(p *result.Point) string {
+func disturbedChecks(p *result.Point) string {
 	var why []string
 	for _, c := range p.Checks {
 		if c.Status != result.Pass && slices.Contains([]string{result.CheckHost, result.CheckSendLag, result.CheckClientCPU}, c.Name) {
@@ -332,7 +332,7 @@ func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording,
 	f.d.Settings.SlowCV = 0
 	if from == nil {
 		gaps.sum(slow.courses)
-		gaps.begin(&f.d, shown, slow)
+		gaps.setFromGaps(&f.d, shown, slow)
 	}
 	for i := range f.parameters {
 		p := &f.parameters[i]
@@ -346,10 +346,10 @@ func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording,
 		}
 		p.setValue(&f.d, p.centre*math.Exp(min(max(math.Log(p.value(&f.d)/p.centre), -within), within)))
 	}
-	f.alike(d)
+	f.centreAttentionPrior(d)
 	pace := paceOf(shown)
 	for _, r := range shown {
-		c := compare(r.thinned(replayedTokens/len(shown)), &f.d)
+		c := newComparison(r.limitTokens(replayedTokens/len(shown)), &f.d)
 		c.pace = pace
 		f.runs = append(f.runs, c)
 	}
@@ -398,9 +398,9 @@ const manyStreams = 64
 // enough is the number of requests of a run that the search uses.
 const enough = 1500
 
-// shown returns the part of a run that a fit sees: the requests of the first four fifths, and after
+// shownPart returns the part of a run that a fit sees: the requests of the first four fifths, and after
 // them only the load that they met.
-func (r *Recording) shown() *Recording {
+func (r *Recording) shownPart() *Recording {
 	n := 0
 	for _, q := range r.Requests {
 		if q.measured {
@@ -414,9 +414,9 @@ func (r *Recording) shown() *Recording {
 // many short runs have beyond that tells little and takes long.
 const replayedTokens = 250_000
 
-// thinned is a run until so many tokens were answered, and each of its users has had
+// limitTokens is a run until so many tokens were answered, and each of its users has had
 // some requests.
-func (r *Recording) thinned(tokens int) *Recording {
+func (r *Recording) limitTokens(tokens int) *Recording {
 	const each = 5
 	n, sum := 0, 0
 	for _, q := range r.Requests {
@@ -456,13 +456,13 @@ func (r *Recording) First(n int) *Recording {
 func shownOf(runs []*Recording) []*Recording {
 	shown := make([]*Recording, len(runs))
 	for i, r := range runs {
-		shown[i] = r.shown()
+		shown[i] = r.shownPart()
 	}
 	return shown
 }
 
-// Range returns the range of loads of the recording.
-func (r *Recording) Range() deploy.Range {
+// LoadRange returns the range of loads of the recording.
+func (r *Recording) LoadRange() deploy.Range {
 	g := emptyRange
 	widen(&g, r)
 	return g
@@ -494,13 +494,13 @@ func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
 	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
 	obs := r.series(r.timings(), held)
 	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
-	x.Fitted = len(shown.Recorded().TTFT)
-	x.ErrorPct = Errors(r.expected(d, held), x.Recorded)
+	x.Fitted = len(shown.RecordedSeries().TTFT)
+	x.ErrorPct = PercentErrors(r.expectedMetrics(d, held), x.Recorded)
 	return x
 }
 
-// expected are the metrics of the wanted requests as the mean over replays.
-func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metrics {
+// expectedMetrics are the metrics of the wanted requests as the mean over replays.
+func (r *Recording) expectedMetrics(d *deploy.Deployment, wanted func(i int) bool) Metrics {
 	n := calmFutures
 	if d.Settings.SlowCV > 0 {
 		n = futures
@@ -558,7 +558,7 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 	}
 	InParallel(len(trials)*runs, func(k int) {
 		t, c := k/runs, f.runs[k%runs]
-		parts[t][k%runs] = c.residuals(c.momentsOf(c.replayed(&trials[t].d, trials[t].seed)))
+		parts[t][k%runs] = c.residuals(c.momentsOf(c.replayRun(&trials[t].d, trials[t].seed)))
 	})
 	out := make([][]float64, len(trials))
 	for t := range out {
@@ -584,19 +584,19 @@ func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
 	}
 	for i := range f.parameters {
 		p := &f.parameters[i]
-		sum += p.precision() * p.moved(d) * p.moved(d)
+		sum += p.precision() * p.logDistance(d) * p.logDistance(d)
 	}
 	return sum
 }
 
-// moved is the logarithm of how far a parameter is from the centre of its prior.
-func (p *prior) moved(d *deploy.Deployment) float64 {
+// logDistance is the logarithm of how far a parameter is from the centre of its prior.
+func (p *prior) logDistance(d *deploy.Deployment) float64 {
 	return math.Log(p.value(d) / p.centre)
 }
 
-// aside is a deployment a step of h from the best in the logarithm of a parameter, to
+// stepAside is a deployment a step of h from the best in the logarithm of a parameter, to
 // the other side where that is beyond its bound, and how far it then is.
-func (f *fitter) aside(p *prior, h float64) (d deploy.Deployment, width float64) {
+func (f *fitter) stepAside(p *prior, h float64) (d deploy.Deployment, width float64) {
 	at := p.value(&f.d)
 	for _, h := range []float64{h, -h} {
 		d = f.d
@@ -608,10 +608,10 @@ func (f *fitter) aside(p *prior, h float64) (d deploy.Deployment, width float64)
 	return d, width
 }
 
-// faded says that a parameter has become so small that its logarithm has hardly
+// hasFaded says that a parameter has become so small that its logarithm has hardly
 // an effect any more. How far it is known then shows in what it would do if it
 // were larger: its unit is what is usual.
-func (f *fitter) faded(p *prior) bool { return p.value(&f.d) < p.centre/3 }
+func (f *fitter) hasFaded(p *prior) bool { return p.value(&f.d) < p.centre/3 }
 
 // scaleOf is by how much residuals are larger than their standard errors, 1 at least: by
 // their median. Of a server that the twin does not reproduce as exactly as it was
@@ -679,7 +679,7 @@ func (f *fitter) addSlopes() {
 	widths := make([]float64, len(f.parameters))
 	for i := range f.parameters {
 		moved := trial{seed: seed}
-		moved.d, widths[i] = f.aside(&f.parameters[i], h)
+		moved.d, widths[i] = f.stepAside(&f.parameters[i], h)
 		trials = append(trials, moved)
 	}
 	if seed > 1 {
@@ -736,7 +736,7 @@ func (f *fitter) step(jac [][]float64, best, damping float64) (float64, float64)
 				move := 0.0
 				for j := range f.parameters {
 					p := &f.parameters[j]
-					move -= inv[i][j] * (down[j][0] + p.precision()*p.moved(&from))
+					move -= inv[i][j] * (down[j][0] + p.precision()*p.logDistance(&from))
 				}
 				f.parameters[i].setValue(&c, f.parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
 			}

@@ -111,8 +111,8 @@ func TestFitFindsTheTruth(t *testing.T) {
 		}
 	}
 	other := simulated(t, truth, 2, 1000, 3) // a p99 needs a thousand
-	if w := worst(Errors(other.Replay(fit.Fitted).Metrics(), other.Recorded().Metrics())); w > 6 {
-		t.Errorf("another load is off by %.1f %%: %+v", w, Errors(other.Replay(fit.Fitted).Metrics(), other.Recorded().Metrics()))
+	if w := worst(PercentErrors(other.Replay(fit.Fitted).Metrics(), other.RecordedSeries().Metrics())); w > 6 {
+		t.Errorf("another load is off by %.1f %%: %+v", w, PercentErrors(other.Replay(fit.Fitted).Metrics(), other.RecordedSeries().Metrics()))
 	}
 }
 
@@ -183,7 +183,7 @@ func TestFitOfTheBody(t *testing.T) {
 	f, slow := calibrated(t, truth, runs...)
 	slow.applyTo(&f.d)
 	other := simulated(t, truth, 0.3, 1000, 3)
-	a, b := slices.Sorted(slices.Values(other.Replay(&f.d).TTFT)), slices.Sorted(slices.Values(other.Recorded().TTFT))
+	a, b := slices.Sorted(slices.Values(other.Replay(&f.d).TTFT)), slices.Sorted(slices.Values(other.RecordedSeries().TTFT))
 	for _, q := range []float64{.1, .5, .9} {
 		if r := stat.Percentile(a, q)/stat.Percentile(b, q) - 1; math.Abs(r) > 0.05 {
 			t.Errorf("p%.0f of TTFT is off by %+.1f %%", 100*q, 100*r)
@@ -311,13 +311,13 @@ func TestSlowPhasesNotDetermined(t *testing.T) {
 // Over a short run slow phases alone move the means, and it is said.
 func TestRedoSaysWhatPhasesMayDo(t *testing.T) {
 	d := noisy(t, "slow_cv=0.2&slow_time=3s")
-	if s := chance(&d.Settings, 60); !strings.Contains(s, "differ by up to 18 %") {
+	if s := chanceText(&d.Settings, 60); !strings.Contains(s, "differ by up to 18 %") {
 		t.Error(s)
 	}
-	if s := chance(&d.Settings, 36_000); s != "" {
+	if s := chanceText(&d.Settings, 36_000); s != "" {
 		t.Error(s)
 	}
-	if s := chance(&noisy(t, "slow_cv=0").Settings, 60); s != "" {
+	if s := chanceText(&noisy(t, "slow_cv=0").Settings, 60); s != "" {
 		t.Error(s)
 	}
 }
@@ -337,7 +337,7 @@ func TestFitFindsTheTail(t *testing.T) {
 	p99 := func(d *deploy.Deployment) float64 {
 		var all []float64
 		for k := range uint64(6) {
-			all = append(all, simulated(t, d, 2, 500, 100+k).Recorded().TPOT...)
+			all = append(all, simulated(t, d, 2, 500, 100+k).RecordedSeries().TPOT...)
 		}
 		return quantities(all).P99
 	}
@@ -392,7 +392,7 @@ func TestLongPromptsAreNoSlowPhases(t *testing.T) {
 	}
 	var runs []*Recording
 	for i, l := range []DesignLoad{{16, 6000, 16}, {16, 6000, 16}, {16, 512, 128}, {64, 64, 128}} {
-		runs = append(runs, l.In(12, 2).Serve(truth.Engine(uint64(i)+50), uint64(i)))
+		runs = append(runs, l.LoadFor(12, 2).Serve(truth.Engine(uint64(i)+50), uint64(i)))
 	}
 	gaps, _ := gapsOf(shownOf(runs))
 	if gaps.slowPhases().cv == 0 {

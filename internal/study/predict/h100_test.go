@@ -20,7 +20,7 @@ func TestTwinOfHoppers(t *testing.T) {
 		{"h100", "closed", map[string]float64{"TPOT mean": 0.09, "output tokens/s": 0.09, "TTFT mean": 0.12}, 4 + 4 + 3},
 		{"h100", "open", map[string]float64{"TPOT mean": 0.11, "output tokens/s": 0.02, "TTFT mean": 0.11, "E2E mean": 0.11}, 4 * 3},
 	} {
-		b, err := Redo(t.Context(), "llama-3.1-8b@"+c.gpu+"?max_model_len=16384", filepath.Join("testdata", c.gpu+"-llama-3.1-8b-"+c.run))
+		b, err := RedoRun(t.Context(), "llama-3.1-8b@"+c.gpu+"?max_model_len=16384", filepath.Join("testdata", c.gpu+"-llama-3.1-8b-"+c.run))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ type KnownAccelerator struct {
 func AllKnown() *Known {
 	k := &Known{Schema: KnownSchema, Settings: deploy.SettingNames()}
 	for _, m := range catalogue.Models() {
-		k.Models = append(k.Models, KnownModel{m.Name, m.Aliases, m.HF, m.Parameters, m.Active(), m.MaxPosition, m.DType})
+		k.Models = append(k.Models, KnownModel{m.Name, m.Aliases, m.HF, m.Parameters, m.ActiveWeights(), m.MaxPosition, m.DType})
 	}
 	for _, a := range catalogue.Accelerators() {
 		k.Accelerators = append(k.Accelerators, KnownAccelerator{a.Name, a.Aliases, a.MemoryGiB, a.BandwidthGBs, a.TFLOPS, a.USDPerHour})

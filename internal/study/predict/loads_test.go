@@ -26,7 +26,7 @@ func TestLoadIsServed(t *testing.T) {
 			t.Errorf("request %d: TTFT %v, replayed %v", i, q.seen.ttft, again[i].ttft)
 		}
 	}
-	if n := r.running(); n < 6 || n > 8 {
+	if n := r.meanRunning(); n < 6 || n > 8 {
 		t.Errorf("%v of 8 users' requests at once", n)
 	}
 	l = Load{Name: "rate", Rate: 20, Input: [2]int{600, 600}, Output: [2]int{5, 5}, Requests: 1000, Prefix: 512, PrefixShare: 1}
@@ -60,7 +60,7 @@ func TestFitWithoutALoad(t *testing.T) {
 	start := parsed(t, "qwen2.5-7b@l40s?max_num_seqs=32")
 	var runs []*Recording
 	for i, l := range []DesignLoad{{1, 512, 64}, {4, 64, 64}, {16, 512, 32}, {8, 2048, 16}, {32, 64, 32}} {
-		runs = append(runs, l.In(2.5, 0.5).Serve(truth.Engine(uint64(i)+50), uint64(i)))
+		runs = append(runs, l.LoadFor(2.5, 0.5).Serve(truth.Engine(uint64(i)+50), uint64(i)))
 	}
 	shown := shownOf(runs)
 	f, _, _, err := calibrate(start, nil, shown, mostSlopes)
@@ -74,9 +74,9 @@ func TestFitWithoutALoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := runs[out].Recorded().Metrics()
-	a := Errors(runs[out].Replay(&f.of(others).d).Metrics(), recorded)
-	b := Errors(runs[out].Replay(&apart.d).Metrics(), recorded)
+	recorded := runs[out].RecordedSeries().Metrics()
+	a := PercentErrors(runs[out].Replay(&f.fitToSome(others).d).Metrics(), recorded)
+	b := PercentErrors(runs[out].Replay(&apart.d).Metrics(), recorded)
 	t.Logf("off by %+.1f, %+.1f and %+.1f %%, of a fit apart %+.1f, %+.1f and %+.1f %%", a.TTFT.Mean, a.TPOT.Mean, a.E2E.Mean, b.TTFT.Mean, b.TPOT.Mean, b.E2E.Mean)
 	for _, q := range [][2]float64{{a.TTFT.Mean, b.TTFT.Mean}, {a.TPOT.Mean, b.TPOT.Mean}, {a.E2E.Mean, b.E2E.Mean}} {
 		if math.Abs(q[0]-q[1]) > 6 {

@@ -30,7 +30,7 @@ func square(n int) [][]float64 {
 	return m
 }
 
-func times(a, b [][]float64) [][]float64 {
+func multiplyMatrices(a, b [][]float64) [][]float64 {
 	m := square(len(a))
 	for i := range m {
 		for j := range m {
@@ -85,9 +85,9 @@ func eigen(m [][]float64) (values []float64, v [][]float64) {
 	return values, v
 }
 
-// positive is the symmetric matrix that is nearest to one and has no negative
+// nearestPositive is the symmetric matrix that is nearest to one and has no negative
 // eigenvalue.
-func positive(m [][]float64) [][]float64 {
+func nearestPositive(m [][]float64) [][]float64 {
 	values, v := eigen(m)
 	out := square(len(m))
 	for i := range out {

@@ -52,10 +52,10 @@ type served struct {
 	times   [][]float64 // of the chunks of each request that is looked at
 }
 
-// compare works the moments of a run out. d is near enough to what ran to tell
+// newComparison works the moments of a run out. d is near enough to what ran to tell
 // how much the ratio of single requests spreads.
-func compare(r *Recording, d *deploy.Deployment) *comparison {
-	c := &comparison{run: r, alike: max(1, int(r.running()/2))} // requests that answer at once share steps: two of them tell
+func newComparison(r *Recording, d *deploy.Deployment) *comparison {
+	c := &comparison{run: r, alike: max(1, int(r.meanRunning()/2))} // requests that answer at once share steps: two of them tell
 	measured := 0
 	for _, q := range r.Requests {
 		c.seen = append(c.seen, q.seen.ttft)
@@ -76,7 +76,7 @@ func compare(r *Recording, d *deploy.Deployment) *comparison {
 	gaps := c.gaps(s)
 	c.edges(gaps)
 	c.moments = c.momentsOf(s)
-	for i, se := range c.spread(c.replayed(d, 1)) {
+	for i, se := range c.ratioErrors(c.replayRun(d, 1)) {
 		c.moments[len(c.moments)-len(c.groups)+i].se = se
 	}
 	return c
@@ -88,8 +88,8 @@ func (c *comparison) looksAt(i int) bool {
 	return q.measured && len(q.times) > 1 && i%c.stride == 0
 }
 
-// replayed is the run on a deployment's twin.
-func (c *comparison) replayed(d *deploy.Deployment, seed uint64) *served {
+// replayRun is the run on a deployment's twin.
+func (c *comparison) replayRun(d *deploy.Deployment, seed uint64) *served {
 	s := &served{times: make([][]float64, len(c.run.Requests))}
 	for i := range s.times {
 		if c.looksAt(i) {
@@ -142,8 +142,8 @@ func (c *comparison) group() {
 	}
 }
 
-// sents are the times at which requests were sent, in order.
-func (s *served) sents() []float64 {
+// sentTimes are the times at which requests were sent, in order.
+func (s *served) sentTimes() []float64 {
 	list := make([]float64, len(s.timings))
 	for i, t := range s.timings {
 		list[i] = t.sent
@@ -151,14 +151,14 @@ func (s *served) sents() []float64 {
 	return list
 }
 
-// together are the TTFTs of those measured requests that came alone, behind one
+// ttftByArrival are the TTFTs of those measured requests that came alone, behind one
 // other, and behind more, within a short time.
-func (c *comparison) together(s *served) (by [3][]float64) {
+func (c *comparison) ttftByArrival(s *served) (by [3][]float64) {
 	const shortly = 0.02 // s
-	sents := s.sents()
+	sents := s.sentTimes()
 	for i, t := range s.timings {
 		if c.run.Requests[i].measured {
-			k := min(i-before(sents, t.sent-shortly), 2)
+			k := min(i-countBefore(sents, t.sent-shortly), 2)
 			by[k] = append(by[k], t.ttft)
 		}
 	}
@@ -193,7 +193,7 @@ func (c *comparison) gaps(s *served) []seenGap {
 		prompts[i].tokens += prompts[i-1].tokens
 	}
 	sum := func(t float64) float64 {
-		if k := before(firsts, math.Nextafter(t, math.Inf(1))); k > 0 {
+		if k := countBefore(firsts, math.Nextafter(t, math.Inf(1))); k > 0 {
 			return prompts[k-1].tokens
 		}
 		return 0
@@ -207,9 +207,9 @@ func (c *comparison) gaps(s *served) []seenGap {
 			}
 			mid, smear := (from+to)/2, min(0.5e-3, (to-from)/4) // as in the regression
 			list = append(list, seenGap{
-				took: to - from, rows: float64(max(before(firsts, mid)-before(lasts, mid), 1)),
+				took: to - from, rows: float64(max(countBefore(firsts, mid)-countBefore(lasts, mid), 1)),
 				tokens: sum(to+smear) - sum(from+smear),
-				waits:  before(came, to) > before(firsts, to+smear),
+				waits:  countBefore(came, to) > countBefore(firsts, to+smear),
 			})
 		}
 	}
@@ -280,37 +280,37 @@ func (c *comparison) momentsOf(s *served) []moment {
 	}
 	for _, v := range kinds {
 		slices.Sort(v)
-		list = append(list, trimmed(v, 2*shared))
+		list = append(list, trimmedMean(v, 2*shared))
 	}
-	list = append(list, width(kinds[0], 2*shared))
-	for _, v := range c.together(s) {
+	list = append(list, relativeWidth(kinds[0], 2*shared))
+	for _, v := range c.ttftByArrival(s) {
 		slices.Sort(v)
-		list = append(list, trimmed(v, 2))
+		list = append(list, trimmedMean(v, 2))
 	}
 	for _, g := range c.groups {
 		sum := 0.0
 		for _, i := range g {
-			sum += c.ratio(s, i)
+			sum += c.ttftRatio(s, i)
 		}
 		list = append(list, moment{log: sum / float64(len(g))})
 	}
 	return list
 }
 
-// ratio is the logarithm of a request's TTFT over that of the run; a single one
+// ttftRatio is the logarithm of a request's TTFT over that of the run; a single one
 // that is far off counts as one that is less far off.
-func (c *comparison) ratio(s *served, i int) float64 {
+func (c *comparison) ttftRatio(s *served, i int) float64 {
 	const most = 0.7
 	return min(max(math.Log(max(s.timings[i].ttft, 1e-6)/max(c.seen[i], 1e-6)), -most), most)
 }
 
-// spread is the standard error of the mean ratio of each group.
-func (c *comparison) spread(s *served) []float64 {
+// ratioErrors is the standard error of the mean ratio of each group.
+func (c *comparison) ratioErrors(s *served) []float64 {
 	out := make([]float64, len(c.groups))
 	for k, g := range c.groups {
 		v := make([]float64, len(g))
 		for j, i := range g {
-			v[j] = c.ratio(s, i)
+			v[j] = c.ttftRatio(s, i)
 		}
 		_, sd := meanSD(v)
 		out[k] = sd / math.Sqrt(float64(len(v)))
@@ -343,9 +343,9 @@ func (c *comparison) error(m moment) float64 {
 	return math.Hypot(math.Sqrt2*m.se, math.Hypot(grain, c.pace))
 }
 
-// levels are the changes of the residuals with the logarithm of all that has TTFT in it,
+// levelSlopes are the changes of the residuals with the logarithm of all that has TTFT in it,
 // and with that of all that has the time from chunk to chunk.
-func (c *comparison) levels() (ttft, tpot []float64) {
+func (c *comparison) levelSlopes() (ttft, tpot []float64) {
 	const of = 1 + len(quantilesFitted) // moments of a distribution
 	for i, m := range c.moments {
 		if math.IsNaN(m.log) {
@@ -405,10 +405,10 @@ func distribution(v []float64, alike float64) []moment {
 	return list
 }
 
-// trimmed is the mean of the middle four fifths of sorted values, of which so many
+// trimmedMean is the mean of the middle four fifths of sorted values, of which so many
 // come from one step. Its standard error is that of Tukey and McLaughlin
 // (Sankhyā A 25, 331, 1963).
-func trimmed(v []float64, alike float64) moment {
+func trimmedMean(v []float64, alike float64) moment {
 	if len(v) < leastGroup {
 		return absent
 	}
@@ -422,9 +422,9 @@ func trimmed(v []float64, alike float64) moment {
 	return moment{logOf(mean), sd / 0.8 / mean / math.Sqrt(float64(len(v))/alike)}
 }
 
-// width is the range of the middle 68 % of sorted values over their median; so many
+// relativeWidth is the range of the middle 68 % of sorted values over their median; so many
 // come from one step.
-func width(v []float64, alike float64) moment {
+func relativeWidth(v []float64, alike float64) moment {
 	if len(v) < 5*leastGroup {
 		return absent
 	}

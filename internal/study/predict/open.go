@@ -38,8 +38,8 @@ func (f *fitter) directions(cov [][]float64) (list []map[string]float64) {
 	return list
 }
 
-// along is a deployment that is off in a direction.
-func along(d *deploy.Deployment, direction map[string]float64) *deploy.Deployment {
+// shiftedAlong is a deployment that is off in a direction.
+func shiftedAlong(d *deploy.Deployment, direction map[string]float64) *deploy.Deployment {
 	c := *d
 	for i := range parameters {
 		p := &parameters[i]
@@ -65,7 +65,7 @@ func ErrorAt(d *deploy.Deployment, load deploy.Range, predicted func(*deploy.Dep
 		return nil
 	}
 	x := *d.FittedError
-	beyond := d.Beyond(load)
+	beyond := d.FitDistance(load)
 	if beyond == 0 {
 		return &x
 	}
@@ -77,7 +77,7 @@ func ErrorAt(d *deploy.Deployment, load deploy.Range, predicted func(*deploy.Dep
 		}
 	}
 	for _, direction := range d.FittedOpen {
-		there := predicted(along(d, direction))
+		there := predicted(shiftedAlong(d, direction))
 		add(&ttft, there.TTFT, here.TTFT)
 		add(&tpot, there.TPOT, here.TPOT)
 		add(&e2e, there.E2E, here.E2E)

@@ -13,9 +13,9 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// Distinct refuses a run that is given twice: it would count as two that agree.
+// CheckDistinct refuses a run that is given twice: it would count as two that agree.
 // The error is the user's.
-func Distinct(dirs []string) error {
+func CheckDistinct(dirs []string) error {
 	seen := map[string]string{}
 	for _, dir := range dirs {
 		path, err := filepath.Abs(dir)
@@ -39,13 +39,13 @@ func origin(run *result.Run) string {
 	return fmt.Sprintf("%s seed %d %s", run.Started, run.Seed, run.Target.Model)
 }
 
-// differences says in what a run was of another deployment than d, as far as
+// deploymentDifferences says in what a run was of another deployment than d, as far as
 // its server reported. dir is the run's.
-func differences(dir string, run *result.Run, d *deploy.Deployment) (notes []string) {
+func deploymentDifferences(dir string, run *result.Run, d *deploy.Deployment) (notes []string) {
 	notef := func(what, of, here string) {
 		notes = append(notes, fmt.Sprintf("%s of the run in %s is %s, not %s: name the deployment that ran, or these figures are of another one", what, dir, of, here))
 	}
-	server, facts := run.Target.Server, d.Facts()
+	server, facts := run.Target.Server, d.ServerFacts()
 	name := run.Target.Model
 	if m := server["model"]; m != "" {
 		name = m
@@ -62,7 +62,7 @@ func differences(dir string, run *result.Run, d *deploy.Deployment) (notes []str
 	}
 	for _, k := range []string{"accelerator", "dtype", "kv_cache_dtype", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size", "num_gpu_blocks"} {
 		of, here := server[k], facts[k]
-		if of == "" || of == "auto" || of == here || near(k, of, here) {
+		if of == "" || of == "auto" || of == here || isNearBlocks(k, of, here) {
 			continue
 		}
 		notef(k, of, here)
@@ -70,16 +70,16 @@ func differences(dir string, run *result.Run, d *deploy.Deployment) (notes []str
 	return notes
 }
 
-// near says that a number of blocks is one that the twin works out itself well
+// isNearBlocks says that a number of blocks is one that the twin works out itself well
 // enough.
-func near(k, of, here string) bool {
+func isNearBlocks(k, of, here string) bool {
 	x, e1 := strconv.ParseFloat(of, 64)
 	y, e2 := strconv.ParseFloat(here, 64)
 	return k == "num_gpu_blocks" && e1 == nil && e2 == nil && math.Abs(x/y-1) < 0.05
 }
 
-// print tells a recording by its requests: when they came and how long they are.
-func (r *Recording) print() uint64 {
+// fingerprintRequests tells a recording by its requests: when they came and how long they are.
+func (r *Recording) fingerprintRequests() uint64 {
 	h := fnv.New64a()
 	for _, q := range r.Requests {
 		fmt.Fprintf(h, "%d %d %.6f\n", q.Input, q.Output, q.Arrival)
@@ -91,7 +91,7 @@ func (r *Recording) print() uint64 {
 // twin/catalogue/SOURCES.md) were chosen on this recording: that the twin agrees
 // with it is no forecast.
 func (r *Recording) InSample() bool {
-	switch r.print() {
+	switch r.fingerprintRequests() {
 	case 0xabe477d2ae1eafc1, 0x1499342031042433: // rtx4090-llama-3.1-8b, rtxpro6000-llama-3.1-8b
 		return true
 	}

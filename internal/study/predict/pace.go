@@ -23,7 +23,7 @@ func paceOf(runs []*Recording) float64 {
 			continue
 		}
 		if m := r.speed(); !math.IsNaN(m.log) {
-			of[r.load()] = append(of[r.load()], m)
+			of[r.loadKey()] = append(of[r.loadKey()], m)
 		}
 	}
 	sum, chance, free := 0.0, 0.0, 0.0
@@ -47,19 +47,19 @@ func paceOf(runs []*Recording) float64 {
 
 // speed is the logarithm of the run's mean TPOT or E2E.
 func (r *Recording) speed() moment {
-	s := r.Recorded()
+	s := r.RecordedSeries()
 	v := s.TPOT
 	if len(v) < leastGroup {
 		v = s.E2E
 	}
-	return distribution(v, max(1, r.running()/2))[0] // requests that answer at once share steps
+	return distribution(v, max(1, r.meanRunning()/2))[0] // requests that answer at once share steps
 }
 
-// elsewhen is the error to expect of predictions for another time. The loads that were
+// errorAtOtherTime is the error to expect of predictions for another time. The loads that were
 // left out were measured in the same minutes as those that were fitted. What it
 // is at another time the runs cannot tell: it is taken to differ from now as much as
 // runs of one load do here, which four of five times is below 1.28 standard deviations.
-func elsewhen(e *deploy.ExpectedError, pacePct float64) *deploy.ExpectedError {
+func errorAtOtherTime(e *deploy.ExpectedError, pacePct float64) *deploy.ExpectedError {
 	if e == nil {
 		return nil
 	}

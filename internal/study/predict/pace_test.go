@@ -60,7 +60,7 @@ func TestErrorHoldsAtAnotherTime(t *testing.T) {
 			left = append(left, LeftOut{AbsErrorPct: &m})
 		}
 		e := expectedError(left)
-		wide := elsewhen(e, 100*pace)
+		wide := errorAtOtherTime(e, 100*pace)
 		sitting := pace * dice.NormFloat64()
 		for range loads {
 			off := 100 * math.Abs(sitting+lacking*dice.NormFloat64()+pace*dice.NormFloat64())
@@ -77,7 +77,7 @@ func TestErrorHoldsAtAnotherTime(t *testing.T) {
 	if held < n*78/100 || held > n*90/100 || alone > n*75/100 {
 		t.Errorf("of %d the error to expect holds of %d, without the pace of %d", n, held, alone)
 	}
-	if elsewhen(nil, 10) != nil {
+	if errorAtOtherTime(nil, 10) != nil {
 		t.Error("an error to expect where there is none")
 	}
 }

@@ -101,7 +101,7 @@ func (s *pcieSystem) expect(t *testing.T, models string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Curve(d, workload.Fixed(s.input), workload.Fixed(s.output), []int{s.users})[0].TPOT.Mean
+	return Curve(d, workload.FixedLength(s.input), workload.FixedLength(s.output), []int{s.users})[0].TPOT.Mean
 }
 
 // Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table, and the medians. Of the
@@ -162,7 +162,7 @@ func TestHostPathCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expected[link] = Curve(d, workload.Fixed(64), workload.Fixed(900), []int{1})[0].TPOT.Mean
+		expected[link] = Curve(d, workload.FixedLength(64), workload.FixedLength(900), []int{1})[0].TPOT.Mean
 	}
 	measured := 1000/222.8 - 1000/288.1
 	if more := expected["host"] - expected["p2p"]; math.Abs(more/measured-1) > 0.2 {
@@ -230,7 +230,7 @@ func unfittedTPOT(t *testing.T, dir, spec string) (list []loadError) {
 		}
 		return []loadError{{"all requests", r.Compare(d).Unfitted.ErrorPct.TPOT.Mean}}
 	}
-	b, err := Redo(t.Context(), spec, dir)
+	b, err := RedoRun(t.Context(), spec, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

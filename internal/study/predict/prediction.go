@@ -63,8 +63,8 @@ func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
 		KeptOut: r.Kept, TPOTHoldsPct: r.TPOTHolds, TTFTHoldsPct: r.TTFTHolds}
 }
 
-// Wider says that systems of all kinds were asked, as there are too few of the deployment's.
-func (e *ErrorToExpect) Wider() bool { return e.Systems < catalogue.EnoughSystems }
+// CoversAllSystems says that systems of all kinds were asked, as there are too few of the deployment's.
+func (e *ErrorToExpect) CoversAllSystems() bool { return e.Systems < catalogue.EnoughSystems }
 
 // tail is the bound that a draw of a length must lie beyond to be one in twenty at either end.
 const tail = math.MaxUint64 / 20
@@ -72,16 +72,16 @@ const tail = math.MaxUint64 / 20
 // Predict works out the bounds and the twin's curve over concurrency; the
 // arithmetic is of requests of the mean lengths. Errors are the user's.
 func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error) {
-	input, output := typical(in), typical(out)
+	input, output := meanLength(in), meanLength(out)
 	if input+output > d.Settings.MaxModelLen {
 		return nil, say.Errorf("%s tokens of prompt and answer are more than max_model_len (%s)",
 			say.Count(input+output), say.Count(d.Settings.MaxModelLen)).WithHint("ask for less with --input and --output, or raise max_model_len")
 	}
-	fit, _ := d.Sequences(input + output)
-	users := Ladder(d, input, output)
+	fit, _ := d.CountSequences(input + output)
+	users := ConcurrencyLadder(d, input, output)
 	notes := slices.Clone(d.Notes)
 	ends := func(l workload.Lengths) [2]int { return [2]int{l.Draw(tail), l.Draw(math.MaxUint64 - tail)} }
-	for _, x := range d.Outside(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
+	for _, x := range d.RangeDepartures(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
 		notes = append(notes, x.String())
 	}
 	curve := Curve(d, in, out, users)
@@ -96,7 +96,7 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 		})
 	}
 	return &Prediction{
-		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
+		Schema: Schema, Deployment: d, Facts: d.ServerFacts(), Input: input, Output: output,
 		Lengths: [2]string{in.String(), out.String()},
 		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
 		Curve: curve, Error: UnfittedError(d), Notes: notes,
@@ -132,16 +132,16 @@ type Unfitted struct {
 func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
 	x := &Replayed{
 		Schema: ReplaySchema, Recording: r.Dir, Requests: len(r.Requests),
-		Recorded: r.Recorded().Metrics(), Notes: d.Notes, InSample: r.InSample(),
+		Recorded: r.RecordedSeries().Metrics(), Notes: d.Notes, InSample: r.InSample(),
 	}
 	x.Unfitted.Predicted = r.Replay(d).Metrics()
-	x.Unfitted.ErrorPct = Errors(x.Unfitted.Predicted, x.Recorded)
+	x.Unfitted.ErrorPct = PercentErrors(x.Unfitted.Predicted, x.Recorded)
 	c := *d
 	c.Efficiency.Scale = r.FitScale(d)
 	x.Scalar = c.Efficiency.Scale
 	x.Predicted = r.Replay(&c).Metrics()
-	x.ErrorPct = Errors(x.Predicted, x.Recorded)
-	x.Deployment, x.Facts = &c, c.Facts()
+	x.ErrorPct = PercentErrors(x.Predicted, x.Recorded)
+	x.Deployment, x.Facts = &c, c.ServerFacts()
 	return x
 }
 
@@ -151,7 +151,7 @@ func (r *Recording) device() (catalogue.Accelerator, bool) {
 	if a, err := catalogue.FindDevice(r.Meta.Hardware.Device); err == nil {
 		return a, true
 	}
-	name := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(base(r.Dir)))
+	name := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(baseName(r.Dir)))
 	var best catalogue.Accelerator
 	length := 0
 	for _, a := range catalogue.Accelerators() {
@@ -168,7 +168,7 @@ func (r *Recording) device() (catalogue.Accelerator, bool) {
 // recording's mean TPOT, by the false-position method on a quantity that grows
 // with it.
 func (r *Recording) FitScale(d *deploy.Deployment) float64 {
-	want := r.Recorded().Metrics().TPOT.Mean
+	want := r.RecordedSeries().Metrics().TPOT.Mean
 	excessTPOT := func(scale float64) float64 {
 		c := *d
 		c.Efficiency.Scale = scale

@@ -30,8 +30,8 @@ func commandLineValue(v json.RawMessage) (s string, ok bool) {
 	return s, s != "" && s != "null" && s != "auto"
 }
 
-// many says whether a value is a number above 1.
-func many(v json.RawMessage) bool {
+// isAboveOne says whether a value is a number above 1.
+func isAboveOne(v json.RawMessage) bool {
 	var n float64
 	return json.Unmarshal(v, &n) == nil && n > 1
 }
@@ -59,7 +59,7 @@ func (r *Recording) Deployment(spec string) (*deploy.Deployment, error) {
 		return nil, err
 	}
 	d.Notes = append(d.Notes, r.otherModel(d)...)
-	return d, r.fits(d)
+	return d, r.checkFits(d)
 }
 
 // otherModel says in what a deployment's model is not the recorded one.
@@ -76,8 +76,8 @@ func (r *Recording) otherModel(d *deploy.Deployment) []string {
 	return nil
 }
 
-// fits refuses requests that the engine would have refused or cut.
-func (r *Recording) fits(d *deploy.Deployment) error {
+// checkFits refuses requests that the engine would have refused or cut.
+func (r *Recording) checkFits(d *deploy.Deployment) error {
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		if q.Input+q.Output <= d.Settings.MaxModelLen {
@@ -108,7 +108,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	if _, ok := commandLineValue(configured["speculative_config"]); !ok {
 		configured["speculative_config"] = m.Resolved.Speculative
 	}
-	if err := refuse(d, configured); err != nil {
+	if err := checkSupported(d, configured); err != nil {
 		return err
 	}
 	setSetting := func(name string, v json.RawMessage) error {
@@ -126,7 +126,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 		if name == "policy" {
 			as = "scheduling_policy"
 		}
-		if !deploy.Settable(as) || name == "tensor_parallel_size" {
+		if !deploy.IsSetting(as) || name == "tensor_parallel_size" {
 			continue
 		}
 		if err := setSetting(as, configured[name]); err != nil {
@@ -150,7 +150,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 			return err
 		}
 	}
-	d.Notes = append(d.Notes, unmodelled(m, configured)...)
+	d.Notes = append(d.Notes, unmodelledSettings(m, configured)...)
 	return nil
 }
 
@@ -179,15 +179,15 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 	return same && given == s, nil
 }
 
-// refuse refuses recordings of engines that share layers or contexts, or of one that
+// checkSupported refuses recordings of engines that share layers or contexts, or of one that
 // schedules in another way.
-func refuse(d *deploy.Deployment, configured fields) error {
+func checkSupported(d *deploy.Deployment, configured fields) error {
 	for _, c := range []struct{ name, is string }{
 		{"pipeline_parallel_size", "the layers ran in so many stages"},
 		{"decode_context_parallel_size", "contexts were divided among accelerators"},
 		{"prefill_context_parallel_size", "contexts were divided among accelerators"},
 	} {
-		if many(configured[c.name]) {
+		if isAboveOne(configured[c.name]) {
 			s, _ := commandLineValue(configured[c.name])
 			return say.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin has tensor, data and expert parallelism; take a recording of such a one")
 		}
@@ -212,17 +212,17 @@ var silent = []string{
 	"runner", "runner_type", "policy", "speculative_config", "encoder_cache_size", "max_num_encoder_input_tokens", "is_multimodal_model", "limit_mm_per_prompt",
 }
 
-// unmodelled notes settings of the engine that the twin does not have.
-func unmodelled(m *Meta, configured fields) []string {
+// unmodelledSettings notes settings of the engine that the twin does not have.
+func unmodelledSettings(m *Meta, configured fields) []string {
 	var names []string
 	for _, f := range []fields{m.Engine, m.Scheduler} {
 		for _, name := range slices.Sorted(maps.Keys(f)) {
 			s, ok := commandLineValue(f[name])
 			neutral := !ok || s == "false" || s == "0" || s == "0.0" || s == "1" || s == "{}" || s == "[]"
-			if neutral || deploy.Settable(name) || slices.Contains(silent, name) || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
+			if neutral || deploy.IsSetting(name) || slices.Contains(silent, name) || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
 				continue
 			}
-			if name == "enable_expert_parallel" && !many(configured["tensor_parallel_size"]) && !many(configured["data_parallel_size"]) {
+			if name == "enable_expert_parallel" && !isAboveOne(configured["tensor_parallel_size"]) && !isAboveOne(configured["data_parallel_size"]) {
 				continue // one accelerator has all experts
 			}
 			if len(s) <= 20 {

@@ -58,8 +58,8 @@ func TestRecordingsOfOtherEngines(t *testing.T) {
 	if d, err := r.Deployment("qwen3-8b@h100?num_speculative_tokens=3&acceptance_rate=0.6"); err != nil || d.Settings.NumSpeculativeTokens != 3 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := r.Deployment(""); !strings.Contains(say.Hint(err), "num_speculative_tokens=3&acceptance_rate=") {
-		t.Errorf("%v, hint %q", err, say.Hint(err))
+	if _, err := r.Deployment(""); !strings.Contains(say.HintOf(err), "num_speculative_tokens=3&acceptance_rate=") {
+		t.Errorf("%v, hint %q", err, say.HintOf(err))
 	}
 }
 
@@ -77,9 +77,11 @@ func TestWhatARecordingSays(t *testing.T) {
 		"experts": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"tensor_parallel_size":2,"enable_expert_parallel":true}`, "",
 			func(d *deploy.Deployment) bool { return d.TensorParallel == 2 && d.ExpertParallel }, "experts are divided among the accelerators"},
 		"engines": {`"model":"llama-3.1-8b","engine_kwargs":{"data_parallel_size":4,"tensor_parallel_size":2}`, "llama-3.1-8b@8xh100",
-			func(d *deploy.Deployment) bool { return d.DataParallel == 4 && d.TensorParallel == 2 && !d.Lockstep() }, ""},
+			func(d *deploy.Deployment) bool {
+				return d.DataParallel == 4 && d.TensorParallel == 2 && !d.IsLockstep()
+			}, ""},
 		"engines in lock step": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"data_parallel_size":2,"enable_expert_parallel":true}`, "",
-			func(d *deploy.Deployment) bool { return d.DataParallel == 2 && d.TensorParallel == 1 && d.Lockstep() }, "engines that share experts"},
+			func(d *deploy.Deployment) bool { return d.DataParallel == 2 && d.TensorParallel == 1 && d.IsLockstep() }, "engines that share experts"},
 		"experts of one": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"enable_expert_parallel":true}`, "", nil, ""},
 		"quantization":   {`"model":"llama-3.1-8b","engine_kwargs":{"quantization":"fp8"}`, "", func(d *deploy.Deployment) bool { return d.DType == "fp8" }, ""},
 		"resolved quantization": {`"model":"llama-3.1-8b","resolved_config":{"model_config":{"quantization":"awq_marlin","max_model_len":9000}}`, "",
@@ -124,8 +126,8 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 		t.Error(err)
 	}
 	r = written(t, `{"model":"qwen3-8b",`+onH100+`,"kv_cache":{"num_gpu_blocks":100}}`, someRequest, long)
-	if _, err := r.Deployment(""); err == nil || !strings.Contains(say.Hint(err), "contradicts itself") {
-		t.Errorf("%v, hint %q", err, say.Hint(err))
+	if _, err := r.Deployment(""); err == nil || !strings.Contains(say.HintOf(err), "contradicts itself") {
+		t.Errorf("%v, hint %q", err, say.HintOf(err))
 	}
 }
 
@@ -161,7 +163,7 @@ func TestDraftsKeepTheBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range Curve(d, workload.Fixed(512), workload.Fixed(128), []int{1, 8, 64}) {
+		for _, e := range Curve(d, workload.FixedLength(512), workload.FixedLength(128), []int{1, 8, 64}) {
 			if e.TPOT.Mean < e.BoundTPOT || e.RequestsPerS > e.BoundRequests {
 				t.Errorf("%s at %d users: TPOT %v of %v ms, %v of %v req/s", spec, e.Users, e.TPOT.Mean, e.BoundTPOT, e.RequestsPerS, e.BoundRequests)
 			}

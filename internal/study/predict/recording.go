@@ -186,8 +186,8 @@ func (r *Recorded) check() error {
 	return nil
 }
 
-// base is the last element of a path that may end in a slash or be ".".
-func base(dir string) string {
+// baseName is the last element of a path that may end in a slash or be ".".
+func baseName(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}

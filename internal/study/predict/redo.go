@@ -44,9 +44,9 @@ type Line struct {
 	Ratio     *float64 `json:"ratio"` // measured ÷ predicted
 }
 
-// Redo does a run again on a deployment's twin in virtual time and lays both
+// RedoRun does a run again on a deployment's twin in virtual time and lays both
 // side by side. Errors are the user's.
-func Redo(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
+func RedoRun(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Redo(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
+	p, err := plan.ReadRecorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +69,12 @@ func Redo(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 	if len(again) == 0 {
 		return nil, say.Errorf("the run in %s has no points", dir)
 	}
-	b := &RunAgainstTwin{Schema: RunAgainstTwinSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
-	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
+	b := &RunAgainstTwin{Schema: RunAgainstTwinSchema, Run: dir, Facts: d.ServerFacts(), Deployment: d, Notes: d.Notes}
+	if s := chanceText(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
 		b.Notes = append(slices.Clone(b.Notes), s)
 	}
-	b.Notes = append(slices.Clone(b.Notes), differences(dir, measured, d)...)
-	for _, x := range d.Outside(target.Observed(again)) {
+	b.Notes = append(slices.Clone(b.Notes), deploymentDifferences(dir, measured, d)...)
+	for _, x := range d.RangeDepartures(target.ObservedRange(again)) {
 		b.Notes = append(b.Notes, x.String())
 	}
 	lightest := 0
@@ -124,10 +124,10 @@ func loadName(l *result.Load) string {
 	return say.Plural(int(l.Value()), "user")
 }
 
-// chance says how much of a difference may be the phases' alone: over seconds,
+// chanceText says how much of a difference may be the phases' alone: over seconds,
 // the mean of a process of the standard deviation cv and the correlation time t
 // has the variance cv²·2·t/seconds, in the measured run and in the predicted one.
-func chance(s *twin.Settings, seconds float64) string {
+func chanceText(s *twin.Settings, seconds float64) string {
 	if s.SlowCV == 0 || seconds <= 0 {
 		return ""
 	}
@@ -158,7 +158,7 @@ func lines(m, p *result.Point) (list []Line) {
 		}
 		list = append(list, l)
 	}
-	for _, d := range metric.All().Distributions() {
+	for _, d := range metric.All().WithPercentiles() {
 		x, y := m.Metrics.SummaryOf(d.Name), p.Metrics.SummaryOf(d.Name)
 		if d.Show != metric.Headline || x == nil || y == nil {
 			continue
@@ -223,5 +223,5 @@ func (b *RunAgainstTwin) explain(m, p *result.Point, own bool) {
 		notef("the profile was fitted on this very run: that the twin agrees with it says nothing of the hardware, nor of other loads")
 		return
 	}
-	notef("pitot fit '" + b.Deployment.Named() + "' " + b.Run + " --out PROFILE calibrates the twin to this run")
+	notef("pitot fit '" + b.Deployment.SpecString() + "' " + b.Run + " --out PROFILE calibrates the twin to this run")
 }

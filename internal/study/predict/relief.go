@@ -19,7 +19,7 @@ const speedup = 4.0 / 3
 // limit twice as high, a cost of the host of nothing. ok is false of what the twin does
 // not model, or where there is nothing to relieve.
 func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deployment, ok bool) {
-	c := copied(d)
+	c := copyDeployment(d)
 	e, s := &c.Efficiency, &c.Settings
 	switch cause {
 	case explain.Compute:
@@ -31,7 +31,7 @@ func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deploy
 	case explain.Host:
 		e.PerStep, e.PerRequest, e.PerPrefill, e.PerLayer, e.PerLaunch = 0, 0, 0, 0, 0
 	case explain.Links:
-		if c.TensorParallel < 2 && !c.Lockstep() {
+		if c.TensorParallel < 2 && !c.IsLockstep() {
 			return nil, false
 		}
 		e.ExchangeGBs *= speedup
@@ -67,8 +67,8 @@ var modelled = []explain.Cause{
 	explain.Compute, explain.Bandwidth, explain.Host, explain.Links, explain.Seats, explain.KVCache, explain.Budget, explain.PrefixCache, explain.Frontend,
 }
 
-// copied is a deployment that can be changed.
-func copied(d *deploy.Deployment) *deploy.Deployment {
+// copyDeployment is a deployment that can be changed.
+func copyDeployment(d *deploy.Deployment) *deploy.Deployment {
 	c := *d
 	c.Accelerator.TFLOPS = maps.Clone(d.Accelerator.TFLOPS)
 	return &c
@@ -87,8 +87,8 @@ type knob struct {
 	changesAnswers bool
 }
 
-// multiples gives a whole number by factors, within bounds.
-func multiples(n, least, most int, factors ...float64) (list []string) {
+// multiplesWithin gives a whole number by factors, within bounds.
+func multiplesWithin(n, least, most int, factors ...float64) (list []string) {
 	for _, f := range factors {
 		if x := int(float64(n) * f); x != n && x >= least && x <= most {
 			list = append(list, strconv.Itoa(x))
@@ -97,7 +97,7 @@ func multiples(n, least, most int, factors ...float64) (list []string) {
 	return list
 }
 
-func number(to string) int {
+func parseNumber(to string) int {
 	n, _ := strconv.Atoi(to) // our own
 	return n
 }
@@ -111,24 +111,24 @@ var knobs = []knob{
 			if !d.Kind.SeatsInBudget {
 				most = 1 << 16
 			}
-			return multiples(d.Settings.MaxNumSeqs, 1, most, 2, 4, 0.5)
+			return multiplesWithin(d.Settings.MaxNumSeqs, 1, most, 2, 4, 0.5)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumSeqs) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }, false},
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = parseNumber(to) }, false},
 	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
 		func(d *deploy.Deployment) []string {
 			least := 128
 			if d.Kind.SeatsInBudget {
 				least = max(d.Settings.MaxNumSeqs, least)
 			}
-			return multiples(d.Settings.MaxNumBatchedTokens, least, 1<<16, 2, 4, 0.5, 0.25)
+			return multiplesWithin(d.Settings.MaxNumBatchedTokens, least, 1<<16, 2, 4, 0.5, 0.25)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }, false},
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = parseNumber(to) }, false},
 	{"max_cudagraph_capture_size", []explain.Cause{explain.Host},
-		func(d *deploy.Deployment) []string { return multiples(d.GraphSize(), 1, 8192, 2, 4) },
+		func(d *deploy.Deployment) []string { return multiplesWithin(d.GraphSize(), 1, 8192, 2, 4) },
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.GraphSize()) },
-		func(d *deploy.Deployment, to string) { d.SetGraphSize(number(to)) }, false},
+		func(d *deploy.Deployment, to string) { d.SetGraphSize(parseNumber(to)) }, false},
 	{"enable_prefix_caching", []explain.Cause{explain.PrefixCache},
 		func(d *deploy.Deployment) []string {
 			if d.Settings.EnablePrefixCaching {
@@ -158,9 +158,11 @@ var knobs = []knob{
 			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
 		}, false},
 	{"stream_interval", []explain.Cause{explain.Frontend},
-		func(d *deploy.Deployment) []string { return multiples(max(d.Settings.StreamInterval, 1), 1, 64, 4) },
+		func(d *deploy.Deployment) []string {
+			return multiplesWithin(max(d.Settings.StreamInterval, 1), 1, 64, 4)
+		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
-		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = number(to) }, false},
+		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = parseNumber(to) }, false},
 	{"quantization", []explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links},
 		func(d *deploy.Deployment) []string {
 			if (d.DType != "bf16" && d.DType != "fp16") || d.Accelerator.TFLOPS["fp8"] == 0 {
@@ -200,7 +202,7 @@ func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok 
 	for _, k := range knobsOf(d) {
 		for _, to := range k.turns(d) {
 			if d.Knob(k.name) == t.Knob && d.Kind.KnobValue(k.name, to) == t.To {
-				c := copied(d)
+				c := copyDeployment(d)
 				k.set(c, to)
 				return c, true
 			}
@@ -209,8 +211,8 @@ func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok 
 	return nil, false
 }
 
-// turns are the trials that may help against a cause.
-func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
+// helpfulTrials are the trials that may help against a cause.
+func helpfulTrials(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
 	for _, k := range knobsOf(d) {
 		if slices.Contains(k.of, cause) {
 			list = append(list, k.trials(d)...)

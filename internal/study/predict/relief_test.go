@@ -13,7 +13,7 @@ import (
 // Relieving changes the cause that is named and leaves the deployment as it was.
 func TestRelieve(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b@2xa100?enable_prefix_caching=false")
-	before := d.Facts()
+	before := d.ServerFacts()
 	flops, overhead := d.Accelerator.TFLOPS["bf16"], d.Efficiency.PerStep
 	for _, cause := range modelled {
 		if _, ok := Relieve(d, cause); !ok {
@@ -25,7 +25,7 @@ func TestRelieve(t *testing.T) {
 			t.Errorf("%s is relieved, and the twin has none", cause)
 		}
 	}
-	for k, v := range d.Facts() {
+	for k, v := range d.ServerFacts() {
 		if before[k] != v {
 			t.Errorf("%s became %s, it was %s", k, v, before[k])
 		}
@@ -45,7 +45,7 @@ func TestSeatsAreNoLaunches(t *testing.T) {
 	d := deployment(t, "qwen2.5-0.5b@h100?max_num_seqs=32")
 	alone := Load{Users: 1, Input: [2]int{90, 90}, Output: [2]int{8, 8}, Requests: 5}
 	ttft := func(d *deploy.Deployment) float64 {
-		v, _ := explain.Measure(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).Seen())
+		v, _ := explain.Measure(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).SeenRequests())
 		return v
 	}
 	relieved := func(of explain.Cause) float64 {

@@ -66,7 +66,7 @@ func (r *Recording) servedBy(d *deploy.Deployment, seed uint64) *Recording {
 // serveOn sends them to an engine.
 func (r *Recording) serveOn(e twin.Engine, chunk func(request, at int64) bool) []timing {
 	to := newStopwatch(len(r.Requests), chunk)
-	load.Run(context.Background(), load.NewCore(r.plan()), load.NewVirtual(load.VirtualConfig{
+	load.Run(context.Background(), load.NewCore(r.loadConfig()), load.NewVirtual(load.VirtualConfig{
 		Engine: unlimited{e}, Source: source{r}, Sink: to, Content: r.contentOf,
 	}))
 	return to.timings
@@ -123,10 +123,10 @@ func (w *stopwatch) Done(r *record.Row) {
 	w.free = append(w.free, s)
 }
 
-// plan is the recording as a load: each request when it was sent, and in a closed
+// loadConfig is the recording as a load: each request when it was sent, and in a closed
 // loop those behind the first of each user when an earlier one is answered. Ids
 // are places in the recording.
-func (r *Recording) plan() load.Config {
+func (r *Recording) loadConfig() load.Config {
 	n := len(r.Requests)
 	alone := n // come by themselves
 	if r.users > 0 {
@@ -134,7 +134,7 @@ func (r *Recording) plan() load.Config {
 	}
 	cfg := load.Config{Arrivals: &recordedArrivals{requests: r.Requests[:alone]}, Requests: int64(n), Total: int64(n), Cap: r.most}
 	if alone < n {
-		next, due := alone, r.Requests[alone-1].sent()
+		next, due := alone, r.Requests[alone-1].sentAt()
 		cfg.Follow = func(_ int64, e load.Event) []load.Ask {
 			if next == n || r.lasts > 0 && float64(e.At) > r.lasts*1e9 {
 				return nil
@@ -156,14 +156,14 @@ func (t *recordedArrivals) Next() int64 {
 	if len(t.requests) == 0 {
 		return load.Never
 	}
-	due := t.requests[0].sent()
+	due := t.requests[0].sentAt()
 	t.requests = t.requests[1:]
 	return due
 }
 
-// sent is when the request was, in nanoseconds. A stamp in seconds may be a hair
+// sentAt is when the request was, in nanoseconds. A stamp in seconds may be a hair
 // below its nanosecond.
-func (q *Recorded) sent() int64 {
+func (q *Recorded) sentAt() int64 {
 	if q.stamp > 0 {
 		return q.stamp
 	}

@@ -101,7 +101,7 @@ func TestDamagedRecordings(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := ReadRecording(dir)
-			if err == nil || !strings.Contains(err.Error(), c.want) || say.Hint(err) == "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) || say.HintOf(err) == "" {
 				t.Errorf("%v, want %q and a hint", err, c.want)
 			}
 		})
@@ -130,7 +130,7 @@ func TestCurveKeepsTheBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Predict(d, workload.Fixed(1024), workload.Fixed(32))
+		x, err := Predict(d, workload.FixedLength(1024), workload.FixedLength(32))
 		if err != nil {
 			t.Fatal(err)
 		}

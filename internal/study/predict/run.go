@@ -33,7 +33,7 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 
 	r := &Recording{Dir: dir, AtClient: true, run: measured, point: index}
 	r.Meta.Model = measured.Target.Model
-	src, done := asked(dir, index)
+	src, done := recordedWorkload(dir, index)
 	defer done()
 	whole := true // nothing failed before the window's end
 	gatherer := measure.NewGatherer(nil)
@@ -45,7 +45,7 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 		Row: func(row *record.Row, s *streamed) {
 			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
 			one := gatherer.Request(&s.Stream, row)
-			q, ok := recorded(row, timingOf(&one, row.Sent), s.times, t0, t1)
+			q, ok := recordedRequest(row, timingOf(&one, row.Sent), s.times, t0, t1)
 			if !ok {
 				return
 			}
@@ -85,9 +85,9 @@ type streamed struct {
 	times []float64
 }
 
-// recorded is a request as the engine saw it, with what is measured of it and the
+// recordedRequest is a request as the engine saw it, with what is measured of it and the
 // times of its chunks; the window is from t0 to t1. ok is false of one that it never saw.
-func recorded(row *record.Row, seen timing, times []float64, t0, t1 int64) (q Recorded, ok bool) {
+func recordedRequest(row *record.Row, seen timing, times []float64, t0, t1 int64) (q Recorded, ok bool) {
 	// What was cut has no usage: its length is what was planned.
 	input := int(row.PromptTokens)
 	if input <= 0 {
@@ -175,14 +175,14 @@ func itemOf(r *record.Row) int64 {
 	return r.ID
 }
 
-// asked returns the requests of the run. It returns nil if the run's plan cannot be read any more.
-func asked(dir string, index int32) (workload.Source, func()) {
+// recordedWorkload returns the requests of the run. It returns nil if the run's plan cannot be read any more.
+func recordedWorkload(dir string, index int32) (workload.Source, func()) {
 	none := func() {}
-	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
+	p, err := plan.ReadRecorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		return nil, none
 	}
-	src, done, err := run.Workload(&p.Ask, index)
+	src, done, err := run.OpenWorkload(&p.Ask, index)
 	if err != nil {
 		return nil, none
 	}

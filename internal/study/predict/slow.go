@@ -315,14 +315,14 @@ func (s *slowness) draw(list []stepResidual) course {
 // goes on in the next steps too.
 const least = 0.05
 
-// stretchSteps is the number of steps that a stretch of [regression.within] has, about.
+// stretchSteps is the number of steps that a stretch of [regression.solveWithin] has, about.
 const stretchSteps = 60
 
-// within gives the coefficients as what changes within short stretches of a run
+// solveWithin gives the coefficients as what changes within short stretches of a run
 // tells them, where a phase is the same: while steps are slow more requests run
 // at once, so over longer times the cost of a row and the phases take a part of
 // each other.
-func (g *regression) within() (c [columns]float64) {
+func (g *regression) solveWithin() (c [columns]float64) {
 	var w regression
 	var all [columns + 1]float64 // sums over all gaps: of the columns, and of the durations
 	var squares [columns]float64
@@ -382,7 +382,7 @@ func (g *regression) within() (c [columns]float64) {
 
 // residuals are those of the steps of each run, by the regression of all.
 func (g *regression) residuals() [][]stepResidual {
-	c := g.within()
+	c := g.solveWithin()
 	runs := make([][]stepResidual, len(g.gaps))
 	for i, gaps := range g.gaps {
 		runs[i] = stepResiduals(gaps, &c)

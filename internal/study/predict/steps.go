@@ -50,8 +50,8 @@ type event struct{ at, tokens float64 }
 
 func byTime(a, b event) int { return cmp.Compare(a.at, b.at) }
 
-// after is the index of the first event behind a time.
-func after(list []event, t float64) int {
+// firstAfter is the index of the first event behind a time.
+func firstAfter(list []event, t float64) int {
 	i, _ := slices.BinarySearchFunc(list, t, func(e event, t float64) int {
 		if e.at > t {
 			return 1
@@ -61,8 +61,8 @@ func after(list []event, t float64) int {
 	return i
 }
 
-// before returns the number of times that lie before one.
-func before(list []float64, t float64) int {
+// countBefore returns the number of times that lie before one.
+func countBefore(list []float64, t float64) int {
 	i, _ := slices.BinarySearch(list, t)
 	return i
 }
@@ -109,16 +109,16 @@ func (g *regression) addGaps(r *Recording) {
 			smear := min(0.5e-3, took/4)
 			var x [columns]float64
 			x[colStep] = 1
-			x[colRow] = float64(max(before(firsts, mid)-before(lasts, mid), 1))
-			if k := after(events, mid); k > 0 {
+			x[colRow] = float64(max(countBefore(firsts, mid)-countBefore(lasts, mid), 1))
+			if k := firstAfter(events, mid); k > 0 {
 				x[colContext] = max(events[k-1].tokens, 0)
 			}
-			for _, e := range prompts[after(prompts, from+smear):after(prompts, to+smear)] {
+			for _, e := range prompts[firstAfter(prompts, from+smear):firstAfter(prompts, to+smear)] {
 				x[colToken] += e.tokens
 				x[colPrefill] = 1
 				x[colPrompt]++
 			}
-			x[colArrival] = float64(before(sents, to) - before(sents, from))
+			x[colArrival] = float64(countBefore(sents, to) - countBefore(sents, from))
 			g.n++
 			gaps = append(gaps, gap{from, to, x})
 			if x[colPrefill] == 0 && x[colArrival] == 0 && x[colRow] <= 2 {
@@ -200,8 +200,8 @@ func gapsOf(runs []*Recording) (g *regression, ok bool) {
 	return g, g.n >= 1000
 }
 
-// of are the gaps of some of the runs, for [regression.slowPhases] alone.
-func (g *regression) of(wanted func(run int) bool) *regression {
+// gapsOfSome are the gaps of some of the runs, for [regression.slowPhases] alone.
+func (g *regression) gapsOfSome(wanted func(run int) bool) *regression {
 	some := &regression{}
 	for i, gaps := range g.gaps {
 		if wanted(i) {
@@ -222,8 +222,8 @@ func (s *slowness) goThrough(runs []*Recording) {
 	}
 }
 
-// begin sets the parameters of a deployment to what the gaps of the runs say.
-func (g *regression) begin(d *deploy.Deployment, runs []*Recording, slow *slowness) {
+// setFromGaps sets the parameters of a deployment to what the gaps of the runs say.
+func (g *regression) setFromGaps(d *deploy.Deployment, runs []*Recording, slow *slowness) {
 	c := g.solve()
 	// What the gaps say nothing of stays where it is.
 	setIfPositive := func(to *time.Duration, s float64) {
@@ -254,7 +254,7 @@ func (g *regression) begin(d *deploy.Deployment, runs []*Recording, slow *slowne
 		f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
 	}
 	beginFront(f, d, runs)
-	d.Settings.StepJitter = g.jitter()
+	d.Settings.StepJitter = g.gapJitter()
 	if slow.cv > 0 { // a part of the spread is theirs
 		j := d.Settings.StepJitter
 		d.Settings.StepJitter = math.Sqrt(max(j*j-slow.cv*slow.cv, 1e-4))
@@ -271,11 +271,11 @@ type waited struct{ input, s float64 }
 func beginFront(f *twin.Frontend, d *deploy.Deployment, runs []*Recording) {
 	least := math.Inf(1)
 	for _, r := range runs {
-		least = min(least, r.running())
+		least = min(least, r.meanRunning())
 	}
 	var over []waited
 	for _, r := range runs {
-		if r.running() > 1.2*least {
+		if r.meanRunning() > 1.2*least {
 			continue
 		}
 		recorded, replayed := r.timings(), r.replay(d)
@@ -290,8 +290,8 @@ func beginFront(f *twin.Frontend, d *deploy.Deployment, runs []*Recording) {
 	}
 	slices.SortFunc(over, func(a, b waited) int { return cmp.Compare(a.input, b.input) })
 	third := len(over) / 3
-	short, shorter := middle(over[:max(third, 1)])
-	long, longer := middle(over[len(over)-max(third, 1):])
+	short, shorter := meanAndMedian(over[:max(third, 1)])
+	long, longer := meanAndMedian(over[len(over)-max(third, 1):])
 	if third >= leastGroup && long >= 2*short { // else a token's time would be of chance
 		begun := f.PerPromptToken
 		slope := (longer - shorter) / (long - short)
@@ -305,8 +305,8 @@ func beginFront(f *twin.Frontend, d *deploy.Deployment, runs []*Recording) {
 	f.Latency = max(f.Latency+time.Duration(over[len(over)/4].s*1e9), f.Latency/30)
 }
 
-// middle gives the mean input and the median wait.
-func middle(list []waited) (input, s float64) {
+// meanAndMedian gives the mean input and the median wait.
+func meanAndMedian(list []waited) (input, s float64) {
 	times := make([]float64, len(list))
 	for i, w := range list {
 		input += w.input / float64(len(list))
@@ -316,8 +316,8 @@ func middle(list []waited) (input, s float64) {
 	return input, times[len(times)/2]
 }
 
-// running returns the mean number of requests that ran at once.
-func (r *Recording) running() float64 {
+// meanRunning returns the mean number of requests that ran at once.
+func (r *Recording) meanRunning() float64 {
 	busy, last := 0.0, 0.0
 	for _, q := range r.Requests {
 		busy, last = busy+q.seen.e2e, max(last, q.Arrival+q.seen.e2e)
@@ -325,9 +325,9 @@ func (r *Recording) running() float64 {
 	return busy / max(last, 1e-9)
 }
 
-// jitter is the spread of the gaps with nothing but answers, as half of the
+// gapJitter is the spread of the gaps with nothing but answers, as half of the
 // range of the middle 68 % over the median.
-func (g *regression) jitter() float64 {
+func (g *regression) gapJitter() float64 {
 	if len(g.decode) < 100 {
 		return 0.02
 	}

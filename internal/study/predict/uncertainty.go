@@ -24,7 +24,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 	}
 	var small []int // of which not the logarithm is moved
 	for i := range f.parameters {
-		if f.faded(&f.parameters[i]) {
+		if f.hasFaded(&f.parameters[i]) {
 			small = append(small, i)
 		}
 	}
@@ -83,17 +83,17 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 			}
 		}
 	}
-	info = positive(info)
+	info = nearestPositive(info)
 	inv := square(k)
 	for i := range info {
 		copy(inv[i], info[i])
 		inv[i][i] += f.parameters[i].precision()
 	}
 	inv = inverse(inv)
-	spread := times(inv, times(info, inv)) // of residuals that vary by one, each for itself
+	spread := multiplyMatrices(inv, multiplyMatrices(info, inv)) // of residuals that vary by one, each for itself
 	// By how much they vary, together and in the directions that the runs
 	// determine.
-	chance := max(trace(times(spread, scatter))/trace(times(spread, info)), 0)
+	chance := max(trace(multiplyMatrices(spread, scatter))/trace(multiplyMatrices(spread, info)), 0)
 	// How much further the twin is from the runs than chance brings it, in each
 	// residual.
 	misfit := 0.0
@@ -118,7 +118,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 		total := min(cov[i][i], p.sd*p.sd)
 		v := p.value(&f.d)
 		x := Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: math.Exp(t * math.Sqrt(total))}
-		if f.faded(p) {
+		if f.hasFaded(p) {
 			x.Factor = 1 + t*math.Sqrt(total)*p.centre/v
 		}
 		x.Low, x.High = max(v/x.Factor, p.lo), min(v*x.Factor, p.hi)

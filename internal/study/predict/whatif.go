@@ -49,8 +49,8 @@ var (
 	AsStated = Effort{1, 0, 1}
 )
 
-// Seen gives the recording's requests as its client saw them.
-func (r *Recording) Seen() []explain.Request {
+// SeenRequests gives the recording's requests as its client saw them.
+func (r *Recording) SeenRequests() []explain.Request {
 	nan := math.NaN()
 	known := func(x float64) float64 {
 		if x < 0 {
@@ -80,21 +80,21 @@ func (r *Recording) Seen() []explain.Request {
 // tell are held against the twins' own too. Constants of time, a way to the server that
 // takes so long and that no twin has, are taken off the recording first.
 func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Effort) *WhatIf {
-	r = r.farther(facts[explain.RoundTrip].Value / 1e3)
+	r = r.withClientDelay(facts[explain.RoundTrip].Value / 1e3)
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
 	if d.Kind != engines.Default() {
 		w.Name += "?engine=" + d.Kind.Name
 	}
 	seen := r.features(facts)
 	w.members = make([]member, effort.drawn)
-	InParallel(effort.drawn, func(i int) { w.members[i] = w.member(perturbed(d, uint64(i), 1), seen) })
-	w.best(effort.kept)
+	InParallel(effort.drawn, func(i int) { w.members[i] = w.newMember(perturbDeployment(d, uint64(i), 1), seen) })
+	w.keepNearest(effort.kept)
 	near := make([]member, effort.near)
 	InParallel(effort.near, func(i int) {
-		near[i] = w.member(perturbed(w.members[i%len(w.members)].d, uint64(100+i), 0.4), seen)
+		near[i] = w.newMember(perturbDeployment(w.members[i%len(w.members)].d, uint64(100+i), 0.4), seen)
 	})
 	w.members = append(w.members, near...)
-	w.best(effort.kept)
+	w.keepNearest(effort.kept)
 	InParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
 	return w
 }
@@ -105,9 +105,9 @@ func (w *WhatIf) Served() bool { return len(w.members) > 0 && w.members[0].off <
 // servedOff is the mean |ln(twin ÷ measured)| below which what is left is chance.
 const servedOff = 0.05
 
-// farther is the recording of users who are a way from the server that no twin has: they
+// withClientDelay is the recording of users who are a way from the server that no twin has: they
 // send again when the answer has come all the way.
-func (r *Recording) farther(seconds float64) *Recording {
+func (r *Recording) withClientDelay(seconds float64) *Recording {
 	if r.users == 0 || seconds <= 0 {
 		return r
 	}
@@ -119,27 +119,27 @@ func (r *Recording) farther(seconds float64) *Recording {
 	return &c
 }
 
-// best keeps the nearest.
-func (w *WhatIf) best(n int) {
+// keepNearest keeps the nearest.
+func (w *WhatIf) keepNearest(n int) {
 	slices.SortStableFunc(w.members, func(a, b member) int { return cmp.Compare(a.off, b.off) })
 	w.members = slices.Clip(w.members[:min(n, len(w.members))])
 }
 
-// member is a twin, made as fast as the tokens came.
-func (w *WhatIf) member(d *deploy.Deployment, seen []feature) member {
+// newMember is a twin, made as fast as the tokens came.
+func (w *WhatIf) newMember(d *deploy.Deployment, seen []feature) member {
 	m := member{d: d}
 	for range 2 {
-		run := w.of.watched(m.d)
+		run := w.of.replayWatched(m.d)
 		m.base = run.Series
 		m.off = distance(seen, &run)
-		is, known := explain.Statistic("p50", w.of.Recorded().TPOT)
+		is, known := explain.Statistic("p50", w.of.RecordedSeries().TPOT)
 		has, modelled := explain.Statistic("p50", m.base.TPOT)
 		if !known || !modelled || math.Abs(math.Log(is/has)) < 0.02 {
 			break
 		}
-		faster := copied(m.d)
+		faster := copyDeployment(m.d)
 		faster.Efficiency.Scale *= min(max(is/has, 0.3), 4)
-		again := w.of.watched(faster)
+		again := w.of.replayWatched(faster)
 		if off := distance(seen, &again); off < m.off {
 			m.d, m.base, m.off = faster, again.Series, off
 		} else {
@@ -151,20 +151,20 @@ func (w *WhatIf) member(d *deploy.Deployment, seen []feature) member {
 
 // relieve asks it.
 func (m *member) relieve(r *Recording) {
-	if twice, ok := r.twice(); ok {
-		m.twice = twice.with(m.d)
+	if twice, ok := r.atTwiceLoad(); ok {
+		m.twice = twice.replayWithGaps(m.d)
 	}
 	m.relieved = map[explain.Cause]Series{}
 	for _, cause := range modelled {
 		if d, ok := Relieve(m.d, cause); ok {
-			m.relieved[cause] = r.with(d)
+			m.relieved[cause] = r.replayWithGaps(d)
 		}
 	}
 }
 
-// twice is the recording at twice the load: the same requests in half of the time, or of
+// atTwiceLoad is the recording at twice the load: the same requests in half of the time, or of
 // twice as many users. ok is false where there are too few for it.
-func (r *Recording) twice() (_ *Recording, ok bool) {
+func (r *Recording) atTwiceLoad() (_ *Recording, ok bool) {
 	c := *r
 	if r.users > 0 {
 		c.users, c.lasts = 2*r.users, 0
@@ -178,8 +178,8 @@ func (r *Recording) twice() (_ *Recording, ok bool) {
 	return &c, len(c.Requests) > 1
 }
 
-// with replays the recording, gaps and all.
-func (r *Recording) with(d *deploy.Deployment) Series {
+// replayWithGaps replays the recording, gaps and all.
+func (r *Recording) replayWithGaps(d *deploy.Deployment) Series {
 	return r.series(r.serve(d, 1, func(int64, int64) bool { return true }), everyRequest)
 }
 
@@ -210,8 +210,8 @@ func (t *traced) Step(now int64) twin.Step {
 	return st
 }
 
-// watched replays the recording and looks.
-func (r *Recording) watched(d *deploy.Deployment) (w watched) {
+// replayWatched replays the recording and looks.
+func (r *Recording) replayWatched(d *deploy.Deployment) (w watched) {
 	e := d.Engine(1)
 	begin, end := int64(-1), int64(0)
 	e.Watch(func(i twin.StepInfo) {
@@ -244,7 +244,7 @@ type feature struct {
 // features are those of the recording, and of the server's metrics as far as they are
 // known.
 func (r *Recording) features(facts explain.Facts) (list []feature) {
-	recorded := r.Recorded()
+	recorded := r.RecordedSeries()
 	coalesced := facts[explain.PerArrival].Value > 1.5 // gaps are those of whatever holds tokens back
 	back := 0.0                                        // ms, of the way to the server, which no twin has
 	if x, ok := facts[explain.RoundTrip]; ok {
@@ -301,10 +301,10 @@ func distance(seen []feature, w *watched) float64 {
 	return sum / float64(max(len(seen), 1))
 }
 
-// perturbed is a deployment that differs from another as servers differ from the
+// perturbDeployment is a deployment that differs from another as servers differ from the
 // catalogue, times so much.
-func perturbed(d *deploy.Deployment, seed uint64, much float64) *deploy.Deployment {
-	c := copied(d)
+func perturbDeployment(d *deploy.Deployment, seed uint64, much float64) *deploy.Deployment {
+	c := copyDeployment(d)
 	n := uint64(0)
 	factor := func(sd float64) float64 {
 		n++
@@ -359,9 +359,9 @@ func (s *Series) values(m metric.Name) []float64 {
 	return nil
 }
 
-// supported is the symptom that so many requests tell: of a p99 of few, which hangs on
+// supportedSymptom is the symptom that so many requests tell: of a p99 of few, which hangs on
 // one or two of them, the tail is asked that ten of them have.
-func supported(s explain.Symptom, n int) explain.Symptom {
+func supportedSymptom(s explain.Symptom, n int) explain.Symptom {
 	if (s.Of == "p99" || s.Of == "p95") && n < 1000 {
 		s.Of = "p90"
 	}
@@ -372,11 +372,11 @@ func supported(s explain.Symptom, n int) explain.Symptom {
 func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 	asked := s
 	if len(w.members) > 0 {
-		s = supported(s, len(w.members[0].base.values(s.Metric)))
+		s = supportedSymptom(s, len(w.members[0].base.values(s.Metric)))
 	}
 	t := &explain.Twin{Name: w.Name, Off: math.Inf(1), Reliefs: map[explain.Cause]explain.Relief{}, Trials: map[explain.Cause][]explain.Trial{}}
 	gains := map[explain.Cause][]float64{}
-	again := drawn(w, s)
+	again := bootstrapGains(w, s)
 	among := map[explain.Cause]float64{}
 	var bases, scales, twice []float64
 	for i := range w.members {
@@ -418,7 +418,7 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 	}
 	for _, cause := range modelled {
 		if r := t.Reliefs[cause]; r.Gain >= explain.Least && r.Among >= 0.5 {
-			t.Trials[cause] = w.trials(s, cause)
+			t.Trials[cause] = w.bestTrials(s, cause)
 		}
 	}
 	return t
@@ -428,10 +428,10 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 // other is not independent.
 const draws, parts = 64, 20
 
-// drawn are the gains of each cause on the nearest twin, of parts of the load drawn again,
+// bootstrapGains are the gains of each cause on the nearest twin, of parts of the load drawn again,
 // the same ones for all: a bootstrap of blocks (Künsch, 1989). Requests of which too few have
 // a value, or other ones than without the relief, tell none.
-func drawn(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
+func bootstrapGains(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
 	list := map[explain.Cause][]float64{}
 	if len(w.members) == 0 {
 		return list
@@ -461,9 +461,9 @@ func drawn(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
 	return list
 }
 
-// trials returns what the nearest twins expect of the knobs against a cause, the best first.
-func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial {
-	list := turns(w.members[0].d, cause)
+// bestTrials returns what the nearest twins expect of the knobs against a cause, the best first.
+func (w *WhatIf) bestTrials(s explain.Symptom, cause explain.Cause) []explain.Trial {
+	list := helpfulTrials(w.members[0].d, cause)
 	const asked = 2 // twins
 	for i := range list {
 		least := 1.0
@@ -475,19 +475,19 @@ func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial 
 				least = 0
 				break
 			}
-			series := w.of.with(d)
+			series := w.of.replayWithGaps(d)
 			x, _ := explain.Statistic(s.Of, series.values(s.Metric))
 			least = min(least, 1-x/base)
 		}
 		list[i].Gain = least
 	}
-	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(worth(&b), worth(&a)) })
+	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(trialWorth(&b), trialWorth(&a)) })
 	return list
 }
 
-// worth returns the gain of a trial. It counts half where answers have to be judged again. A
+// trialWorth returns the gain of a trial. It counts half where answers have to be judged again. A
 // setting that leaves the model as it is costs a restart and no more.
-func worth(t *explain.Trial) float64 {
+func trialWorth(t *explain.Trial) float64 {
 	if t.ChangesAnswers {
 		return t.Gain / 2
 	}

@@ -38,7 +38,7 @@ func TestTurnsOfSGLang(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b@h100?engine=sglang&disable_radix_cache=true&max_running_requests=8")
 	seen := map[string]bool{}
 	for _, cause := range modelled {
-		for _, trial := range turns(d, cause) {
+		for _, trial := range helpfulTrials(d, cause) {
 			seen[trial.Knob+" "+trial.To] = true
 			c, ok := Turn(d, trial)
 			if !ok {
@@ -48,7 +48,7 @@ func TestTurnsOfSGLang(t *testing.T) {
 			if trial.Knob == "disable_radix_cache" && !c.Settings.EnablePrefixCaching {
 				t.Errorf("%+v leaves the cache off", trial)
 			}
-			if trial.Knob != "tokenizer_worker_num" && !deploy.Settable(trial.Knob) {
+			if trial.Knob != "tokenizer_worker_num" && !deploy.IsSetting(trial.Knob) {
 				t.Errorf("%s is no setting", trial.Knob)
 			}
 		}
@@ -77,7 +77,7 @@ func TestWhatIf(t *testing.T) {
 	} {
 		s := explain.Symptom{Metric: c.of, Of: "p90"}
 		r := c.load.Serve(deployment(t, c.spec).Engine(3), 3)
-		seen := r.Seen()
+		seen := r.SeenRequests()
 		value, _ := explain.Measure(s, seen)
 		facts := explain.Observe(s, seen)
 		d := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: facts, Twin: r.WhatIf(deployment(t, c.stated), facts, Thorough).Of(s)})
@@ -90,7 +90,7 @@ func TestWhatIf(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v cannot be turned", *p.Try)
 			}
-			better, _ := explain.Measure(s, c.load.Serve(turned.Engine(3), 3).Seen())
+			better, _ := explain.Measure(s, c.load.Serve(turned.Engine(3), 3).SeenRequests())
 			if better >= value {
 				t.Errorf("%s: %+v makes it %v ms, from %v", c.spec, *p.Try, better, value)
 			}
@@ -102,7 +102,7 @@ func TestWhatIf(t *testing.T) {
 func TestSeen(t *testing.T) {
 	l := Load{Users: 4, Input: [2]int{100, 200}, Output: [2]int{1, 40}, Requests: 50}
 	r := l.Serve(deployment(t, "llama-3.1-8b@h100").Engine(1), 1)
-	recorded, seen := r.Recorded(), r.Seen()
+	recorded, seen := r.RecordedSeries(), r.SeenRequests()
 	for _, x := range []struct {
 		of metric.Name
 		v  []float64
@@ -136,12 +136,12 @@ func TestNothingLimitsALightLoad(t *testing.T) {
 			d := deployment(t, "llama-3.1-8b@h100")
 			load := Load{Rate: c.rate, Input: [2]int{1024, 1024}, Output: [2]int{128, 128}, Requests: 80}
 			r := load.Serve(d.Engine(seed), seed)
-			seen := r.Seen()
+			seen := r.SeenRequests()
 			value, _ := explain.Measure(c.of, seen)
 			facts := explain.Observe(c.of, seen)
 			facts.Set(explain.Running, c.rate, "", explain.FromServer)
 			got := explain.Diagnose(&explain.Case{Symptom: c.of, Value: value, Facts: facts, Twin: r.WhatIf(d, explain.Facts{}, AsStated).Of(c.of)})
-			if got.AtTwice <= 0 || got.Light() == c.limited {
+			if got.AtTwice <= 0 || got.IsLightLoad() == c.limited {
 				t.Errorf("%v at %v/s, seed %d: %v times as much at twice the load, by %s", c.of, c.rate, seed, got.AtTwice, got.Primary.Cause)
 			}
 			if got.Primary.Confidence == explain.Sure {
@@ -159,17 +159,17 @@ func TestTwice(t *testing.T) {
 	engine := func() twin.Model { return deployment(t, "llama-3.1-8b@h100").Engine(1) }
 	load := Load{Rate: 2, Input: [2]int{100, 200}, Output: [2]int{5, 9}, Requests: 20}
 	open := load.Serve(engine(), 1)
-	c, ok := open.twice()
-	if last := len(open.Requests) - 1; !ok || math.Abs(c.Requests[last].Arrival*2-open.Requests[last].Arrival) > 1e-9 || c.Requests[last].sent() > open.Requests[last].sent()/2+1 {
+	c, ok := open.atTwiceLoad()
+	if last := len(open.Requests) - 1; !ok || math.Abs(c.Requests[last].Arrival*2-open.Requests[last].Arrival) > 1e-9 || c.Requests[last].sentAt() > open.Requests[last].sentAt()/2+1 {
 		t.Errorf("%v", ok)
 	}
 	load.Rate, load.Users = 0, 2
 	closed := load.Serve(engine(), 1)
-	if c, ok := closed.twice(); !ok || c.users != 4 || closed.users != 2 {
+	if c, ok := closed.atTwiceLoad(); !ok || c.users != 4 || closed.users != 2 {
 		t.Errorf("%v", ok)
 	}
 	closed.users = 8 // each would ask hardly more than once
-	if _, ok := closed.twice(); ok {
+	if _, ok := closed.atTwiceLoad(); ok {
 		t.Error("20 requests of 16 users")
 	}
 }

@@ -22,15 +22,15 @@ func (f fields) aiperf() (*Result, error) {
 		Seconds: scalar("benchmark_duration"), OK: scalar("request_count"), Failed: scalar("error_request_count"),
 		RequestsPerS: scalar("request_throughput"), GoodPerS: scalar("goodput"), OutputTokensPerS: scalar("output_token_throughput"),
 		InputTokens: scalar("total_isl"), OutputTokens: scalar("total_osl"),
-		TTFT: f.aiperfSummary(called(metric.ServiceTTFT, metric.AIPerf)), TPOT: nil,
-		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary(called(metric.ServiceE2E, metric.AIPerf)),
+		TTFT: f.aiperfSummary(nameInTool(metric.ServiceTTFT, metric.AIPerf)), TPOT: nil,
+		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary(nameInTool(metric.ServiceE2E, metric.AIPerf)),
 	}
 	// What AIPerf calls inter-token latency is one figure of each request.
-	p.TPOT = f.aiperfSummary(called(metric.TPOTn1, metric.AIPerf))
-	p.TTFT.means(fromSent)
-	p.TPOT.means("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request")
-	p.ITL.means("its inter_chunk_latency: gaps between chunks")
-	p.E2E.means(fromSent)
+	p.TPOT = f.aiperfSummary(nameInTool(metric.TPOTn1, metric.AIPerf))
+	p.TTFT.setMeaning(fromSent)
+	p.TPOT.setMeaning("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request")
+	p.ITL.setMeaning("its inter_chunk_latency: gaps between chunks")
+	p.E2E.setMeaning(fromSent)
 	var summary []fields // an empty one says that there were none
 	if p.Failed == nil && json.Unmarshal(f["error_summary"], &summary) == nil && summary != nil {
 		failed := 0.

@@ -8,15 +8,15 @@ import "pitot/internal/data/metric"
 // has Pitot's ITL: they take gaps between events, or means of requests.
 func (r *Result) Alike(name string) string {
 	own := map[string]metric.Name{"ttft": metric.ServiceTTFT, "tpot": metric.TPOTn1, "e2e": metric.ServiceE2E}[name]
-	if called(own, r.Tool) == "" {
+	if nameInTool(own, r.Tool) == "" {
 		return ""
 	}
 	return string(own)
 }
 
-// called returns a tool's name for a metric of Pitot's. It returns "" if the tool has none that is
+// nameInTool returns a tool's name for a metric of Pitot's. It returns "" if the tool has none that is
 // defined alike.
-func called(name metric.Name, tool string) string {
+func nameInTool(name metric.Name, tool string) string {
 	if m := metric.All().Find(name); m != nil {
 		return m.Elsewhere.NameIn(tool)
 	}

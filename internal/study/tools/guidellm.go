@@ -64,8 +64,8 @@ func (f fields) guidePoint(m fields) Point {
 		RequestsPerS:     guideMean(m, "requests_per_second", "total"),
 		InputTokensPerS:  guideMean(m, "prompt_tokens_per_second", "total"),
 		OutputTokensPerS: guideMean(m, "output_tokens_per_second", "total"),
-		TTFT:             guideSummary(m, called(metric.ServiceTTFT, metric.GuideLLM), 1), TPOT: guideSummary(m, "time_per_output_token_ms", 1),
-		ITL: guideSummary(m, "inter_token_latency_ms", 1), E2E: guideSummary(m, called(metric.ServiceE2E, metric.GuideLLM), 1e3),
+		TTFT:             guideSummary(m, nameInTool(metric.ServiceTTFT, metric.GuideLLM), 1), TPOT: guideSummary(m, "time_per_output_token_ms", 1),
+		ITL: guideSummary(m, "inter_token_latency_ms", 1), E2E: guideSummary(m, nameInTool(metric.ServiceE2E, metric.GuideLLM), 1e3),
 	}
 	for _, k := range []string{"streams", "max_concurrency"} {
 		if x := strategy.number(k); x != nil && p.Concurrency == nil {
@@ -74,10 +74,10 @@ func (f fields) guidePoint(m fields) Point {
 	}
 	kind := strategy.textOf("type_") + strategy.textOf("kind")
 	p.Unlimited = strings.Contains(kind, "throughput")
-	p.TTFT.means(fromSent)
-	p.TPOT.means("(last token − start) / tokens: it includes TTFT")
-	p.ITL.means("the mean gap of each request, weighted by its tokens: no single gap is kept")
-	p.E2E.means(fromSent)
+	p.TTFT.setMeaning(fromSent)
+	p.TPOT.setMeaning("(last token − start) / tokens: it includes TTFT")
+	p.ITL.setMeaning("the mean gap of each request, weighted by its tokens: no single gap is kept")
+	p.E2E.setMeaning(fromSent)
 	return p
 }
 

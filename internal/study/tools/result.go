@@ -141,11 +141,11 @@ const largest = 512 << 20
 func Read(path string) (*Result, error) {
 	data, err := userfile.Read(path, largest)
 	if err != nil {
-		return nil, unreadable.File("result", path, err, hintKnown)
+		return nil, unreadable.FileError("result", path, err, hintKnown)
 	}
 	r, err := Parse(data)
 	if err != nil {
-		return nil, say.Errorf("read result %s: %v", path, err).WithHint(say.Hint(err))
+		return nil, say.Errorf("read result %s: %v", path, err).WithHint(say.HintOf(err))
 	}
 	r.File = path
 	return r, nil
@@ -325,17 +325,17 @@ func (f fields) object(key string) (o fields) {
 	return o
 }
 
-// unlimited says that a rate is infinite: "inf", or the Infinity that
+// isUnlimited says that a rate is infinite: "inf", or the Infinity that
 // withoutNaN took away.
-func (f fields) unlimited(key string) bool {
+func (f fields) isUnlimited(key string) bool {
 	if s := strings.ToLower(f.textOf(key)); s == "inf" || s == "infinity" {
 		return true
 	}
 	return string(f[key]) == "null"
 }
 
-// flat is a summary of keys such as mean_ttft_ms and p99_ttft_ms.
-func (f fields) flat(metric string) *Summary {
+// flatSummary is a summary of keys such as mean_ttft_ms and p99_ttft_ms.
+func (f fields) flatSummary(metric string) *Summary {
 	s := &Summary{
 		Mean: f.number("mean_" + metric), SD: f.number("std_" + metric),
 		Min: f.number("min_" + metric), Max: f.number("max_" + metric), Percentiles: map[string]float64{},

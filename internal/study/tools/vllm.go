@@ -10,19 +10,19 @@ func (f fields) isVLLM() bool {
 // vllmPoint reads the figures, which SGLang writes by vLLM's names and
 // definitions too.
 func (f fields) vllmPoint(tool string) Point {
-	figure := func(name metric.Name) *Summary { return f.flat(called(name, tool)) }
+	figure := func(name metric.Name) *Summary { return f.flatSummary(nameInTool(name, tool)) }
 	p := Point{
-		Rate: f.number("request_rate"), Unlimited: f.unlimited("request_rate"), Concurrency: f.number("max_concurrency"),
+		Rate: f.number("request_rate"), Unlimited: f.isUnlimited("request_rate"), Concurrency: f.number("max_concurrency"),
 		Seconds: f.number("duration"), OK: f.number("completed"), Failed: f.number("failed"),
 		RequestsPerS: f.number("request_throughput"), GoodPerS: f.number("request_goodput"),
 		OutputTokensPerS: f.number("output_throughput"), InputTokensPerS: f.number("input_throughput"),
 		InputTokens: f.number("total_input_tokens"), OutputTokens: f.number("total_output_tokens"),
-		TTFT: figure(metric.ServiceTTFT), TPOT: figure(metric.TPOTn1), ITL: f.flat("itl_ms"), E2E: figure(metric.ServiceE2E),
+		TTFT: figure(metric.ServiceTTFT), TPOT: figure(metric.TPOTn1), ITL: f.flatSummary("itl_ms"), E2E: figure(metric.ServiceE2E),
 	}
-	p.TTFT.means(fromSent)
-	p.TPOT.means("(E2E − TTFT) / (tokens − 1)")
-	p.ITL.means("gaps between events; of those that share a read nearly 0")
-	p.E2E.means(fromSent)
+	p.TTFT.setMeaning(fromSent)
+	p.TPOT.setMeaning("(E2E − TTFT) / (tokens − 1)")
+	p.ITL.setMeaning("gaps between events; of those that share a read nearly 0")
+	p.E2E.setMeaning(fromSent)
 	return p
 }
 
@@ -38,8 +38,8 @@ func (f fields) vllm() (*Result, error) {
 // fromSent is where most tools begin to count.
 const fromSent = "counted from when a request was sent, not from when it was due"
 
-// means says what a tool means by a metric.
-func (s *Summary) means(what string) {
+// setMeaning says what a tool means by a metric.
+func (s *Summary) setMeaning(what string) {
 	if s != nil {
 		s.What = what
 	}

@@ -97,7 +97,7 @@ func (a *AMD) Tell(context.Context) (scrape.Asked, error) {
 		all = append(all, one)
 	}
 	end := clock.Now()
-	reading := together(SourceAMD, all)
+	reading := combineGPUs(SourceAMD, all)
 	asked := scrape.Asked{Reading: reading, At: begin + (end-begin)/2, Took: time.Duration(end - begin), Work: time.Duration(end - begin)}
 	if _, ok := reading.Values[telemetry.GPUPower]; !ok {
 		return asked, errors.New("a card tells no power any more")

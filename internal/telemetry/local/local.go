@@ -18,9 +18,9 @@ const (
 	SourceProc   = "proc"
 )
 
-// Here says whether an address (host:port) is of this machine: a loopback, or one of the
+// IsThisMachine says whether an address (host:port) is of this machine: a loopback, or one of the
 // addresses that it has itself.
-func Here(address string) bool {
+func IsThisMachine(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
@@ -45,9 +45,9 @@ func Here(address string) bool {
 // gpu holds the values of one GPU.
 type gpu map[telemetry.Signal]float64
 
-// together returns the values of several GPUs as one reading. A value that one of them lacks is
+// combineGPUs returns the values of several GPUs as one reading. A value that one of them lacks is
 // left out entirely: a sum over some would pass for that of all.
-func together(source string, all []gpu) telemetry.Reading {
+func combineGPUs(source string, all []gpu) telemetry.Reading {
 	r := telemetry.Reading{Sources: []string{source}, Values: map[telemetry.Signal]float64{telemetry.GPUs: float64(len(all))}}
 	for _, d := range telemetry.Vocabulary() {
 		var values []float64
@@ -59,7 +59,7 @@ func together(source string, all []gpu) telemetry.Reading {
 		if len(values) != len(all) {
 			continue
 		}
-		if x, ok := telemetry.Combine(d.Signal, values); ok {
+		if x, ok := telemetry.CombineSources(d.Signal, values); ok {
 			r.Values[d.Signal] = x
 		}
 	}

@@ -146,7 +146,7 @@ func FuzzProc(f *testing.F) {
 		if s, err := parseStat(line); err == nil && s.spent < 0 {
 			t.Errorf("%q: %+v", line, s)
 		}
-		for _, inode := range listeners(table, 8000, "127.0.0.1:8000") {
+		for _, inode := range listeningSockets(table, 8000, "127.0.0.1:8000") {
 			if inode == "" || inode == "0" {
 				t.Errorf("%q: inode %q", table, inode)
 			}
@@ -356,7 +356,7 @@ func TestAMD(t *testing.T) {
 // What is of this machine.
 func TestHere(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1:80": true, "127.8.0.1:80": true, "[::1]:80": true, "localhost:80": true, "192.0.2.7:80": false, "vllm:80": false, "": false, "127.0.0.1": false} {
-		if Here(address) != want {
+		if IsThisMachine(address) != want {
 			t.Errorf("%q", address)
 		}
 	}

@@ -128,7 +128,7 @@ func (c *cycle) add(r row, at int64) (reading telemetry.Reading, ok bool) {
 		}
 	}
 	c.last = at
-	reading = together(SourceNVIDIA, all)
+	reading = combineGPUs(SourceNVIDIA, all)
 	if told {
 		reading.Values[telemetry.GPUThrottledPower], reading.Values[telemetry.GPUThrottledHeat] = c.throes[0], c.throes[1]
 	}
@@ -165,9 +165,9 @@ func StartNVIDIA(every time.Duration, processes []int, spent func(pid int) (time
 		defer close(n.done)
 		chosen := gpusOf(ctx, path, processes)
 		for first := true; ctx.Err() == nil; first = false {
-			longer, err := n.ask(ctx, path, every, chosen, spent)
+			longer, err := n.runQuery(ctx, path, every, chosen, spent)
 			if longer == 0 || !first {
-				n.end(err)
+				n.endReadings(err)
 				return
 			}
 			every = longer
@@ -212,9 +212,9 @@ const (
 	seldom = 30 * time.Second
 )
 
-// ask runs nvidia-smi until it ends, or until it turns out to take more of a core than it
+// runQuery runs nvidia-smi until it ends, or until it turns out to take more of a core than it
 // may: then longer is how often it may be asked.
-func (n *NVIDIA) ask(ctx context.Context, path string, every time.Duration, chosen []string, spent func(pid int) (time.Duration, bool)) (longer time.Duration, err error) {
+func (n *NVIDIA) runQuery(ctx context.Context, path string, every time.Duration, chosen []string, spent func(pid int) (time.Duration, bool)) (longer time.Duration, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var query []string
@@ -270,7 +270,7 @@ func (n *NVIDIA) read(out io.Reader, c cycle, whole func() bool) error {
 		}
 		now := clock.Now()
 		if reading, ok := c.add(r, now); ok {
-			n.tell(scrape.Asked{Reading: reading, At: now})
+			n.publishAnswer(scrape.Asked{Reading: reading, At: now})
 			if !whole() {
 				return nil
 			}
@@ -282,8 +282,8 @@ func (n *NVIDIA) read(out io.Reader, c cycle, whole func() bool) error {
 	return errSilent
 }
 
-// tell hands over an answer.
-func (n *NVIDIA) tell(a scrape.Asked) {
+// publishAnswer hands over an answer.
+func (n *NVIDIA) publishAnswer(a scrape.Asked) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.latest = a
@@ -291,8 +291,8 @@ func (n *NVIDIA) tell(a scrape.Asked) {
 	n.changed = make(chan struct{})
 }
 
-// end notes that there will be no more.
-func (n *NVIDIA) end(err error) {
+// endReadings notes that there will be no more.
+func (n *NVIDIA) endReadings(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ended = err

@@ -70,7 +70,7 @@ func FindProcesses(files fs.FS, address string, unix bool) (*Processes, error) {
 
 // find looks for who listens, anew.
 func (p *Processes) find() error {
-	inodes, err := p.listening()
+	inodes, err := p.listeningInodes()
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (p *Processes) find() error {
 		return fmt.Errorf("no process that is seen here listens at %s", p.address)
 	}
 	p.roots, p.known = nil, map[int]*process{}
-	for _, pid := range pids(p.files) {
-		if p.holds(pid, inodes) {
+	for _, pid := range processIDs(p.files) {
+		if p.hasSocket(pid, inodes) {
 			p.roots = append(p.roots, pid)
 		}
 	}
@@ -94,11 +94,11 @@ func (p *Processes) find() error {
 			return ErrElsewhere
 		}
 	}
-	return p.look()
+	return p.findChildren()
 }
 
-// listening are the inodes of the sockets that listen at the address.
-func (p *Processes) listening() (inodes []string, err error) {
+// listeningInodes are the inodes of the sockets that listen at the address.
+func (p *Processes) listeningInodes() (inodes []string, err error) {
 	if p.unix {
 		data, err := fs.ReadFile(p.files, "net/unix")
 		if err != nil {
@@ -123,7 +123,7 @@ func (p *Processes) listening() (inodes []string, err error) {
 			continue
 		}
 		read++
-		inodes = append(inodes, listeners(data, uint16(n), p.address)...)
+		inodes = append(inodes, listeningSockets(data, uint16(n), p.address)...)
 	}
 	if read == 0 {
 		return nil, errors.New("/proc/net/tcp cannot be read")
@@ -131,9 +131,9 @@ func (p *Processes) listening() (inodes []string, err error) {
 	return inodes, nil
 }
 
-// listeners are the inodes of the sockets of /proc/net/tcp that listen at a port and an
+// listeningSockets are the inodes of the sockets of /proc/net/tcp that listen at a port and an
 // address: its own, or any.
-func listeners(table []byte, port uint16, address string) (inodes []string) {
+func listeningSockets(table []byte, port uint16, address string) (inodes []string) {
 	const listen = "0A"
 	want := netip.Addr{}
 	if a, err := netip.ParseAddrPort(address); err == nil {
@@ -172,8 +172,8 @@ func hexAddress(s string) (netip.Addr, bool) {
 	return a.Unmap(), ok
 }
 
-// pids are all processes.
-func pids(files fs.FS) (list []int) {
+// processIDs are all processes.
+func processIDs(files fs.FS) (list []int) {
 	entries, _ := fs.ReadDir(files, ".") // as far as it goes
 	for _, e := range entries {
 		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
@@ -183,8 +183,8 @@ func pids(files fs.FS) (list []int) {
 	return list
 }
 
-// holds says whether a process has one of these sockets open.
-func (p *Processes) holds(pid int, inodes []string) bool {
+// hasSocket says whether a process has one of these sockets open.
+func (p *Processes) hasSocket(pid int, inodes []string) bool {
 	dir := path.Join(strconv.Itoa(pid), "fd")
 	entries, err := fs.ReadDir(p.files, dir)
 	if err != nil {
@@ -259,18 +259,18 @@ func readWait(files fs.FS, pid int) (time.Duration, bool) {
 	return time.Duration(n), err == nil
 }
 
-// Spent is the processor time of one process; false where it is not known.
-func Spent(files fs.FS, pid int) (time.Duration, bool) {
+// ProcessorTime is the processor time of one process; false where it is not known.
+func ProcessorTime(files fs.FS, pid int) (time.Duration, bool) {
 	s, err := readStat(files, pid)
 	return s.spent, err == nil
 }
 
-// look looks for children.
-func (p *Processes) look() error {
+// findChildren looks for children.
+func (p *Processes) findChildren() error {
 	p.looked = time.Now()
 	all := map[int]stat{}
 	children := map[int][]int{}
-	for _, pid := range pids(p.files) {
+	for _, pid := range processIDs(p.files) {
 		if s, err := readStat(p.files, pid); err == nil {
 			all[pid] = s
 			children[s.parent] = append(children[s.parent], pid)
@@ -314,9 +314,9 @@ func (p *Processes) IDs() (list []int) {
 	return list
 }
 
-// Mark names this start of the server: numbers of the processes that listen, and when they
+// StartMark names this start of the server: numbers of the processes that listen, and when they
 // began, in ticks since the machine did.
-func (p *Processes) Mark() string {
+func (p *Processes) StartMark() string {
 	var list []string
 	for _, pid := range p.roots {
 		if k := p.known[pid]; k != nil {
@@ -332,7 +332,7 @@ func (p *Processes) Mark() string {
 func (p *Processes) Tell(context.Context) (scrape.Asked, error) {
 	begin := clock.Now()
 	if time.Since(p.looked) >= childrenEvery {
-		if err := p.look(); err != nil {
+		if err := p.findChildren(); err != nil {
 			if err := p.find(); err != nil {
 				return scrape.Asked{Work: time.Duration(clock.Now() - begin)}, err
 			}

@@ -33,9 +33,9 @@ const (
 // names is the table of the metric names of engines and exporters.
 var names = telemetry.NewTable(engines.Metrics())
 
-// Paths are where engines have their metrics: vLLM, SGLang, TGI and llama.cpp at the
+// MetricsPaths are where engines have their metrics: vLLM, SGLang, TGI and llama.cpp at the
 // first, TensorRT-LLM at the second, NIM at the third.
-func Paths() []string { return []string{"/metrics", "/prometheus/metrics", "/v1/metrics"} }
+func MetricsPaths() []string { return []string{"/metrics", "/prometheus/metrics", "/v1/metrics"} }
 
 // ErrNone says that there are no metrics at any of the paths.
 var ErrNone = errors.New("the server has no metrics")
@@ -126,7 +126,7 @@ func (s *Source) Ask(ctx context.Context) (Asked, error) {
 	if err != nil {
 		return Asked{}, err
 	}
-	s.heed(&a)
+	s.takeAnswer(&a)
 	return a, nil
 }
 
@@ -135,15 +135,15 @@ func (s *Source) Ask(ctx context.Context) (Asked, error) {
 func (s *Source) AskAtOnce(ctx context.Context) (Asked, error) {
 	if p, ok := s.teller.(Paced); ok {
 		if a, ok := p.Latest(); ok {
-			s.heed(&a)
+			s.takeAnswer(&a)
 			return a, nil
 		}
 	}
 	return s.Ask(ctx)
 }
 
-// heed keeps what was told.
-func (s *Source) heed(a *Asked) {
+// takeAnswer keeps what was told.
+func (s *Source) takeAnswer(a *Asked) {
 	s.reading = a.Reading
 	if s.began == 0 {
 		s.began = a.Values[telemetry.ProcessStart]
@@ -169,12 +169,12 @@ func (p *page) Tell(ctx context.Context) (Asked, error) {
 	}
 	err := ErrNone
 	for _, path := range paths {
-		a, one := p.ask(ctx, path)
+		a, one := p.getPage(ctx, path)
 		switch {
 		case one == nil:
 			p.path, p.url = path, p.poller.Dialer.Endpoint.URL(path)
 			return a, nil
-		case !elsewhere(one):
+		case !mayBeElsewhere(one):
 			return a, one
 		case len(paths) == 1:
 			err = one
@@ -188,20 +188,20 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("it answers %d", int(e)) }
 
-// final says that more questions would bring an error again.
-func final(err error) bool {
+// isFinal says that more questions would bring an error again.
+func isFinal(err error) bool {
 	var f Final
-	return errors.As(err, &f) || elsewhere(err)
+	return errors.As(err, &f) || mayBeElsewhere(err)
 }
 
-// elsewhere says that a page may be at another path.
-func elsewhere(err error) bool {
+// mayBeElsewhere says that a page may be at another path.
+func mayBeElsewhere(err error) bool {
 	var status statusError
 	return errors.As(err, &status) || errors.Is(err, telemetry.ErrNoMetrics) || errors.Is(err, telemetry.ErrUnknownMetrics)
 }
 
-// ask asks at one path.
-func (p *page) ask(ctx context.Context, path string) (Asked, error) {
+// getPage asks at one path.
+func (p *page) getPage(ctx context.Context, path string) (Asked, error) {
 	begin := clock.Now()
 	answer, err := p.poller.Get(ctx, path)
 	end := clock.Now()

@@ -43,9 +43,9 @@ func Begin(ctx context.Context, sources []*Source, every time.Duration, point in
 		}
 	}
 	w.first, w.told = make([]*Asked, len(w.sources)), make([]bool, len(w.sources))
-	w.each(func(i int, s *Source) {
+	w.eachSource(func(i int, s *Source) {
 		if a, err := s.AskAtOnce(ctx); err != nil {
-			w.fail(ctx, s, err)
+			w.noteFailure(ctx, s, err)
 		} else {
 			w.first[i] = &a
 		}
@@ -53,8 +53,8 @@ func Begin(ctx context.Context, sources []*Source, every time.Duration, point in
 	return w
 }
 
-// each does something with every source, with all at a time.
-func (w *Watch) each(do func(i int, s *Source)) {
+// eachSource does something with every source, with all at a time.
+func (w *Watch) eachSource(do func(i int, s *Source)) {
 	var all sync.WaitGroup
 	for i, s := range w.sources {
 		all.Go(func() { do(i, s) })
@@ -68,17 +68,17 @@ func (w *Watch) Start(ctx context.Context, origin int64) {
 	w.origin, w.began = origin, time.Now()
 	for i, a := range w.first {
 		if a != nil {
-			w.record(i, a)
+			w.recordAnswer(i, a)
 		}
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	for i := range w.sources {
-		w.ended.Go(func() { w.watch(ctx, i) })
+		w.ended.Go(func() { w.watchSource(ctx, i) })
 	}
 }
 
-// watch asks one source until the load ends or it is given up.
-func (w *Watch) watch(ctx context.Context, i int) {
+// watchSource asks one source until the load ends or it is given up.
+func (w *Watch) watchSource(ctx context.Context, i int) {
 	s := w.sources[i]
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
@@ -89,21 +89,21 @@ func (w *Watch) watch(ctx context.Context, i int) {
 		case <-tick.C:
 		}
 		if !time.Now().Before(s.rest) {
-			w.ask(ctx, i)
+			w.askSource(ctx, i)
 		}
 	}
 }
 
-// ask asks one source and notes what it tells.
-func (w *Watch) ask(ctx context.Context, i int) {
+// askSource asks one source and notes what it tells.
+func (w *Watch) askSource(ctx context.Context, i int) {
 	s := w.sources[i]
 	a, err := s.Ask(ctx)
 	if err != nil {
-		w.fail(ctx, s, err)
+		w.noteFailure(ctx, s, err)
 		return
 	}
 	s.failed = 0
-	w.record(i, &a)
+	w.recordAnswer(i, &a)
 }
 
 // patience is the share of a load's time that is waited behind it for the next answer of a
@@ -117,7 +117,7 @@ func (w *Watch) End(ctx context.Context) {
 		w.cancel()
 	}
 	w.ended.Wait()
-	w.each(func(i int, s *Source) {
+	w.eachSource(func(i int, s *Source) {
 		if s.failed < mostFailed && !s.gone {
 			w.askLast(ctx, i)
 		}
@@ -136,24 +136,24 @@ func (w *Watch) End(ctx context.Context) {
 func (w *Watch) askLast(ctx context.Context, i int) {
 	s := w.sources[i]
 	if _, paced := s.teller.(Paced); !paced {
-		w.ask(ctx, i)
+		w.askSource(ctx, i)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience*float64(time.Since(w.began))))
 	defer cancel()
 	if a, err := s.Ask(ctx); err == nil { // that it did not answer so soon is no failure
-		w.record(i, &a)
+		w.recordAnswer(i, &a)
 	}
 }
 
-// fail takes note of an error: after some in a row, or one that more questions would
+// noteFailure takes note of an error: after some in a row, or one that more questions would
 // bring again, a source is given up.
-func (w *Watch) fail(ctx context.Context, s *Source, err error) {
+func (w *Watch) noteFailure(ctx context.Context, s *Source, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	s.failed++
-	s.gone = s.gone || final(err)
+	s.gone = s.gone || isFinal(err)
 	if s.failed < mostFailed && !s.gone {
 		return
 	}
@@ -170,15 +170,15 @@ func (w *Watch) fail(ctx context.Context, s *Source, err error) {
 	}
 }
 
-// Missing are the sources that were given up under this load, each with why.
-func (w *Watch) Missing() []string {
+// MissingSources are the sources that were given up under this load, each with why.
+func (w *Watch) MissingSources() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.missing)
 }
 
-// Sentences are for the user, each once: what was given up, and why.
-func (w *Watch) Sentences() []string {
+// UserSentences are for the user, each once: what was given up, and why.
+func (w *Watch) UserSentences() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.sentences
@@ -186,8 +186,8 @@ func (w *Watch) Sentences() []string {
 	return out
 }
 
-// record notes the samples of an answer.
-func (w *Watch) record(i int, a *Asked) {
+// recordAnswer notes the samples of an answer.
+func (w *Watch) recordAnswer(i int, a *Asked) {
 	s := w.sources[i]
 	t := max(a.At-w.origin, 0)
 	note := func(signal telemetry.Signal, x float64) {
@@ -220,5 +220,5 @@ func (w *Watch) Latest(signal telemetry.Signal) (x float64, ok bool) {
 			values = append(values, v)
 		}
 	}
-	return telemetry.Combine(signal, values)
+	return telemetry.CombineSources(signal, values)
 }

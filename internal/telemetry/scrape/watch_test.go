@@ -73,7 +73,7 @@ func watched(t *testing.T, seconds int, sources ...*Source) (samples []record.Sa
 	for s := range notes {
 		samples = append(samples, s)
 	}
-	return samples, w.Sentences()
+	return samples, w.UserSentences()
 }
 
 // A page is asked before the load, each second and after it, on one connection.
@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("asked %d times, %d samples, %q", asked, len(samples), sentences)
 		}
 		s.Close()
-		if x, ok := gathered.Total(telemetry.Preemptions, 3e9); !ok || x != 40 {
+		if x, ok := gathered.TotalGrowth(telemetry.Preemptions, 3e9); !ok || x != 40 {
 			t.Errorf("preemptions %v %v", x, ok)
 		}
 	})
@@ -223,7 +223,7 @@ func TestPaths(t *testing.T) {
 					return
 				}
 			}
-		}, Paths()...)
+		}, MetricsPaths()...)
 		for range 2 {
 			if a, err := s.Ask(t.Context()); err != nil || a.Values[telemetry.Running] != 3 {
 				t.Errorf("%v, %v", a.Values, err)
@@ -233,7 +233,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q, %s", asked, s.URL())
 		}
 		s.Close()
-		none := from(answering(func() string { return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" }), Paths()...)
+		none := from(answering(func() string { return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" }), MetricsPaths()...)
 		if _, err := none.Ask(t.Context()); err != ErrNone {
 			t.Errorf("nowhere: %v", err)
 		}
@@ -317,7 +317,7 @@ func TestLoadsDoNotWaitForAPace(t *testing.T) {
 			if took := time.Since(began); took > x.most {
 				t.Errorf("the end of load %d waited for %s", i, took)
 			}
-			if least := int(x.load / time.Second); samples < least || len(w.Sentences()) > 0 {
+			if least := int(x.load / time.Second); samples < least || len(w.UserSentences()) > 0 {
 				t.Errorf("load %d has %d samples", i, samples)
 			}
 		}

@@ -48,11 +48,11 @@ type Attention struct {
 	ValueDim int `yaml:"value_dim"` // of a head, of Latent and Linear
 }
 
-// Grows says whether what such layers keep of a sequence grows with each token.
-func (a *Attention) Grows() bool { return a.Kind == Full || a.Kind == Latent }
+// GrowsPerToken says whether what such layers keep of a sequence grows with each token.
+func (a *Attention) GrowsPerToken() bool { return a.Kind == Full || a.Kind == Latent }
 
-// Kept returns the number of values that a layer keeps of one token.
-func (a *Attention) Kept() int64 {
+// ValuesPerToken returns the number of values that a layer keeps of one token.
+func (a *Attention) ValuesPerToken() int64 {
 	switch a.Kind {
 	case Latent:
 		return int64(a.KVRank + a.RopeDim)
@@ -62,9 +62,9 @@ func (a *Attention) Kept() int64 {
 	return 2 * int64(a.KVHeads) * int64(a.HeadDim)
 }
 
-// Shared returns the number of parts into which accelerators can divide the values that a layer
+// MaxShards returns the number of parts into which accelerators can divide the values that a layer
 // keeps. With more accelerators than parts, several hold the same part.
-func (a *Attention) Shared() int {
+func (a *Attention) MaxShards() int {
 	switch a.Kind {
 	case Latent:
 		return 1
@@ -74,10 +74,10 @@ func (a *Attention) Shared() int {
 	return a.KVHeads
 }
 
-// State returns the number of values that a layer keeps of a sequence besides, whatever its length.
+// StateSize returns the number of values that a layer keeps of a sequence besides, whatever its length.
 // For Linear these are a matrix of each head, in 32 bits, and the tokens the convolution looks back
 // on.
-func (a *Attention) State() (matrix, conv int64) {
+func (a *Attention) StateSize() (matrix, conv int64) {
 	if a.Kind != Linear {
 		return 0, 0
 	}
@@ -125,8 +125,8 @@ func (a *Attention) MatMuls(hidden int) []MatMul {
 	return []MatMul{{Rows: into, Columns: d}, {Rows: d, Columns: q}}
 }
 
-// Weights is the number of a layer's weights.
-func (a *Attention) Weights(hidden int) (n int64) {
+// WeightCount is the number of a layer's weights.
+func (a *Attention) WeightCount(hidden int) (n int64) {
 	for _, p := range a.MatMuls(hidden) {
 		n += p.Rows * p.Columns
 	}
@@ -136,9 +136,9 @@ func (a *Attention) Weights(hidden int) (n int64) {
 	return n
 }
 
-// Kinds gives the model's layers by how they look back, with their heads: all
+// AttentionKinds gives the model's layers by how they look back, with their heads: all
 // look back on everything where Attention names none.
-func (m *Model) Kinds() []Attention {
+func (m *Model) AttentionKinds() []Attention {
 	if len(m.Attention) == 0 {
 		return []Attention{{Kind: Full, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim}}
 	}
@@ -167,7 +167,7 @@ func (m *Model) checkAttention() error {
 		v    int
 	}
 	layers, keeps := 0, false
-	for _, a := range m.Kinds() {
+	for _, a := range m.AttentionKinds() {
 		counts := []count{{"the number", a.Layers}}
 		switch a.Kind {
 		case Full, Sliding, Chunked:

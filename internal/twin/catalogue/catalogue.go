@@ -119,12 +119,12 @@ func (l Link) PCIe() bool { return strings.HasPrefix(l.Kind, "pcie") }
 // Machine is the number of accelerators in the servers to which the links in datasheets refer.
 const Machine = 8
 
-// Reach returns the number of accelerators that such links connect, all of them together.
-func (l Link) Reach() int { return cmp.Or(l.Reaches, Machine) }
+// LinkedAccelerators returns the number of accelerators that such links connect, all of them together.
+func (l Link) LinkedAccelerators() int { return cmp.Or(l.Reaches, Machine) }
 
-// Among returns the bandwidth from each of n accelerators to the others together, 10⁹ bytes/s in
+// BandwidthAmong returns the bandwidth from each of n accelerators to the others together, 10⁹ bytes/s in
 // each direction.
-func (l Link) Among(n int) float64 {
+func (l Link) BandwidthAmong(n int) float64 {
 	if l.PeerGBs > 0 {
 		return min(l.GBs, l.PeerGBs*float64(max(n-1, 1)))
 	}
@@ -138,13 +138,13 @@ var modelFile []byte
 var acceleratorFile []byte
 
 // Models gives all models, in the order of the file.
-var Models = sync.OnceValue(func() []Model { return load[Model](modelFile) })
+var Models = sync.OnceValue(func() []Model { return parseTable[Model](modelFile) })
 
 // Accelerators gives all accelerators, in the order of the file.
-var Accelerators = sync.OnceValue(func() []Accelerator { return load[Accelerator](acceleratorFile) })
+var Accelerators = sync.OnceValue(func() []Accelerator { return parseTable[Accelerator](acceleratorFile) })
 
-// load reads a data file; a test reads both, so they are never malformed.
-func load[T any](file []byte) []T {
+// parseTable reads a data file; a test reads both, so they are never malformed.
+func parseTable[T any](file []byte) []T {
 	var list []T
 	d := yaml.NewDecoder(bytes.NewReader(file))
 	d.KnownFields(true)
@@ -160,13 +160,13 @@ func load[T any](file []byte) []T {
 // names.
 func FindModel(name string) (Model, error) {
 	var names []string
-	like, kept := family(name)
+	like, kept := parseFamily(name)
 	for _, m := range Models() {
-		own, _ := family(m.HF)
-		if named(name, m.Name, m.Aliases) || strings.EqualFold(name, m.HF) {
+		own, _ := parseFamily(m.HF)
+		if hasName(name, m.Name, m.Aliases) || strings.EqualFold(name, m.HF) {
 			return m, nil
 		}
-		if like == own || named(like, m.Name, m.Aliases) {
+		if like == own || hasName(like, m.Name, m.Aliases) {
 			if kept.dtype != "" {
 				m.DType, m.Quantised = kept.dtype, "its name ends in "+strings.ToUpper(kept.ending)
 			}
@@ -174,7 +174,7 @@ func FindModel(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, say.Errorf("unknown model %q", name).WithHint(say.Known(strings.ToLower(name), names) + " (or the directory of any model's config.json; pitot predict --list has all names)")
+	return Model{}, say.Errorf("unknown model %q", name).WithHint(say.KnownHint(strings.ToLower(name), names) + " (or the directory of any model's config.json; pitot predict --list has all names)")
 }
 
 // FindAccelerator gives the accelerator with a name or an alias. An unknown
@@ -182,12 +182,12 @@ func FindModel(name string) (Model, error) {
 func FindAccelerator(name string) (Accelerator, error) {
 	var names []string
 	for _, a := range Accelerators() {
-		if named(name, a.Name, a.Aliases) {
+		if hasName(name, a.Name, a.Aliases) {
 			return a, nil
 		}
 		names = append(names, a.Name)
 	}
-	return Accelerator{}, say.Errorf("unknown accelerator %q", name).WithHint(say.Known(strings.ToLower(name), names))
+	return Accelerator{}, say.Errorf("unknown accelerator %q", name).WithHint(say.KnownHint(strings.ToLower(name), names))
 }
 
 // FindDevice gives the accelerator that a driver calls by a name, such as
@@ -197,7 +197,7 @@ func FindDevice(device string) (Accelerator, error) {
 	length := 0
 	for _, a := range Accelerators() {
 		for _, d := range a.Device {
-			if len(d) > length && contains(strings.ToLower(device), strings.ToLower(d)) {
+			if len(d) > length && containsWords(strings.ToLower(device), strings.ToLower(d)) {
 				best, length = a, len(d)
 			}
 		}
@@ -208,9 +208,9 @@ func FindDevice(device string) (Accelerator, error) {
 	return best, nil
 }
 
-// contains says whether a name holds another as whole words: "L40" does not
+// containsWords says whether a name holds another as whole words: "L40" does not
 // hold "L4".
-func contains(name, part string) bool {
+func containsWords(name, part string) bool {
 	for from := 0; ; {
 		i := strings.Index(name[from:], part)
 		if i < 0 {
@@ -218,19 +218,19 @@ func contains(name, part string) bool {
 		}
 		i += from
 		end := i + len(part)
-		if (i == 0 || !alphanumeric(name[i-1])) && (end == len(name) || !alphanumeric(name[end])) {
+		if (i == 0 || !isAlphanumeric(name[i-1])) && (end == len(name) || !isAlphanumeric(name[end])) {
 			return true
 		}
 		from = i + 1
 	}
 }
 
-func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' }
+func isAlphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' }
 
-// family is a hub repository's name without the owner and without what does
+// parseFamily is a hub repository's name without the owner and without what does
 // not change a model's shape: meta-llama/Llama-3.1-8B-Instruct is
 // llama-3.1-8b. What changes the bits of its weights is kept apart.
-func family(repository string) (name string, k kept) {
+func parseFamily(repository string) (name string, k kept) {
 	name = strings.ToLower(repository[strings.LastIndex(repository, "/")+1:])
 	name = strings.TrimPrefix(name, "meta-")
 	for trimmed := true; trimmed; {
@@ -271,7 +271,7 @@ var quantised = []kept{
 	{"fp4", "-nvfp4"}, {"fp4", "-mxfp4"}, {"fp4", "-fp4"},
 }
 
-func named(name, own string, aliases []string) bool {
+func hasName(name, own string, aliases []string) bool {
 	if strings.EqualFold(name, own) {
 		return true
 	}

@@ -28,8 +28,8 @@ func TestShapesGiveThePublishedCount(t *testing.T) {
 		if off := float64(m.Count())/float64(m.Parameters) - 1; math.Abs(off)*float64(m.Parameters) > max(0.002*float64(m.Parameters), rounded/2) {
 			t.Errorf("%s: %d weights, published %d (%.2f %%)", m.Name, m.Count(), m.Parameters, off*100)
 		}
-		if m.Active() > m.Count()+m.Embedding() || m.Experts == 0 && m.Active() < m.Count()-m.Embedding() {
-			t.Errorf("%s: %d weights active of %d", m.Name, m.Active(), m.Count())
+		if m.ActiveWeights() > m.Count()+m.EmbeddingWeights() || m.Experts == 0 && m.ActiveWeights() < m.Count()-m.EmbeddingWeights() {
+			t.Errorf("%s: %d weights active of %d", m.Name, m.ActiveWeights(), m.Count())
 		}
 		if len(m.Sources) == 0 || bytesPerWeight(m.DType) == 0 {
 			t.Errorf("%s: sources %v, dtype %s", m.Name, m.Sources, m.DType)
@@ -102,11 +102,11 @@ func TestNames(t *testing.T) {
 	if a, err := FindDevice("NVIDIA L40"); err == nil {
 		t.Errorf("an L40 is taken for %s", a.Name)
 	}
-	if _, err := FindModel("lama-3.1-8b"); err == nil || !strings.Contains(say.Hint(err), "llama-3.1-8b") {
-		t.Errorf("%v, hint %q", err, say.Hint(err))
+	if _, err := FindModel("lama-3.1-8b"); err == nil || !strings.Contains(say.HintOf(err), "llama-3.1-8b") {
+		t.Errorf("%v, hint %q", err, say.HintOf(err))
 	}
-	if _, err := FindAccelerator("h1000"); err == nil || !strings.Contains(say.Hint(err), "h100") {
-		t.Errorf("%v, hint %q", err, say.Hint(err))
+	if _, err := FindAccelerator("h1000"); err == nil || !strings.Contains(say.HintOf(err), "h100") {
+		t.Errorf("%v, hint %q", err, say.HintOf(err))
 	}
 }
 
@@ -330,8 +330,8 @@ func TestConfigsOfTheCatalogue(t *testing.T) {
 			continue
 		}
 		m, err := parseConfig([]byte(config))
-		if err != nil || m.Count() != want.Count() || m.Active() != want.Active() || m.KVPerToken() != want.KVPerToken() || m.DType != want.DType || m.ExpertDType != want.ExpertDType ||
-			m.MaxPosition != want.MaxPosition || !slices.Equal(m.Kinds(), want.Kinds()) || len(m.Wide[m.DType]) != len(want.Wide[m.DType]) {
+		if err != nil || m.Count() != want.Count() || m.ActiveWeights() != want.ActiveWeights() || m.KVPerToken() != want.KVPerToken() || m.DType != want.DType || m.ExpertDType != want.ExpertDType ||
+			m.MaxPosition != want.MaxPosition || !slices.Equal(m.AttentionKinds(), want.AttentionKinds()) || len(m.Wide[m.DType]) != len(want.Wide[m.DType]) {
 			t.Errorf("%s is read as %+v, want %+v (%v)", name, m, want, err)
 		}
 	}
@@ -368,10 +368,10 @@ func FuzzConfig(f *testing.F) {
 func TestLinkAmong(t *testing.T) {
 	mesh, switched := Link{GBs: 448, PeerGBs: 64}, Link{GBs: 450}
 	for n, want := range map[int]float64{1: 64, 2: 64, 4: 192, 8: 448} {
-		if got := mesh.Among(n); got != want {
+		if got := mesh.BandwidthAmong(n); got != want {
 			t.Errorf("%d in a mesh: %v, want %v", n, got, want)
 		}
-		if got := switched.Among(n); got != 450 {
+		if got := switched.BandwidthAmong(n); got != 450 {
 			t.Errorf("%d on a switch: %v", n, got)
 		}
 	}

@@ -37,7 +37,7 @@ const EnoughSystems = 4
 var errorFile []byte
 
 // Regimes gives all that were measured.
-var Regimes = sync.OnceValue(func() []Regime { return load[Regime](errorFile) })
+var Regimes = sync.OnceValue(func() []Regime { return parseTable[Regime](errorFile) })
 
 // RegimeOf gives that of an accelerator, a model and a way to plan steps, false where no
 // such system was measured.

@@ -10,16 +10,16 @@ import (
 // kindOf gives the kinds of layer_types.
 var kindOf = map[string]Kind{"full_attention": Full, "sliding_attention": Sliding, "chunked_attention": Chunked, "linear_attention": Linear}
 
-// llama4 says whether the config is that of a Llama 4.
-func (c *hfConfig) llama4() bool { return strings.HasPrefix(c.ModelType, "llama4") }
+// isLlama4 says whether the config is that of a Llama 4.
+func (c *hfConfig) isLlama4() bool { return strings.HasPrefix(c.ModelType, "llama4") }
 
-// gemma3 says whether the config is that of a Gemma 3.
-func (c *hfConfig) gemma3() bool { return strings.HasPrefix(c.ModelType, "gemma3") }
+// isGemma3 says whether the config is that of a Gemma 3.
+func (c *hfConfig) isGemma3() bool { return strings.HasPrefix(c.ModelType, "gemma3") }
 
-// defaults fills in what configs of Gemma 3 leave out where it is as in
+// fillDefaults fills in what configs of Gemma 3 leave out where it is as in
 // transformers' Gemma3TextConfig.
-func (c *hfConfig) defaults() {
-	if !c.gemma3() {
+func (c *hfConfig) fillDefaults() {
+	if !c.isGemma3() {
 		return
 	}
 	fill := func(p *int, v int) {
@@ -49,10 +49,10 @@ func (c *hfConfig) defaults() {
 // mostLayers bounds how many layers are looked at one by one.
 const mostLayers = 1 << 14
 
-// attention gives the kinds of the config's layers, none where all look back on
+// attentionKinds gives the kinds of the config's layers, none where all look back on
 // everything by keys and values. Of latent ones it sets the model's heads of keys
 // and values, of which there is one.
-func (c *hfConfig) attention(m *Model) ([]Attention, error) {
+func (c *hfConfig) attentionKinds(m *Model) ([]Attention, error) {
 	if c.KVLoRARank > 0 {
 		a := Attention{Kind: Latent, Layers: m.Layers, KVRank: c.KVLoRARank, RopeDim: c.RopeDim, NopeDim: c.NopeDim, ValueDim: c.VHeadDim}
 		if c.QLoRARank != nil {
@@ -66,7 +66,7 @@ func (c *hfConfig) attention(m *Model) ([]Attention, error) {
 	}
 	count := map[Kind]int{}
 	for i := range max(m.Layers, 0) {
-		count[c.kind(i)]++
+		count[c.layerKind(i)]++
 	}
 	var list []Attention
 	for _, kind := range []Kind{Full, Sliding, Chunked, Linear} {
@@ -97,8 +97,8 @@ func (c *hfConfig) attention(m *Model) ([]Attention, error) {
 	return list, nil
 }
 
-// kind is that of layer i.
-func (c *hfConfig) kind(i int) Kind {
+// layerKind is that of layer i.
+func (c *hfConfig) layerKind(i int) Kind {
 	slides := c.SlidingWindow != nil && *c.SlidingWindow > 0 && (c.UseSlidingWindow == nil || *c.UseSlidingWindow) && *c.SlidingWindow < cmp.Or(c.MaxPosition, defaultMaxPosition)
 	every := func(n int, one, other Kind) Kind {
 		if (i+1)%n == 0 {
@@ -116,7 +116,7 @@ func (c *hfConfig) kind(i int) Kind {
 	switch {
 	case slices.Contains(deltaNet, c.ModelType):
 		return every(max(cmp.Or(c.FullInterval, 4), 1), Full, Linear)
-	case c.llama4():
+	case c.isLlama4():
 		if len(c.NoRope) > 0 {
 			if c.NoRope[i%len(c.NoRope)] == 0 {
 				return Full
@@ -128,7 +128,7 @@ func (c *hfConfig) kind(i int) Kind {
 		return Full
 	case c.ModelType == "gemma2":
 		return every(2, Full, Sliding)
-	case c.gemma3():
+	case c.isGemma3():
 		return every(max(c.SlidingPattern, 1), Full, Sliding)
 	case c.MaxWindowLayers != nil:
 		if i < *c.MaxWindowLayers {

@@ -115,7 +115,7 @@ func (m *Model) readQuantConfig(path string) {
 	if err != nil || json.Unmarshal(b, &c) != nil || c.Quantization.Algo == "" {
 		return
 	}
-	m.DType, m.Quantised = Kept(c.Quantization.Algo), "its "+quantConfig+" says "+c.Quantization.Algo
+	m.DType, m.Quantised = WeightDType(c.Quantization.Algo), "its "+quantConfig+" says "+c.Quantization.Algo
 	m.Wide = wideParts(m.DType, c.Quantization.Exclude)
 }
 
@@ -134,10 +134,10 @@ func parseConfig(b []byte) (Model, error) {
 		c.Tied, c.Architectures = cmp.Or(c.Tied, outer.Tied), outer.Architectures
 		c.Quantization = cmp.Or(c.Quantization, outer.Quantization, outer.CompressionQuant)
 	}
-	if err := c.unlike(b, outer.ModelType); err != nil {
+	if err := c.checkSupported(b, outer.ModelType); err != nil {
 		return Model{}, err
 	}
-	c.defaults()
+	c.fillDefaults()
 	or := func(p *int, v int) int {
 		if p != nil && *p > 0 {
 			return *p
@@ -150,7 +150,7 @@ func parseConfig(b []byte) (Model, error) {
 		QKNorm:  strings.HasPrefix(c.ModelType, "qwen3"),
 		Experts: max(c.NumExperts, c.NumLocalExperts, c.NRoutedExperts), ExpertsPerToken: c.ExpertsPerTok,
 		MoEIntermediate: c.MoEIntermediate, SharedExpertIntermediate: c.SharedExpert + c.NSharedExperts*c.MoEIntermediate,
-		DenseLayers: c.denseLayers(), MaxPosition: c.MaxPosition, DType: dtype(cmp.Or(c.DType, c.TorchDType)),
+		DenseLayers: c.denseLayers(), MaxPosition: c.MaxPosition, DType: resolveDType(cmp.Or(c.DType, c.TorchDType)),
 	}
 	if c.Tied != nil {
 		m.Tied = *c.Tied
@@ -161,11 +161,11 @@ func parseConfig(b []byte) (Model, error) {
 	if m.Experts > 0 && m.MoEIntermediate == 0 {
 		m.MoEIntermediate = m.Intermediate // Mixtral
 	}
-	if c.llama4() && m.Experts > 0 { // each layer of experts has one that all tokens go through
+	if c.isLlama4() && m.Experts > 0 { // each layer of experts has one that all tokens go through
 		m.SharedExpertIntermediate, m.Intermediate = m.Intermediate, cmp.Or(c.IntermediateMLP, m.Intermediate)
 	}
 	var err error
-	if m.Attention, err = c.attention(&m); err != nil {
+	if m.Attention, err = c.attentionKinds(&m); err != nil {
 		return Model{}, err
 	}
 	if m.MaxPosition == 0 {
@@ -175,8 +175,8 @@ func parseConfig(b []byte) (Model, error) {
 		return Model{}, err
 	}
 	if q := cmp.Or(c.Quantization, c.CompressionQuant); q != nil {
-		m.Quantised, m.Wide = "its quantization_config says "+q.says(), q.wide()
-		if m.DType = q.dtype(); q.Method == "mxfp4" && m.Experts > 0 {
+		m.Quantised, m.Wide = "its quantization_config says "+q.methodName(), q.wideParts()
+		if m.DType = q.weightDType(); q.Method == "mxfp4" && m.Experts > 0 {
 			m.DType, m.ExpertDType = "bf16", "mxfp4" // gpt-oss: it names all else as not converted
 		}
 	} else if strings.HasPrefix(strings.TrimPrefix(cmp.Or(c.DType, c.TorchDType), "torch."), "float32") {
@@ -191,9 +191,9 @@ func parseConfig(b []byte) (Model, error) {
 	return m, nil
 }
 
-// dtype returns the data type that vLLM uses for a checkpoint's own type with dtype=auto. It casts
+// resolveDType returns the data type that vLLM uses for a checkpoint's own type with dtype=auto. It casts
 // a type of 32 bits to 16 (ModelConfig, _resolve_auto_dtype).
-func dtype(torch string) string {
+func resolveDType(torch string) string {
 	switch strings.TrimPrefix(torch, "torch.") {
 	case "float16", "bfloat16", "float32", "float", "half", "":
 		return "bf16"
@@ -235,18 +235,18 @@ func (m *Model) check() error {
 	if err := m.checkAttention(); err != nil {
 		return err
 	}
-	if m.boundless() {
+	if m.isUncountable() {
 		return errors.New("it would have more weights than any model has")
 	}
 	return nil
 }
 
-// boundless says whether weights, or what is kept of a sequence, may be more than
+// isUncountable says whether weights, or what is kept of a sequence, may be more than
 // can be counted.
-func (m *Model) boundless() bool {
+func (m *Model) isUncountable() bool {
 	layers, hidden := float64(m.Layers), float64(m.Hidden)
 	n := hidden*float64(m.Vocab) + layers*hidden*(float64(m.Intermediate)+float64(m.SharedExpertIntermediate)+float64(max(m.Experts, 1))*float64(max(m.MoEIntermediate, 1)))
-	for _, a := range m.Kinds() {
+	for _, a := range m.AttentionKinds() {
 		heads := float64(a.Heads + a.KVHeads + a.KeyHeads + a.ValueHeads)
 		dim := float64(a.HeadDim + a.NopeDim + a.RopeDim + a.KeyDim + a.ValueDim + a.Conv)
 		n += float64(a.Layers) * (hidden + float64(a.QRank+a.KVRank+a.KeyDim+a.Conv)) * (heads*dim + float64(a.QRank+a.KVRank+a.RopeDim))

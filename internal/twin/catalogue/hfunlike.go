@@ -35,9 +35,9 @@ const (
 // place of attention.
 var deltaNet = []string{"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"}
 
-// unlike says what the shape cannot describe at all. b is the whole config and
+// checkSupported says what the shape cannot describe at all. b is the whole config and
 // kind the model type of its outermost part.
-func (c *hfConfig) unlike(b []byte, kind string) error {
+func (c *hfConfig) checkSupported(b []byte, kind string) error {
 	for _, a := range c.Architectures {
 		if c.EncoderDecoder || !strings.HasSuffix(a, "ForCausalLM") && !strings.HasSuffix(a, "ForConditionalGeneration") && !strings.HasSuffix(a, "LMHeadModel") {
 			return fmt.Errorf("%s is no decoder-only transformer", a)
@@ -98,7 +98,7 @@ func (c *hfConfig) denseLayers() int {
 	if c.FirstKDense > 0 {
 		return c.FirstKDense
 	}
-	if c.llama4() && len(c.MoELayers) > 0 {
+	if c.isLlama4() && len(c.MoELayers) > 0 {
 		return c.Layers - len(c.MoELayers)
 	}
 	only := map[int]bool{}
@@ -137,8 +137,8 @@ type hfQuant struct {
 	} `json:"config_groups"` // of compressed-tensors
 }
 
-// dtype returns the data type of most of the weights, or "" where it is not known.
-func (q *hfQuant) dtype() string {
+// weightDType returns the data type of most of the weights, or "" where it is not known.
+func (q *hfQuant) weightDType() string {
 	switch q.Method {
 	case "fp8":
 		if len(q.Block) > 0 {
@@ -162,7 +162,7 @@ func (q *hfQuant) dtype() string {
 		}
 		return ""
 	case "modelopt":
-		return Kept(q.Algo)
+		return WeightDType(q.Algo)
 	case "compressed-tensors":
 		found := ""
 		for _, g := range q.Groups {
@@ -187,12 +187,12 @@ func (q *hfQuant) dtype() string {
 		}
 		return found
 	}
-	return Kept(q.Method)
+	return WeightDType(q.Method)
 }
 
-// wide are the parts of the layers that are left in 16 bits.
-func (q *hfQuant) wide() map[string][]Part {
-	return wideParts(q.dtype(), slices.Concat(q.Ignore, q.Exclude, q.Keep))
+// wideParts are the parts of the layers that are left in 16 bits.
+func (q *hfQuant) wideParts() map[string][]Part {
+	return wideParts(q.weightDType(), slices.Concat(q.Ignore, q.Exclude, q.Keep))
 }
 
 // wideParts are the parts that modules of such names are of, for weights of a data
@@ -215,8 +215,8 @@ func wideParts(dtype string, modules []string) map[string][]Part {
 	return map[string][]Part{dtype: list}
 }
 
-// says returns the file's own name of the quantization.
-func (q *hfQuant) says() string {
+// methodName returns the file's own name of the quantization.
+func (q *hfQuant) methodName() string {
 	s := q.Method
 	if q.Algo != "" {
 		s += " " + q.Algo
@@ -230,10 +230,10 @@ func (q *hfQuant) says() string {
 	return s
 }
 
-// Kept returns the data type of the weights under a method of vLLM's quantization. It returns ""
+// WeightDType returns the data type of the weights under a method of vLLM's quantization. It returns ""
 // for a method that does not determine it alone. In w8a16 and int4 only the weights have fewer
 // bits; computing is in 16.
-func Kept(method string) string {
+func WeightDType(method string) string {
 	switch strings.ToLower(method) {
 	case "fp8", "fbgemm_fp8", "ptpc_fp8", "fp8_per_tensor", "fp8_per_block", "fp8_per_channel", "mxfp8", "modelopt_mxfp8":
 		return "fp8"

@@ -33,7 +33,7 @@ func (o Overhead) Durations() (step, row time.Duration) {
 var hostFile []byte
 
 // Hosts gives all classes; the first is what is taken where none was named.
-var Hosts = sync.OnceValue(func() []Host { return load[Host](hostFile) })
+var Hosts = sync.OnceValue(func() []Host { return parseTable[Host](hostFile) })
 
 // FindHost gives a class by its name, the first for none. Its errors are the user's.
 func FindHost(name string) (Host, error) {
@@ -47,7 +47,7 @@ func FindHost(name string) (Host, error) {
 		for i, h := range all {
 			names[i] = h.Name
 		}
-		return Host{}, say.Errorf("unknown host %q", name).WithHint(say.Known(name, names))
+		return Host{}, say.Errorf("unknown host %q", name).WithHint(say.KnownHint(name, names))
 	}
 	return all[i], nil
 }

@@ -128,7 +128,7 @@ type Of struct {
 var kernelFile []byte
 
 // MeasuredKernels gives those of all accelerators that were measured.
-var MeasuredKernels = sync.OnceValue(func() []Kernels { return load[Kernels](kernelFile) })
+var MeasuredKernels = sync.OnceValue(func() []Kernels { return parseTable[Kernels](kernelFile) })
 
 // KernelsOf gives those of an accelerator; those of one that was not measured
 // are empty.

@@ -25,20 +25,20 @@ type Bounds struct {
 func (d *Deployment) Bounds() Bounds {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	dense, x := d.denseBytes(), bytesOf[d.expertType()]
-	routed := float64(m.Active() - m.Embedding() - m.Dense()) // that a token goes through
-	head := float64(m.Embedding()) * max(bytesOf[d.DType], 2)
+	routed := float64(m.ActiveWeights() - m.EmbeddingWeights() - m.DenseWeights()) // that a token goes through
+	head := float64(m.EmbeddingWeights()) * max(bytesOf[d.DType], 2)
 	b := Bounds{
-		WeightBytes: dense + float64(m.Routed())*x/d.sharing() + head/tp,
-		ActiveBytes: dense + routed*x/d.sharing() + head/tp,
+		WeightBytes: dense + float64(m.RoutedWeights())*x/d.expertSharers() + head/tp,
+		ActiveBytes: dense + routed*x/d.expertSharers() + head/tp,
 		Bandwidth:   d.Accelerator.BandwidthGBs * 1e9,
-		Peak:        d.peak(),
+		Peak:        d.densePeak(),
 		KVPerToken:  d.kvPerToken(),
 	}
 	b.StepFloor = b.ActiveBytes / b.Bandwidth
 	b.FullFloor = b.WeightBytes / b.Bandwidth
 	b.Tokens = d.TokensPerStep()
 	b.TokenFloor = b.StepFloor / b.Tokens
-	b.PrefillToken = 2 * float64(m.Active()-m.Embedding()) / tp / b.Peak
+	b.PrefillToken = 2 * float64(m.ActiveWeights()-m.EmbeddingWeights()) / tp / b.Peak
 	if b.PrefillToken > 0 {
 		b.ComputeBatch = b.FullFloor / b.PrefillToken
 	}
@@ -63,9 +63,9 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
 }
 
-// Sequences returns the number of sequences of a length that fit into the KV cache. It also returns
+// CountSequences returns the number of sequences of a length that fit into the KV cache. It also returns
 // the number that the engine runs at once: the smaller of fit and max_num_seqs.
-func (d *Deployment) Sequences(tokens int) (fit, run int) {
+func (d *Deployment) CountSequences(tokens int) (fit, run int) {
 	s := &d.Settings
 	fit = (s.NumGPUBlocks - 1) / max((tokens+s.BlockSize-1)/s.BlockSize+s.BlocksBeside(tokens), 1)
 	return fit, min(fit, d.Settings.MaxNumSeqs)

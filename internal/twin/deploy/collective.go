@@ -63,7 +63,7 @@ func (d *Deployment) setLink(v string) error {
 		d.link = p
 		return nil
 	}
-	return say.Errorf("%q is no link", v).WithHint(say.Known(v, []string{string(Switched), string(PeerToPeer), string(ThroughHost)}))
+	return say.Errorf("%q is no link", v).WithHint(say.KnownHint(v, []string{string(Switched), string(PeerToPeer), string(ThroughHost)}))
 }
 
 // checkPath refuses a link that the accelerator does not have.
@@ -76,15 +76,15 @@ func (d *Deployment) checkPath() error {
 		return say.Errorf("link is %s, and %s is linked by %s, not by PCIe", d.link, a.Name, a.Link.Kind).WithHint("leave link out")
 	case d.link == Switched && !bridge:
 		return say.Errorf("link is nvlink, and %s has no NVLink", a.Name).WithHint("take link=p2p for transfers from card to card, link=host for those through the host's memory")
-	case d.link == Switched && d.sharing() > 2:
-		return say.Errorf("link is nvlink, and a bridge joins two of %s, not %d", a.Name, int(d.sharing())).WithHint("take link=p2p or link=host: the slowest link of the group decides")
+	case d.link == Switched && d.expertSharers() > 2:
+		return say.Errorf("link is nvlink, and a bridge joins two of %s, not %d", a.Name, int(d.expertSharers())).WithHint("take link=p2p or link=host: the slowest link of the group decides")
 	}
 	return nil
 }
 
 // pathNote says which path is assumed, "" where the deployment names it or nothing goes over PCIe.
 func (d *Deployment) pathNote() string {
-	a, n := &d.Accelerator, int(d.sharing())
+	a, n := &d.Accelerator, int(d.expertSharers())
 	if d.link != "" || !a.Link.PCIe() || n < 2 {
 		return ""
 	}
@@ -94,48 +94,48 @@ func (d *Deployment) pathNote() string {
 	return fmt.Sprintf("all-reduces among %d×%s are assumed to go from card to card over PCIe; link=host is for machines without peer-to-peer transfers", n, a.Name)
 }
 
-// ring is the constants of an all-reduce by NCCL over a link of so many 10⁹ bytes/s in each direction.
-func ring(n int, step, gbs float64) catalogue.Reduce {
+// ringReduce is the constants of an all-reduce by NCCL over a link of so many 10⁹ bytes/s in each direction.
+func ringReduce(n int, step, gbs float64) catalogue.Reduce {
 	steps := 2 * float64(max(n-1, 1))
 	return catalogue.Reduce{Latency: ringLaunch + steps*step, GBs: max(gbs, 0.1) * float64(n) / steps, Growth: 1}
 }
 
-// reduce gives the constants of all-reduces in a group of n. vLLM and SGLang take a kernel of their own on NVLink
+// reduceConstants gives the constants of all-reduces in a group of n. vLLM and SGLang take a kernel of their own on NVLink
 // and for two cards with peer-to-peer transfers, NCCL otherwise. Measured constants hold for the path that the
 // accelerator has by itself, and are NCCL's for more than two cards on PCIe.
-func (d *Deployment) reduce(measured *catalogue.Kernels, n int) catalogue.Reduce {
+func (d *Deployment) reduceConstants(measured *catalogue.Kernels, n int) catalogue.Reduce {
 	link, path := &d.Accelerator.Link, d.Path()
 	r, ok := ofGroup(measured.Reduce, n)
 	own := path == Switched || n <= 2 // a kernel of the engine's own is there
 	switch {
 	case path == ThroughHost:
-		return ring(n, hostStep, hostShare*link.GBs)
+		return ringReduce(n, hostStep, hostShare*link.GBs)
 	case path == PeerToPeer && own && d.withoutCustomReduce:
-		return ring(n, peerStep, pairShare*link.GBs)
+		return ringReduce(n, peerStep, pairShare*link.GBs)
 	case path == Switched && link.PCIe():
 		r = catalogue.Reduce{Latency: switchedDelay, GBs: switchedShare * link.BridgeGBs, Growth: switchedRise}
 	case ok:
 	case path == PeerToPeer && own:
 		return catalogue.Reduce{Latency: pairLatency, GBs: pairShare * link.GBs, Growth: 1}
 	case path == PeerToPeer:
-		return ring(n, peerStep, peerShare*link.GBs)
+		return ringReduce(n, peerStep, peerShare*link.GBs)
 	default:
-		r = catalogue.Reduce{Latency: switchedDelay, GBs: switchedShare * max(link.Among(n), 1), Growth: switchedRise}
+		r = catalogue.Reduce{Latency: switchedDelay, GBs: switchedShare * max(link.BandwidthAmong(n), 1), Growth: switchedRise}
 	}
 	if path == Switched && d.withoutCustomReduce {
-		r.Latency = max(r.Latency, ring(n, peerStep, 1).Latency)
+		r.Latency = max(r.Latency, ringReduce(n, peerStep, 1).Latency)
 	}
 	return r
 }
 
-// exchange gives the constants of what engines that divide experts exchange in a layer,
+// exchangeConstants gives the constants of what engines that divide experts exchange in a layer,
 // all-gather and reduce-scatter by NCCL, which is vLLM's default; where they were not measured,
 // an all-reduce among as many, with its latency twice: it is made of the same two.
-func (d *Deployment) exchange(measured *catalogue.Kernels) catalogue.Reduce {
+func (d *Deployment) exchangeConstants(measured *catalogue.Kernels) catalogue.Reduce {
 	if r, ok := ofGroup(measured.Exchange, d.GPUs()); ok && d.Path() != ThroughHost {
 		return r
 	}
-	r := d.reduce(measured, d.GPUs())
+	r := d.reduceConstants(measured, d.GPUs())
 	r.Latency *= 2
 	return r
 }
@@ -157,8 +157,8 @@ func ofGroup(measured map[int]catalogue.Reduce, n int) (r catalogue.Reduce, ok b
 // further 16 MiB.
 type passing struct{ n, floor, message, share, growth, large float64 }
 
-// pass is that of n messages in a step by their constants, of which a deployment may set two.
-func pass(n float64, latency time.Duration, gbs, hidden float64, r *catalogue.Reduce) passing {
+// newPassing is that of n messages in a step by their constants, of which a deployment may set two.
+func newPassing(n float64, latency time.Duration, gbs, hidden float64, r *catalogue.Reduce) passing {
 	p := passing{n: n, floor: latency.Seconds(), message: catalogue.Message / (gbs * 1e9), share: 2 * hidden / catalogue.Message, growth: r.Growth}
 	p.large = p.message
 	if r.Large > 0 {

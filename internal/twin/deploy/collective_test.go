@@ -38,9 +38,9 @@ func TestRing(t *testing.T) {
 		if c.path == ThroughHost {
 			step, share = hostStep, hostShare
 		}
-		r := ring(c.n, step, share*c.gbs)
+		r := ringReduce(c.n, step, share*c.gbs)
 		for size, measured := range c.us {
-			p := pass(1, 0, r.GBs, float64(size)/2, &r)
+			p := newPassing(1, 0, r.GBs, float64(size)/2, &r)
 			expected := r.Latency + p.time(1)*1e6
 			off := expected/measured - 1
 			t.Logf("%d cards, %4d KiB, %-4s measured %6.1f µs, expected %6.1f (%+3.0f %%) chosen on: %t  %s", c.n, size/kib, c.path, measured, expected, 100*off, c.chosen, c.name)
@@ -94,7 +94,7 @@ func TestPathRefused(t *testing.T) {
 	} {
 		if _, err := Parse(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
-		} else if want != "neither true nor false" && say.Hint(err) == "" {
+		} else if want != "neither true nor false" && say.HintOf(err) == "" {
 			t.Errorf("%s: no hint", spec)
 		}
 	}

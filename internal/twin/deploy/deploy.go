@@ -87,17 +87,17 @@ var DefaultFrontend = twin.Frontend{
 	PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond,
 }
 
-// Where names the accelerators, and of several engines how many there are: "2×h100",
+// HardwareName names the accelerators, and of several engines how many there are: "2×h100",
 // "4 engines of 2×h100".
-func (d *Deployment) Where() string {
-	if d.Replicated() {
-		return fmt.Sprintf("%d engines of %s", d.DataParallel, d.group())
+func (d *Deployment) HardwareName() string {
+	if d.IsReplicated() {
+		return fmt.Sprintf("%d engines of %s", d.DataParallel, d.groupName())
 	}
-	return d.group()
+	return d.groupName()
 }
 
-// group names the accelerators of one engine.
-func (d *Deployment) group() string {
+// groupName names the accelerators of one engine.
+func (d *Deployment) groupName() string {
 	if d.TensorParallel > 1 {
 		return fmt.Sprintf("%d×%s", d.TensorParallel, d.Accelerator.Name)
 	}
@@ -129,13 +129,13 @@ func (d *Deployment) Complete() error {
 			return err
 		}
 	}
-	if err := d.Kind.Complete(&d.Config, d.seen()); err != nil {
+	if err := d.Kind.Complete(&d.Config, d.engineHost()); err != nil {
 		return err
 	}
 	if err := d.checkStep(); err != nil {
 		return err
 	}
-	d.caveats(reduces)
+	d.noteCaveats(reduces)
 	return nil
 }
 
@@ -165,7 +165,7 @@ var kvTypes = []string{"bf16", "fp16", "fp8"}
 // all-reduce takes many times as long. Where the deployment says how long its all-reduces take, or what
 // such engines exchange, it is as it says.
 func (d *Deployment) checkLinks(reduces, exchanges bool) error {
-	name, reach := d.Accelerator.Name, d.Accelerator.Link.Reach()
+	name, reach := d.Accelerator.Name, d.Accelerator.Link.LinkedAccelerators()
 	unknown := fmt.Sprintf("the links of %s reach %d, and what lies between machines is not known", name, reach)
 	near := *d // an engine that one machine holds
 	for near.TensorParallel = min(d.TensorParallel, reach); near.TensorParallel > 1 && near.checkParallel() != nil; {
@@ -176,7 +176,7 @@ func (d *Deployment) checkLinks(reduces, exchanges bool) error {
 		return say.Errorf("tensor parallelism of %d spans machines: %s", n, unknown).WithHint(fmt.Sprintf(
 			"the nearest is %dx%s, or several such engines, as in %dx%s?data_parallel_size=%d; or say what an all-reduce takes there, as in allreduce_latency=40us&allreduce_gb_per_s=25", each, name, each*max(n/each, 2), name, max(n/each, 2)))
 	}
-	if n := d.GPUs(); d.Lockstep() && n > reach && !exchanges {
+	if n := d.GPUs(); d.IsLockstep() && n > reach && !exchanges {
 		return say.Errorf("experts that are divided among %d accelerators span machines: %s", n, unknown).WithHint(fmt.Sprintf(
 			"the nearest is %dx%s?data_parallel_size=%d&enable_expert_parallel=true; or say what an exchange takes there, as in exchange_latency=100us&exchange_gb_per_s=25", reach/each*each, name, reach/each))
 	}
@@ -191,10 +191,10 @@ func (d *Deployment) checkTypes() error {
 	}
 	for _, t := range []string{d.DType, d.KVDType} {
 		if bytesOf[t] == 0 {
-			return say.Errorf("unknown data type %q", t).WithHint(say.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "fp8_block", "int8", "w8a16", "int4", "fp4"}))
+			return say.Errorf("unknown data type %q", t).WithHint(say.KnownHint(t, []string{"bf16", "fp16", "fp32", "fp8", "fp8_block", "int8", "w8a16", "int4", "fp4"}))
 		}
 	}
-	if d.peak() == 0 {
+	if d.densePeak() == 0 {
 		return say.Errorf("the rate of %s in %s is not in the catalogue", d.Accelerator.Name, d.DType).WithHint("vLLM casts such weights to 16 bits by itself: leave dtype out")
 	}
 	return nil
@@ -244,7 +244,7 @@ func (d *Deployment) checkKnobs() error {
 	if !(e.CollectiveGBs >= 1e-3 && e.CollectiveGBs <= 1e5) {
 		return say.Errorf("allreduce_gb_per_s is %v, it must be between 0.001 and 100000", e.CollectiveGBs)
 	}
-	if d.Lockstep() && !(e.ExchangeGBs >= 1e-3 && e.ExchangeGBs <= 1e5) {
+	if d.IsLockstep() && !(e.ExchangeGBs >= 1e-3 && e.ExchangeGBs <= 1e5) {
 		return say.Errorf("exchange_gb_per_s is %v, it must be between 0.001 and 100000", e.ExchangeGBs)
 	}
 	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
@@ -276,9 +276,9 @@ func (d *Deployment) checkKnobs() error {
 	return nil
 }
 
-// caveats notes what a user should know of the deployment besides what was
+// noteCaveats notes what a user should know of the deployment besides what was
 // noted already. reducesTold says that the deployment sets what an all-reduce takes.
-func (d *Deployment) caveats(reducesTold bool) {
+func (d *Deployment) noteCaveats(reducesTold bool) {
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	if d.Model.Quantised != "" {
 		note("weights in %s: %s", d.DType, d.Model.Quantised)
@@ -294,13 +294,13 @@ func (d *Deployment) caveats(reducesTold bool) {
 		note("experts are divided among the accelerators as if tokens chose them independently; a router that is less even makes the others wait longer")
 	}
 	switch {
-	case d.Lockstep():
+	case d.IsLockstep():
 		note("held against no measured deployment: engines that share experts, whose exchange of tokens is taken to be an all-reduce in two halves")
-	case d.Replicated() && d.Model.Experts > 0:
+	case d.IsReplicated() && d.Model.Experts > 0:
 		note("each engine is taken to be a server of its own with all experts; vllm serve --data-parallel-size divides them among all engines: enable_expert_parallel=true")
 	}
-	switch n := int(d.sharing()); {
-	case n > d.Accelerator.Link.Reach():
+	switch n := int(d.expertSharers()); {
+	case n > d.Accelerator.Link.LinkedAccelerators():
 		note("%d accelerators are more than one machine: what they exchange takes as long as is said of it", n)
 	case n > 1:
 		as := d.Path() == usualPath(&d.Accelerator.Link) && !d.withoutCustomReduce
@@ -316,10 +316,10 @@ func (d *Deployment) caveats(reducesTold bool) {
 	}
 }
 
-// peak is the dense peak of matrix products with the weights' data type, in
+// densePeak is the dense peak of matrix products with the weights' data type, in
 // operations/s of one accelerator. Weights of a type that the hardware does
 // not compute in are unpacked to 16 bits.
-func (d *Deployment) peak() float64 {
+func (d *Deployment) densePeak() float64 {
 	t := d.Accelerator.TFLOPS
 	switch f := t[strings.TrimSuffix(d.DType, "_block")]; {
 	case f > 0:
@@ -333,13 +333,13 @@ func (d *Deployment) peak() float64 {
 // Parts says what a step's time is spent on.
 func (d *Deployment) Parts(b *twin.Batch) Parts { return d.hardware().parts(b) }
 
-// Launch is the deployment as one launch of it is: LaunchCV is drawn, and is a
+// DrawLaunch is the deployment as one launch of it is: LaunchCV is drawn, and is a
 // factor on every step. The same number is the same launch.
-func (d *Deployment) Launch(launch uint64) *Deployment {
+func (d *Deployment) DrawLaunch(launch uint64) *Deployment {
 	one := *d
 	one.Efficiency.Scale *= twin.LaunchFactor(d.LaunchCV, launch)
 	return &one
 }
 
-// Cost returns the step-time model of the deployment.
-func (d *Deployment) Cost() twin.Cost { return d.hardware() }
+// StepCost returns the step-time model of the deployment.
+func (d *Deployment) StepCost() twin.Cost { return d.hardware() }

@@ -157,7 +157,7 @@ func TestAsTheEngineTakesIt(t *testing.T) {
 		"qwen3-30b-a3b@32xh100?data_parallel_size=2&enable_expert_parallel=true&allreduce_latency=40us&allreduce_gb_per_s=25": "8xh100?data_parallel_size=1&enable_expert_parallel=true",
 	} {
 		_, err := Parse(spec)
-		if err == nil || !strings.Contains(say.Hint(err), near) {
+		if err == nil || !strings.Contains(say.HintOf(err), near) {
 			t.Errorf("%s: %v does not name %s", spec, err, near)
 		}
 		must(t, spec[:strings.IndexByte(spec, '@')+1]+near)
@@ -235,15 +235,15 @@ func TestQuantised(t *testing.T) {
 		"RedHatAI/Qwen3-8B-FP8@h100?quantization=compressed-tensors": {"fp8", 1. / 2},
 	} {
 		d := must(t, spec)
-		head := 2 * float64(d.Model.Embedding())
+		head := 2 * float64(d.Model.EmbeddingWeights())
 		share := (d.Bounds().WeightBytes - head) / (plain.Bounds().WeightBytes - head)
 		if d.DType != want.dtype || math.Abs(share-want.share) > 1e-9 {
 			t.Errorf("%s: %s, %.3f of the bytes, want %s, %.3f", spec, d.DType, share, want.dtype, want.share)
 		}
 	}
 	// Weights alone: computing is in 16 bits.
-	if a, b := must(t, "Qwen/Qwen3-8B-GPTQ-Int8@h100"), must(t, "qwen3-8b@h100?dtype=int8"); a.peak() != plain.peak() || b.peak() <= a.peak() {
-		t.Errorf("%v, %v operations/s", a.peak(), b.peak())
+	if a, b := must(t, "Qwen/Qwen3-8B-GPTQ-Int8@h100"), must(t, "qwen3-8b@h100?dtype=int8"); a.densePeak() != plain.densePeak() || b.densePeak() <= a.densePeak() {
+		t.Errorf("%v, %v operations/s", a.densePeak(), b.densePeak())
 	}
 	if d := must(t, "Qwen/Qwen3-32B-AWQ@l4"); d.DType != "int4" {
 		t.Errorf("%+v", d)
@@ -256,12 +256,12 @@ func TestWhatWouldFit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too much") {
 		t.Fatal(err)
 	}
-	hint := say.Hint(err)
+	hint := say.HintOf(err)
 	if !strings.Contains(hint, "dtype=") || !strings.Contains(hint, "@2xa100") && !strings.Contains(hint, "@4xa100") {
 		t.Fatal(hint)
 	}
-	if _, err := Parse("llama-3.1-8b@h100?max_num_seqs=100000&max_num_batched_tokens=100000"); !strings.Contains(say.Hint(err), "max_num_seqs=256") {
-		t.Errorf("%v, hint %q", err, say.Hint(err))
+	if _, err := Parse("llama-3.1-8b@h100?max_num_seqs=100000&max_num_batched_tokens=100000"); !strings.Contains(say.HintOf(err), "max_num_seqs=256") {
+		t.Errorf("%v, hint %q", err, say.HintOf(err))
 	}
 	for _, spec := range []string{"llama-3.1-70b@a100?dtype=int4", "llama-3.1-70b@4xa100"} {
 		must(t, spec)
@@ -306,7 +306,7 @@ func TestEveryPair(t *testing.T) {
 				spec := m.Name + "@" + tp + a.Name
 				d, err := Parse(spec)
 				if err != nil {
-					if say.Hint(err) == "" {
+					if say.HintOf(err) == "" {
 						t.Errorf("%s: %v, and no hint", spec, err)
 					}
 					continue
@@ -393,7 +393,7 @@ func TestProfile(t *testing.T) {
 		{Input: [2]int{500, 500}, Output: [2]int{9, 500}, Running: [2]float64{100, 100}}: "answer tokens 9 to 500, fitted from 10 to 100; requests at once 100, fitted from 1 to 20",
 	} {
 		s := ""
-		for _, x := range d.Outside(seen) {
+		for _, x := range d.RangeDepartures(seen) {
 			s += "; " + x.Of + " " + x.Is
 		}
 		if s = strings.TrimPrefix(s, "; "); s != want {
@@ -510,7 +510,7 @@ func TestLaunch(t *testing.T) {
 	mean := d.Parts(b).Total()
 	for launch := range uint64(3) {
 		want := twin.LaunchFactor(0.1, launch)
-		if got := d.Launch(launch).Parts(b).Total() / mean; math.Abs(got-want) > 1e-12 {
+		if got := d.DrawLaunch(launch).Parts(b).Total() / mean; math.Abs(got-want) > 1e-12 {
 			t.Errorf("launch %d takes %v times as long, want %v", launch, got, want)
 		}
 	}
@@ -524,7 +524,7 @@ func TestLaunch(t *testing.T) {
 func TestBeyond(t *testing.T) {
 	d := New(catalogue.Model{}, catalogue.Accelerator{}, 1)
 	within := Range{Input: [2]int{50, 500}, Output: [2]int{10, 100}, Running: [2]float64{0.1, 20}}
-	if d.Beyond(within) != 0 {
+	if d.FitDistance(within) != 0 {
 		t.Error("beyond of what was not fitted")
 	}
 	d.Fitted = &Range{Input: [2]int{32, 6000}, Output: [2]int{8, 192}, Running: [2]float64{0.9, 64}}
@@ -540,7 +540,7 @@ func TestBeyond(t *testing.T) {
 	} {
 		r := within
 		c.change(&r)
-		if got := d.Beyond(r); math.Abs(got-c.want) > 1e-9 {
+		if got := d.FitDistance(r); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v, want %v", r, got, c.want)
 		}
 	}
@@ -568,8 +568,8 @@ func TestHost(t *testing.T) {
 			t.Errorf("%s: %v a step, %v a row; it should be %v and %v", c.settings, e.PerStep, e.PerRequest, c.step, c.row)
 		}
 	}
-	if _, err := Parse("llama-3.1-8b@h100?host=fsat"); err == nil || say.Hint(err) != "did you mean fast?" {
-		t.Errorf("an unknown host: %v, hint %q", err, say.Hint(err))
+	if _, err := Parse("llama-3.1-8b@h100?host=fsat"); err == nil || say.HintOf(err) != "did you mean fast?" {
+		t.Errorf("an unknown host: %v, hint %q", err, say.HintOf(err))
 	}
 }
 

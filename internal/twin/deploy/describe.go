@@ -20,12 +20,12 @@ func (d *Deployment) Describe() string {
 		kv = ", KV cache in " + d.KVDType
 	}
 	limits := d.Limits()
-	return fmt.Sprintf("%s as modelled: %s%s in %s on %s, %s KV tokens%s, %s, %s", d.Kind.Named(),
-		d.engines(), d.Model.Name, d.DType, d.group(), say.Count(d.KVTokens()), kv, limits[0], limits[1])
+	return fmt.Sprintf("%s as modelled: %s%s in %s on %s, %s KV tokens%s, %s, %s", d.Kind.FullName(),
+		d.describeEngines(), d.Model.Name, d.DType, d.groupName(), say.Count(d.KVTokens()), kv, limits[0], limits[1])
 }
 
-// Named is the deployment with the settings that were given, as it is written.
-func (d *Deployment) Named() string {
+// SpecString is the deployment with the settings that were given, as it is written.
+func (d *Deployment) SpecString() string {
 	var given []string
 	for _, key := range slices.Sorted(maps.Keys(d.Given)) {
 		given = append(given, key+"="+d.Given[key])
@@ -39,11 +39,11 @@ func (d *Deployment) Named() string {
 // KVTokens returns the number of tokens that the KV cache of an engine holds.
 func (d *Deployment) KVTokens() int { return d.Settings.KVTokens() }
 
-// Facts returns the facts that such a server would report about itself, for the record of a run.
-func (d *Deployment) Facts() map[string]string {
+// ServerFacts returns the facts that such a server would report about itself, for the record of a run.
+func (d *Deployment) ServerFacts() map[string]string {
 	s := &d.Settings
 	facts := map[string]string{
-		"model": d.Model.Name, "accelerator": d.Where(), "dtype": d.DType, "kv_cache_dtype": d.KVDType,
+		"model": d.Model.Name, "accelerator": d.HardwareName(), "dtype": d.DType, "kv_cache_dtype": d.KVDType,
 		"max_model_len": strconv.Itoa(s.MaxModelLen), "max_num_seqs": strconv.Itoa(s.MaxNumSeqs),
 		"max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens), "num_gpu_blocks": strconv.Itoa(s.NumGPUBlocks),
 		"block_size": strconv.Itoa(s.BlockSize), "scale": strconv.FormatFloat(d.Efficiency.Scale, 'g', 6, 64),
@@ -70,11 +70,11 @@ func (d *Deployment) Residence(input, output, n int) time.Duration {
 	return time.Duration(min(seconds, 1e9) * 1e9) // of what has an end at all
 }
 
-// Steady is about how long a request takes where so many come to an engine in a second, each
+// SteadyResidence is about how long a request takes where so many come to an engine in a second, each
 // with so many tokens that are in the cache, so many that are not, and an answer: as many
 // are under way as come in that time, and their steps take in the prompts that come meanwhile.
 // serves is false where that is more than the engine computes, or has seats for.
-func (d *Deployment) Steady(rate float64, cached, input, output int) (took time.Duration, serves bool) {
+func (d *Deployment) SteadyResidence(rate float64, cached, input, output int) (took time.Duration, serves bool) {
 	input, output = max(input, 1), max(output, 1)
 	h := d.hardware()
 	step := func(n, prompt int) float64 {

@@ -61,10 +61,10 @@ func (d *Deployment) hasDrafter() bool {
 	return d.Settings.NumSpeculativeTokens > 0 && d.Settings.Drafter != twin.NGram
 }
 
-// drafter is the number of weights of the drafter that is assumed: one decoder
+// drafterWeights is the number of weights of the drafter that is assumed: one decoder
 // layer with dense feed-forward, in addition to the model's own embedding and head
 // (EAGLE: Li et al., ICML 2024). None without drafts.
-func (d *Deployment) drafter() float64 {
+func (d *Deployment) drafterWeights() float64 {
 	m := &d.Model
 	if !d.hasDrafter() {
 		return 0
@@ -76,12 +76,12 @@ func (d *Deployment) drafter() float64 {
 	return float64(m.AttentionWeights())/float64(m.Layers) + 3*float64(m.Hidden)*float64(width)
 }
 
-// drafting is the time of all drafts of a step, in seconds: the first pass takes
+// draftTime is the time of all drafts of a step, in seconds: the first pass takes
 // every token of the step, for the drafter has a KV cache too, the others a
 // token for each row. rows is the number of requests, layer what attention and
 // collectives of one layer of the model take. A parallel drafter has all of them in one
 // pass. Without a drafter, and where nothing is drafted, it is 0.
-func (h *hardware) drafting(b *twin.Batch, layer float64) float64 {
+func (h *hardware) draftTime(b *twin.Batch, layer float64) float64 {
 	if h.drafter == twin.NGram || b.Drafts == 0 {
 		return 0
 	}

@@ -44,37 +44,37 @@ func commonSetting(name string) (*setting, bool) {
 	return nil, false
 }
 
-// owner is whose own setting has a name: the deployment's engine before others.
-func (d *Deployment) owner(name string) (*engine.Kind, *engine.Setting) {
+// settingOwner is whose own setting has a name: the deployment's engine before others.
+func (d *Deployment) settingOwner(name string) (*engine.Kind, *engine.Setting) {
 	for _, k := range append([]*engine.Kind{d.Kind}, engines.All()...) {
-		if s, ok := k.Setting(name); ok {
+		if s, ok := k.OwnSetting(name); ok {
 			return k, s
 		}
 	}
 	return nil, nil
 }
 
-// Settable says whether a setting, or an alias of one, has a name.
-func Settable(name string) bool {
+// IsSetting says whether a setting, or an alias of one, has a name.
+func IsSetting(name string) bool {
 	_, ok := commonSetting(name)
 	return ok || slices.Contains(settingNames, name)
 }
 
-// Switch says whether a setting is true or false.
-func Switch(name string) bool {
+// IsSwitch says whether a setting is true or false.
+func IsSwitch(name string) bool {
 	blank := func() *Deployment { return &Deployment{Kind: engines.Default()} }
-	return Settable(name) && blank().set(name, "true") == nil && blank().set(name, "neither") != nil
+	return IsSetting(name) && blank().set(name, "true") == nil && blank().set(name, "neither") != nil
 }
 
 // Set sets one setting by its name, with dashes or underscores. Its errors
 // are the user's.
 func (d *Deployment) Set(name, value string) error {
 	key := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
-	if !Settable(key) {
-		return say.Errorf("unknown engine setting %q", name).WithHint(say.Known(key, SettingNames()))
+	if !IsSetting(key) {
+		return say.Errorf("unknown engine setting %q", name).WithHint(say.KnownHint(key, SettingNames()))
 	}
 	if err := d.set(key, value); err != nil {
-		return say.Errorf("setting %s: %v", key, err).WithHint(say.Hint(err))
+		return say.Errorf("setting %s: %v", key, err).WithHint(say.HintOf(err))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (d *Deployment) Set(name, value string) error {
 // set sets a setting that there is. Of another engine's own ones, which [Deployment.Complete]
 // refuses where they were given, only what is like a common setting is kept.
 func (d *Deployment) set(name, value string) error {
-	k, s := d.owner(name)
+	k, s := d.settingOwner(name)
 	if s == nil || k != d.Kind {
 		if c, ok := commonSetting(name); ok {
 			return c.set(d, value)
@@ -101,7 +101,7 @@ func (d *Deployment) setEngine(v string) error {
 	v = strings.ToLower(v)
 	k, ok := engines.ByName(v)
 	if !ok || k.New == nil {
-		return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, engines.Names()))
+		return say.Errorf("%q is not modelled", v).WithHint(say.KnownHint(v, engines.Names()))
 	}
 	if k != d.Kind {
 		d.Kind, d.Own = k, k.Own
@@ -126,11 +126,11 @@ func inOrder[V any](settings map[string]V) []string {
 // checkEngine refuses settings of other engines.
 func (d *Deployment) checkEngine() error {
 	for _, key := range slices.Sorted(maps.Keys(d.Given)) {
-		k, s := d.owner(key)
+		k, s := d.settingOwner(key)
 		name := key // that the setting has in the vocabulary
 		if c, ok := commonSetting(key); ok && k != d.Kind {
 			k, name = engines.Default(), c.names[0]
-			if d.Kind.Called(name) == name {
+			if d.Kind.SettingName(name) == name {
 				continue
 			}
 		} else if k == d.Kind || k == nil {
@@ -139,8 +139,8 @@ func (d *Deployment) checkEngine() error {
 			name = s.Like
 		}
 		hint := "leave it out"
-		switch like := d.Kind.Called(name); {
-		case d.has(like):
+		switch like := d.Kind.SettingName(name); {
+		case d.hasSetting(like):
 			hint = "write " + like + ", " + d.Kind.Title + "'s name of it"
 		case d.Kind == engines.Default():
 			hint = "write engine=" + k.Name + " besides"
@@ -150,53 +150,53 @@ func (d *Deployment) checkEngine() error {
 	return nil
 }
 
-// has reports whether the engine has a setting of a name.
-func (d *Deployment) has(name string) bool {
-	_, own := d.Kind.Setting(name)
+// hasSetting reports whether the engine has a setting of a name.
+func (d *Deployment) hasSetting(name string) bool {
+	_, own := d.Kind.OwnSetting(name)
 	_, known := commonSetting(name)
 	return own || known
 }
 
 // Alike says whether the deployment is of the kind that public measurements were held
 // against: engines of vLLM that compute each for itself.
-func (d *Deployment) Alike() bool { return d.Kind.Held && !d.Lockstep() && d.pools.prefill == 0 }
+func (d *Deployment) Alike() bool { return d.Kind.Held && !d.IsLockstep() && d.pools.prefill == 0 }
 
 // Knob is the engine's name of a setting of vLLM's that does the same, "" where it has none.
 func (d *Deployment) Knob(name string) string {
-	if k, s := d.owner(name); s != nil && k != d.Kind && d.Kind.Called(name) == name {
+	if k, s := d.settingOwner(name); s != nil && k != d.Kind && d.Kind.SettingName(name) == name {
 		return ""
 	}
 	return d.Kind.Knob(name)
 }
 
-// seen is the deployment as its engine sees it when it starts.
-func (d *Deployment) seen() *engine.Host {
+// engineHost is the deployment as its engine sees it when it starts.
+func (d *Deployment) engineHost() *engine.Host {
 	return &engine.Host{
 		Accelerator: d.Accelerator.Name, MemoryGiB: d.Accelerator.MemoryGiB, TensorParallel: d.TensorParallel,
 		Model: d.Model.Name, MaxPosition: d.Model.MaxPosition,
 		Given: func(name string) bool { _, given := d.Given[name]; return given },
-		Fit:   d.fit,
+		Fit:   d.fitContext,
 		Note:  func(text string) { d.Notes = append(d.Notes, text) },
 	}
 }
 
-// fit works out KV blocks and the longest context, and refuses what is not modelled of the
+// fitContext works out KV blocks and the longest context, and refuses what is not modelled of the
 // engine.
-func (d *Deployment) fit() error {
+func (d *Deployment) fitContext() error {
 	if err := d.fitMemory(); err != nil {
 		return err
 	}
 	if s := &d.Settings; !d.Kind.Hybrid && (s.WindowShare > 0 || s.StateBlocks > 0) {
 		return say.Errorf("%s has layers that do not keep all tokens, whose memory in %s is not modelled", d.Model.Name, d.Kind.Title).WithHint("leave engine=" + d.Kind.Name + " out")
 	}
-	if d.Lockstep() && d.Kind.Lockstep == nil {
-		return say.Errorf("engines that share experts are modelled of %s alone", titles(func(k *engine.Kind) bool { return k.Lockstep != nil })).WithHint("leave enable_expert_parallel or engine=" + d.Kind.Name + " out")
+	if d.IsLockstep() && d.Kind.Lockstep == nil {
+		return say.Errorf("engines that share experts are modelled of %s alone", engineTitles(func(k *engine.Kind) bool { return k.Lockstep != nil })).WithHint("leave enable_expert_parallel or engine=" + d.Kind.Name + " out")
 	}
 	return nil
 }
 
-// titles names the engines of which something is so.
-func titles(is func(*engine.Kind) bool) string {
+// engineTitles names the engines of which something is so.
+func engineTitles(is func(*engine.Kind) bool) string {
 	var names []string
 	for _, k := range engines.Deployed() {
 		if is(k) {
@@ -209,7 +209,7 @@ func titles(is func(*engine.Kind) bool) string {
 // Limits returns the engine's limits under its own names: requests, tokens of a step, and tokens of
 // a request.
 func (d *Deployment) Limits() [3]string {
-	s, called := &d.Settings, d.Kind.Called
+	s, called := &d.Settings, d.Kind.SettingName
 	return [3]string{
 		fmt.Sprintf("%s %d", called("max_num_seqs"), s.MaxNumSeqs),
 		fmt.Sprintf("%s %s", called("max_num_batched_tokens"), say.Count(s.MaxNumBatchedTokens)),
@@ -218,14 +218,14 @@ func (d *Deployment) Limits() [3]string {
 }
 
 // SeatsLimit is the limit on requests that run at once, under the engine's own name.
-func (d *Deployment) SeatsLimit() Limit { return Limit(d.Kind.Called(string(Seats))) }
+func (d *Deployment) SeatsLimit() Limit { return Limit(d.Kind.SettingName(string(Seats))) }
 
 // engineFacts puts what the record of a run says of settings under the engine's own names.
 func (d *Deployment) engineFacts(to map[string]string) {
 	for _, name := range []string{"max_num_seqs", "max_num_batched_tokens", "max_model_len", "block_size", "num_gpu_blocks"} {
 		as := name
 		if c, ok := commonSetting(name); ok {
-			as = d.Kind.Called(c.names[0])
+			as = d.Kind.SettingName(c.names[0])
 			if as == c.names[0] {
 				continue
 			}

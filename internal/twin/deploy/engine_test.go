@@ -65,15 +65,15 @@ func TestEnginesNameSettings(t *testing.T) {
 		}
 		for _, name := range named {
 			_, common := commonSetting(name)
-			if _, own := engines.Default().Setting(name); !common && !own {
+			if _, own := engines.Default().OwnSetting(name); !common && !own {
 				t.Errorf("%s names %s, which there is not", k.Name, name)
 			}
 		}
 		d := must(t, "llama-3.1-8b@h100?engine="+k.Name)
-		facts, limits := d.Facts(), d.Limits()
+		facts, limits := d.ServerFacts(), d.Limits()
 		for _, limit := range limits {
 			name, _, _ := strings.Cut(limit, " ")
-			if facts[name] == "" || !Settable(name) {
+			if facts[name] == "" || !IsSetting(name) {
 				t.Errorf("%s: %s is no setting, or not in %v", k.Name, name, facts)
 			}
 		}
@@ -94,8 +94,8 @@ func TestSettingsOfOthers(t *testing.T) {
 		"?engine=sglang&block_size=16":          {"block_size is a setting of vLLM, and the engine is SGLang", "leave it out"},
 	} {
 		_, err := Parse("llama-3.1-8b@h100" + spec)
-		if err == nil || err.Error() != want[0] || say.Hint(err) != want[1] {
-			t.Errorf("%s: %v, hint %q", spec, err, say.Hint(err))
+		if err == nil || err.Error() != want[0] || say.HintOf(err) != want[1] {
+			t.Errorf("%s: %v, hint %q", spec, err, say.HintOf(err))
 		}
 	}
 }

@@ -58,8 +58,8 @@ func (d *Deployment) GraphSize() int {
 // the sequences that run at once.
 func (d *Deployment) SetGraphSize(tokens int) { d.CaptureSize = tokens }
 
-// captured returns the part of a step that runs in a CUDA graph.
-func (g *graphs) captured(b *twin.Batch) capture {
+// capturedPart returns the part of a step that runs in a CUDA graph.
+func (g *graphs) capturedPart(b *twin.Batch) capture {
 	switch {
 	case b.Tokens > g.size:
 		return eager
@@ -69,9 +69,9 @@ func (g *graphs) captured(b *twin.Batch) capture {
 	return g.answers
 }
 
-// launching returns the seconds that the host takes to launch a step's kernels.
-func (h *hardware) launching(b *twin.Batch) float64 {
-	switch h.graphs.captured(b) {
+// launchTime returns the seconds that the host takes to launch a step's kernels.
+func (h *hardware) launchTime(b *twin.Batch) float64 {
+	switch h.graphs.capturedPart(b) {
 	case eager:
 		return h.launch
 	case piecewise:

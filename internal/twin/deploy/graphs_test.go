@@ -52,7 +52,7 @@ func TestGraphs(t *testing.T) {
 			t.Errorf("%q, %d tokens: the step waits %.1f ms, it should be %.1f", c.settings, c.b.Tokens, got*1e3, want*1e3)
 		}
 	}
-	if _, err := Parse("llama-3.1-8b@h100?cudagraph_mode=half"); err == nil || say.Hint(err) == "" {
+	if _, err := Parse("llama-3.1-8b@h100?cudagraph_mode=half"); err == nil || say.HintOf(err) == "" {
 		t.Errorf("a mode that there is none of: %v", err)
 	}
 }

@@ -55,7 +55,7 @@ func TestStepsOfKinds(t *testing.T) {
 		if m.Weights <= 0 || m.Activations <= 0 || m.KV <= 0 || m.Weights+m.Activations+m.Other+m.KV > m.Requested*(1+1e-12) {
 			t.Errorf("%s: %+v", spec, m)
 		}
-		if fit, run := d.Sequences(d.Settings.MaxModelLen); fit < 1 || run < 1 {
+		if fit, run := d.CountSequences(d.Settings.MaxModelLen); fit < 1 || run < 1 {
 			t.Errorf("%s: %d requests of %d tokens fit", spec, fit, d.Settings.MaxModelLen)
 		}
 		b := d.Bounds()
@@ -88,7 +88,7 @@ func TestStepsOfKinds(t *testing.T) {
 		}
 		for _, more := range grown {
 			if h.parts(more).Total() < one*(1-1e-12) {
-				t.Errorf("%s: %+v takes less than %d answers of %d and %d of a prompt behind %d", d.Named(), more, n, c, p, before)
+				t.Errorf("%s: %+v takes less than %d answers of %d and %d of a prompt behind %d", d.SpecString(), more, n, c, p, before)
 			}
 		}
 	})
@@ -120,11 +120,11 @@ func TestReadsOfKinds(t *testing.T) {
 // most of them is waited for; all of them are touched where there are many tokens.
 func TestExpertParallel(t *testing.T) {
 	parts, own := must(t, "qwen3-30b-a3b@4xh100").hardware().expert, must(t, "qwen3-30b-a3b@4xh100?enable_expert_parallel=true").hardware().expert
-	if got := own.most(100_000); got != 32 || parts.touched(100_000) != 128 {
+	if got := own.mostTouched(100_000); got != 32 || parts.touched(100_000) != 128 {
 		t.Errorf("%v and %v experts are touched by many tokens", got, parts.touched(100_000))
 	}
-	if mean := parts.touched(4) / 4; own.most(4) < mean*1.2 || own.most(4) > mean*2 {
-		t.Errorf("4 tokens touch %v experts of the accelerator with most, %v in the mean", own.most(4), mean)
+	if mean := parts.touched(4) / 4; own.mostTouched(4) < mean*1.2 || own.mostTouched(4) > mean*2 {
+		t.Errorf("4 tokens touch %v experts of the accelerator with most, %v in the mean", own.mostTouched(4), mean)
 	}
 	if parts.read*4 < own.read*0.999 || parts.read*4 > own.read*1.001 {
 		t.Errorf("an expert is read in %v s whole, a fourth in %v s", own.read, parts.read)
@@ -136,10 +136,10 @@ func TestExpertParallel(t *testing.T) {
 func TestLockstepCost(t *testing.T) {
 	one := must(t, "qwen3-30b-a3b@8xh200?data_parallel_size=8")
 	all := must(t, "qwen3-30b-a3b@8xh200?data_parallel_size=8&enable_expert_parallel=true")
-	if one.Lockstep() || !all.Lockstep() || all.GPUs() != 8 || all.TensorParallel != 1 {
+	if one.IsLockstep() || !all.IsLockstep() || all.GPUs() != 8 || all.TensorParallel != 1 {
 		t.Fatalf("%+v", all)
 	}
-	routed := float64(all.Model.Routed()) * 2
+	routed := float64(all.Model.RoutedWeights()) * 2
 	if got := one.Memory.Weights - all.Memory.Weights; math.Abs(got-routed*7/8) > 1 {
 		t.Errorf("weights are smaller by %.0f bytes, not by %.0f", got, routed*7/8)
 	}
@@ -147,7 +147,7 @@ func TestLockstepCost(t *testing.T) {
 		return &twin.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * 1000}
 	}
 	h := all.hardware()
-	even := h.joint([]*twin.Batch{answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8)})
+	even := h.jointStepTime([]*twin.Batch{answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8)})
 	if alike := h.Step(answers(8)); even != alike {
 		t.Errorf("eight like batches take %v, a step of one takes %v", even, alike)
 	}
@@ -155,8 +155,8 @@ func TestLockstepCost(t *testing.T) {
 	for range 7 {
 		dummies = append(dummies, answers(1))
 	}
-	odd := h.joint(dummies)
-	if slowest := lasting(h.partsAmong(answers(64), 71).Total()); odd != slowest {
+	odd := h.jointStepTime(dummies)
+	if slowest := stepDuration(h.partsAmong(answers(64), 71).Total()); odd != slowest {
 		t.Errorf("a batch among dummies takes %v, not %v", odd, slowest)
 	}
 	if p := h.partsAmong(answers(8), 64); p.Collective <= 0 || h.reduce.n != 0 || h.exchange.n != float64(all.Model.Layers) {
@@ -175,7 +175,7 @@ func TestLockstepCost(t *testing.T) {
 	if e := unknown.Efficiency; e.Exchange != 2*e.Collective && e.Exchange < 10*time.Microsecond {
 		t.Errorf("where nothing was measured tokens are exchanged in %v", e.Exchange)
 	}
-	if dense := must(t, "llama-3.1-8b@2xh100?data_parallel_size=2&enable_expert_parallel=true"); dense.Lockstep() {
+	if dense := must(t, "llama-3.1-8b@2xh100?data_parallel_size=2&enable_expert_parallel=true"); dense.IsLockstep() {
 		t.Error("a model without experts is in lock step")
 	}
 	if _, err := Parse("qwen3-30b-a3b@2xh200?data_parallel_size=2&enable_expert_parallel=true&replica_events=1s:die:0"); err == nil {

@@ -46,7 +46,7 @@ func (d *Deployment) denseBytes() float64 {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	attention := bytesOf[d.partType(catalogue.InAttention)]
 	n := float64(m.AttentionWeights()) * attention / tp
-	for _, a := range m.Kinds() {
+	for _, a := range m.AttentionKinds() {
 		for _, p := range a.MatMuls(m.Hidden) {
 			size := float64(a.Layers) * float64(p.Rows) * float64(p.Columns)
 			if p.Wide {
@@ -57,7 +57,7 @@ func (d *Deployment) denseBytes() float64 {
 			}
 		}
 	}
-	return n + float64(m.Fed())*bytesOf[d.partType(catalogue.InFeedForward)]/tp
+	return n + float64(m.FeedForwardWeights())*bytesOf[d.partType(catalogue.InFeedForward)]/tp
 }
 
 // Memory is the memory budget of a server, in bytes of one accelerator of the group. It follows
@@ -76,12 +76,12 @@ func (d *Deployment) memory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
-	mem.Weights = d.denseBytes() + float64(m.Routed())*bytesOf[d.expertType()]/d.sharing() + (d.unquantised()+2*d.drafter())/tp
+	mem.Weights = d.denseBytes() + float64(m.RoutedWeights())*bytesOf[d.expertType()]/d.expertSharers() + (d.unquantisedBytes()+2*d.drafterWeights())/tp
 	if d.Kind.Profiles { // others count them with what they leave free
-		mem.Activations = d.activations()
+		mem.Activations = d.activationBytes()
 	}
 	mem.Other = otherAlone
-	if d.sharing() > 1 {
+	if d.expertSharers() > 1 {
 		mem.Other = otherTogether
 	}
 	mem.KV = mem.Requested - mem.Weights - mem.Activations - mem.Other
@@ -95,20 +95,20 @@ const (
 	otherTogether = 0.8 * gib  // and buffers of collectives
 )
 
-// unquantised is the bytes of embedding and head, which stay in 16 bits when
+// unquantisedBytes is the bytes of embedding and head, which stay in 16 bits when
 // the layers' weights are quantised.
-func (d *Deployment) unquantised() float64 {
-	n := d.Model.Embedding()
+func (d *Deployment) unquantisedBytes() float64 {
+	n := d.Model.EmbeddingWeights()
 	if !d.Model.Tied {
 		n *= 2
 	}
 	return float64(n) * max(bytesOf[d.DType], 2)
 }
 
-// activations is the peak of vLLM's profiling run: either a full batch in the
+// activationBytes is the peak of vLLM's profiling run: either a full batch in the
 // widest layer, or the sampler, which sorts the logits of max_num_seqs rows. It
 // is an account of the tensors that live at once, not measured: SOURCES.md.
-func (d *Deployment) activations() float64 {
+func (d *Deployment) activationBytes() float64 {
 	m, s, tp := &d.Model, &d.Settings, float64(d.TensorParallel)
 	t := float64(s.MaxNumBatchedTokens)
 	width := 3 * float64(m.Intermediate) / tp
@@ -126,15 +126,15 @@ func (d *Deployment) activations() float64 {
 // accelerator. What a layer keeps is divided among the group as far as its heads
 // go; of latent layers each has all.
 func (d *Deployment) kvPerToken() (n float64) {
-	for _, a := range d.Model.Growing() {
-		n += d.kept(&a)
+	for _, a := range d.Model.GrowingLayers() {
+		n += d.layerBytesPerToken(&a)
 	}
 	return n
 }
 
-// kept is the bytes that layers of a kind keep of a token on one accelerator.
-func (d *Deployment) kept(a *catalogue.Attention) float64 {
-	return float64(a.Layers) * float64(a.Kept()) * bytesOf[d.KVDType] / float64(min(d.TensorParallel, a.Shared()))
+// layerBytesPerToken is the bytes that layers of a kind keep of a token on one accelerator.
+func (d *Deployment) layerBytesPerToken(a *catalogue.Attention) float64 {
+	return float64(a.Layers) * float64(a.ValuesPerToken()) * bytesOf[d.KVDType] / float64(min(d.TensorParallel, a.MaxShards()))
 }
 
 // kvBytes is the bytes of a KV block on one accelerator, the drafter's layer
@@ -143,7 +143,7 @@ func (d *Deployment) kvBytes() float64 {
 	token := d.kvPerToken()
 	if d.hasDrafter() {
 		layers := 0
-		for _, a := range d.Model.Growing() {
+		for _, a := range d.Model.GrowingLayers() {
 			layers += a.Layers
 		}
 		token *= 1 + 1/float64(layers)
@@ -157,23 +157,23 @@ func (d *Deployment) kvBytes() float64 {
 func (d *Deployment) besideBlocks() {
 	s, token := &d.Settings, d.kvPerToken()
 	s.Window, s.WindowShare, s.StateBlocks = 0, 0, 0
-	growing := d.Model.Growing()[0].Kind
+	growing := d.Model.GrowingLayers()[0].Kind
 	state := 0.0
-	for _, a := range d.Model.Kinds() {
+	for _, a := range d.Model.AttentionKinds() {
 		switch {
 		case a.Kind == catalogue.Linear:
-			matrix, conv := a.State()
-			state += float64(a.Layers) * (4*float64(matrix) + 2*float64(conv)) / float64(min(d.TensorParallel, a.Shared()))
-		case !a.Grows() && a.Kind != growing:
+			matrix, conv := a.StateSize()
+			state += float64(a.Layers) * (4*float64(matrix) + 2*float64(conv)) / float64(min(d.TensorParallel, a.MaxShards()))
+		case !a.GrowsPerToken() && a.Kind != growing:
 			s.Window = max(s.Window, a.Window)
-			s.WindowShare += d.kept(&a) / token
+			s.WindowShare += d.layerBytesPerToken(&a) / token
 		}
 	}
 	s.StateBlocks = int(math.Ceil(state / d.kvBytes()))
 }
 
-// longest returns the number of tokens that one request can have in the whole KV cache.
-func (d *Deployment) longest() int {
+// longestRequest returns the number of tokens that one request can have in the whole KV cache.
+func (d *Deployment) longestRequest() int {
 	s := &d.Settings
 	blocks := s.NumGPUBlocks - 1
 	n := (blocks - s.BlocksBeside(math.MaxInt32)) * s.BlockSize
@@ -202,30 +202,30 @@ func (d *Deployment) fitMemory() error {
 		}
 		d.Settings.NumGPUBlocks = int(d.Memory.KV / block)
 	case d.Settings.NumGPUBlocks > most:
-		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left after the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.group(),
+		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left after the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.groupName(),
 			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib).WithHint(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", say.Count(max(int(d.Memory.KV/block), 0))))
 	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)
 	}
-	holds := d.longest()
+	holds := d.longestRequest()
 	less := holds < d.Model.MaxPosition
 	switch asked := d.Settings.MaxModelLen; {
 	case asked == engine.Auto && less:
 		d.Settings.MaxModelLen = holds
 	case asked == 0 && less:
 		d.Settings.MaxModelLen = holds
-		d.Notes = append(d.Notes, d.shortened(holds))
+		d.Notes = append(d.Notes, d.shortContextNote(holds))
 	case asked <= 0:
 		d.Settings.MaxModelLen = d.Model.MaxPosition
 	case asked > holds:
-		return say.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.group(), say.Count(holds), say.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
+		return say.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.groupName(), say.Count(holds), say.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
 	}
 	return nil
 }
 
-// shortened says that the longest context is not the model's. vLLM tells the
+// shortContextNote says that the longest context is not the model's. vLLM tells the
 // length that fits and ends (kv_cache_utils, _check_enough_kv_cache_memory).
-func (d *Deployment) shortened(holds int) string {
+func (d *Deployment) shortContextNote(holds int) string {
 	return fmt.Sprintf("max_model_len is %s, what the KV cache holds: vLLM would not start without --max-model-len %d (or -1), for the model could take %s",
 		say.Count(holds), holds, say.Count(d.Model.MaxPosition))
 }
@@ -234,7 +234,7 @@ func (d *Deployment) shortened(holds int) string {
 func (d *Deployment) tooBig(block float64) error {
 	short := (4*block - d.Memory.KV) / gib
 	return say.Errorf("%s in %s does not fit on %s: its weights take %.1f GiB and the rest %.1f GiB of the %.1f GiB that may be used of each, %.1f GiB too much",
-		d.Model.Name, d.DType, d.group(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short).WithHint(d.moreMemory())
+		d.Model.Name, d.DType, d.groupName(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short).WithHint(d.moreMemory())
 }
 
 // moreMemory finds what would fit: a smaller batch, fewer bits, or more
@@ -261,10 +261,10 @@ func (d *Deployment) moreMemory() string {
 			break
 		}
 	}
-	if d.Replicated() && d.Model.Experts > 0 && !d.ExpertParallel {
+	if d.IsReplicated() && d.Model.Experts > 0 && !d.ExpertParallel {
 		try(func(c *Deployment) { c.ExpertParallel = true }, "enable_expert_parallel=true")
 	}
-	reach := d.Accelerator.Link.Reach()
+	reach := d.Accelerator.Link.LinkedAccelerators()
 	for n := d.TensorParallel * 2; n <= reach; n *= 2 {
 		wider := *d
 		wider.TensorParallel = n

@@ -46,17 +46,17 @@ func (d *Deployment) checkPools() error {
 	}
 	switch {
 	case !d.Kind.Pools:
-		return refuse("modelled of "+titles(func(k *engine.Kind) bool { return k.Pools })+" alone", "leave engine="+d.Kind.Name+", or prefill and decode, out")
+		return refuse("modelled of "+engineTitles(func(k *engine.Kind) bool { return k.Pools })+" alone", "leave engine="+d.Kind.Name+", or prefill and decode, out")
 	case d.ExpertParallel:
 		return refuse("engines that share experts are not modelled so", "leave enable_expert_parallel out")
 	case d.events != "":
 		return refuse("none of them comes or goes here", "leave replica_events out")
 	}
-	if len(d.Model.Growing()) != len(d.Model.Kinds()) {
+	if len(d.Model.GrowingLayers()) != len(d.Model.AttentionKinds()) {
 		return refuse(d.Model.Name+" has layers that do not keep all tokens, whose transfer is not modelled", "leave prefill and decode out")
 	}
 	if p.gbs == 0 {
-		p.gbs = d.Accelerator.Link.Among(d.GPUs())
+		p.gbs = d.Accelerator.Link.BandwidthAmong(d.GPUs())
 		if p.gbs == 0 {
 			return refuse("it is not known how fast "+d.Accelerator.Name+" reaches another", "write kv_transfer_gb_per_s")
 		}
@@ -65,9 +65,9 @@ func (d *Deployment) checkPools() error {
 	return nil
 }
 
-// transfer returns the time that transferring the KV cache of a prompt takes, in nanoseconds. It is
+// transferTime returns the time that transferring the KV cache of a prompt takes, in nanoseconds. It is
 // the bytes on one accelerator over that accelerator's link; all accelerators of the group transfer
 // at once.
-func (d *Deployment) transfer(prompt int) int64 {
+func (d *Deployment) transferTime(prompt int) int64 {
 	return int64(math.Round(float64(prompt) * d.kvPerToken() / d.pools.gbs))
 }

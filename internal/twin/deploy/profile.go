@@ -75,7 +75,7 @@ func (p *Profile) check() error {
 	}
 	for _, direction := range p.Open {
 		for name, f := range direction {
-			if !(f > 0 && f < 100) || !Settable(name) {
+			if !(f > 0 && f < 100) || !IsSetting(name) {
 				return fmt.Errorf("what is open of %s is %v", name, f)
 			}
 		}
@@ -120,9 +120,9 @@ type Departure struct{ Of, Is string }
 
 func (x Departure) String() string { return "outside the fitted range: " + x.Of + " " + x.Is }
 
-// Outside says in what loads leave the range of the profile that the deployment
+// RangeDepartures says in what loads leave the range of the profile that the deployment
 // has. A quantity that is zero is not known and not compared.
-func (d *Deployment) Outside(seen Range) (list []Departure) {
+func (d *Deployment) RangeDepartures(seen Range) (list []Departure) {
 	if d.Fitted == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (d *Deployment) Outside(seen Range) (list []Departure) {
 		return fmt.Sprintf("%.4g to %.4g", lo, hi)
 	}
 	compare := func(what string, lo, hi, from, to float64) {
-		if outside(lo, hi, from, to) {
+		if isOutside(lo, hi, from, to) {
 			list = append(list, Departure{what, fmt.Sprintf("%s, fitted from %.4g to %.4g", span(lo, hi), from, to)})
 		}
 	}
@@ -144,9 +144,9 @@ func (d *Deployment) Outside(seen Range) (list []Departure) {
 	return list
 }
 
-// Beyond returns the distance of loads from the range that the profile was fitted on. It is the sum
+// FitDistance returns the distance of loads from the range that the profile was fitted on. It is the sum
 // over their quantities of the logarithm of the factor, 0 within the range.
-func (d *Deployment) Beyond(seen Range) (far float64) {
+func (d *Deployment) FitDistance(seen Range) (far float64) {
 	if d.Fitted == nil {
 		return 0
 	}
@@ -156,13 +156,13 @@ func (d *Deployment) Beyond(seen Range) (far float64) {
 		{float64(seen.Output[0]), float64(seen.Output[1]), float64(r.Output[0]), float64(r.Output[1])},
 		{max(seen.Running[0], min(1, r.Running[1])), seen.Running[1], r.Running[0], r.Running[1]}, // one now and then is one
 	} {
-		if lo, hi, from, to := q[0], q[1], q[2], q[3]; outside(lo, hi, from, to) {
+		if lo, hi, from, to := q[0], q[1], q[2], q[3]; isOutside(lo, hi, from, to) {
 			far += max(math.Log(from/max(lo, 1e-3)), 0) + max(math.Log(hi/max(to, 1e-3)), 0)
 		}
 	}
 	return far
 }
 
-// outside says that a quantity leaves a range; a tenth beyond is as good as within, and
+// isOutside says that a quantity leaves a range; a tenth beyond is as good as within, and
 // what is zero is not known.
-func outside(lo, hi, from, to float64) bool { return hi > 0 && (lo < from*0.9 || hi > to*1.1) }
+func isOutside(lo, hi, from, to float64) bool { return hi > 0 && (lo < from*0.9 || hi > to*1.1) }

@@ -15,32 +15,32 @@ import (
 // GPUs returns the total number of accelerators: tensor parallelism times data parallelism.
 func (d *Deployment) GPUs() int { return d.TensorParallel * max(d.DataParallel, 1) }
 
-// Replicated says whether there are several engines.
-func (d *Deployment) Replicated() bool { return d.DataParallel > 1 }
+// IsReplicated says whether there are several engines.
+func (d *Deployment) IsReplicated() bool { return d.DataParallel > 1 }
 
 // Engine makes the engine of a launch that is like the mean of all, of several one
 // behind their router; the seed decides its chances.
 func (d *Deployment) Engine(seed uint64) twin.Model {
-	if !d.Replicated() {
-		return d.one(seed)
+	if !d.IsReplicated() {
+		return d.newEngine(seed)
 	}
 	engines := make([]twin.Model, d.DataParallel)
 	for i := range engines {
-		engines[i] = d.one(d.replicaSeed(seed, i))
+		engines[i] = d.newEngine(d.replicaSeed(seed, i))
 	}
 	c := d.Routing
 	c.Seed = seed
 	if n := d.pools.prefill; n > 0 {
-		return fleet.NewPools(c, engines[:n], engines[n:], d.transfer)
+		return fleet.NewPools(c, engines[:n], engines[n:], d.transferTime)
 	}
-	if d.Lockstep() {
-		c.Steps = d.Kind.Lockstep(engines, d.hardware().joint)
+	if d.IsLockstep() {
+		c.Steps = d.Kind.Lockstep(engines, d.hardware().jointStepTime)
 		return fleet.New(c, engines)
 	}
 	lives := make([]uint64, d.DataParallel)
 	c.Again = func(i int) twin.Model {
 		lives[i]++
-		return d.one(twin.Mix(d.replicaSeed(seed, i) + lives[i]))
+		return d.newEngine(twin.Mix(d.replicaSeed(seed, i) + lives[i]))
 	}
 	return fleet.New(c, engines)
 }
@@ -53,31 +53,31 @@ func (d *Deployment) replicaSeed(seed uint64, i int) uint64 {
 	return twin.Mix(seed ^ twin.Mix(uint64(i)))
 }
 
-// one makes one engine.
-func (d *Deployment) one(seed uint64) twin.Model { return d.OneOn(seed, d.hardware()) }
+// newEngine makes one engine.
+func (d *Deployment) newEngine(seed uint64) twin.Model { return d.OneOn(seed, d.hardware()) }
 
 // OneOn makes one engine whose steps take what cost says.
 func (d *Deployment) OneOn(seed uint64, cost twin.Cost) twin.Model {
 	return d.Kind.New(&d.Config, seed, cost)
 }
 
-// Lockstep says whether the engines share the experts of a model: then each has a part of
+// IsLockstep says whether the engines share the experts of a model: then each has a part of
 // these, and a step takes all engines.
-func (d *Deployment) Lockstep() bool {
-	return d.Replicated() && d.ExpertParallel && d.Model.Experts > 0
+func (d *Deployment) IsLockstep() bool {
+	return d.IsReplicated() && d.ExpertParallel && d.Model.Experts > 0
 }
 
-// sharing returns the number of accelerators that share the experts.
-func (d *Deployment) sharing() float64 {
-	if d.Lockstep() {
+// expertSharers returns the number of accelerators that share the experts.
+func (d *Deployment) expertSharers() float64 {
+	if d.IsLockstep() {
 		return float64(d.GPUs())
 	}
 	return float64(d.TensorParallel)
 }
 
-// joint returns the duration of a step in which every engine computes its batch. The experts
+// jointStepTime returns the duration of a step in which every engine computes its batch. The experts
 // compute the tokens of all engines. The duration is that of the slowest engine.
-func (h *hardware) joint(batches []*twin.Batch) time.Duration {
+func (h *hardware) jointStepTime(batches []*twin.Batch) time.Duration {
 	tokens := 0
 	for _, b := range batches {
 		tokens += b.Tokens
@@ -86,15 +86,15 @@ func (h *hardware) joint(batches []*twin.Batch) time.Duration {
 	for _, b := range batches {
 		most = max(most, h.partsAmong(b, float64(tokens)).Total())
 	}
-	return lasting(most)
+	return stepDuration(most)
 }
 
 // mostEngines is the maximum number of engines in a deployment.
 const mostEngines = 1024
 
-// divide divides the accelerators that the spec counts among the engines: of 8 in 4
+// divideAccelerators divides the accelerators that the spec counts among the engines: of 8 in 4
 // engines each has 2.
-func (d *Deployment) divide(counted int) error {
+func (d *Deployment) divideAccelerators(counted int) error {
 	n := d.DataParallel
 	if n < 1 || n > mostEngines {
 		return say.Errorf("data_parallel_size is %d, it must be between 1 and %d", n, mostEngines)
@@ -124,7 +124,7 @@ func divisor(n, d int) int {
 // checkRouting refuses a router that there is not, and one without engines to choose
 // from.
 func (d *Deployment) checkRouting() error {
-	if !d.Replicated() {
+	if !d.IsReplicated() {
 		for _, name := range routing {
 			if _, given := d.Given[name]; given {
 				return say.Errorf("%s is for several engines, and this is one", name).WithHint("write data_parallel_size=2, or more")
@@ -136,8 +136,8 @@ func (d *Deployment) checkRouting() error {
 		d.Routing.Frontends = d.DataParallel
 	}
 	if err := d.Routing.Check(); err != nil {
-		if fleet.About(d.Routing.Router) == "" {
-			return say.Errorf("there is no router %q", d.Routing.Router).WithHint(say.Known(d.Routing.Router, fleet.Routers()))
+		if fleet.DescribeRouter(d.Routing.Router) == "" {
+			return say.Errorf("there is no router %q", d.Routing.Router).WithHint(say.KnownHint(d.Routing.Router, fleet.Routers()))
 		}
 		return say.Errorf("impossible router: %v", err)
 	}
@@ -149,13 +149,13 @@ func (d *Deployment) checkEvents() (err error) {
 	if d.events == "" {
 		return nil
 	}
-	if d.Lockstep() {
+	if d.IsLockstep() {
 		return say.Errorf("replica_events: engines that share experts take every step together, so none can come or go alone").WithHint("leave enable_expert_parallel out: then each has all experts")
 	}
 	if d.Routing.Changes, err = fleet.ParseChanges(d.events, d.DataParallel); err != nil {
 		return say.Errorf("replica_events: %v", err).WithHint("for example replica_events=30s:die:2,60s:add:2,90s:drain:0")
 	}
-	for _, span := range fleet.Deserted(d.Routing.Changes, d.DataParallel) {
+	for _, span := range fleet.SpansWithoutEngines(d.Routing.Changes, d.DataParallel) {
 		last := d.lastToGo(span[0])
 		if span[0] == 0 && span[1] == math.MaxInt64 {
 			return say.Errorf("replica_events: no engine takes a request at any time").WithHint(fmt.Sprintf("leave 0s:%s:%d out", last.What, last.Engine))
@@ -181,9 +181,9 @@ func (d *Deployment) lastToGo(at int64) (last fleet.Change) {
 	return last
 }
 
-// Changes says in words which engines come and go and when none takes requests, and when
+// DescribeChanges says in words which engines come and go and when none takes requests, and when
 // the first does, from the start of the engine; "" and 0 where all stay.
-func (d *Deployment) Changes() (told string, first time.Duration) {
+func (d *Deployment) DescribeChanges() (told string, first time.Duration) {
 	if len(d.Routing.Changes) == 0 {
 		return "", 0
 	}
@@ -195,14 +195,14 @@ func (d *Deployment) Changes() (told string, first time.Duration) {
 			does = "came back"
 		}
 		gone[c.Engine] = c.What != fleet.Add
-		list = append(list, fmt.Sprintf("engine %d %s at %s", c.Engine, does, say.Span(time.Duration(c.At))))
+		list = append(list, fmt.Sprintf("engine %d %s at %s", c.Engine, does, say.Duration(time.Duration(c.At))))
 	}
-	for _, span := range fleet.Deserted(d.Routing.Changes, d.DataParallel) {
+	for _, span := range fleet.SpansWithoutEngines(d.Routing.Changes, d.DataParallel) {
 		until := "on"
 		if span[1] < math.MaxInt64 {
-			until = "to " + say.Span(time.Duration(span[1]))
+			until = "to " + say.Duration(time.Duration(span[1]))
 		}
-		list = append(list, fmt.Sprintf("no engine took requests from %s %s", say.Span(time.Duration(span[0])), until))
+		list = append(list, fmt.Sprintf("no engine took requests from %s %s", say.Duration(time.Duration(span[0])), until))
 	}
 	return strings.Join(list, ", "), time.Duration(d.Routing.Changes[0].At)
 }
@@ -210,12 +210,12 @@ func (d *Deployment) Changes() (told string, first time.Duration) {
 // routing are the settings that mean something to several engines alone.
 var routing = []string{"router", "api_server_count", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold", "replica_events"}
 
-// engines says how many there are and how they share the requests, "" of one.
-func (d *Deployment) engines() string {
-	if !d.Replicated() {
+// describeEngines says how many there are and how they share the requests, "" of one.
+func (d *Deployment) describeEngines() string {
+	if !d.IsReplicated() {
 		return ""
 	}
-	if d.Lockstep() {
+	if d.IsLockstep() {
 		return fmt.Sprintf("%d engines in lock step with experts divided among all, behind the router %s, each ", d.DataParallel, d.Routing.Router)
 	}
 	if p := &d.pools; p.prefill > 0 {
@@ -226,7 +226,7 @@ func (d *Deployment) engines() string {
 
 // routingFacts adds the facts about several engines to the record of a run.
 func (d *Deployment) routingFacts(to map[string]string) {
-	if d.Replicated() {
+	if d.IsReplicated() {
 		to["data_parallel_size"], to["tensor_parallel_size"], to["router"] = strconv.Itoa(d.DataParallel), strconv.Itoa(d.TensorParallel), d.Routing.Router
 		if p := &d.pools; p.prefill > 0 {
 			to["prefill"], to["decode"], to["kv_transfer_gb_per_s"] = strconv.Itoa(p.prefill), strconv.Itoa(p.decode), strconv.FormatFloat(p.gbs, 'g', -1, 64)

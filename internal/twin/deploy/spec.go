@@ -78,7 +78,7 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	if err := d.countPools(); err != nil {
 		return nil, err
 	}
-	if err := d.divide(tp); err != nil {
+	if err := d.divideAccelerators(tp); err != nil {
 		return nil, err
 	}
 	return d, d.Complete()
@@ -121,51 +121,51 @@ const engineSetting = "engine"
 // common are the settings that are no engine's own, in the order in which help shows them.
 var common = []setting{
 	{[]string{engineSetting}, (*Deployment).setEngine},
-	{[]string{"max_num_seqs"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
-	{[]string{"max_num_batched_tokens"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
+	{[]string{"max_num_seqs"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
+	{[]string{"max_num_batched_tokens"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
 	{[]string{"max_model_len"}, func(d *Deployment, v string) error {
 		if v == "auto" || v == "-1" {
 			d.Settings.MaxModelLen = engine.Auto
 			return nil
 		}
-		return engine.Positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
+		return engine.PositiveSetter(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
 	}},
-	{[]string{"block_size"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
-	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, engine.Positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
-	{[]string{"gpu_memory_utilization"}, engine.Number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
-	{[]string{"tensor_parallel_size", "tp", "tp_size"}, engine.Integer(func(d *Deployment) *int { return &d.TensorParallel })},
-	{[]string{"data_parallel_size", "dp", "dp_size"}, engine.Integer(func(d *Deployment) *int { return &d.DataParallel })},
+	{[]string{"block_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.BlockSize })},
+	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
+	{[]string{"gpu_memory_utilization"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
+	{[]string{"tensor_parallel_size", "tp", "tp_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"data_parallel_size", "dp", "dp_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.DataParallel })},
 	{[]string{"router"}, func(d *Deployment, v string) error {
 		d.Routing.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
 		return nil
 	}},
-	{[]string{"api_server_count"}, engine.Positive(func(d *Deployment) *int { return &d.Routing.Frontends })},
-	{[]string{"cache_threshold"}, engine.Number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
-	{[]string{"balance_abs_threshold"}, engine.Integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
-	{[]string{"balance_rel_threshold"}, engine.Number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
-	{[]string{"prefill"}, engine.Positive(func(d *Deployment) *int { return &d.pools.prefill })},
-	{[]string{"decode"}, engine.Positive(func(d *Deployment) *int { return &d.pools.decode })},
-	{[]string{"kv_transfer_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.pools.gbs })},
+	{[]string{"api_server_count"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.Routing.Frontends })},
+	{[]string{"cache_threshold"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
+	{[]string{"balance_abs_threshold"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
+	{[]string{"balance_rel_threshold"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
+	{[]string{"prefill"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.pools.prefill })},
+	{[]string{"decode"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.pools.decode })},
+	{[]string{"kv_transfer_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.pools.gbs })},
 	{[]string{"replica_events"}, func(d *Deployment, v string) error {
 		d.events = v
 		return nil
 	}},
-	{[]string{"enable_expert_parallel"}, engine.Boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
+	{[]string{"enable_expert_parallel"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.ExpertParallel })},
 	{[]string{"dtype"}, (*Deployment).setDType},
 	{[]string{"quantization"}, (*Deployment).setQuantization},
 	{[]string{"kv_cache_dtype", "kv_dtype"}, func(d *Deployment, v string) error {
-		d.KVDType = short(v)
+		d.KVDType = shortDType(v)
 		return nil
 	}},
-	{[]string{"enable_prefix_caching"}, engine.Boolean(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
-	{[]string{"async_scheduling"}, engine.Boolean(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
-	{[]string{"num_speculative_tokens"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
+	{[]string{"enable_prefix_caching"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
+	{[]string{"async_scheduling"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
+	{[]string{"num_speculative_tokens"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
 	{[]string{"num_speculative_tokens_per_batch_size"}, (*Deployment).setSchedule},
 	{[]string{"speculative_method"}, (*Deployment).setMethod},
 	{[]string{"parallel_drafting"}, (*Deployment).setParallel},
-	{[]string{"acceptance_rate"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
+	{[]string{"acceptance_rate"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
 	{[]string{"cudagraph_mode"}, (*Deployment).setGraphs},
-	{[]string{"max_cudagraph_capture_size"}, engine.Positive(func(d *Deployment) *int { return &d.CaptureSize })},
+	{[]string{"max_cudagraph_capture_size"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.CaptureSize })},
 	{[]string{"enforce_eager"}, func(d *Deployment, v string) error {
 		no, err := strconv.ParseBool(v)
 		if err != nil {
@@ -176,47 +176,47 @@ var common = []setting{
 		}
 		return nil
 	}},
-	{[]string{"stream_interval"}, engine.Integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
-	{[]string{"scale"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
-	{[]string{"step_jitter"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
-	{[]string{"slow_cv"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
-	{[]string{"slow_time"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
-	{[]string{"launch_cv"}, engine.Number(func(d *Deployment) *float64 { return &d.LaunchCV })},
+	{[]string{"stream_interval"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
+	{[]string{"scale"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
+	{[]string{"step_jitter"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
+	{[]string{"slow_cv"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
+	{[]string{"slow_time"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
+	{[]string{"launch_cv"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.LaunchCV })},
 	{[]string{"host"}, func(d *Deployment, v string) (err error) {
 		d.host, err = catalogue.FindHost(v)
 		return err
 	}},
-	{[]string{"step_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
-	{[]string{"row_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
-	{[]string{"prefill_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
-	{[]string{"prompt_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
-	{[]string{"layer_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
-	{[]string{"launch_overhead"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
+	{[]string{"step_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
+	{[]string{"row_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
+	{[]string{"prefill_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
+	{[]string{"prompt_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
+	{[]string{"layer_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
+	{[]string{"launch_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
 	{[]string{"link"}, (*Deployment).setLink},
-	{[]string{"disable_custom_all_reduce"}, engine.Boolean(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
-	{[]string{"allreduce_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
-	{[]string{"allreduce_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
-	{[]string{"exchange_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
-	{[]string{"exchange_gb_per_s"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
-	{[]string{"bandwidth_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
-	{[]string{"compute_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
-	{[]string{"attention_efficiency"}, engine.Number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
-	{[]string{"prompt_attention_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
-	{[]string{"frontend_latency"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
-	{[]string{"frontend_request"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
-	{[]string{"frontend_prompt_token"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
-	{[]string{"frontend_step"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
-	{[]string{"frontend_chunk"}, engine.Duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
-	{[]string{"frontend_jitter"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
-	{[]string{"frontend_contention"}, engine.Number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
-	{[]string{"usd_per_hour", "price"}, engine.Number(func(d *Deployment) *float64 { return &d.USDPerHour })},
+	{[]string{"disable_custom_all_reduce"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
+	{[]string{"allreduce_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
+	{[]string{"allreduce_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
+	{[]string{"exchange_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
+	{[]string{"exchange_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
+	{[]string{"bandwidth_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
+	{[]string{"compute_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
+	{[]string{"attention_efficiency"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
+	{[]string{"prompt_attention_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
+	{[]string{"frontend_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
+	{[]string{"frontend_request"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
+	{[]string{"frontend_prompt_token"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
+	{[]string{"frontend_step"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
+	{[]string{"frontend_chunk"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
+	{[]string{"frontend_jitter"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
+	{[]string{"frontend_contention"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
+	{[]string{"usd_per_hour", "price"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.USDPerHour })},
 }
 
 // setDType sets what is computed in, which is what weights are kept in unless
 // they are quantised: of a quantised checkpoint 16 bits change nothing. Unlike
 // vLLM's, it takes the types of quantised weights too.
 func (d *Deployment) setDType(v string) error {
-	t := short(v)
+	t := shortDType(v)
 	if t == "auto" || bytesOf[t] >= 2 && d.Model.Quantised != "" {
 		return nil
 	}
@@ -227,9 +227,9 @@ func (d *Deployment) setDType(v string) error {
 // setQuantization sets what weights are kept in by the name of a method, or of
 // a type.
 func (d *Deployment) setQuantization(v string) error {
-	t := catalogue.Kept(v)
-	if t == "" && bytesOf[short(v)] > 0 {
-		t = short(v)
+	t := catalogue.WeightDType(v)
+	if t == "" && bytesOf[shortDType(v)] > 0 {
+		t = shortDType(v)
 	}
 	switch {
 	case t != "":
@@ -240,8 +240,8 @@ func (d *Deployment) setQuantization(v string) error {
 	return nil
 }
 
-// short is the short name of a data type.
-func short(t string) string {
+// shortDType is the short name of a data type.
+func shortDType(t string) string {
 	switch t = strings.ToLower(t); t {
 	case "bfloat16":
 		return "bf16"
@@ -265,9 +265,9 @@ func OfTwin(name string) bool {
 	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "link", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
 }
 
-// share is a number of which zero stands for what the catalogue has.
-func share(p func(*Deployment) *float64) func(*Deployment, string) error {
-	set := engine.Number(p)
+// shareSetter is a number of which zero stands for what the catalogue has.
+func shareSetter(p func(*Deployment) *float64) func(*Deployment, string) error {
+	set := engine.NumberSetter(p)
 	return func(d *Deployment, v string) error {
 		if err := set(d, v); err != nil {
 			return err

@@ -127,9 +127,9 @@ func (d *Deployment) kernels() (k kernels) {
 	if measured.Delta.Kernels > 0 {
 		k.delta = measured.Delta
 	}
-	k.reduce = d.reduce(&measured, d.TensorParallel)
-	if d.Lockstep() {
-		k.exchange = d.exchange(&measured)
+	k.reduce = d.reduceConstants(&measured, d.TensorParallel)
+	if d.IsLockstep() {
+		k.exchange = d.exchangeConstants(&measured)
 	}
 	return k
 }
@@ -213,7 +213,7 @@ type hardware struct {
 	graphs graphs
 	launch float64 // s of the host to launch a step's kernels one by one
 
-	last struct { // what [hardware.moved] said
+	last struct { // what [hardware.tokenParts] said
 		known bool // something is kept
 		of    [3]float64
 		parts Parts
@@ -237,32 +237,32 @@ type look struct {
 	matrix  float64 // s for each token of all, in its place
 }
 
-// back returns the total number of tokens that n rows attend to, given the number of tokens before
+// attendedTokens returns the total number of tokens that n rows attend to, given the number of tokens before
 // them.
-func (l *look) back(context, n float64) float64 {
+func (l *look) attendedTokens(context, n float64) float64 {
 	if l.window == 0 {
 		return context
 	}
 	return min(context, n*l.window)
 }
 
-// answers is the time of so many rows that look back on so much in all.
-func (l *look) answers(rows, context float64) float64 {
-	back := l.back(context, rows)
+// answerTime is the time of so many rows that look back on so much in all.
+func (l *look) answerTime(rows, context float64) float64 {
+	back := l.attendedTokens(context, rows)
 	each := l.read
 	if l.compute > 0 {
-		each = cubic(l.read, l.compute)
+		each = cubicNorm(l.read, l.compute)
 	}
 	return l.decode + back*each + rows*l.row
 }
 
-// stretch is the time of a stretch of a prompt: n tokens behind others.
-func (l *look) stretch(n, context float64) float64 {
-	return max(n*l.back(context+n/2, 1)*l.perPair+n*l.perNew, (l.back(context, 1)+n)*l.read) + l.row
+// chunkTime is the time of a stretch of a prompt: n tokens behind others.
+func (l *look) chunkTime(n, context float64) float64 {
+	return max(n*l.attendedTokens(context+n/2, 1)*l.perPair+n*l.perNew, (l.attendedTokens(context, 1)+n)*l.read) + l.row
 }
 
-// states is the time in which prompts go through states, all of them at once.
-func (l *look) states(prompts []twin.Chunk) float64 {
+// stateTime is the time in which prompts go through states, all of them at once.
+func (l *look) stateTime(prompts []twin.Chunk) float64 {
 	if l.serial == 0 {
 		return 0
 	}
@@ -270,7 +270,7 @@ func (l *look) states(prompts []twin.Chunk) float64 {
 	for _, c := range prompts {
 		longest, all = max(longest, c.New), all+c.New
 	}
-	return cubic(float64(longest)*l.serial, float64(all)*l.matrix)
+	return cubicNorm(float64(longest)*l.serial, float64(all)*l.matrix)
 }
 
 // product is a matrix product: n of them in a step.
@@ -287,7 +287,7 @@ func (p *product) time(rows float64) float64 {
 	if p.n == 0 {
 		return 0
 	}
-	return p.n * (p.floor + cubic(p.read, p.compute*rows) + p.quantise*rows)
+	return p.n * (p.floor + cubicNorm(p.read, p.compute*rows) + p.quantise*rows)
 }
 
 // experts are those of all layers.
@@ -311,8 +311,8 @@ func (x *experts) touched(tokens float64) float64 {
 	return x.count * (1 - math.Pow(1-x.perToken/x.count, tokens))
 }
 
-// most is touched of the accelerator with most, for which the others wait.
-func (x *experts) most(tokens float64) float64 {
+// mostTouched is touched of the accelerator with most, for which the others wait.
+func (x *experts) mostTouched(tokens float64) float64 {
 	mean := x.touched(tokens)
 	if x.uneven == 0 || x.count == 0 {
 		return mean
@@ -324,13 +324,13 @@ func (x *experts) time(tokens float64) float64 {
 	if x.n == 0 {
 		return 0
 	}
-	touched := x.most(tokens)
-	return x.n * (x.floor + touched*x.each + cubic(touched*x.read, x.compute*tokens) + x.move*tokens)
+	touched := x.mostTouched(tokens)
+	return x.n * (x.floor + touched*x.each + cubicNorm(touched*x.read, x.compute*tokens) + x.move*tokens)
 }
 
-// cubic is the 3-norm of two bounds, which is how measured kernels pass from one
+// cubicNorm is the 3-norm of two bounds, which is how measured kernels pass from one
 // to the other.
-func cubic(a, b float64) float64 { return math.Cbrt(a*a*a + b*b*b) }
+func cubicNorm(a, b float64) float64 { return math.Cbrt(a*a*a + b*b*b) }
 
 // hardware puts the deployment into the formulas' units.
 func (d *Deployment) hardware() *hardware {
@@ -343,7 +343,7 @@ func (d *Deployment) hardware() *hardware {
 	h := &hardware{e: e, tp: tp, layers: layers, drafter: d.Settings.Drafter}
 
 	// What is set or fitted of the weights' type holds for 16 bits in proportion.
-	weight, peak := bytesOf[d.DType], d.peak()
+	weight, peak := bytesOf[d.DType], d.densePeak()
 	floor, quantise := k.wide.Floor, 0.0
 	switch blackwell := d.Accelerator.Attention == catalogue.FlashInfer; {
 	case d.DType == "fp4": // with the product of gate and up, or by a kernel of its own
@@ -378,8 +378,8 @@ func (d *Deployment) hardware() *hardware {
 		by := part(catalogue.InFeedForward)
 		return []product{by(n, 2*width/tp, hidden), by(n, hidden, width/tp)}
 	}
-	for _, a := range m.Kinds() {
-		h.look(d, &a, &k)
+	for _, a := range m.AttentionKinds() {
+		h.addAttention(d, &a, &k)
 		for i, p := range a.MatMuls(m.Hidden) {
 			by, rows := part(catalogue.InAttention), float64(p.Rows)
 			if p.Wide {
@@ -401,10 +401,10 @@ func (d *Deployment) hardware() *hardware {
 	if moe := layers - dense; moe > 0 {
 		h.products = append(h.products, broad(moe, float64(m.Experts), hidden))
 		h.products = append(h.products, feed(moe, float64(m.SharedExpertIntermediate))...)
-		one, weight, peak := float64(m.Expert())/tp, bytesOf[d.expertType()], peak
+		one, weight, peak := float64(m.ExpertWeights())/tp, bytesOf[d.expertType()], peak
 		whole, own := 1.0, 1.0 // accelerators that share an expert, and parts that the experts are divided into
 		if d.ExpertParallel {
-			one, own = float64(m.Expert()), d.sharing()
+			one, own = float64(m.ExpertWeights()), d.expertSharers()
 		} else {
 			whole = tp
 		}
@@ -424,7 +424,7 @@ func (d *Deployment) hardware() *hardware {
 		width = float64(m.MoEIntermediate*m.ExpertsPerToken + m.SharedExpertIntermediate)
 	}
 	h.head = broad(1, float64(m.Vocab)/tp, hidden)
-	h.draft = broad(1, d.drafter()/tp, 1)
+	h.draft = broad(1, d.drafterWeights()/tp, 1)
 
 	h.graphs, h.launch = d.graphs, layers*e.PerLaunch.Seconds()
 	h.graphs.size = d.GraphSize()
@@ -434,21 +434,21 @@ func (d *Deployment) hardware() *hardware {
 		between = blackwellsElementwise
 	}
 	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * between)
-	if d.Lockstep() {
+	if d.IsLockstep() {
 		h.engines = float64(d.DataParallel)
-		h.exchange = pass(layers-dense, e.Exchange, e.ExchangeGBs, hidden, &k.exchange)
+		h.exchange = newPassing(layers-dense, e.Exchange, e.ExchangeGBs, hidden, &k.exchange)
 	}
 	if tp > 1 { // two all-reduces in each layer, where experts are exchanged one
-		h.reduce = pass(2*layers-h.exchange.n, e.Collective, e.CollectiveGBs, hidden, &k.reduce)
+		h.reduce = newPassing(2*layers-h.exchange.n, e.Collective, e.CollectiveGBs, hidden, &k.reduce)
 	}
 	return h
 }
 
-// look works out how the layers of a kind look back.
-func (h *hardware) look(d *Deployment, a *catalogue.Attention, k *kernels) {
+// addAttention works out how the layers of a kind look back.
+func (h *hardware) addAttention(d *Deployment, a *catalogue.Attention, k *kernels) {
 	e := &d.Efficiency
 	bandwidth, wide := d.Accelerator.BandwidthGBs*1e9, d.Accelerator.TFLOPS["bf16"]*1e12
-	layers, kept := float64(a.Layers), d.kept(a)
+	layers, kept := float64(a.Layers), d.layerBytesPerToken(a)
 	var l look
 	switch a.Kind {
 	case catalogue.Latent:
@@ -461,8 +461,8 @@ func (h *hardware) look(d *Deployment, a *catalogue.Attention, k *kernels) {
 		l.perPair = layers * 2 * heads * float64(a.NopeDim+a.RopeDim+a.ValueDim) / (wide * e.PromptAttention)
 		l.perNew = layers * 2 * heads * float64(a.NopeDim+a.RopeDim+a.ValueDim) / (bandwidth * k.prompt.Bandwidth)
 	case catalogue.Linear:
-		matrix, conv := a.State()
-		share := layers / float64(min(d.TensorParallel, a.Shared()))
+		matrix, conv := a.StateSize()
+		share := layers / float64(min(d.TensorParallel, a.MaxShards()))
 		l.apart = true
 		l.decode = layers * k.delta.Floor * 1e-6
 		l.row = 2 * share * (4*float64(matrix) + 2*float64(conv)) / (bandwidth * k.delta.Bandwidth)
@@ -483,15 +483,15 @@ func (h *hardware) look(d *Deployment, a *catalogue.Attention, k *kernels) {
 
 // Step implements [twin.Cost].
 func (h *hardware) Step(b *twin.Batch) time.Duration {
-	return lasting(h.parts(b).Total())
+	return stepDuration(h.parts(b).Total())
 }
 
 // longestStep is longer than any step of a deployment that was checked.
 const longestStep = 24 * time.Hour
 
-// lasting is a duration of so many seconds, and of [longestStep] at most: more
+// stepDuration is a duration of so many seconds, and of [longestStep] at most: more
 // would not fit into the clock's 63 bits.
-func lasting(seconds float64) time.Duration {
+func stepDuration(seconds float64) time.Duration {
 	return time.Duration(min(seconds, longestStep.Seconds()) * 1e9)
 }
 
@@ -507,35 +507,35 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 // partsAmong are those of one engine, while its experts have so many tokens of all.
 func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 	t := float64(b.Tokens)
-	p := h.moved(t, all, float64(b.Logits))
+	p := h.tokenParts(t, all, float64(b.Logits))
 	p.Activation = h.other.floor + t*h.other.perToken
 	for i := range h.looks {
 		l := &h.looks[i]
 		if b.Decodes > 0 {
-			p.Decode += l.answers(float64(b.Decodes), float64(b.DecodeContext))
+			p.Decode += l.answerTime(float64(b.Decodes), float64(b.DecodeContext))
 		}
 		if len(b.Prefills) > 0 {
-			p.Prefill += l.states(b.Prefills)
+			p.Prefill += l.stateTime(b.Prefills)
 			if b.Decodes == 0 || l.apart {
 				p.Prefill += l.prompt
 			}
 		}
 		for _, c := range b.Prefills {
-			p.Prefill += l.stretch(float64(c.New), float64(c.Context))
+			p.Prefill += l.chunkTime(float64(c.New), float64(c.Context))
 		}
 	}
-	p.Draft = h.drafting(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
+	p.Draft = h.draftTime(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
 	kernels := p.Total()
-	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
+	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launchTime(b)-kernels, 0)
 	if len(b.Prefills) > 0 {
 		p.Overhead += h.e.PerPrefill.Seconds() + float64(len(b.Prefills))*h.e.PerPrompt.Seconds()
 	}
 	return p.times(h.e.Scale)
 }
 
-// moved are the parts that hang on numbers of tokens alone, wherever in their requests these
+// tokenParts are the parts that hang on numbers of tokens alone, wherever in their requests these
 // stand: of answers step after step has as many, so the last are kept.
-func (h *hardware) moved(tokens, all, logits float64) Parts {
+func (h *hardware) tokenParts(tokens, all, logits float64) Parts {
 	if of := [3]float64{tokens, all, logits}; !h.last.known || h.last.of != of {
 		var p Parts
 		for i := range h.products {

@@ -19,7 +19,7 @@ import (
 // is left out is as it is of an engine that has nothing of the kind.
 //
 // vLLM's names of settings are the vocabulary: code that is of every engine goes by them,
-// and [Kind.Called] has the engine's own.
+// and [Kind.SettingName] has the engine's own.
 type Kind struct {
 	Name  string // as settings, plans and servers have it: "sglang"
 	Title string // as people write it: "SGLang"
@@ -173,33 +173,33 @@ type Host struct {
 	Note           func(notef string) // tells the user
 }
 
-// Named returns the engine as people write it, with the version that is modelled.
-func (k *Kind) Named() string {
+// FullName returns the engine as people write it, with the version that is modelled.
+func (k *Kind) FullName() string {
 	if k.Model != "" {
 		return k.Model
 	}
 	return k.Title
 }
 
-// Setting returns the engine's own setting of a name.
-func (k *Kind) Setting(name string) (*Setting, bool) {
+// OwnSetting returns the engine's own setting of a name.
+func (k *Kind) OwnSetting(name string) (*Setting, bool) {
 	if i := slices.IndexFunc(k.Settings, func(s Setting) bool { return s.Name == name }); i >= 0 {
 		return &k.Settings[i], true
 	}
 	return nil, false
 }
 
-// like returns the engine's own setting that does what one of the vocabulary does.
-func (k *Kind) like(name string) (*Setting, bool) {
+// similarSetting returns the engine's own setting that does what one of the vocabulary does.
+func (k *Kind) similarSetting(name string) (*Setting, bool) {
 	if i := slices.IndexFunc(k.Settings, func(s Setting) bool { return s.Like == name }); i >= 0 && name != "" {
 		return &k.Settings[i], true
 	}
 	return nil, false
 }
 
-// Called returns the engine's name of a setting of the vocabulary, "" where it has none.
-func (k *Kind) Called(name string) string {
-	if s, ok := k.like(name); ok {
+// SettingName returns the engine's name of a setting of the vocabulary, "" where it has none.
+func (k *Kind) SettingName(name string) string {
+	if s, ok := k.similarSetting(name); ok {
 		return s.Name
 	}
 	if slices.Contains(k.Lacks, name) {
@@ -214,12 +214,12 @@ func (k *Kind) Knob(name string) string {
 	if own, ok := k.Unmodelled[name]; ok {
 		return own
 	}
-	return k.Called(name)
+	return k.SettingName(name)
 }
 
 // KnobValue returns what the engine calls a value of a setting of the vocabulary.
 func (k *Kind) KnobValue(name, value string) string {
-	if s, ok := k.like(name); ok && s.Opposite {
+	if s, ok := k.similarSetting(name); ok && s.Opposite {
 		return strconv.FormatBool(value != "true")
 	}
 	if own, ok := k.Values[name][value]; ok {

@@ -9,10 +9,10 @@ import (
 )
 
 // Values of settings, as they are written. Each function makes what sets a field of T: of a
-// [Config], of a deployment, or with [Own] of what an engine alone has.
+// [Config], of a deployment, or with [OwnSetter] of what an engine alone has.
 
-// Own makes what sets a field of a Config's own settings, which are a T.
-func Own[T any](set func(*T, string) error) func(*Config, string) error {
+// OwnSetter makes what sets a field of a Config's own settings, which are a T.
+func OwnSetter[T any](set func(*T, string) error) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		own, _ := c.Own.(T)
 		if err := set(&own, v); err != nil {
@@ -23,8 +23,8 @@ func Own[T any](set func(*T, string) error) func(*Config, string) error {
 	}
 }
 
-// Integer sets a whole number of at least 0.
-func Integer[T any](p func(*T) *int) func(*T, string) error {
+// IntegerSetter sets a whole number of at least 0.
+func IntegerSetter[T any](p func(*T) *int) func(*T, string) error {
 	return func(t *T, v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 || n > 1<<31 {
@@ -35,9 +35,9 @@ func Integer[T any](p func(*T) *int) func(*T, string) error {
 	}
 }
 
-// Positive sets a whole number of at least 1.
-func Positive[T any](p func(*T) *int) func(*T, string) error {
-	set := Integer(p)
+// PositiveSetter sets a whole number of at least 1.
+func PositiveSetter[T any](p func(*T) *int) func(*T, string) error {
+	set := IntegerSetter(p)
 	return func(t *T, v string) error {
 		if err := set(t, v); err != nil {
 			return err
@@ -49,8 +49,8 @@ func Positive[T any](p func(*T) *int) func(*T, string) error {
 	}
 }
 
-// Number sets a number of at least 0.
-func Number[T any](p func(*T) *float64) func(*T, string) error {
+// NumberSetter sets a number of at least 0.
+func NumberSetter[T any](p func(*T) *float64) func(*T, string) error {
 	return func(t *T, v string) error {
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
@@ -61,8 +61,8 @@ func Number[T any](p func(*T) *float64) func(*T, string) error {
 	}
 }
 
-// Boolean sets true or false.
-func Boolean[T any](p func(*T) *bool) func(*T, string) error {
+// BooleanSetter sets true or false.
+func BooleanSetter[T any](p func(*T) *bool) func(*T, string) error {
 	return func(t *T, v string) error {
 		b, err := strconv.ParseBool(v)
 		if err != nil {
@@ -73,9 +73,9 @@ func Boolean[T any](p func(*T) *bool) func(*T, string) error {
 	}
 }
 
-// Not sets the opposite.
-func Not[T any](p func(*T) *bool) func(*T, string) error {
-	set := Boolean(p)
+// NegatedSetter sets the opposite.
+func NegatedSetter[T any](p func(*T) *bool) func(*T, string) error {
+	set := BooleanSetter(p)
 	return func(t *T, v string) error {
 		if err := set(t, v); err != nil {
 			return err
@@ -85,8 +85,8 @@ func Not[T any](p func(*T) *bool) func(*T, string) error {
 	}
 }
 
-// Duration sets a length of time.
-func Duration[T any](p func(*T) *time.Duration) func(*T, string) error {
+// DurationSetter sets a length of time.
+func DurationSetter[T any](p func(*T) *time.Duration) func(*T, string) error {
 	return func(t *T, v string) error {
 		d, err := time.ParseDuration(v)
 		if err != nil || d < 0 {

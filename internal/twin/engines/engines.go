@@ -81,8 +81,8 @@ func Faces() (faces []engine.Face) {
 		}
 	}
 	return append(faces,
-		engine.Face{Name: "ollama", About: " (/api/chat)", Open: beside(native.Ollama), APIs: []string{"ollama"}},
-		engine.Face{Name: "vllm-pooling", About: ", of embeddings and scores (/v1/embeddings, /v1/rerank)", Open: beside(native.VLLMPooling)})
+		engine.Face{Name: "ollama", About: " (/api/chat)", Open: openBeside(native.OllamaDialect), APIs: []string{"ollama"}},
+		engine.Face{Name: "vllm-pooling", About: ", of embeddings and scores (/v1/embeddings, /v1/rerank)", Open: openBeside(native.VLLMPooling)})
 }
 
 // FaceNames returns the names of the ways of speaking.
@@ -93,7 +93,7 @@ func FaceNames() (names []string) {
 	return names
 }
 
-// beside opens a face whose routes stand beside some of vLLM's.
-func beside(open func(dialect.Served, dialect.Dialect) dialect.Dialect) func(dialect.Served) dialect.Dialect {
+// openBeside opens a face whose routes stand beside some of vLLM's.
+func openBeside(open func(dialect.Served, dialect.Dialect) dialect.Dialect) func(dialect.Served) dialect.Dialect {
 	return func(s dialect.Served) dialect.Dialect { return open(s, vllmapi.Open(s)) }
 }

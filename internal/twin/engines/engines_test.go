@@ -30,7 +30,7 @@ func TestEngines(t *testing.T) {
 			t.Errorf("%s: %v", k.Name, err)
 		}
 		for _, s := range k.Settings {
-			if s.Set == nil || s.Like != "" && k.Called(s.Like) != s.Name {
+			if s.Set == nil || s.Like != "" && k.SettingName(s.Like) != s.Name {
 				t.Errorf("%s: %s", k.Name, s.Name)
 			}
 			if all := k.FlagNames(); k != Default() && all != nil && !slices.Contains(all, s.Name) {
@@ -38,7 +38,7 @@ func TestEngines(t *testing.T) {
 			}
 		}
 		for _, n := range k.Knobs {
-			if _, ok := k.Setting(n.Name); !ok || len(n.Relieves) == 0 {
+			if _, ok := k.OwnSetting(n.Name); !ok || len(n.Relieves) == 0 {
 				t.Errorf("%s: knob %s", k.Name, n.Name)
 			}
 		}

@@ -59,7 +59,7 @@ func ParseChanges(s string, engines int) ([]Change, error) {
 	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	here := make([]bool, engines)
 	for i := range here {
-		here[i] = there(list, i)
+		here[i] = takesFromStart(list, i)
 	}
 	if !slices.Contains(here, true) {
 		return nil, errors.New("no engine is there at the beginning")
@@ -78,8 +78,8 @@ func ParseChanges(s string, engines int) ([]Change, error) {
 	return list, nil
 }
 
-// there says whether an engine takes jobs at the beginning.
-func there(list []Change, engine int) bool {
+// takesFromStart says whether an engine takes jobs at the beginning.
+func takesFromStart(list []Change, engine int) bool {
 	for _, c := range list {
 		if c.Engine == engine {
 			return c.What != Add
@@ -88,12 +88,12 @@ func there(list []Change, engine int) bool {
 	return true
 }
 
-// Deserted are the stretches of time, [from, until), in which changes leave no engine that
+// SpansWithoutEngines are the stretches of time, [from, until), in which changes leave no engine that
 // takes jobs; the last may end at math.MaxInt64.
-func Deserted(list []Change, engines int) (spans [][2]int64) {
+func SpansWithoutEngines(list []Change, engines int) (spans [][2]int64) {
 	here := make([]bool, engines)
 	for i := range here {
-		here[i] = there(list, i)
+		here[i] = takesFromStart(list, i)
 	}
 	served := true
 	for n, c := range list {
@@ -115,21 +115,21 @@ func Deserted(list []Change, engines int) (spans [][2]int64) {
 
 // Serves implements [twin.Deserted]: whether any engine takes a job at a time.
 func (f *Fleet) Serves(now int64) bool {
-	f.change(now)
+	f.applyChanges(now)
 	return len(f.open) > 0
 }
 
-// changes is when the next engine comes or goes.
-func (f *Fleet) changes() int64 {
+// nextChange is when the next engine comes or goes.
+func (f *Fleet) nextChange() int64 {
 	if len(f.coming) == 0 {
 		return math.MaxInt64
 	}
 	return f.coming[0].At
 }
 
-// change lets happen what is to happen by a time.
-func (f *Fleet) change(now int64) {
-	for f.changes() <= now {
+// applyChanges lets happen what is to happen by a time.
+func (f *Fleet) applyChanges(now int64) {
+	for f.nextChange() <= now {
 		c := f.coming[0]
 		f.coming = f.coming[1:]
 		f.now = max(f.now, c.At)
@@ -139,18 +139,18 @@ func (f *Fleet) change(now int64) {
 		case Add:
 			if m := &f.of[i]; m.dead {
 				m.dead = false
-				f.renew(i)
+				f.replaceEngine(i)
 			}
 			f.open = append(f.open, i)
 			slices.Sort(f.open)
 		case Die:
-			f.die(i)
+			f.failEngine(i)
 		}
 	}
 }
 
-// die takes an engine's jobs away from it and tells that they are lost.
-func (f *Fleet) die(i int) {
+// failEngine takes an engine's jobs away from it and tells that they are lost.
+func (f *Fleet) failEngine(i int) {
 	var lost []int64
 	for id, at := range f.where {
 		if at == i {
@@ -168,8 +168,8 @@ func (f *Fleet) die(i int) {
 	f.wake(i, f.now)
 }
 
-// renew puts a new engine in the place of one that died. What the old one counted stays.
-func (f *Fleet) renew(i int) {
+// replaceEngine puts a new engine in the place of one that died. What the old one counted stays.
+func (f *Fleet) replaceEngine(i int) {
 	m := &f.of[i]
 	if f.again == nil {
 		return
@@ -184,5 +184,5 @@ func (f *Fleet) renew(i int) {
 		m.Model.Brief()
 	}
 	m.busy, m.held = false, nil
-	f.wait(i, math.MaxInt64)
+	f.waitUntil(i, math.MaxInt64)
 }

@@ -89,7 +89,7 @@ const Lost = twin.Lost
 // takingAt are the engines that take jobs at a time.
 func takingAt(list []Change, engines int, at int64) (open []int) {
 	for i := range engines {
-		takes := there(list, i)
+		takes := takesFromStart(list, i)
 		for _, c := range list {
 			if c.Engine == i && c.At <= at {
 				takes = c.What == Add
@@ -125,7 +125,7 @@ func TestParseChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Deserted(list, 2); !slices.Equal(got, want) {
+		if got := SpansWithoutEngines(list, 2); !slices.Equal(got, want) {
 			t.Errorf("%q: deserted in %v, want %v", text, got, want)
 		}
 	}
@@ -137,7 +137,7 @@ func FuzzParseChanges(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, engines int) {
 		engines = 1 + int(uint(engines)%64)
 		if list, err := ParseChanges(s, engines); err == nil {
-			Deserted(list, engines)
+			SpansWithoutEngines(list, engines)
 		}
 	})
 }

@@ -49,11 +49,11 @@ func New(c Config, engines []twin.Model) *Fleet {
 	for i, e := range engines {
 		f.of = append(f.of, member{Model: e, next: math.MaxInt64, place: i})
 		f.due = append(f.due, turn{math.MaxInt64, i})
-		if there(c.Changes, i) {
+		if takesFromStart(c.Changes, i) {
 			f.open = append(f.open, i)
 		}
 	}
-	f.router = c.open(f)
+	f.router = c.newRouter(f)
 	return f
 }
 
@@ -95,13 +95,13 @@ func (f *Fleet) forget(id int64, i int) {
 // wake has an engine stepped at a time, unless it is busy or would be sooner.
 func (f *Fleet) wake(i int, at int64) {
 	if m := &f.of[i]; !m.busy && at < m.next {
-		f.wait(i, at)
+		f.waitUntil(i, at)
 	}
 }
 
-func (f *Fleet) wait(i int, until int64) {
+func (f *Fleet) waitUntil(i int, until int64) {
 	f.of[i].next = until
-	f.put(turn{until, i})
+	f.updateTurn(turn{until, i})
 }
 
 // Step implements [twin.Engine]: it steps those that are due by now in the order of
@@ -109,7 +109,7 @@ func (f *Fleet) wait(i int, until int64) {
 func (f *Fleet) Step(now int64) twin.Step {
 	f.out = f.out[:0]
 	for {
-		f.change(min(f.due[0].at, now))
+		f.applyChanges(min(f.due[0].at, now))
 		f.out = append(f.out, f.lost...)
 		f.lost = f.lost[:0]
 		at, i := f.due[0].at, f.due[0].engine
@@ -122,28 +122,28 @@ func (f *Fleet) Step(now int64) twin.Step {
 		if m.busy {
 			m.busy = false
 			m.held = slices.DeleteFunc(m.held, func(e twin.Emission) bool { at, known := f.where[e.ID]; return !known || at != i })
-			f.hand(i, m.held)
+			f.forwardEmissions(i, m.held)
 		}
 		s := m.Step(f.now)
 		if m.busy = !s.Idle && s.End > f.now; m.busy {
 			m.held = append(m.held[:0], s.Out...)
 		} else {
-			f.hand(i, s.Out)
+			f.forwardEmissions(i, s.Out)
 		}
-		f.wait(i, max(s.End, s.Next))
+		f.waitUntil(i, max(s.End, s.Next))
 		if f.steps != nil {
-			f.together()
+			f.rescheduleAll()
 		}
 	}
-	next := min(f.due[0].at, f.changes())
+	next := min(f.due[0].at, f.nextChange())
 	if len(f.out) > 0 {
 		return twin.Step{End: now, Out: f.out, Next: next}
 	}
 	return twin.Step{End: next, Idle: true}
 }
 
-// together has all engines say when they are due, after a step of all has begun.
-func (f *Fleet) together() {
+// rescheduleAll has all engines say when they are due, after a step of all has begun.
+func (f *Fleet) rescheduleAll() {
 	if n := f.steps(); n != f.taken {
 		f.taken = n
 		for i := range f.of {
@@ -152,8 +152,8 @@ func (f *Fleet) together() {
 	}
 }
 
-// hand hands on what an engine gave.
-func (f *Fleet) hand(i int, out []twin.Emission) {
+// forwardEmissions hands on what an engine gave.
+func (f *Fleet) forwardEmissions(i int, out []twin.Emission) {
 	for _, e := range out {
 		if e.Finish != "" {
 			if _, known := f.where[e.ID]; known {
@@ -270,11 +270,11 @@ type turn struct {
 // before is the order of the heap: by times, then by the engines' numbers.
 func (t turn) before(u turn) bool { return t.at < u.at || t.at == u.at && t.engine < u.engine }
 
-// put puts a turn where it belongs in the heap, in place of the one that its engine has there.
-func (f *Fleet) put(t turn) {
+// updateTurn puts a turn where it belongs in the heap, in place of the one that its engine has there.
+func (f *Fleet) updateTurn(t turn) {
 	i := f.of[t.engine].place
 	for i > 0 && t.before(f.due[(i-1)/2]) {
-		f.place(i, f.due[(i-1)/2])
+		f.placeTurn(i, f.due[(i-1)/2])
 		i = (i - 1) / 2
 	}
 	for {
@@ -285,17 +285,17 @@ func (f *Fleet) put(t turn) {
 		if first >= len(f.due) || !f.due[first].before(t) {
 			break
 		}
-		f.place(i, f.due[first])
+		f.placeTurn(i, f.due[first])
 		i = first
 	}
-	f.place(i, t)
+	f.placeTurn(i, t)
 }
 
-func (f *Fleet) place(i int, t turn) { f.due[i], f.of[t.engine].place = t, i }
+func (f *Fleet) placeTurn(i int, t turn) { f.due[i], f.of[t.engine].place = t, i }
 
-// fewest is the first of the engines that take jobs, from a place on and around, with
+// leastLoaded is the first of the engines that take jobs, from a place on and around, with
 // the least of something.
-func (f *Fleet) fewest(from int, of func(i int) int) int {
+func (f *Fleet) leastLoaded(from int, of func(i int) int) int {
 	best, least := -1, 0
 	for k := range f.open {
 		i := f.open[(from+k)%len(f.open)]
@@ -308,8 +308,8 @@ func (f *Fleet) fewest(from int, of func(i int) int) int {
 
 func (f *Fleet) jobs(i int) int { return f.of[i].jobs }
 
-// takes says whether an engine takes new jobs.
-func (f *Fleet) takes(i int) bool {
+// takesJobs says whether an engine takes new jobs.
+func (f *Fleet) takesJobs(i int) bool {
 	_, found := slices.BinarySearch(f.open, i)
 	return found
 }

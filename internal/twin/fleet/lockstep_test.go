@@ -21,7 +21,7 @@ func (s *scene) together() (*Fleet, []*vllm.Engine) {
 		list = append(list, engines[i].(*vllm.Engine))
 	}
 	c := s.config
-	c.Steps = vllm.Together(list, func(batches []*twin.Batch) time.Duration {
+	c.Steps = vllm.NewLockstep(list, func(batches []*twin.Batch) time.Duration {
 		n := 0
 		for _, b := range batches {
 			n += b.Tokens

@@ -109,14 +109,14 @@ func (p *Pools) Step(now int64) twin.Step {
 		p.now = max(p.now, at)
 		switch at {
 		case through:
-			p.arrive()
+			p.admitTransferred()
 		case p.first.next:
 			for _, e := range p.first.step(p.now) {
-				p.sent(e)
+				p.startTransfer(e)
 			}
 		default:
 			for _, e := range p.then.step(p.now) {
-				p.given(e)
+				p.forwardEmission(e)
 			}
 		}
 	}
@@ -129,8 +129,8 @@ func (s *stage) step(now int64) []twin.Emission {
 	return r.Out
 }
 
-// sent sends the KV cache of a prompt that is computed on its way.
-func (p *Pools) sent(e twin.Emission) {
+// startTransfer sends the KV cache of a prompt that is computed on its way.
+func (p *Pools) startTransfer(e twin.Emission) {
 	j := p.jobs[e.ID]
 	switch {
 	case j == nil || e.Finish == "":
@@ -155,8 +155,8 @@ func (p *Pools) sent(e twin.Emission) {
 	p.moving = slices.Insert(p.moving, i, j)
 }
 
-// arrive has the second pool go on with a prompt whose KV cache has come.
-func (p *Pools) arrive() {
+// admitTransferred has the second pool go on with a prompt whose KV cache has come.
+func (p *Pools) admitTransferred() {
 	j := p.moving[0]
 	p.moving = slices.Delete(p.moving, 0, 1)
 	j.leg, j.Received = decoding, j.Prompt
@@ -164,8 +164,8 @@ func (p *Pools) arrive() {
 	p.then.next = min(p.then.next, j.through)
 }
 
-// given hands on what the second pool gave.
-func (p *Pools) given(e twin.Emission) {
+// forwardEmission hands on what the second pool gave.
+func (p *Pools) forwardEmission(e twin.Emission) {
 	j := p.jobs[e.ID]
 	if j == nil {
 		return

@@ -58,14 +58,14 @@ func newCacheAware(f *Fleet, c Config) *cacheAware {
 }
 
 func (r *cacheAware) route(_ int64, j *twin.Job) int {
-	r.hash(j)
+	r.hashPrompt(j)
 	i := r.choose(j)
 	r.remember(i, j)
 	return i
 }
 
-// hash takes a prompt apart: each stretch with all before it.
-func (r *cacheAware) hash(j *twin.Job) {
+// hashPrompt takes a prompt apart: each stretch with all before it.
+func (r *cacheAware) hashPrompt(j *twin.Job) {
 	r.hashes = r.hashes[:0]
 	if j.Content == nil {
 		return
@@ -77,7 +77,7 @@ func (r *cacheAware) hash(j *twin.Job) {
 		}
 	}
 	for from := len(r.hashes) * stretch; from < j.Prompt; from += stretch {
-		h = twin.Chain(h, j.Content.Tokens(from, min(from+stretch, j.Prompt)))
+		h = twin.ChainHash(h, j.Content.Tokens(from, min(from+stretch, j.Prompt)))
 		r.hashes = append(r.hashes, h)
 	}
 }
@@ -96,14 +96,14 @@ func (r *cacheAware) choose(j *twin.Job) int {
 		least, mostLoaded = min(least, r.f.jobs(i)), max(mostLoaded, r.f.jobs(i))
 	}
 	if mostLoaded-least > r.c.BalanceAbsThreshold && float64(mostLoaded) > float64(least)*r.c.BalanceRelThreshold {
-		return r.f.fewest(0, r.f.jobs)
+		return r.f.leastLoaded(0, r.f.jobs)
 	}
 	found, owner, at := 0, -1, int32(0)
 	for n, h := range r.hashes {
 		if at = r.find(at, h); at == 0 {
 			break
 		}
-		of := r.taking(r.tree[at].sent)
+		of := r.latestOwner(r.tree[at].sent)
 		if of < 0 {
 			break
 		}
@@ -112,13 +112,13 @@ func (r *cacheAware) choose(j *twin.Job) int {
 	if float64(min(found*stretch, j.Prompt)) > r.c.CacheThreshold*float64(j.Prompt) {
 		return owner
 	}
-	return r.f.fewest(0, func(i int) int { return r.memory[i].size() })
+	return r.f.leastLoaded(0, func(i int) int { return r.memory[i].size() })
 }
 
-// taking is the latest of a list that takes jobs, -1 if there is none.
-func (r *cacheAware) taking(of []owner) int {
+// latestOwner is the latest of a list that takes jobs, -1 if there is none.
+func (r *cacheAware) latestOwner(of []owner) int {
 	for k := len(of) - 1; k >= 0; k-- {
-		if i := int(of[k].engine); r.f.takes(i) {
+		if i := int(of[k].engine); r.f.takesJobs(i) {
 			return i
 		}
 	}
@@ -139,11 +139,11 @@ func (r *cacheAware) remember(i int, j *twin.Job) {
 	for _, h := range r.hashes {
 		n := r.find(before, h)
 		if n == 0 {
-			n = r.grow(h)
+			n = r.newStretch(h)
 		}
 		r.tree[before].after = n
 		m.sent = append(m.sent, n)
-		r.tree[n].note(m, i)
+		r.tree[n].noteEngine(m, i)
 		before = n
 	}
 	for m.distinct > r.most || len(m.sent)-m.old > 4*r.most {
@@ -155,8 +155,8 @@ func (r *cacheAware) remember(i int, j *twin.Job) {
 	}
 }
 
-// grow makes a stretch that nobody is remembered for yet.
-func (r *cacheAware) grow(hash uint64) (n int32) {
+// newStretch makes a stretch that nobody is remembered for yet.
+func (r *cacheAware) newStretch(hash uint64) (n int32) {
 	if k := len(r.spare); k > 0 {
 		n, r.spare = r.spare[k-1], r.spare[:k-1]
 	} else {
@@ -168,10 +168,10 @@ func (r *cacheAware) grow(hash uint64) (n int32) {
 	return n
 }
 
-// note makes an engine the latest that was sent a stretch.
-func (n *node) note(m *memory, i int) {
+// noteEngine makes an engine the latest that was sent a stretch.
+func (n *node) noteEngine(m *memory, i int) {
 	o, last := owner{engine: int32(i)}, len(n.sent)-1
-	switch k := n.of(i); {
+	switch k := n.ownerIndex(i); {
 	case k < 0:
 		m.distinct++
 		n.sent = append(n.sent, o)
@@ -184,8 +184,8 @@ func (n *node) note(m *memory, i int) {
 	n.sent[last].times++
 }
 
-// of is the place of an engine among those that were sent a stretch, -1 if it was not.
-func (n *node) of(i int) int {
+// ownerIndex is the place of an engine among those that were sent a stretch, -1 if it was not.
+func (n *node) ownerIndex(i int) int {
 	for k := len(n.sent) - 1; k >= 0; k-- {
 		if int(n.sent[k].engine) == i {
 			return k
@@ -200,7 +200,7 @@ func (r *cacheAware) forget(i int) {
 	at := m.sent[m.old]
 	m.old++
 	n := &r.tree[at]
-	k := n.of(i)
+	k := n.ownerIndex(i)
 	if n.sent[k].times--; n.sent[k].times > 0 {
 		return
 	}

@@ -16,7 +16,7 @@ type chainedWhole struct{ whole }
 func (c chainedWhole) Chain(block, n int) (list []uint64) {
 	h := uint64(0)
 	for k := range n {
-		h = twin.Chain(h, c.Tokens(k*block, (k+1)*block))
+		h = twin.ChainHash(h, c.Tokens(k*block, (k+1)*block))
 		list = append(list, h)
 	}
 	return list
@@ -65,7 +65,7 @@ func TestCacheAwareRemembers(t *testing.T) {
 				if len(list) > 0 {
 					h = list[len(list)-1]
 				}
-				list = append(list, twin.Chain(h, w.Tokens(j.Prompt-rest, j.Prompt)))
+				list = append(list, twin.ChainHash(h, w.Tokens(j.Prompt-rest, j.Prompt)))
 			}
 			want := -1
 			least, mostLoaded := math.MaxInt, 0
@@ -73,7 +73,7 @@ func TestCacheAwareRemembers(t *testing.T) {
 				least, mostLoaded = min(least, f.of[i].jobs), max(mostLoaded, f.of[i].jobs)
 			}
 			if mostLoaded-least > c.BalanceAbsThreshold && float64(mostLoaded) > float64(least)*c.BalanceRelThreshold {
-				want = f.fewest(0, f.jobs)
+				want = f.leastLoaded(0, f.jobs)
 			} else {
 				found := 0
 				for k, h := range list {
@@ -89,7 +89,7 @@ func TestCacheAwareRemembers(t *testing.T) {
 					found, want = k+1, owner
 				}
 				if float64(min(found*stretch, j.Prompt)) <= c.CacheThreshold*float64(j.Prompt) {
-					want = f.fewest(0, distinct)
+					want = f.leastLoaded(0, distinct)
 				}
 			}
 			got := r.route(0, &j)

@@ -83,8 +83,8 @@ func Routers() []string {
 	return names
 }
 
-// About says in a few words what a router does.
-func About(name string) string {
+// DescribeRouter says in a few words what a router does.
+func DescribeRouter(name string) string {
 	for _, r := range routers {
 		if r.name == name {
 			return r.about
@@ -96,7 +96,7 @@ func About(name string) string {
 // Check says what is impossible about the configuration.
 func (c *Config) Check() error {
 	switch {
-	case About(c.Router) == "":
+	case DescribeRouter(c.Router) == "":
 		return fmt.Errorf("there is no router %q", c.Router)
 	case c.Frontends < 1 || c.Frontends > 1024:
 		return fmt.Errorf("api_server_count is %d, it must be between 1 and 1024", c.Frontends)
@@ -110,7 +110,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-func (c Config) open(f *Fleet) router {
+func (c Config) newRouter(f *Fleet) router {
 	for _, r := range routers {
 		if r.name == c.Router {
 			return r.open(f, c)
@@ -163,7 +163,7 @@ type leastRequests struct {
 }
 
 func (r *leastRequests) route(int64, *twin.Job) int {
-	i := r.f.fewest(r.n, r.f.jobs)
+	i := r.f.leastLoaded(r.n, r.f.jobs)
 	r.n++
 	return i
 }

@@ -54,8 +54,8 @@ func (r *score) passes(now int64) {
 	}
 }
 
-// client is the API server that a job's connection leads to.
-func (r *score) client(id int64) *client {
+// clientForJob is the API server that a job's connection leads to.
+func (r *score) clientForJob(id int64) *client {
 	if len(r.clients) == 1 {
 		return &r.clients[0]
 	}
@@ -64,7 +64,7 @@ func (r *score) client(id int64) *client {
 
 func (r *score) route(now int64, j *twin.Job) int {
 	r.passes(now)
-	c := r.client(j.ID)
+	c := r.clientForJob(j.ID)
 	i := c.choose(len(r.clients), r.f.open)
 	c.inFlight[i]++
 	return i
@@ -91,4 +91,4 @@ func (c *client) choose(clients int, open []int) int {
 // gone implements router: what is in flight has been told to end already.
 func (r *score) gone(int) {}
 
-func (r *score) ended(id int64, i int) { r.client(id).inFlight[i]-- }
+func (r *score) ended(id int64, i int) { r.clientForJob(id).inFlight[i]-- }

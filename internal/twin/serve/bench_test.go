@@ -63,9 +63,9 @@ func BenchmarkToken(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now := clock.Now()
-		e := twin.Emission{ID: i % benchStreams, At: s.scale.engine(now), Tokens: 1}
+		e := twin.Emission{ID: i % benchStreams, At: s.scale.engineTime(now), Tokens: 1}
 		c := s.jobs[e.ID]
-		s.meter.emission(s, c, e, now)
+		s.meter.countEmission(s, c, e, now)
 		s.deliver(c, e)
 		i++
 	}

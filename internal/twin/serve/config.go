@@ -105,8 +105,8 @@ const (
 	defaultGrain       = 200 * time.Microsecond
 )
 
-// complete fills in the defaults.
-func (c Config) complete() Config {
+// withDefaults fills in the defaults.
+func (c Config) withDefaults() Config {
 	if c.Engine == nil {
 		c.Engine = twin.NewFixed(twin.FixedConfig{TTFT: defaultTTFT, ITL: defaultITL})
 	}
@@ -128,9 +128,9 @@ func (c Config) complete() Config {
 	return c
 }
 
-// served returns the server's description for the dialect; cached says that the engine may have a
+// dialectConfig returns the server's description for the dialect; cached says that the engine may have a
 // prefix cache.
-func (c *Config) served(cached bool, began time.Time, stats func() Stats) dialect.Served {
+func (c *Config) dialectConfig(cached bool, began time.Time, stats func() Stats) dialect.Served {
 	s := dialect.Served{
 		Model: lm.New(lm.Config{
 			Tokenize: c.Tokenize, Count: c.Count, Vocab: c.Vocab, Words: c.Words, Template: c.PromptOverhead, Cached: cached,

@@ -77,9 +77,9 @@ func (r *stamped) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// within bounds how long what is read may take: 0 for as long as it likes, less
+// setTimeout bounds how long what is read may take: 0 for as long as it likes, less
 // for no longer.
-func (r *stamped) within(d time.Duration) {
+func (r *stamped) setTimeout(d time.Duration) {
 	var at time.Time
 	if d != 0 {
 		at = time.Now().Add(d)
@@ -97,7 +97,7 @@ func (c *conn) serve() {
 	if c.now != nil {
 		c.s.inbox.post(message{kind: abort, st: c.now})
 	}
-	c.out.shut(gone)
+	c.out.closeConn(gone)
 	c.s.mu.Lock()
 	delete(c.s.conns, c)
 	c.s.mu.Unlock()
@@ -115,8 +115,8 @@ func (c *conn) serveRequests() (gone bool) {
 			<-c.now.done
 			c.now, c.free = nil, clock.Now()
 		}
-		c.begin()
-		if open = c.request(); c.now == nil { // it is answered
+		c.beginRequest()
+		if open = c.answerRequest(); c.now == nil { // it is answered
 			c.busy.Store(false)
 			open = open && !c.s.closing.Load()
 		}
@@ -124,28 +124,28 @@ func (c *conn) serveRequests() (gone bool) {
 	return false
 }
 
-// begin notes that a request has begun, which a shutdown waits for.
-func (c *conn) begin() {
+// beginRequest notes that a request has begun, which a shutdown waits for.
+func (c *conn) beginRequest() {
 	c.s.mu.Lock()
 	c.busy.Store(true)
 	c.s.mu.Unlock()
 	if c.s.closing.Load() { // the shutdown found it idle
-		c.in.within(0)
+		c.in.setTimeout(0)
 	}
 }
 
-// request reads and answers one request, or begins to; false ends the
+// answerRequest reads and answers one request, or begins to; false ends the
 // connection. Who has no key is refused before the body is read.
-func (c *conn) request() bool {
-	req, err := c.head()
+func (c *conn) answerRequest() bool {
+	req, err := c.readHead()
 	if err != nil && c.in.err != nil { // the client has gone, or is too slow
 		return false
 	}
 	if err != nil {
-		c.refuse(dialect.NotHTTP)
+		c.refuseUnread(dialect.NotHTTP)
 		return false
 	}
-	if !c.s.admits(req) {
+	if !c.s.hasValidKey(req) {
 		return c.turnAway(req)
 	}
 	if strings.EqualFold(req.Header.Get("Expect"), "100-continue") {
@@ -173,17 +173,17 @@ func (c *conn) request() bool {
 	return true
 }
 
-// head reads the beginning of a request, which may neither be endless nor take
+// readHead reads the beginning of a request, which may neither be endless nor take
 // for ever.
-func (c *conn) head() (*http.Request, error) {
+func (c *conn) readHead() (*http.Request, error) {
 	c.in.head = headGuard{on: true}
 	begun, _ := c.br.Peek(c.br.Buffered())
 	if err := c.in.head.countBytes(begun); err != nil {
 		return nil, err
 	}
 	if c.in.head.on { // there is more to come
-		c.in.within(headTimeout)
-		defer c.in.within(0)
+		c.in.setTimeout(headTimeout)
+		defer c.in.setTimeout(0)
 	}
 	req, err := http.ReadRequest(c.br)
 	c.in.head.on = false
@@ -199,7 +199,7 @@ func (c *conn) readBody(req *http.Request) bool {
 	if req.ContentLength == 0 {
 		return true
 	}
-	c.in.within(bodyTimeout)
+	c.in.setTimeout(bodyTimeout)
 	most := c.s.mostBody()
 	if req.ContentLength <= most {
 		if _, err := c.body.ReadFrom(io.LimitReader(req.Body, most+1)); err != nil {
@@ -207,10 +207,10 @@ func (c *conn) readBody(req *http.Request) bool {
 		}
 	}
 	if req.ContentLength > most || int64(c.body.Len()) > most {
-		c.refuse(dialect.TooLarge)
+		c.refuseUnread(dialect.TooLarge)
 		return false
 	}
-	c.in.within(0)
+	c.in.setTimeout(0)
 	return true
 }
 
@@ -229,21 +229,21 @@ const keptBody = 1 << 20
 func (c *conn) turnAway(req *http.Request) bool {
 	c.thaw()
 	if req.Close || c.s.closing.Load() || req.Header.Get("Expect") != "" || req.ContentLength > maxBody {
-		c.refuse(dialect.NoKey)
+		c.refuseUnread(dialect.NoKey)
 		return false
 	}
 	r := c.s.dialect.Refuse(dialect.NoKey)
 	c.answer(&r, false, req.Method == http.MethodHead)
-	c.in.within(headTimeout)
+	c.in.setTimeout(headTimeout)
 	n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxBody+1))
-	c.in.within(0)
+	c.in.setTimeout(0)
 	return err == nil && n <= maxBody
 }
 
 // thaw waits for the end of a freeze of the whole server.
 func (c *conn) thaw() {
 	now := clock.Now()
-	if until := c.s.frozen(now); until > now {
+	if until := c.s.freezeEnd(now); until > now {
 		time.Sleep(time.Duration(until - now))
 		c.free = until
 	}
@@ -258,10 +258,10 @@ func (c *conn) answer(r *dialect.Reply, last, head bool) {
 	c.out.write(b)
 }
 
-// refuse answers a request that was not read to its end. It goes on reading
+// refuseUnread answers a request that was not read to its end. It goes on reading
 // for a moment, since closing on unread bytes resets the connection, and the
 // answer could be lost.
-func (c *conn) refuse(p dialect.Problem) {
+func (c *conn) refuseUnread(p dialect.Problem) {
 	r := c.s.dialect.Refuse(p)
 	c.answer(&r, true, false)
 	_ = c.in.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))

@@ -19,8 +19,8 @@ type distortion struct {
 	events  int
 }
 
-// event gives the writes that one more event leads to, each of them a chunk.
-func (d *distortion) event(ev []byte) [][]byte {
+// writesForEvent gives the writes that one more event leads to, each of them a chunk.
+func (d *distortion) writesForEvent(ev []byte) [][]byte {
 	if d.comment != "" && string(ev) != d.comment {
 		ev = append([]byte(d.comment), ev...)
 	}

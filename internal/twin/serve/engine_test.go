@@ -168,11 +168,11 @@ func TestScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := scale{rapid.Int64Range(0, 1e15).Draw(t, "start"), rapid.Float64Range(0.01, 1000).Draw(t, "factor")}
 		at := rapid.Int64Range(0, 1e15).Draw(t, "at")
-		real := c.real(at)
-		if c.engine(real) < at {
-			t.Fatalf("at %d the engine's clock is at %d, not yet %d", real, c.engine(real), at)
+		real := c.realTime(at)
+		if c.engineTime(real) < at {
+			t.Fatalf("at %d the engine's clock is at %d, not yet %d", real, c.engineTime(real), at)
 		}
-		if early := c.engine(real - 3); early > at {
+		if early := c.engineTime(real - 3); early > at {
 			t.Fatalf("three nanoseconds before it is already at %d, after %d", early, at)
 		}
 	})

@@ -22,8 +22,8 @@ type Fault struct {
 	From, Until, Every time.Duration
 }
 
-// active says whether a fault happens so long after the server's start.
-func (f *Fault) active(age time.Duration) bool {
+// isActive says whether a fault happens so long after the server's start.
+func (f *Fault) isActive(age time.Duration) bool {
 	if f.Every > 0 && age >= f.From {
 		age = f.From + (age-f.From)%f.Every
 	}
@@ -47,11 +47,11 @@ func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, nam
 	for _, f := range fs {
 		row := faultRow(f.Name)
 		hit := rng.Float64() < f.Rate // drawn in any case: what is drawn next stays the same
-		if row != nil && row.ends && f.active(age) {
+		if row != nil && row.ends && f.isActive(age) {
 			hit = ends <= end && end < ends+f.Rate
 			ends += f.Rate
 		}
-		if !hit || row == nil || row.when > inside || !f.active(age) {
+		if !hit || row == nil || row.when > inside || !f.isActive(age) {
 			continue
 		}
 		got = append(got, f)
@@ -75,9 +75,9 @@ func (fs Faults) Refusal(seed uint64, n int64, age time.Duration) (status int, r
 	return 0, 0
 }
 
-// Thaw is when what falls so many nanoseconds after the server's start can
+// ThawTime is when what falls so many nanoseconds after the server's start can
 // happen: then, or at the end of a freeze of the whole server.
-func (fs Faults) Thaw(age int64) int64 {
+func (fs Faults) ThawTime(age int64) int64 {
 	for _, f := range fs {
 		if f.Name != "freeze" || f.Every <= 0 || age < int64(f.Every) {
 			continue
@@ -99,7 +99,7 @@ func (fs Faults) acceptDelay(seed uint64, n int64, age time.Duration) (d time.Du
 		if rng == nil {
 			rng = rand.New(rand.NewPCG(^seed, uint64(n)))
 		}
-		if rng.Float64() < f.Rate && f.active(age) {
+		if rng.Float64() < f.Rate && f.isActive(age) {
 			d += f.For
 		}
 	}
@@ -136,13 +136,13 @@ func parseFault(text string) (Fault, error) {
 	fields := strings.Split(text, ":")
 	row := faultRow(fields[0])
 	if row == nil {
-		return Fault{}, say.Errorf("there is no such fault").WithHint(say.Known(fields[0], FaultNames()))
+		return Fault{}, say.Errorf("there is no such fault").WithHint(say.KnownHint(fields[0], FaultNames()))
 	}
 	f := Fault{Name: row.name, Rate: 1, For: row.lasts, K: row.k}
 	if last := len(fields) - 1; last > 0 {
 		if arg, span, timed := strings.Cut(fields[last], "@"); timed {
 			if row.when >= clocked {
-				return f, say.Errorf("want %s", row.form()).WithHint(written)
+				return f, say.Errorf("want %s", row.exampleForm()).WithHint(written)
 			}
 			if err := f.parseSpan(span); err != nil {
 				return f, err
@@ -151,26 +151,26 @@ func parseFault(text string) (Fault, error) {
 		}
 	}
 	if len(fields) < 2 {
-		return f, say.Errorf("want %s", row.form()).WithHint(written)
+		return f, say.Errorf("want %s", row.exampleForm()).WithHint(written)
 	}
 	var err error
 	if row.when == once {
 		after, ok := strings.CutPrefix(fields[1], "after ")
 		if !ok || len(fields) != 2 {
-			return f, say.Errorf("want %s", row.form()).WithHint(written)
+			return f, say.Errorf("want %s", row.exampleForm()).WithHint(written)
 		}
-		f.From, err = positive(after)
+		f.From, err = parsePositive(after)
 		return f, err
 	}
 	if row.when == clocked {
 		every, ok := strings.CutPrefix(fields[1], "every ")
 		if !ok || len(fields) != 3 {
-			return f, say.Errorf("want %s", row.form()).WithHint(written)
+			return f, say.Errorf("want %s", row.exampleForm()).WithHint(written)
 		}
-		if f.Every, err = positive(every); err != nil {
+		if f.Every, err = parsePositive(every); err != nil {
 			return f, err
 		}
-		if f.For, err = positive(fields[2]); err == nil && f.For >= f.Every {
+		if f.For, err = parsePositive(fields[2]); err == nil && f.For >= f.Every {
 			err = fmt.Errorf("lasts %v, which is no less than every %v", f.For, f.Every)
 		}
 		return f, err
@@ -181,13 +181,13 @@ func parseFault(text string) (Fault, error) {
 	switch {
 	case len(fields) == 2:
 	case len(fields) > 3 || row.lasts == 0 && row.k == 0 && !row.retry:
-		return f, say.Errorf("want %s", row.form()).WithHint(written)
+		return f, say.Errorf("want %s", row.exampleForm()).WithHint(written)
 	case row.retry:
-		if f.For, err = positive(fields[2]); err == nil && f.For%time.Second != 0 {
+		if f.For, err = parsePositive(fields[2]); err == nil && f.For%time.Second != 0 {
 			err = fmt.Errorf("retry-after counts whole seconds, and %s is none", fields[2])
 		}
 	case row.lasts > 0:
-		f.For, err = positive(fields[2])
+		f.For, err = parsePositive(fields[2])
 	default:
 		if f.K, err = strconv.Atoi(fields[2]); err == nil && (f.K < 2 || f.K > 1000) {
 			err = fmt.Errorf("%d is not in 2..1000", f.K)
@@ -213,7 +213,7 @@ func (f *Fault) parseSpan(text string) (err error) {
 		}
 	}
 	if again {
-		if f.Every, err = positive(every); err != nil {
+		if f.Every, err = parsePositive(every); err != nil {
 			return err
 		}
 	}
@@ -223,7 +223,7 @@ func (f *Fault) parseSpan(text string) (err error) {
 	return nil
 }
 
-func positive(text string) (time.Duration, error) {
+func parsePositive(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err == nil && d <= 0 {
 		err = fmt.Errorf("duration %s is not positive", text)

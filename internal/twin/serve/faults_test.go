@@ -345,7 +345,7 @@ func TestParseFaults(t *testing.T) {
 		"freeze:every 0s:0s":   "not positive",
 		"freeze:every 2s:1s:x": "want freeze",
 	} {
-		if _, err := ParseFaults(text); err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), want) {
+		if _, err := ParseFaults(text); err == nil || !strings.Contains(err.Error()+"; "+say.HintOf(err), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -87,14 +87,14 @@ func FaultNames() []string {
 func FaultUsage() string {
 	var b strings.Builder
 	for _, f := range faultTable {
-		fmt.Fprintf(&b, "%-22s %s\n", f.form(), f.about)
+		fmt.Fprintf(&b, "%-22s %s\n", f.exampleForm(), f.about)
 	}
 	b.WriteString("429:1%@10s-20s/1m      any of them but the last two: only then, here every minute\n")
 	return b.String()
 }
 
-// form is an example of how a fault is written.
-func (f *fault) form() string {
+// exampleForm is an example of how a fault is written.
+func (f *fault) exampleForm() string {
 	switch {
 	case f.when == clocked:
 		return f.name + ":every 20s:2s"
@@ -110,9 +110,9 @@ func (f *fault) form() string {
 	return f.name + ":1%"
 }
 
-// refuse answers with something else, and says when to retry if it is to
+// replaceAnswer answers with something else, and says when to retry if it is to
 // say so.
-func (st *stream) refuse(f Fault, r dialect.Reply) {
+func (st *stream) replaceAnswer(f Fault, r dialect.Reply) {
 	if f.For > 0 {
 		r.Header = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"
 	}
@@ -120,19 +120,19 @@ func (st *stream) refuse(f Fault, r dialect.Reply) {
 }
 
 func tooMany(st *stream, f Fault) {
-	st.refuse(f, st.s.dialect.Refuse(dialect.TooMany))
+	st.replaceAnswer(f, st.s.dialect.Refuse(dialect.TooMany))
 }
 
 func serverError(st *stream, f Fault) {
-	st.refuse(f, st.s.dialect.Refuse(dialect.EngineFailed))
+	st.replaceAnswer(f, st.s.dialect.Refuse(dialect.EngineFailed))
 }
 
 func unavailable(st *stream, f Fault) {
-	st.refuse(f, st.s.dialect.Refuse(dialect.Overloaded))
+	st.replaceAnswer(f, st.s.dialect.Refuse(dialect.Overloaded))
 }
 
 func htmlPage(st *stream, f Fault) {
-	st.refuse(f, dialect.Reply{
+	st.replaceAnswer(f, dialect.Reply{
 		Status: http.StatusBadGateway,
 		Type:   "text/html",
 		Bare:   true,
@@ -140,8 +140,8 @@ func htmlPage(st *stream, f Fault) {
 	})
 }
 
-// took notes that a fault took effect.
-func (st *stream) took(name string) {
+// noteFault notes that a fault took effect.
+func (st *stream) noteFault(name string) {
 	if st.truth.Fault != "" {
 		name = st.truth.Fault + "+" + name
 	}
@@ -155,19 +155,19 @@ func hang(st *stream, _ Fault) { st.hang = true }
 // stall holds emissions back. They are then written one after the other
 // without a pause, as after a blocked network.
 func stall(st *stream, f Fault) {
-	st.took(f.Name)
+	st.noteFault(f.Name)
 	st.holding = true
 	time.AfterFunc(f.For, func() { st.s.inbox.post(message{kind: release, st: st}) })
 }
 
 func cut(st *stream, f Fault) {
-	st.took(f.Name)
+	st.noteFault(f.Name)
 	st.last = true
 	st.end(false)
 }
 
 func reset(st *stream, f Fault) {
-	st.took(f.Name)
+	st.noteFault(f.Name)
 	st.conn.out.reset()
 	st.end(false)
 }
@@ -176,12 +176,12 @@ func malformed(st *stream, f Fault) {
 	if !st.streamed {
 		return
 	}
-	st.took(f.Name)
+	st.noteFault(f.Name)
 	st.writeEvent(st.writer.Malformed(make([]byte, frameSpace, 256)))
 }
 
 func errorEvent(st *stream, f Fault) {
-	st.took(f.Name)
+	st.noteFault(f.Name)
 	if !st.streamed || st.waits {
 		r := st.s.dialect.Refuse(dialect.EngineFailed)
 		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
@@ -201,26 +201,26 @@ func noUsage(st *stream, _ Fault) { st.noUsage = true }
 
 func finishClose(st *stream, _ Fault) { st.finishClose = true }
 
-// distorted is the stream's distortion, which it has from now on.
-func (st *stream) distorted() *distortion {
+// ensureDistortion is the stream's distortion, which it has from now on.
+func (st *stream) ensureDistortion() *distortion {
 	if st.distort == nil {
 		st.distort = &distortion{}
 	}
 	return st.distort
 }
 
-func crlf(st *stream, _ Fault) { st.distorted().crlf = true }
+func crlf(st *stream, _ Fault) { st.ensureDistortion().crlf = true }
 
-func ping(st *stream, _ Fault) { st.distorted().comment = st.comment }
+func ping(st *stream, _ Fault) { st.ensureDistortion().comment = st.comment }
 
-func coalesce(st *stream, f Fault) { st.distorted().coalesce = f.K }
+func coalesce(st *stream, f Fault) { st.ensureDistortion().coalesce = f.K }
 
-func split(st *stream, _ Fault) { st.distorted().split = true }
+func split(st *stream, _ Fault) { st.ensureDistortion().split = true }
 
-func zip(st *stream, _ Fault) { st.distorted().useGzip() }
+func zip(st *stream, _ Fault) { st.ensureDistortion().useGzip() }
 
 func http10(st *stream, _ Fault) {
-	st.distorted().bare = true
+	st.ensureDistortion().bare = true
 	st.last = true
 }
 
@@ -236,14 +236,14 @@ func (st *stream) tookFromTheStart() {
 		default:
 			continue
 		}
-		st.took(f.Name)
+		st.noteFault(f.Name)
 	}
 }
 
-// garbles says whether a fault makes the answer to request n wrong. It is asked before the
+// garblesAnswer says whether a fault makes the answer to request n wrong. It is asked before the
 // answer is made, unlike others; one with a number waits until so many answers are under
 // way, this one among them.
-func (s *Server) garbles(n int64) bool {
+func (s *Server) garblesAnswer(n int64) bool {
 	got, _ := s.cfg.Faults.draw(s.cfg.Seed, n, time.Duration(clock.Now()-s.start))
 	for _, f := range got {
 		if f.Name == "garble" && s.stats.active()+1 >= int64(f.K) {

@@ -61,16 +61,16 @@ type scale struct {
 	factor float64
 }
 
-// engine is the engine's time at a real one.
-func (c scale) engine(real int64) int64 {
+// engineTime is the engine's time at a real one.
+func (c scale) engineTime(real int64) int64 {
 	if c.factor == 1 {
 		return real - c.start
 	}
 	return int64(float64(real-c.start) * c.factor)
 }
 
-// real is the first real time at which the engine's clock has come to at.
-func (c scale) real(at int64) int64 {
+// realTime is the first real time at which the engine's clock has come to at.
+func (c scale) realTime(at int64) int64 {
 	switch {
 	case at == math.MaxInt64:
 		return at
@@ -78,7 +78,7 @@ func (c scale) real(at int64) int64 {
 		return c.start + at
 	}
 	real := c.start + int64(float64(at)/c.factor)
-	for c.engine(real) < at {
+	for c.engineTime(real) < at {
 		real++
 	}
 	return real
@@ -87,8 +87,8 @@ func (c scale) real(at int64) int64 {
 // maxWait bounds one wait of an engine that has nothing to do.
 const maxWait = int64(time.Hour)
 
-// loop is the engine's goroutine: inbox, step, wait, write.
-func (s *Server) loop() {
+// runEngine is the engine's goroutine: inbox, step, wait, write.
+func (s *Server) runEngine() {
 	defer close(s.stopped)
 	defer s.alarm.Close()
 	grain := max(int64(s.cfg.Grain), 0)
@@ -105,16 +105,16 @@ func (s *Server) loop() {
 			}
 			s.handle(now, m)
 		}
-		if s.wedged(now) {
+		if s.isWedged(now) {
 			s.alarm.Wait(now+maxWait, s.inbox.wake)
 			continue
 		}
-		at := s.scale.engine(now)
+		at := s.scale.engineTime(now)
 		step := s.cfg.Engine.Step(at)
 		if d, ok := s.cfg.Engine.(twin.Deserted); ok {
 			s.deserted.Store(!d.Serves(at))
 		}
-		end := s.scale.real(step.End)
+		end := s.scale.realTime(step.End)
 		if step.Idle && len(step.Out) == 0 {
 			until := min(max(end, wrote+grain), now+maxWait, s.wedgeAt)
 			s.alarm.Wait(until, s.inbox.wake)
@@ -123,18 +123,18 @@ func (s *Server) loop() {
 		for !s.alarm.Wait(end, nil) {
 		}
 		wrote = clock.Now()
-		if until := s.frozen(wrote); until > wrote {
+		if until := s.freezeEnd(wrote); until > wrote {
 			s.alarm.Wait(until, nil)
 		}
 		for _, e := range step.Out {
 			if c := s.jobs[e.ID]; c != nil && e.Finish == twin.Lost {
-				s.lose(c)
+				s.failChoice(c)
 			} else if c != nil {
-				s.meter.emission(s, c, e, wrote)
+				s.meter.countEmission(s, c, e, wrote)
 				s.deliver(c, e)
 			}
 		}
-		s.meter.stepped()
+		s.meter.endStep()
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Server) handle(now int64, m message) {
 			now = min(now, st.arrived)
 		}
 		for i := range st.choices {
-			s.cfg.Engine.Add(s.scale.engine(now), st.choices[i].job)
+			s.cfg.Engine.Add(s.scale.engineTime(now), st.choices[i].job)
 		}
 	case abort:
 		st.end(true)
@@ -173,7 +173,7 @@ func (s *Server) handle(now int64, m message) {
 			}
 		}
 	case observe:
-		m.page <- s.page()
+		m.page <- s.metricsPage()
 	}
 }
 
@@ -193,18 +193,18 @@ func (s *Server) deliver(c *choice, e twin.Emission) {
 	case st.holding:
 		c.held = append(c.held, e)
 	default:
-		st.emit(c, e)
+		st.writeEmission(c, e)
 	}
 }
 
-// lose ends the answer of a choice whose engine has gone, as a router does: a stream
+// failChoice ends the answer of a choice whose engine has gone, as a router does: a stream
 // breaks off, what has not begun is an error.
-func (s *Server) lose(c *choice) {
+func (s *Server) failChoice(c *choice) {
 	st := c.st
 	if st.ended {
 		return
 	}
-	st.took("lost")
+	st.noteFault("lost")
 	st.last = true
 	if !st.streamed || st.waits {
 		r := s.dialect.Refuse(dialect.NoEngine)

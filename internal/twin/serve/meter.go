@@ -56,31 +56,31 @@ func newMeter(to dialect.Metrics, engines []twin.Observable) *meter {
 	return m
 }
 
-// iteration ends the count of a step's tokens: those computed of prompts that
+// endIteration ends the count of a step's tokens: those computed of prompts that
 // got their first token, and those generated.
-func (m *gauge) iteration() {
+func (m *gauge) endIteration() {
 	if m.iterating > 0 {
 		m.to.Step(m.iterating)
 		m.iterating = 0
 	}
 }
 
-// stepped is called after what an engine gave at once: of an engine without
+// endStep is called after what an engine gave at once: of an engine without
 // steps to watch that is a step.
-func (m *meter) stepped() {
+func (m *meter) endStep() {
 	for i := range m.engines {
 		if g := &m.engines[i]; g.look == nil {
-			g.iteration()
+			g.endIteration()
 		}
 	}
 }
 
-// emission counts what an engine gave a choice. now is the real time.
-func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
-	m.engines[e.Engine].emission(s, c, e, now)
+// countEmission counts what an engine gave a choice. now is the real time.
+func (m *meter) countEmission(s *Server, c *choice, e twin.Emission, now int64) {
+	m.engines[e.Engine].countEmission(s, c, e, now)
 }
 
-func (m *gauge) emission(s *Server, c *choice, e twin.Emission, now int64) {
+func (m *gauge) countEmission(s *Server, c *choice, e twin.Emission, now int64) {
 	if e.Role {
 		return
 	}
@@ -90,7 +90,7 @@ func (m *gauge) emission(s *Server, c *choice, e twin.Emission, now int64) {
 	}
 	if passed > 0 { // this is of a later step
 		m.ends = m.ends[:copy(m.ends, m.ends[passed:])]
-		m.iteration()
+		m.endIteration()
 	}
 	first := c.got == 0
 	c.got += e.Tokens
@@ -100,11 +100,11 @@ func (m *gauge) emission(s *Server, c *choice, e twin.Emission, now int64) {
 		c.began = e.At
 		m.firstToken(c, now)
 	} else {
-		m.to.NextTokens(seconds(s.scale.real(e.At) - s.scale.real(c.at)))
+		m.to.NextTokens(seconds(s.scale.realTime(e.At) - s.scale.realTime(c.at)))
 	}
 	c.at = e.At
 	if e.Finish != "" {
-		m.finished(s, c, e, now)
+		m.countFinished(s, c, e, now)
 	}
 }
 
@@ -121,14 +121,14 @@ func (m *gauge) firstToken(c *choice, now int64) {
 	m.to.FirstToken(seconds(now-c.st.truth.ArrivalNS), c.job.Prompt, cached, c.st.streamed)
 }
 
-// finished counts a choice that has run to its end.
-func (m *gauge) finished(s *Server, c *choice, e twin.Emission, now int64) {
-	t := twin.Trace{Arrived: s.scale.engine(c.st.truth.ArrivalNS), First: c.began, Last: e.At}
+// countFinished counts a choice that has run to its end.
+func (m *gauge) countFinished(s *Server, c *choice, e twin.Emission, now int64) {
+	t := twin.Trace{Arrived: s.scale.engineTime(c.st.truth.ArrivalNS), First: c.began, Last: e.At}
 	t.Queued, t.Scheduled = t.Arrived, t.Arrived
 	if e.Trace != nil {
 		t = *e.Trace
 	}
-	took := func(from, to int64) float64 { return seconds(s.scale.real(to) - s.scale.real(from)) }
+	took := func(from, to int64) float64 { return seconds(s.scale.realTime(to) - s.scale.realTime(from)) }
 	f := dialect.Finished{
 		Reason: c.st.writer.Finish(c.index, e.Finish), Stream: c.st.streamed,
 		E2E: seconds(now - c.st.truth.ArrivalNS), Queue: took(t.Queued, t.Scheduled), Prefill: took(t.Scheduled, t.First),
@@ -148,9 +148,9 @@ func (m *gauge) finished(s *Server, c *choice, e twin.Emission, now int64) {
 
 func seconds(ns int64) float64 { return float64(max(ns, 0)) / 1e9 }
 
-// page gives what writes the page of metrics of now. It is asked for by the
+// metricsPage gives what writes the page of metrics of now. It is asked for by the
 // engine's goroutine, between two steps.
-func (s *Server) page() func() []byte {
+func (s *Server) metricsPage() func() []byte {
 	readings := make([]dialect.Reading, len(s.meter.engines))
 	for i := range readings {
 		g := &s.meter.engines[i]
@@ -165,8 +165,8 @@ func (s *Server) page() func() []byte {
 	return s.meter.to.Page(readings, &s.web)
 }
 
-// metrics answers /metrics.
-func (s *Server) metrics() dialect.Reply {
+// answerMetrics answers /metrics.
+func (s *Server) answerMetrics() dialect.Reply {
 	s.run()
 	page := make(chan func() []byte, 1)
 	s.inbox.post(message{kind: observe, page: page})

@@ -91,8 +91,8 @@ func (o *outbox) flush() {
 	}
 }
 
-// shut closes the connection: after what is still to be written, or at once.
-func (o *outbox) shut(now bool) {
+// closeConn closes the connection: after what is still to be written, or at once.
+func (o *outbox) closeConn(now bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = true
@@ -108,5 +108,5 @@ func (o *outbox) reset() {
 	if tcp, ok := o.conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	o.shut(true)
+	o.closeConn(true)
 }

@@ -25,9 +25,9 @@ type limiter struct {
 	used   int64
 }
 
-// take counts a request, and gives the headers that its answer has; false refuses it. reset
+// countRequest counts a request, and gives the headers that its answer has; false refuses it. reset
 // is how long it is until the next stretch.
-func (s *Server) take(path string) (headers string, reset time.Duration, ok bool) {
+func (s *Server) countRequest(path string) (headers string, reset time.Duration, ok bool) {
 	of := s.cfg.RateLimit
 	if of.Requests <= 0 || of.Every <= 0 {
 		return "", 0, true

@@ -25,7 +25,7 @@ func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply
 	}
 	route, known := s.routes[path]
 	if !known {
-		return s.elsewhere(req), nil
+		return s.answerUnknownPath(req), nil
 	}
 	switch {
 	case !slices.Contains(route.Methods, req.Method):
@@ -35,16 +35,16 @@ func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply
 	case asked.Loading && !route.Early:
 		return s.dialect.Refuse(dialect.Loading), nil
 	case route.Metrics:
-		return s.metrics(), nil
+		return s.answerMetrics(), nil
 	case route.Reply != nil:
 		return route.Reply(&asked), nil
 	}
 	return s.generate(c, route, &asked, arrival)
 }
 
-// elsewhere answers for a path that there is not: with the one that there is but
+// answerUnknownPath answers for a path that there is not: with the one that there is but
 // for slashes at its end, as Python's web frameworks do.
-func (s *Server) elsewhere(req *http.Request) dialect.Reply {
+func (s *Server) answerUnknownPath(req *http.Request) dialect.Reply {
 	path := strings.TrimRight(req.URL.Path, "/")
 	if _, known := s.routes[path]; !known || path == req.URL.Path {
 		return s.dialect.Refuse(dialect.NoRoute)
@@ -53,8 +53,8 @@ func (s *Server) elsewhere(req *http.Request) dialect.Reply {
 	return dialect.Reply{Status: http.StatusTemporaryRedirect, Header: "location: " + to.String() + "\r\n"}
 }
 
-// admits says whether a request has a key, where one is asked for.
-func (s *Server) admits(req *http.Request) bool {
+// hasValidKey says whether a request has a key, where one is asked for.
+func (s *Server) hasValidKey(req *http.Request) bool {
 	if s.cfg.APIKey == "" && len(s.cfg.APIKeys) == 0 || req.Method == http.MethodOptions || !s.dialect.Guarded(req.URL.Path) {
 		return true
 	}
@@ -73,13 +73,13 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		Status:    http.StatusOK,
 		ArrivalNS: arrival,
 	}
-	asked.Garble = s.garbles(asked.N)
+	asked.Garble = s.garblesAnswer(asked.N)
 	call, refused := route.Generate(asked)
 	if refused == nil && s.deserted.Load() {
 		r := s.dialect.Refuse(dialect.NoEngine)
 		refused = &r
 	}
-	limits, reset, allowed := s.take(asked.Path)
+	limits, reset, allowed := s.countRequest(asked.Path)
 	if refused == nil && !allowed {
 		r := s.dialect.Refuse(dialect.TooMany)
 		r.Header = fmt.Sprintf("retry-after: %d\r\n", int64((reset+time.Second-1)/time.Second))
@@ -96,7 +96,7 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		}
 		st := newStream(c, call, t)
 		if asked.Garble {
-			st.took("garble")
+			st.noteFault("garble")
 		}
 		st.limits = limits
 		for _, f := range st.faults {

@@ -58,7 +58,7 @@ type Server struct {
 // New gives a server that does not listen yet.
 func New(c Config) *Server {
 	s := &Server{
-		cfg:       c.complete(),
+		cfg:       c.withDefaults(),
 		alarm:     c.Alarm,
 		start:     clock.Now(),
 		inbox:     inbox{wake: make(chan struct{}, 1)},
@@ -77,7 +77,7 @@ func New(c Config) *Server {
 		}
 	}
 	engines := observables(s.cfg.Engine)
-	served := s.cfg.served(engines[0] != nil, time.Now(), s.Stats)
+	served := s.cfg.dialectConfig(engines[0] != nil, time.Now(), s.Stats)
 	s.blockSize = served.BlockSize
 	s.dialect = openDialect(s.cfg.Dialect, served)
 	s.routes = make(map[string]dialect.Route)
@@ -100,7 +100,7 @@ func (s *Server) run() {
 		if s.truth != nil {
 			go s.truth.run()
 		}
-		go s.loop()
+		go s.runEngine()
 	})
 }
 
@@ -171,7 +171,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	clear(s.listeners)
 	for c := range s.conns {
 		if !c.busy.Load() {
-			c.in.within(-1) // nothing is to begin there any more
+			c.in.setTimeout(-1) // nothing is to begin there any more
 		}
 	}
 	s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = ctx.Err()
 		s.mu.Lock()
 		for c := range s.conns {
-			c.out.shut(true)
+			c.out.closeConn(true)
 		}
 		s.mu.Unlock()
 		<-closed
@@ -201,13 +201,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// frozen is when a request that comes now may go on: now, or the end of a
+// freezeEnd is when a request that comes now may go on: now, or the end of a
 // freeze of the whole server.
-func (s *Server) frozen(now int64) int64 { return s.start + s.cfg.Faults.Thaw(now-s.start) }
+func (s *Server) freezeEnd(now int64) int64 { return s.start + s.cfg.Faults.ThawTime(now-s.start) }
 
-// wedged says whether the engine stands still for good.
-func (s *Server) wedged(now int64) bool { return now >= s.wedgeAt }
+// isWedged says whether the engine stands still for good.
+func (s *Server) isWedged(now int64) bool { return now >= s.wedgeAt }
 
-// room is the engine goroutine's buffer for one event, with frameSpace free
+// eventBuffer is the engine goroutine's buffer for one event, with frameSpace free
 // bytes before it.
-func (s *Server) room() []byte { return s.buf[:frameSpace] }
+func (s *Server) eventBuffer() []byte { return s.buf[:frameSpace] }

@@ -94,8 +94,8 @@ func bucket(ns int64) int {
 	return shift<<4 + int(ns>>shift)
 }
 
-// upper is the largest value of a bucket.
-func upper(b int) int64 {
+// bucketLimit is the largest value of a bucket.
+func bucketLimit(b int) int64 {
 	if b < 32 {
 		return int64(b)
 	}
@@ -107,7 +107,7 @@ func (h *histogram) quantile(p float64) time.Duration {
 	rank := int64(p * float64(h.n.Load()))
 	for b := range h.buckets {
 		if rank -= h.buckets[b].Load(); rank < 0 {
-			return time.Duration(min(upper(b), h.most.Load()))
+			return time.Duration(min(bucketLimit(b), h.most.Load()))
 		}
 	}
 	return time.Duration(h.most.Load())

@@ -104,8 +104,8 @@ func (st *stream) begin() {
 	}
 }
 
-// headed sends the head of a stream that waited for this event.
-func (st *stream) headed() {
+// sendHeldHead sends the head of a stream that waited for this event.
+func (st *stream) sendHeldHead() {
 	if st.waits {
 		st.waits = false
 		st.conn.out.write(st.streamHead())
@@ -135,8 +135,8 @@ func (st *stream) headEnd(b []byte) []byte {
 	return b
 }
 
-// emit does what an emission of the engine asks for.
-func (st *stream) emit(c *choice, e twin.Emission) {
+// writeEmission does what an emission of the engine asks for.
+func (st *stream) writeEmission(c *choice, e twin.Emission) {
 	if e.Role || !st.role {
 		st.emitRole()
 	}
@@ -154,15 +154,15 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 	}
 	shown := true
 	if st.streamed {
-		st.s.buf, shown = st.writer.Tokens(st.s.room(), c.index, from, c.sent, c.finish)
+		st.s.buf, shown = st.writer.Tokens(st.s.eventBuffer(), c.index, from, c.sent, c.finish)
 	}
 	if shown {
-		st.due = append(st.due, due{st.s.scale.real(e.At), c.unseen, c.index})
+		st.due = append(st.due, due{st.s.scale.realTime(e.At), c.unseen, c.index})
 		c.unseen = 0
 		if st.streamed {
 			st.writeEvent(st.s.buf)
 		} else {
-			st.mark(clock.Now())
+			st.stampChunks(clock.Now())
 		}
 	}
 	if c.finish != "" {
@@ -184,13 +184,13 @@ func (st *stream) emitRole() {
 	st.role = true
 	st.truth.RoleNS = clock.Now()
 	for i := range st.opening - st.early {
-		st.s.buf = st.writer.Open(st.s.room(), st.early+i)
+		st.s.buf = st.writer.Open(st.s.eventBuffer(), st.early+i)
 		st.writeEvent(st.s.buf)
 	}
 }
 
-// mark stamps the chunks that are about to be written.
-func (st *stream) mark(now int64) {
+// stampChunks stamps the chunks that are about to be written.
+func (st *stream) stampChunks(now int64) {
 	if len(st.due) == 0 {
 		return
 	}
@@ -215,15 +215,15 @@ func (st *stream) writeEvent(b []byte) {
 	if len(b) == frameSpace { // an empty chunk would end the body
 		return
 	}
-	st.headed()
+	st.sendHeldHead()
 	d := st.distort
 	if d == nil {
 		b = append(b, "\r\n"...)
-		st.mark(clock.Now())
+		st.stampChunks(clock.Now())
 		st.conn.out.write(frame(b))
 		return
 	}
-	for _, p := range d.event(b[frameSpace:]) {
+	for _, p := range d.writesForEvent(b[frameSpace:]) {
 		st.send(p)
 	}
 }
@@ -237,7 +237,7 @@ func (st *stream) send(p []byte) {
 		b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
 		p = frame(append(b, "\r\n"...))
 	}
-	st.mark(clock.Now())
+	st.stampChunks(clock.Now())
 	st.conn.out.write(p)
 }
 
@@ -249,7 +249,7 @@ func (st *stream) finish() {
 		st.truth.DoneNS = clock.Now()
 		st.conn.out.write(whole)
 	case st.finishClose:
-		st.took("finish-close")
+		st.noteFault("finish-close")
 		if st.distort != nil {
 			st.send(st.distort.flush())
 		}
@@ -266,21 +266,21 @@ func (st *stream) finishStream() {
 	uncounted, inEnd := st.writer.(dialect.Uncounted)
 	if inEnd && st.noUsage {
 		uncounted.WithoutUsage()
-		st.took("no-usage")
+		st.noteFault("no-usage")
 	}
-	usage := st.writer.Usage(st.s.room(), st.counts())
+	usage := st.writer.Usage(st.s.eventBuffer(), st.counts())
 	switch {
 	case len(usage) == frameSpace: // not asked for
 	case st.noUsage && !inEnd:
-		st.took("no-usage")
+		st.noteFault("no-usage")
 	default:
 		st.s.buf = usage
 		st.writeEvent(st.s.buf)
 	}
 	if st.noDone {
-		st.took("no-done")
+		st.noteFault("no-done")
 	} else {
-		st.s.buf = st.writer.Done(st.s.room())
+		st.s.buf = st.writer.Done(st.s.eventBuffer())
 		st.writeEvent(st.s.buf)
 	}
 	st.close()
@@ -303,7 +303,7 @@ func (st *stream) counts() dialect.Counts {
 
 // close ends the body of a stream.
 func (st *stream) close() {
-	st.headed()
+	st.sendHeldHead()
 	if d := st.distort; d != nil {
 		st.send(d.flush())
 	}
@@ -371,7 +371,7 @@ func (st *stream) end(aborted bool) {
 	st.s.log(st.truth)
 	st.conn.busy.Store(false)
 	if st.last || st.s.closing.Load() {
-		st.conn.out.shut(false)
+		st.conn.out.closeConn(false)
 	}
 	close(st.done)
 }

@@ -85,7 +85,7 @@ func (s *Server) engineTruth(c *choice) EngineTruth {
 		if t < 0 {
 			return -1
 		}
-		return s.scale.real(t)
+		return s.scale.realTime(t)
 	}
 	t := c.trace
 	return EngineTruth{
@@ -123,7 +123,7 @@ func newTruthLog(w io.Writer) *truthLog {
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
 	}
-	l.line(TruthHeader{TruthSchema, time.Now().UnixNano() - clock.Now()})
+	l.writeLine(TruthHeader{TruthSchema, time.Now().UnixNano() - clock.Now()})
 	return l
 }
 
@@ -169,7 +169,7 @@ func (l *truthLog) run() {
 			l.write(&lines[i])
 		}
 		if flush {
-			l.fail(l.w.Flush())
+			l.noteError(l.w.Flush())
 		}
 	}
 }
@@ -181,19 +181,19 @@ func (l *truthLog) write(t *Truth) {
 	if t.EmitNS == nil {
 		t.EmitNS = []int64{}
 	}
-	l.line(t)
+	l.writeLine(t)
 }
 
-// line writes a value in a line of its own.
-func (l *truthLog) line(v any) {
+// writeLine writes a value in a line of its own.
+func (l *truthLog) writeLine(v any) {
 	b, err := json.Marshal(v)
 	if err == nil {
 		_, err = l.w.Write(append(b, '\n'))
 	}
-	l.fail(err)
+	l.noteError(err)
 }
 
-func (l *truthLog) fail(err error) {
+func (l *truthLog) noteError(err error) {
 	if err != nil && l.err == nil {
 		l.err = fmt.Errorf("write truth log: %w", err)
 	}

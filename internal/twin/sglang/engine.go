@@ -77,11 +77,11 @@ type request struct {
 	trace    twin.Trace
 }
 
-// fill is the tokens that must be computed before the next is sampled.
-func (r *request) fill() int { return r.job.Prompt + r.output }
+// tokensToCompute is the tokens that must be computed before the next is sampled.
+func (r *request) tokensToCompute() int { return r.job.Prompt + r.output }
 
-// left returns the number of tokens that the answer may still get, beside those of steps in flight.
-func (r *request) left() int { return r.limit - r.output - r.planned }
+// tokensLeft returns the number of tokens that the answer may still get, beside those of steps in flight.
+func (r *request) tokensLeft() int { return r.limit - r.output - r.planned }
 
 // plan is one step (ScheduleBatch).
 type plan struct {
@@ -123,7 +123,7 @@ func (e *Engine) MaxModelLen() int { return e.set.ContextLength }
 // Stats implements [twin.Observable].
 func (e *Engine) Stats() twin.Stats {
 	s := e.stats
-	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, e.runs(), len(e.waiting), e.usage()
+	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, e.runningCount(), len(e.waiting), e.usage()
 	r := &s.Radix
 	r.Tokens, r.Used, r.Evictable = e.set.MaxTotalTokens, e.inUse(), e.tree.evictable()
 	r.Evicted, r.Evictions, r.Promised = e.tree.evicted, e.tree.evictions, e.ratio
@@ -136,8 +136,8 @@ func (e *Engine) Stats() twin.Stats {
 	return s
 }
 
-// runs returns the number of requests being computed.
-func (e *Engine) runs() int {
+// runningCount returns the number of requests being computed.
+func (e *Engine) runningCount() int {
 	n := len(e.running)
 	if e.last != nil && e.last.extend && !e.last.merged {
 		for _, it := range e.last.items {
@@ -166,8 +166,8 @@ func (e *Engine) inUse() int {
 // available returns the number of tokens that have room, without evicting.
 func (e *Engine) available() int { return e.set.MaxTotalTokens - e.used - e.tree.tokens }
 
-// take gives a request room for so many tokens, which there is or can be made.
-func (e *Engine) take(r *request, tokens int) {
+// reserveTokens gives a request room for so many tokens, which there is or can be made.
+func (e *Engine) reserveTokens(r *request, tokens int) {
 	if short := tokens - e.available(); short > 0 {
 		e.tree.evict(short)
 	}
@@ -197,7 +197,7 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	}
 	r.limit = max(min(r.limit, e.set.ContextLength-2-j.Prompt), 1) // init_req_max_new_tokens
 	e.byID[j.ID] = r
-	e.front.request(now, r)
+	e.front.queueRequest(now, r)
 }
 
 // Abort implements [twin.Engine].
@@ -214,10 +214,10 @@ func (e *Engine) Abort(id int64) {
 func (e *Engine) Step(now int64) twin.Step {
 	e.out = e.out[:0]
 	if len(e.flight) == 0 {
-		e.abort()
+		e.removeAborted()
 	}
 	for {
-		in, out, end := e.front.next(), e.front.given(), int64(math.MaxInt64)
+		in, out, end := e.front.nextRequest(), e.front.nextEmission(), int64(math.MaxInt64)
 		if len(e.flight) > 0 {
 			end = e.flight[0].end
 		}
@@ -231,21 +231,21 @@ func (e *Engine) Step(now int64) twin.Step {
 		e.now = max(e.now, at)
 		switch at {
 		case in:
-			if r := e.front.take(); e.byID[r.job.ID] == r {
+			if r := e.front.popRequest(); e.byID[r.job.ID] == r {
 				r.trace.Queued = e.now
-				e.wait(r)
+				e.enqueueWaiting(r)
 			}
-			if len(e.flight) == 0 && e.front.next() > at {
-				e.launch()
+			if len(e.flight) == 0 && e.front.nextRequest() > at {
+				e.launchSteps()
 			}
 		case end:
 			p := e.flight[0]
 			e.flight = e.flight[:copy(e.flight, e.flight[1:])]
-			e.abort()
+			e.removeAborted()
 			e.process(p)
-			e.launch()
+			e.launchSteps()
 		default:
-			if em := e.front.give(); e.byID[em.ID] != nil {
+			if em := e.front.popEmission(); e.byID[em.ID] != nil {
 				if em.Finish != "" {
 					delete(e.byID, em.ID)
 				}
@@ -255,15 +255,15 @@ func (e *Engine) Step(now int64) twin.Step {
 	}
 }
 
-// abort takes out those whose client has gone.
-func (e *Engine) abort() {
+// removeAborted takes out those whose client has gone.
+func (e *Engine) removeAborted() {
 	for _, r := range e.gone {
 		if r.finished {
 			continue
 		}
 		r.finished = true
 		if r.queued {
-			e.waiting = without(e.waiting, r)
+			e.waiting = removeRequest(e.waiting, r)
 		}
 		if e.chunked == r {
 			e.chunked = nil
@@ -274,14 +274,14 @@ func (e *Engine) abort() {
 	e.gone = e.gone[:0]
 }
 
-// launch plans steps until enough are in flight (event_loop_normal, event_loop_overlap).
-func (e *Engine) launch() {
+// launchSteps plans steps until enough are in flight (event_loop_normal, event_loop_overlap).
+func (e *Engine) launchSteps() {
 	depth := 2
 	if e.set.DisableOverlapSchedule {
 		depth = 1
 	}
 	for len(e.flight) < depth {
-		p := e.turn()
+		p := e.runTurn()
 		if p == nil {
 			return
 		}
@@ -300,23 +300,23 @@ func (e *Engine) launch() {
 		if e.watch != nil {
 			e.watch(twin.StepInfo{
 				Number: p.number, Start: p.start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
-				Running: e.runs(), Waiting: len(e.waiting), KVCacheUsage: e.usage(),
+				Running: e.runningCount(), Waiting: len(e.waiting), KVCacheUsage: e.usage(),
 			})
 		}
 	}
 }
 
-// turn returns the loop's decision in one turn: the next step, nil where there is none.
-func (e *Engine) turn() *plan {
-	e.last = e.next()
+// runTurn returns the loop's decision in one turn: the next step, nil where there is none.
+func (e *Engine) runTurn() *plan {
+	e.last = e.planNext()
 	if e.last == nil && len(e.flight) == 0 && len(e.running) == 0 && len(e.waiting) == 0 && e.chunked == nil {
 		e.ratio = e.firstRatio() // on_idle
 	}
 	return e.last
 }
 
-// wait puts a request behind those that wait.
-func (e *Engine) wait(r *request) {
+// enqueueWaiting puts a request behind those that wait.
+func (e *Engine) enqueueWaiting(r *request) {
 	e.entries++
 	r.queued, r.entered = true, e.entries
 	e.waiting = append(e.waiting, r)
@@ -339,7 +339,7 @@ func (e *Engine) duration(p *plan) int64 {
 
 // process applies what a step gave (process_batch_result).
 func (e *Engine) process(p *plan) {
-	e.pass(p)
+	e.countStep(p)
 	given := false
 	for _, it := range p.items {
 		r := it.r
@@ -362,13 +362,13 @@ func (e *Engine) process(p *plan) {
 		}
 		if finish != "" {
 			r.finished = true
-			e.share(r, min(r.computed, r.fill())) // its last token too, where a step in flight reads it
+			e.cachePrefix(r, min(r.computed, r.tokensToCompute())) // its last token too, where a step in flight reads it
 			e.release(r)
 		} else if !it.decode {
-			e.share(r, r.end)
+			e.cachePrefix(r, r.end)
 		}
 		if !given {
-			e.front.step(p.end)
+			e.front.addStepWork(p.end)
 			given = true
 		}
 		r.unsent++
@@ -376,11 +376,11 @@ func (e *Engine) process(p *plan) {
 			continue
 		}
 		if e.brief && finish == "" && r.streamed {
-			e.front.work(p.end, e.front.cost.PerChunk)
+			e.front.addWork(p.end, e.front.cost.PerChunk)
 			r.held, r.unsent = r.held+r.unsent, 0
 			continue
 		}
-		e.front.chunk(p.end, r, r.held+r.unsent, finish)
+		e.front.queueChunk(p.end, r, r.held+r.unsent, finish)
 		r.unsent, r.held, r.streamed = 0, 0, true
 	}
 }
@@ -389,8 +389,8 @@ func (e *Engine) process(p *plan) {
 // (decode_log_interval).
 const rateSteps = 40
 
-// pass counts a step that has ended.
-func (e *Engine) pass(p *plan) {
+// countStep counts a step that has ended.
+func (e *Engine) countStep(p *plan) {
 	r := &e.stats.Radix
 	if p.extend {
 		r.PromptSteps++
@@ -402,9 +402,9 @@ func (e *Engine) pass(p *plan) {
 	}
 }
 
-// share puts the first n tokens of a request, which are computed, into the tree, the prompt
+// cachePrefix puts the first n tokens of a request, which are computed, into the tree, the prompt
 // apart from the answer; what others put there meanwhile it need not have twice (checkpoint).
-func (e *Engine) share(r *request, n int) {
+func (e *Engine) cachePrefix(r *request, n int) {
 	if r.job.Content == nil || e.set.DisableRadixCache || n < r.shared {
 		return
 	}
@@ -414,7 +414,7 @@ func (e *Engine) share(r *request, n int) {
 		e.tree.match(r.job.Content, n)
 	}
 	e.tree.hold(end)
-	e.tree.free(r.node)
+	e.tree.releaseNode(r.node)
 	r.node = end
 	r.own -= n - r.shared
 	e.used -= n - r.shared
@@ -427,20 +427,20 @@ func (e *Engine) release(r *request) {
 		e.rows--
 	}
 	e.used -= r.own
-	e.tree.free(r.node)
+	e.tree.releaseNode(r.node)
 	r.row, r.own, r.shared, r.node = false, 0, 0, nil
 }
 
-// lose ends a request for which there is no memory, nor will be (FINISH_ABORT).
-func (e *Engine) lose(r *request) {
+// abortForMemory ends a request for which there is no memory, nor will be (FINISH_ABORT).
+func (e *Engine) abortForMemory(r *request) {
 	r.finished = true
 	e.release(r)
-	at := e.front.work(e.now, 0)
+	at := e.front.addWork(e.now, 0)
 	e.front.out = append(e.front.out, passing{at: at, em: twin.Emission{ID: r.job.ID, At: at, Finish: twin.Lost}})
 }
 
-// without is a list without one of its requests, in its order.
-func without(list []*request, r *request) []*request {
+// removeRequest is a list without one of its requests, in its order.
+func removeRequest(list []*request, r *request) []*request {
 	for i, x := range list {
 		if x == r {
 			return append(list[:i], list[i+1:]...)
@@ -466,21 +466,21 @@ type passing struct {
 	em twin.Emission
 }
 
-func (f *front) work(at int64, d time.Duration) int64 {
+func (f *front) addWork(at int64, d time.Duration) int64 {
 	f.free = max(f.free, at) + int64(d)
 	return f.free
 }
 
-func (f *front) request(now int64, r *request) {
-	at := f.work(now, f.cost.PerRequest+time.Duration(r.job.Prompt)*f.cost.PerPromptToken) + int64(f.cost.Latency)
+func (f *front) queueRequest(now int64, r *request) {
+	at := f.addWork(now, f.cost.PerRequest+time.Duration(r.job.Prompt)*f.cost.PerPromptToken) + int64(f.cost.Latency)
 	f.last = max(f.last, at)
 	f.in = append(f.in, passing{at: f.last, r: r})
 }
 
-func (f *front) step(at int64) { f.work(at, f.cost.PerStep) }
+func (f *front) addStepWork(at int64) { f.addWork(at, f.cost.PerStep) }
 
-func (f *front) chunk(at int64, r *request, tokens int, finish string) {
-	at = f.work(at, f.cost.PerChunk)
+func (f *front) queueChunk(at int64, r *request, tokens int, finish string) {
+	at = f.addWork(at, f.cost.PerChunk)
 	em := twin.Emission{ID: r.job.ID, At: at, Tokens: tokens, Finish: finish}
 	if finish != "" {
 		em.Trace = &r.trace
@@ -488,17 +488,17 @@ func (f *front) chunk(at int64, r *request, tokens int, finish string) {
 	f.out = append(f.out, passing{at: at, em: em})
 }
 
-func when(list []passing) int64 {
+func firstTime(list []passing) int64 {
 	if len(list) == 0 {
 		return math.MaxInt64
 	}
 	return list[0].at
 }
 
-func (f *front) next() int64  { return when(f.in) }
-func (f *front) given() int64 { return when(f.out) }
+func (f *front) nextRequest() int64  { return firstTime(f.in) }
+func (f *front) nextEmission() int64 { return firstTime(f.out) }
 
-func (f *front) take() *request {
+func (f *front) popRequest() *request {
 	r := f.in[0].r
 	f.in[0] = passing{}
 	if f.in = f.in[1:]; len(f.in) == 0 {
@@ -507,7 +507,7 @@ func (f *front) take() *request {
 	return r
 }
 
-func (f *front) give() twin.Emission {
+func (f *front) popEmission() twin.Emission {
 	em := f.out[0].em
 	f.out[0] = passing{}
 	if f.out = f.out[1:]; len(f.out) == 0 {

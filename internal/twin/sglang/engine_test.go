@@ -224,7 +224,7 @@ func TestOldestLeafIsEvicted(t *testing.T) {
 				held = append(held, n)
 			case "free":
 				if len(held) > 0 {
-					tr.free(held[0])
+					tr.releaseNode(held[0])
 					held = held[1:]
 				}
 			case "evict":

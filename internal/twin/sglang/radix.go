@@ -50,7 +50,7 @@ func (t *tree) match(c twin.Content, n int) (*node, int) {
 		if next == nil {
 			break
 		}
-		same := common(next.content, c, found, min(next.to, n))
+		same := commonLength(next.content, c, found, min(next.to, n))
 		if same == found { // another token with the same number
 			break
 		}
@@ -66,8 +66,8 @@ func (t *tree) match(c twin.Content, n int) (*node, int) {
 	return at, found
 }
 
-// common is where two contents that are equal up to a place stop being so, at most to.
-func common(a, b twin.Content, from, to int) int {
+// commonLength is where two contents that are equal up to a place stop being so, at most to.
+func commonLength(a, b twin.Content, from, to int) int {
 	return from + sort.Search(to-from, func(k int) bool {
 		return a.Tokens(from, from+k+1) != b.Tokens(from, from+k+1)
 	})
@@ -94,7 +94,7 @@ func (t *tree) insert(c twin.Content, n int) (*node, int) {
 	t.created++
 	leaf := &node{parent: at, children: make(map[uint64]*node), content: c, from: found, to: n, used: t.clock, born: t.created}
 	at.children[c.Tokens(found, found+1)] = leaf
-	t.list(leaf)
+	t.listEvictable(leaf)
 	t.tokens += n - found
 	return leaf, found
 }
@@ -109,18 +109,18 @@ func (t *tree) hold(n *node) {
 	}
 }
 
-// free undoes hold.
-func (t *tree) free(n *node) {
+// releaseNode undoes hold.
+func (t *tree) releaseNode(n *node) {
 	for ; n != nil && n != t.root; n = n.parent {
 		if n.holders--; n.holders == 0 {
 			t.held -= n.to - n.from
-			t.list(n)
+			t.listEvictable(n)
 		}
 	}
 }
 
-// list notes a node that may be evicted.
-func (t *tree) list(n *node) {
+// listEvictable notes a node that may be evicted.
+func (t *tree) listEvictable(n *node) {
 	if !n.listed && n != t.root && n.holders == 0 && len(n.children) == 0 {
 		n.listed = true
 		heap.Push(&t.old, leaf{n, n.used})
@@ -134,13 +134,13 @@ func (t *tree) evict(tokens int) (gone int) {
 		n := l.node
 		n.listed = false
 		if n.used != l.used || n.holders > 0 || len(n.children) > 0 {
-			t.list(n) // it was used meanwhile, so others are older
+			t.listEvictable(n) // it was used meanwhile, so others are older
 			continue
 		}
 		gone += n.to - n.from
 		t.tokens -= n.to - n.from
 		delete(n.parent.children, n.content.Tokens(n.from, n.from+1))
-		t.list(n.parent)
+		t.listEvictable(n.parent)
 	}
 	if gone > 0 {
 		t.evicted += int64(gone)

@@ -90,7 +90,7 @@ func TestAdmissionsAsRecorded(t *testing.T) {
 			r.job.Content, r.queued, r.trace.Queued = spell(of), true, int64(k)
 			e.waiting = append(e.waiting, r)
 		}
-		p := e.prefill()
+		p := e.planPrefill()
 		var ran [][2]int64
 		if p != nil {
 			for i, it := range p.items {
@@ -167,7 +167,7 @@ func (e *Engine) decided(all []*request) turn {
 	for i, r := range all {
 		lives[i], ended[i] = r.life, r.finished
 	}
-	p := e.turn()
+	p := e.runTurn()
 	var t turn
 	for i, r := range all {
 		if r.finished && !ended[i] {
@@ -252,7 +252,7 @@ func TestDecisionsAsRecorded(t *testing.T) {
 			}
 			for i, x := range s.Load {
 				if number(x[0]) == n+1 {
-					e.wait(all[i])
+					e.enqueueWaiting(all[i])
 				}
 			}
 			got := e.decided(all)

@@ -23,11 +23,11 @@ const (
 
 func (e *Engine) firstRatio() float64 { return min(initRatio*e.set.ScheduleConservativeness, 1) }
 
-// next plans a step: prompts that can begin or go on, else the answers of all that run
+// planNext plans a step: prompts that can begin or go on, else the answers of all that run
 // (get_next_batch_to_run). nil: there is nothing to do.
-func (e *Engine) next() *plan {
+func (e *Engine) planNext() *plan {
 	if c := e.chunked; c != nil && c.end > c.shared { // stash_chunked_request
-		e.share(c, c.computed)
+		e.cachePrefix(c, c.computed)
 	}
 	if l := e.last; l != nil && l.extend && !l.merged {
 		l.merged = true
@@ -47,10 +47,10 @@ func (e *Engine) next() *plan {
 	if len(e.running) < before {
 		e.full = false
 	}
-	if p := e.prefill(); p != nil {
+	if p := e.planPrefill(); p != nil {
 		return p
 	}
-	return e.decode()
+	return e.planDecode()
 }
 
 // adder tracks the capacity that a step has left (PrefillAdder).
@@ -68,13 +68,13 @@ type adder struct {
 // stay holds the number of tokens that a request may still get, and the number it has.
 type stay struct{ left, has float64 }
 
-func (a *adder) room() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
+func (a *adder) freeTokens() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
 
-// fits says whether there is memory for another request (has_capacity).
-func (a *adder) fits() bool { return a.room()-a.total > 0 && a.room()-a.now > 0 }
+// hasCapacity says whether there is memory for another request (has_capacity).
+func (a *adder) hasCapacity() bool { return a.freeTokens()-a.total > 0 && a.freeTokens()-a.now > 0 }
 
-// prefill plans a step with prompts (get_new_batch_prefill).
-func (e *Engine) prefill() *plan {
+// planPrefill plans a step with prompts (get_new_batch_prefill).
+func (e *Engine) planPrefill() *plan {
 	if len(e.running) == 0 {
 		e.full = false
 	}
@@ -86,7 +86,7 @@ func (e *Engine) prefill() *plan {
 		e.full = true
 		return nil
 	}
-	e.order()
+	e.orderWaiting()
 	a := &adder{e: e, input: e.set.MaxPrefillTokens, chunk: e.set.ChunkedPrefillSize, p: &plan{extend: true}}
 	if e.set.EnableMixedChunk {
 		a.input, a.chunk = a.input-len(e.running), a.chunk-len(e.running)
@@ -104,7 +104,7 @@ func (e *Engine) prefill() *plan {
 	}
 	places += len(a.p.items) // that one has its place
 	for _, r := range e.waiting {
-		if a.fits() && (a.input <= 0 || a.chunk <= 0) {
+		if a.hasCapacity() && (a.input <= 0 || a.chunk <= 0) {
 			break
 		}
 		if len(a.p.items) >= places {
@@ -113,7 +113,7 @@ func (e *Engine) prefill() *plan {
 		if e.full {
 			break
 		}
-		added, fits := a.begin(r)
+		added, fits := a.admitWaiting(r)
 		if !fits {
 			e.full = len(a.p.items) > 0 || len(e.running) > 0
 		}
@@ -132,14 +132,14 @@ func (e *Engine) prefill() *plan {
 			it.r.row = true
 			e.rows++
 		}
-		e.take(it.r, a.takes[i])
+		e.reserveTokens(it.r, a.takes[i])
 	}
 	e.waiting = slices.DeleteFunc(e.waiting, func(r *request) bool { return !r.queued })
 	if a.began != nil {
 		e.chunked = a.began
 	}
 	if e.set.EnableMixedChunk {
-		e.mix(a.p)
+		e.mixRunning(a.p)
 	}
 	return a.p
 }
@@ -147,30 +147,30 @@ func (e *Engine) prefill() *plan {
 // goOn goes on with the prompt that is computed in parts, and says whether that is its end. It
 // goes on where too much is promised too, or its memory would never be free again.
 func (a *adder) goOn(r *request) bool {
-	n := min(a.chunk, int(a.room()-a.total))
+	n := min(a.chunk, int(a.freeTokens()-a.total))
 	if n <= 0 {
 		n = a.chunk
 	}
-	if most := a.leave(r); most > 0 {
+	if most := a.chunkLimit(r); most > 0 {
 		n = min(n, most)
 	}
-	if n = min(n, r.fill()-r.computed); n <= 0 {
+	if n = min(n, r.tokensToCompute()-r.computed); n <= 0 {
 		return false
 	}
-	a.put(r, n)
-	return r.end == r.fill()
+	a.addTokens(r, n)
+	return r.end == r.tokensToCompute()
 }
 
-// leave returns the part of a step that a prompt computed in parts may have. So shorter prompts
+// chunkLimit returns the part of a step that a prompt computed in parts may have. So shorter prompts
 // find room beside it. 0 is the whole step (shortest_prefill_chunk_limit).
-func (a *adder) leave(r *request) int {
-	if a.e.policy() != "shortest-prefill-first" || a.chunk < 2 {
+func (a *adder) chunkLimit(r *request) int {
+	if a.e.schedulePolicy() != "shortest-prefill-first" || a.chunk < 2 {
 		return 0
 	}
 	reserved := 0
 	for _, w := range a.e.waiting {
-		work := max(w.fill()-w.matched, 1)
-		if work >= r.fill()-r.computed || reserved+work > a.chunk-1 {
+		work := max(w.tokensToCompute()-w.matched, 1)
+		if work >= r.tokensToCompute()-r.computed || reserved+work > a.chunk-1 {
 			break
 		}
 		reserved += work
@@ -181,29 +181,29 @@ func (a *adder) leave(r *request) int {
 	return a.chunk - reserved
 }
 
-// begin admits a request that waits, if there is room for it and for what it may answer;
+// admitWaiting admits a request that waits, if there is room for it and for what it may answer;
 // added is false where a step has no room for it, fits where the KV cache has none, or none
 // for another.
-func (a *adder) begin(r *request) (added, fits bool) {
+func (a *adder) admitWaiting(r *request) (added, fits bool) {
 	e := a.e
 	at, found := e.tree.root, 0
 	if r.job.Content != nil && !e.set.DisableRadixCache {
-		at, found = e.tree.match(r.job.Content, r.fill()-1)
+		at, found = e.tree.match(r.job.Content, r.tokensToCompute()-1)
 	}
 	e.tree.hold(at)
-	extend := r.fill() - found
+	extend := r.tokensToCompute() - found
 	most := min(r.limit-r.output, clipMaxNewTokens)
 	switch {
 	case e.set.DisableRadixCache && r.job.Limit == 0:
-		if !a.lasts(r) {
+		if !a.fitsToEnd(r) {
 			return false, false
 		}
-	case float64(extend+most+1) >= a.room()-a.total:
-		e.tree.free(at)
+	case float64(extend+most+1) >= a.freeTokens()-a.total:
+		e.tree.releaseNode(at)
 		return false, false
 	}
 	if extend > a.chunk && e.chunked != nil { // one prompt at a time is computed in parts
-		e.tree.free(at)
+		e.tree.releaseNode(at)
 		return false, true
 	}
 	r.node, r.shared, r.computed, r.queued = at, found, found, false
@@ -211,24 +211,24 @@ func (a *adder) begin(r *request) (added, fits bool) {
 	if r.trace.Preemptions == 0 {
 		r.trace.Cached = found
 		a.found += found
-		e.stats.PrefixQueries += int64(r.fill())
+		e.stats.PrefixQueries += int64(r.tokensToCompute())
 		e.stats.PrefixHits += int64(found)
 	} else {
 		e.stats.Radix.FoundAgain += int64(found)
 	}
-	a.put(r, min(extend, a.chunk))
-	if r.end < r.fill() {
+	a.addTokens(r, min(extend, a.chunk))
+	if r.end < r.tokensToCompute() {
 		a.began = r
 	}
-	return true, a.fits()
+	return true, a.hasCapacity()
 }
 
-// lasts says whether there is room for a request whose answer has a fixed length, where nothing is
+// fitsToEnd says whether there is room for a request whose answer has a fixed length, where nothing is
 // kept of those that end: none that runs may lack a token at any time until all have ended
 // (add_one_req_ignore_eos).
-func (a *adder) lasts(r *request) bool {
-	need := float64(r.fill() + 1)
-	if need > min(a.room()-a.now, a.room()-a.total) {
+func (a *adder) fitsToEnd(r *request) bool {
+	need := float64(r.tokensToCompute() + 1)
+	if need > min(a.freeTokens()-a.now, a.freeTokens()-a.total) {
 		return false
 	}
 	rest := func(r *request) stay {
@@ -236,7 +236,7 @@ func (a *adder) lasts(r *request) bool {
 		if r.job.Limit > 0 {
 			ratio = a.e.ratio
 		}
-		return stay{float64(r.limit)*ratio - float64(r.output), float64(r.fill())}
+		return stay{float64(r.limit)*ratio - float64(r.output), float64(r.tokensToCompute())}
 	}
 	if a.stays == nil {
 		a.stays = []stay{}
@@ -259,7 +259,7 @@ func (a *adder) lasts(r *request) bool {
 		}
 		a.stays = slices.Insert(a.stays, i, s)
 	}
-	room, freed := a.room()-a.now-need, 0.0
+	room, freed := a.freeTokens()-a.now-need, 0.0
 	for i, s := range a.stays {
 		n := float64(len(a.stays) - i)
 		if room+freed-s.left*n <= reserveFixed*n {
@@ -270,11 +270,11 @@ func (a *adder) lasts(r *request) bool {
 	return true
 }
 
-// put takes so many tokens of a prompt into the step.
-func (a *adder) put(r *request, n int) {
+// addTokens takes so many tokens of a prompt into the step.
+func (a *adder) addTokens(r *request, n int) {
 	b := &a.p.batch
 	r.end = r.computed + n
-	last := r.end == r.fill()
+	last := r.end == r.tokensToCompute()
 	b.Requests++
 	b.Tokens += n
 	b.Prefills = append(b.Prefills, twin.Chunk{New: n, Context: r.computed})
@@ -299,17 +299,17 @@ func (a *adder) put(r *request, n int) {
 	a.chunk -= n
 }
 
-// mix lets answers go on in a step with prompts, all or none (mix_with_running).
-func (e *Engine) mix(p *plan) {
+// mixRunning lets answers go on in a step with prompts, all or none (mix_with_running).
+func (e *Engine) mixRunning(p *plan) {
 	if len(e.running) == 0 {
 		return
 	}
-	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.left() <= 0 })
+	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.tokensLeft() <= 0 })
 	if len(going) < len(e.running) {
 		e.full = false
 	}
 	e.running = going
-	if len(going) == 0 || !e.fit(len(going)) {
+	if len(going) == 0 || !e.makeRoom(len(going)) {
 		return
 	}
 	for _, r := range going {
@@ -318,8 +318,8 @@ func (e *Engine) mix(p *plan) {
 	e.running = nil // they come back behind the step's prompts
 }
 
-// fit makes room for so many tokens, if it can (check_decode_capacity).
-func (e *Engine) fit(tokens int) bool {
+// makeRoom makes room for so many tokens, if it can (check_decode_capacity).
+func (e *Engine) makeRoom(tokens int) bool {
 	if short := tokens - e.available(); short > 0 {
 		e.tree.evict(short)
 	}
@@ -329,7 +329,7 @@ func (e *Engine) fit(tokens int) bool {
 // goOn takes the next token of an answer into a step.
 func (e *Engine) goOn(p *plan, r *request) {
 	b := &p.batch
-	e.take(r, 1)
+	e.reserveTokens(r, 1)
 	r.computed++
 	r.planned++
 	b.Requests++
@@ -340,18 +340,18 @@ func (e *Engine) goOn(p *plan, r *request) {
 	p.items = append(p.items, item{r: r, life: r.life, decode: true})
 }
 
-// decode plans a step of answers, and takes back memory where it is short
+// planDecode plans a step of answers, and takes back memory where it is short
 // (update_running_batch).
-func (e *Engine) decode() *plan {
+func (e *Engine) planDecode() *plan {
 	before := len(e.running)
-	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.left() <= 0 })
+	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.tokensLeft() <= 0 })
 	if len(going) < before {
 		e.full = false
 	}
 	if len(going) == 0 {
 		return nil
 	}
-	if !e.fit(len(going)) {
+	if !e.makeRoom(len(going)) {
 		if len(going) < before { // those that end free what they have first
 			return nil
 		}
@@ -378,24 +378,24 @@ func (e *Engine) retract(going []*request) []*request {
 	slices.SortStableFunc(order, func(a, b *request) int {
 		return cmp.Or(cmp.Compare(b.output, a.output), cmp.Compare(a.job.Prompt, b.job.Prompt))
 	})
-	for first := true; first || !e.fit(len(order)); first = false {
+	for first := true; first || !e.makeRoom(len(order)); first = false {
 		if len(order) == 1 { // at least one goes on, or none ever will
 			break
 		}
 		r := order[len(order)-1]
 		order = order[:len(order)-1]
 		e.release(r)
-		e.fit(retractSteps * len(order))
+		e.makeRoom(retractSteps * len(order))
 		r.life++
 		r.planned, r.computed, r.end = 0, 0, 0
 		r.trace.Preemptions++
 		e.stats.Preemptions++
 		e.stats.Radix.RetractedPrompt += int64(r.job.Prompt)
 		e.stats.Radix.RetractedAnswer += int64(r.output)
-		e.wait(r)
+		e.enqueueWaiting(r)
 	}
-	if len(order) == 1 && !e.fit(1) {
-		e.lose(order[0])
+	if len(order) == 1 && !e.makeRoom(1) {
+		e.abortForMemory(order[0])
 		order = nil
 	}
 	e.running = order
@@ -408,17 +408,17 @@ func (e *Engine) retract(going []*request) []*request {
 	return order
 }
 
-// policy is the order of those that wait: the one that was set where there is a tree to ask.
-func (e *Engine) policy() string {
+// schedulePolicy is the order of those that wait: the one that was set where there is a tree to ask.
+func (e *Engine) schedulePolicy() string {
 	if e.set.DisableRadixCache && e.set.SchedulePolicy != "lof" {
 		return "fcfs"
 	}
 	return e.set.SchedulePolicy
 }
 
-// order sorts those that wait (SchedulePolicy.calc_priority).
-func (e *Engine) order() {
-	policy := e.policy()
+// orderWaiting sorts those that wait (SchedulePolicy.calc_priority).
+func (e *Engine) orderWaiting() {
+	policy := e.schedulePolicy()
 	if policy == "lpm" && len(e.waiting) > matchMost {
 		policy = "fcfs"
 	}
@@ -427,7 +427,7 @@ func (e *Engine) order() {
 		slices.SortStableFunc(e.waiting, func(a, b *request) int { return cmp.Compare(b.limit, a.limit) })
 	case "lpm":
 		back := e.match()
-		e.sort(func(r *request) int {
+		e.sortByKey(func(r *request) int {
 			if back[r] {
 				return math.MaxInt
 			}
@@ -436,7 +436,7 @@ func (e *Engine) order() {
 	case "shortest-prefill-first":
 		back := e.match()
 		slices.SortStableFunc(e.waiting, func(a, b *request) int {
-			return cmp.Or(compareBool(back[a], back[b]), cmp.Compare(max(a.fill()-a.matched, 1), max(b.fill()-b.matched, 1)), cmp.Compare(a.entered, b.entered))
+			return cmp.Or(compareBool(back[a], back[b]), cmp.Compare(max(a.tokensToCompute()-a.matched, 1), max(b.tokensToCompute()-b.matched, 1)), cmp.Compare(a.entered, b.entered))
 		})
 	case "dfs-weight":
 		e.match()
@@ -446,7 +446,7 @@ func (e *Engine) order() {
 		if e.touches++; e.touches%touchEvery == 1 {
 			for _, r := range slices.Backward(e.waiting[:min(len(e.waiting), matchMost)]) {
 				if r.job.Content != nil {
-					e.tree.match(r.job.Content, r.fill())
+					e.tree.match(r.job.Content, r.tokensToCompute())
 				}
 			}
 		}
@@ -463,7 +463,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-func (e *Engine) sort(key func(*request) int) {
+func (e *Engine) sortByKey(key func(*request) int) {
 	slices.SortStableFunc(e.waiting, func(a, b *request) int { return cmp.Compare(key(a), key(b)) })
 }
 
@@ -476,15 +476,15 @@ func (e *Engine) match() map[*request]bool {
 		if r.job.Content == nil {
 			continue
 		}
-		at, found := e.tree.match(r.job.Content, r.fill())
-		r.at, r.matched = at, min(found, r.fill()-1)
+		at, found := e.tree.match(r.job.Content, r.tokensToCompute())
+		r.at, r.matched = at, min(found, r.tokensToCompute()-1)
 		if found > inBatch {
 			continue
 		}
-		if _, found := among.match(r.job.Content, r.fill()); found >= inBatch {
+		if _, found := among.match(r.job.Content, r.tokensToCompute()); found >= inBatch {
 			back[r] = true
 		} else {
-			among.insert(r.job.Content, r.fill())
+			among.insert(r.job.Content, r.tokensToCompute())
 		}
 	}
 	return back

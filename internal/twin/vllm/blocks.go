@@ -78,10 +78,10 @@ func (p *pool) usage() float64 {
 	return 1 - float64(p.free)/float64(p.size())
 }
 
-// take takes n blocks that are next to be evicted and forgets what they
+// takeBlocks takes n blocks that are next to be evicted and forgets what they
 // held (BlockPool.get_new_blocks, _maybe_evict_cached_block). The caller has
 // made sure that there are as many.
-func (p *pool) take(n int) {
+func (p *pool) takeBlocks(n int) {
 	p.free -= n
 	nothing := min(n, p.empty)
 	p.empty -= nothing
@@ -95,7 +95,7 @@ func (p *pool) take(n int) {
 		}
 		n -= len(r.hashes)
 		p.unlink(i)
-		*p.listing(i) = r.behind
+		*p.indexSlot(i) = r.behind
 		p.listed--
 		*r = run{}
 		p.spare = append(p.spare, i)
@@ -107,19 +107,19 @@ func (p *pool) take(n int) {
 // (BlockHashToBlockMap.get_one_block).
 func (p *pool) find(hashes []uint64, list []part) []part {
 	for len(hashes) > 0 {
-		i := p.beginning(hashes[0])
+		i := p.firstRun(hashes[0])
 		if i == none {
 			break
 		}
-		n := common(p.runs[i].hashes, hashes)
+		n := commonPrefix(p.runs[i].hashes, hashes)
 		list, hashes = append(list, part{i, n}), hashes[n:]
 	}
 	return list
 }
 
-// common returns the number of contents that two lists with the same start have in common at the
+// commonPrefix returns the number of contents that two lists with the same start have in common at the
 // front. Each content covers all before it too, so the last common one is found by halving.
-func common(a, b []uint64) int {
+func commonPrefix(a, b []uint64) int {
 	n := min(len(a), len(b))
 	if a[n-1] == b[n-1] {
 		return n
@@ -127,8 +127,8 @@ func common(a, b []uint64) int {
 	return sort.Search(n, func(i int) bool { return a[i] != b[i] })
 }
 
-// idle returns the number of found blocks that no request holds. They count as free.
-func (p *pool) idle(found []part) (n int) {
+// idleBlocks returns the number of found blocks that no request holds. They count as free.
+func (p *pool) idleBlocks(found []part) (n int) {
 	for _, x := range found {
 		if p.runs[x.run].ref == 0 {
 			n += x.n
@@ -142,7 +142,7 @@ func (p *pool) idle(found []part) (n int) {
 func (p *pool) touch(found part) part {
 	i := found.run
 	if found.n < len(p.runs[i].hashes) {
-		i = p.cut(i, found.n)
+		i = p.splitRun(i, found.n)
 	}
 	if p.runs[i].ref == 0 {
 		p.unlink(i)
@@ -172,14 +172,14 @@ func (p *pool) release(list []part, nothing int) {
 	}
 }
 
-// cache makes blocks of a request findable (BlockPool.cache_full_blocks): those behind the first
+// cacheBlocks makes blocks of a request findable (BlockPool.cache_full_blocks): those behind the first
 // listed ones, which the list has, as far as contents are given.
-func (p *pool) cache(list []part, hashes []uint64, listed int) []part {
+func (p *pool) cacheBlocks(list []part, hashes []uint64, listed int) []part {
 	for i := listed; i < len(hashes); i++ {
-		other := p.beginning(hashes[i])
+		other := p.firstRun(hashes[i])
 		if other != none {
 			if len(p.runs[other].hashes) > 1 {
-				other = p.cut(other, 1)
+				other = p.splitRun(other, 1)
 			}
 			p.runs[other].single = true
 		} else if k := len(list) - 1; k >= 0 && p.runs[list[k].run].ref == 1 && !p.runs[list[k].run].single { // nobody else holds it
@@ -188,30 +188,30 @@ func (p *pool) cache(list []part, hashes []uint64, listed int) []part {
 			list[k].n++
 			continue
 		}
-		begun := p.number(run{hashes: hashes[i : i+1], first: hashes[i], ref: 1, single: other != none})
-		p.list(begun)
+		begun := p.numberRun(run{hashes: hashes[i : i+1], first: hashes[i], ref: 1, single: other != none})
+		p.indexRun(begun)
 		list = append(list, part{begun, 1})
 	}
 	return list
 }
 
-// cut makes a run of its own of the first n blocks of one.
-func (p *pool) cut(i int32, n int) int32 {
+// splitRun makes a run of its own of the first n blocks of one.
+func (p *pool) splitRun(i int32, n int) int32 {
 	front := p.runs[i]
 	front.hashes = front.hashes[:n]
-	f := p.number(front)
-	*p.listing(i) = f // its place in the order too
+	f := p.numberRun(front)
+	*p.indexSlot(i) = f // its place in the order too
 	r := &p.runs[i]
 	r.hashes, r.first, r.before = r.hashes[n:], r.hashes[n], f
-	p.list(i)
+	p.indexRun(i)
 	if r.ref == 0 {
 		p.link(f, i)
 	}
 	return f
 }
 
-// number gives a run a number.
-func (p *pool) number(r run) (i int32) {
+// numberRun gives a run a number.
+func (p *pool) numberRun(r run) (i int32) {
 	if k := len(p.spare) - 1; k >= 0 {
 		i, p.spare = p.spare[k], p.spare[:k]
 		p.runs[i] = r
@@ -233,38 +233,38 @@ func (p *pool) unlink(i int32) {
 	p.runs[r.prev].next, p.runs[r.next].prev = r.next, r.prev
 }
 
-// chain is the place in the index where the chain of a content begins.
-func (p *pool) chain(hash uint64) *int32 { return &p.head[hash&uint64(len(p.head)-1)] }
+// chainSlot is the place in the index where the chain of a content begins.
+func (p *pool) chainSlot(hash uint64) *int32 { return &p.head[hash&uint64(len(p.head)-1)] }
 
-// beginning is the first that was cached of the runs that begin with a content.
-func (p *pool) beginning(hash uint64) int32 {
-	i := *p.chain(hash)
+// firstRun is the first that was cached of the runs that begin with a content.
+func (p *pool) firstRun(hash uint64) int32 {
+	i := *p.chainSlot(hash)
 	for i != none && p.runs[i].first != hash {
 		i = p.runs[i].behind
 	}
 	return i
 }
 
-// listing is the place in the index that has a run.
-func (p *pool) listing(i int32) *int32 {
-	place := p.chain(p.runs[i].first)
+// indexSlot is the place in the index that has a run.
+func (p *pool) indexSlot(i int32) *int32 {
+	place := p.chainSlot(p.runs[i].first)
 	for *place != i {
 		place = &p.runs[*place].behind
 	}
 	return place
 }
 
-// list enters a run into the index.
-func (p *pool) list(i int32) {
+// indexRun enters a run into the index.
+func (p *pool) indexRun(i int32) {
 	if p.listed++; p.listed > len(p.head) {
 		p.widen()
 	}
-	p.enter(i)
+	p.appendToChain(i)
 }
 
-// enter puts a run at the end of its chain.
-func (p *pool) enter(i int32) {
-	place := p.chain(p.runs[i].first)
+// appendToChain puts a run at the end of its chain.
+func (p *pool) appendToChain(i int32) {
+	place := p.chainSlot(p.runs[i].first)
 	for *place != none {
 		place = &p.runs[*place].behind
 	}
@@ -278,7 +278,7 @@ func (p *pool) widen() {
 	for _, i := range old {
 		for i != none {
 			following := p.runs[i].behind
-			p.enter(i)
+			p.appendToChain(i)
 			i = following
 		}
 	}

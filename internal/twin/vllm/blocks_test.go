@@ -94,17 +94,17 @@ func TestRunsAreBlocks(t *testing.T) {
 				if len(hashes) > 0 {
 					before = hashes[len(hashes)-1]
 				}
-				hashes = append(hashes, twin.Chain(before, token))
+				hashes = append(hashes, twin.ChainHash(before, token))
 			}
 			return hashes
 		}
 		grow := func(h *holder, n int) {
-			p.take(n)
+			p.takeBlocks(n)
 			h.blocks = append(h.blocks, want.take(n)...)
 		}
 		list := func(h *holder) {
 			to := rapid.IntRange(h.listed, min(len(h.hashes), len(h.blocks))).Draw(t, "full")
-			h.parts = p.cache(h.parts, h.hashes[:to], h.listed)
+			h.parts = p.cacheBlocks(h.parts, h.hashes[:to], h.listed)
 			for ; h.listed < to; h.listed++ {
 				want.cache(h.blocks[h.listed], h.hashes[h.listed])
 			}
@@ -125,8 +125,8 @@ func TestRunsAreBlocks(t *testing.T) {
 						idle++
 					}
 				}
-				if count(hits) != len(blocks) || p.idle(hits) != idle {
-					t.Fatalf("%d blocks are found, %d of them idle: want %d and %d", count(hits), p.idle(hits), len(blocks), idle)
+				if countBlocks(hits) != len(blocks) || p.idleBlocks(hits) != idle {
+					t.Fatalf("%d blocks are found, %d of them idle: want %d and %d", countBlocks(hits), p.idleBlocks(hits), len(blocks), idle)
 				}
 				if len(h.hashes)-len(blocks) > len(want.queue)-idle {
 					continue

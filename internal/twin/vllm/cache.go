@@ -18,15 +18,15 @@ func NewCache(blocks, blockSize int) *Cache {
 func (e *Engine) Warm(j twin.Job) {
 	c := Cache{e}
 	h, _ := c.Begin(j)
-	c.End(h)
+	c.FreeBlocks(h)
 }
 
 // Held is a request that has blocks.
 type Held struct{ r *request }
 
-// Find returns the number of cached tokens at the front of a job's prompt; nothing changes.
-func (c *Cache) Find(j twin.Job) int {
-	return count(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
+// CachedTokens returns the number of cached tokens at the front of a job's prompt; nothing changes.
+func (c *Cache) CachedTokens(j twin.Job) int {
+	return countBlocks(c.e.findLongestCacheHit(&request{job: j})) * c.e.set.BlockSize
 }
 
 // Begin gives a job the blocks of its prompt, and says how many of its tokens were cached
@@ -35,33 +35,33 @@ func (c *Cache) Find(j twin.Job) int {
 func (c *Cache) Begin(j twin.Job) (h *Held, cached int) {
 	r := &request{job: j}
 	hits := c.e.findLongestCacheHit(r)
-	c.e.share(r, hits)
+	c.e.shareBlocks(r, hits)
 	h = &Held{r}
-	c.fill(h)
-	return h, count(hits) * c.e.set.BlockSize
+	c.fillBlocks(h)
+	return h, countBlocks(hits) * c.e.set.BlockSize
 }
 
-// fill gives a request the blocks of the tokens that it has, as far as there are any.
-func (c *Cache) fill(h *Held) {
+// fillBlocks gives a request the blocks of the tokens that it has, as far as there are any.
+func (c *Cache) fillBlocks(h *Held) {
 	r := h.r
-	c.e.grow(r, min(c.e.blocksFor(r.tokens())-r.blocks, c.e.pool.free), 0)
-	c.e.cacheBlocks(r, min(r.tokens(), r.blocks*c.e.set.BlockSize))
+	c.e.growBlocks(r, min(c.e.blocksFor(r.numTokens())-r.blocks, c.e.pool.free), 0)
+	c.e.cacheBlocks(r, min(r.numTokens(), r.blocks*c.e.set.BlockSize))
 }
 
 // Grow says how many tokens of its answer a request has by now: they take blocks too.
 func (c *Cache) Grow(h *Held, answer int) {
 	if answer > h.r.output {
 		h.r.output = answer
-		c.fill(h)
+		c.fillBlocks(h)
 	}
 }
 
-// End frees the blocks of a request. What they hold can be found until they are needed for
+// FreeBlocks frees the blocks of a request. What they hold can be found until they are needed for
 // something else.
-func (c *Cache) End(h *Held) {
+func (c *Cache) FreeBlocks(h *Held) {
 	c.e.freeBlocks(h.r)
 }
 
-// Used returns the number of blocks that ever held something. A cache that has more blocks than
+// UsedBlocks returns the number of blocks that ever held something. A cache that has more blocks than
 // that never forgot any.
-func (c *Cache) Used() int { return c.e.pool.used() }
+func (c *Cache) UsedBlocks() int { return c.e.pool.used() }

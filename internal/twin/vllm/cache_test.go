@@ -49,14 +49,14 @@ func TestCacheIsTheEngines(t *testing.T) {
 					now = max(now, step.End)
 				}
 			}
-			if found := c.Find(j); found != want {
+			if found := c.CachedTokens(j); found != want {
 				t.Fatalf("request %d finds %d tokens, %d in the engine", id, found, want)
 			}
 			h, got := c.Begin(j)
 			for n := range j.Output {
 				c.Grow(h, n)
 			}
-			c.End(h)
+			c.FreeBlocks(h)
 			if got != want {
 				t.Fatalf("request %d finds %d tokens, %d in the engine", id, got, want)
 			}
@@ -74,7 +74,7 @@ func TestCacheOverfull(t *testing.T) {
 		all = append(all, h)
 	}
 	for _, h := range all {
-		c.End(h)
+		c.FreeBlocks(h)
 	}
 	if free := c.e.pool.free; free != 4 {
 		t.Errorf("%d blocks are free, want 4", free)

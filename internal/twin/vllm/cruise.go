@@ -31,8 +31,8 @@ type chunks struct {
 	ended []int // places of those whose answers are whole with it
 }
 
-// through is when the chunk of a place is through the front end.
-func (c *chunks) through(place int) int64 { return c.begun + int64(place+1)*c.each }
+// completionTime is when the chunk of a place is through the front end.
+func (c *chunks) completionTime(place int) int64 { return c.begun + int64(place+1)*c.each }
 
 // rest is for how many steps nobody joins after a cruise has ended: what ended it may last.
 const rest = 16
@@ -44,11 +44,11 @@ type cruising struct {
 	grow, list  int   // where it is in the lists of the same names
 }
 
-// in says whether a step is one of its.
-func (c *cruising) in(step int64) bool { return c.first <= step && step <= c.last }
+// includesStep says whether a step is one of its.
+func (c *cruising) includesStep(step int64) bool { return c.first <= step && step <= c.last }
 
-// steps returns the number of the cruising's steps up to a given step.
-func (c *cruising) steps(to int64) int { return int(max(min(to, c.last)-c.first+1, 0)) }
+// stepsUpTo returns the number of the cruising's steps up to a given step.
+func (c *cruising) stepsUpTo(to int64) int { return int(max(min(to, c.last)-c.first+1, 0)) }
 
 // mayCruise says whether requests of the engine can be counted: their steps are of one token, and
 // one of them is nobody's victim before those behind it.
@@ -57,12 +57,12 @@ func (e *Engine) mayCruise() bool {
 	return e.brief && e.lock == nil && !s.Priority && s.NumSpeculativeTokens == 0 && s.StreamInterval <= 1 && s.LongPrefillTokenThreshold == 0
 }
 
-// finished is the number of the step that ended last.
-func (e *Engine) finished() int64 { return e.steps - int64(len(e.flight)) }
+// lastFinishedStep is the number of the step that ended last.
+func (e *Engine) lastFinishedStep() int64 { return e.steps - int64(len(e.flight)) }
 
-// join lets those that follow the ones that cruise join them, as far as they can from the step
+// joinCruise lets those that follow the ones that cruise join them, as far as they can from the step
 // on that is planned next.
-func (e *Engine) join() {
+func (e *Engine) joinCruise() {
 	c := &e.cruise
 	next := e.steps + 1
 	if c.behind || next < c.from {
@@ -75,8 +75,8 @@ func (e *Engine) join() {
 		r := e.running[c.n]
 		c.n++
 		r.cruise = cruising{
-			on: true, first: next, last: next + int64(r.limit()-r.output-r.placeholders) - 1,
-			grow: e.turn(next - int64(r.computed)), list: e.turn(next - int64(r.tokens())),
+			on: true, first: next, last: next + int64(r.maxTokens()-r.output-r.placeholders) - 1,
+			grow: e.stepInBlock(next - int64(r.computed)), list: e.stepInBlock(next - int64(r.numTokens())),
 		}
 		i, _ := slices.BinarySearchFunc(c.ends, r.cruise.last+1, func(r *request, step int64) int { return int(r.cruise.last - step) })
 		c.ends = slices.Insert(c.ends, i, r)
@@ -86,8 +86,8 @@ func (e *Engine) join() {
 	}
 }
 
-// turn is the place of a step's number among as many as a block has tokens.
-func (e *Engine) turn(step int64) int {
+// stepInBlock is the place of a step's number among as many as a block has tokens.
+func (e *Engine) stepInBlock(step int64) int {
 	size := int64(e.set.BlockSize)
 	return int((step%size + size) % size)
 }
@@ -99,12 +99,12 @@ func (e *Engine) canJoin(r *request) bool {
 	if e.set.AsyncScheduling {
 		inFlight = 1
 	}
-	limit := r.job.Prompt + r.limit()
+	limit := r.job.Prompt + r.maxTokens()
 	return r.begun && !r.inPrompt && r.drafts == 0 && r.stale == 0 && r.unsent == 0 &&
 		len(e.flight) == inFlight && r.inFlight == inFlight && r.placeholders == inFlight &&
-		r.limit() <= r.job.Output && limit <= e.set.MaxModelLen && r.output+inFlight < r.limit() &&
-		r.computed == r.tokens()+inFlight-1 && r.blocks == e.blocksFor(r.computed) &&
-		(!e.set.EnablePrefixCaching || r.listed == (r.tokens()-1)/e.set.BlockSize) &&
+		r.maxTokens() <= r.job.Output && limit <= e.set.MaxModelLen && r.output+inFlight < r.maxTokens() &&
+		r.computed == r.numTokens()+inFlight-1 && r.blocks == e.blocksFor(r.computed) &&
+		(!e.set.EnablePrefixCaching || r.listed == (r.numTokens()-1)/e.set.BlockSize) &&
 		r.beside == e.set.BlocksBeside(r.computed) && r.beside == e.set.BlocksBeside(limit)
 }
 
@@ -114,7 +114,7 @@ func (e *Engine) scheduleCruising(p *plan) {
 	if !e.mayCruise() {
 		return
 	}
-	e.join()
+	e.joinCruise()
 	c := &e.cruise
 	if c.n == 0 {
 		return
@@ -122,13 +122,13 @@ func (e *Engine) scheduleCruising(p *plan) {
 	step := e.steps + 1
 	for c.planned < len(c.ends) && c.ends[c.planned].cruise.last < step {
 		r := c.ends[c.planned]
-		c.context -= int64(r.computed + r.cruise.steps(step))
+		c.context -= int64(r.computed + r.cruise.stepsUpTo(step))
 		c.planned++
 	}
-	growing := c.grow[e.turn(step)]
+	growing := c.grow[e.stepInBlock(step)]
 	need := 0
 	for _, r := range growing {
-		if r.cruise.in(step) {
+		if r.cruise.includesStep(step) {
 			need++
 		}
 	}
@@ -137,13 +137,13 @@ func (e *Engine) scheduleCruising(p *plan) {
 		return
 	}
 	for _, r := range growing {
-		if r.cruise.in(step) {
-			e.grow(r, 1, 0)
+		if r.cruise.includesStep(step) {
+			e.growBlocks(r, 1, 0)
 		}
 	}
-	for _, r := range c.list[e.turn(step)] {
-		if r.cruise.in(step) {
-			e.cacheUpTo(r, r.tokens()+r.cruise.steps(e.finished()))
+	for _, r := range c.list[e.stepInBlock(step)] {
+		if r.cruise.includesStep(step) {
+			e.cacheUpTo(r, r.numTokens()+r.cruise.stepsUpTo(e.lastFinishedStep()))
 		}
 	}
 	n := len(c.ends) - c.planned
@@ -165,15 +165,15 @@ func (e *Engine) updateCruising(p *plan) int {
 		others--
 	}
 	f.beside = others > 0 || e.waiting.len() > 0
-	f.step(p.end)
-	c.chunks = chunks{f.free, int64(f.takes(f.cost.PerChunk)), p.cruisers, c.chunks.ended[:0]}
+	f.addStepWork(p.end)
+	c.chunks = chunks{f.free, int64(f.contendedTime(f.cost.PerChunk)), p.cruisers, c.chunks.ended[:0]}
 	for ends() {
 		r := c.ends[0]
 		i := slices.Index(e.running[:c.n], r)
 		place := i + len(c.chunks.ended)
 		c.chunks.ended = append(c.chunks.ended, place)
-		c.leave(r, p.number)
-		e.settle(r, p.number, p.end)
+		c.removeEnded(r, p.number)
+		e.settleCruise(r, p.number, p.end)
 		r.held-- // that of this step is on its way
 		r.pending, r.finish = 1, "length"
 		if e.set.AsyncScheduling {
@@ -181,20 +181,20 @@ func (e *Engine) updateCruising(p *plan) int {
 		}
 		e.running = slices.Delete(e.running, i, i+1)
 		e.giveUp(r)
-		f.out.push(passing{c.chunks.through(place), r})
+		f.out.push(passing{c.chunks.completionTime(place), r})
 	}
-	f.free = c.chunks.through(p.cruisers - 1)
+	f.free = c.chunks.completionTime(p.cruisers - 1)
 	f.chunked = f.free
 	e.stats.GenerationTokens += int64(p.cruisers)
 	return p.cruisers
 }
 
-// leave takes the first of those that end off the lists, after so many steps.
-func (c *cruise) leave(r *request, ended int64) {
+// removeEnded takes the first of those that end off the lists, after so many steps.
+func (c *cruise) removeEnded(r *request, ended int64) {
 	if c.planned > 0 { // else its last step was the last that is planned
 		c.planned--
 	} else {
-		c.context -= int64(r.computed + r.cruise.steps(ended))
+		c.context -= int64(r.computed + r.cruise.stepsUpTo(ended))
 	}
 	c.n--
 	c.ends = slices.Delete(c.ends, 0, 1)
@@ -204,10 +204,10 @@ func (c *cruise) leave(r *request, ended int64) {
 	}
 }
 
-// settle counts into a request that cruises what it was part of: all that is planned, of which
+// settleCruise counts into a request that cruises what it was part of: all that is planned, of which
 // so much has ended, the last at a time.
-func (e *Engine) settle(r *request, ended, at int64) {
-	all, done := r.cruise.steps(e.steps), r.cruise.steps(ended)
+func (e *Engine) settleCruise(r *request, ended, at int64) {
+	all, done := r.cruise.stepsUpTo(e.steps), r.cruise.stepsUpTo(ended)
 	r.computed += all
 	r.output += done
 	r.placeholders += all - done
@@ -229,14 +229,14 @@ func (e *Engine) endCruise() {
 	if c.n == 0 {
 		return
 	}
-	ended := e.finished()
+	ended := e.lastFinishedStep()
 	for _, p := range e.flight {
 		if p.cruisers == 0 {
 			continue
 		}
 		items := make([]entry, 0, p.cruisers+len(p.items))
 		for _, r := range e.running[:c.n] {
-			if r.cruise.in(p.number) {
+			if r.cruise.includesStep(p.number) {
 				items = append(items, entry{r: r, tokens: 1, samples: true})
 			}
 		}
@@ -245,11 +245,11 @@ func (e *Engine) endCruise() {
 	var late []passing
 	place := 0
 	for _, r := range e.running[:c.n] {
-		e.settle(r, ended, e.ended)
+		e.settleCruise(r, ended, e.ended)
 		for slices.Contains(c.chunks.ended, place) {
 			place++
 		}
-		if at := c.chunks.through(place); place < c.chunks.n && at >= e.now && r.cruise.in(ended) {
+		if at := c.chunks.completionTime(place); place < c.chunks.n && at >= e.now && r.cruise.includesStep(ended) {
 			r.held--
 			r.pending++
 			late = append(late, passing{at, r})

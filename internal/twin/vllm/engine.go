@@ -99,12 +99,12 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	r := &request{job: j, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
 	e.byID[j.ID] = r
 	e.front.beside = len(e.flight) > 0
-	e.contend(e.front.request(now, r, e.frontFactor(r)))
+	e.delayForFrontend(e.front.queueRequest(now, r, e.frontFactor(r)))
 }
 
-// contend lets the steps in flight end later because the front end took time
+// delayForFrontend lets the steps in flight end later because the front end took time
 // from the cores they run on.
-func (e *Engine) contend(d time.Duration) {
+func (e *Engine) delayForFrontend(d time.Duration) {
 	lost := int64(e.set.Frontend.Contention * float64(d))
 	if lost <= 0 || len(e.flight) == 0 || e.lock != nil {
 		return
@@ -158,12 +158,12 @@ func (e *Engine) Step(now int64) twin.Step {
 		case in:
 			e.addRequest(e.front.in.pop().r)
 			if len(e.flight) == 0 && e.front.in.next() > at {
-				e.fill()
+				e.fillFlight()
 			}
 		case end:
 			e.finishStep()
 		default:
-			if em, ok := e.front.emission(); ok {
+			if em, ok := e.front.popEmission(); ok {
 				if em.Finish != "" {
 					delete(e.byID, em.ID)
 				}
@@ -215,15 +215,15 @@ func (e *Engine) finishStep() {
 	e.abortRequests() // what the step gave them is not handed out
 	e.updateFromOutput(p)
 	e.spare = append(e.spare, p)
-	e.fill()
+	e.fillFlight()
 }
 
-// fill plans steps until enough are in flight: one, or with asynchronous
+// fillFlight plans steps until enough are in flight: one, or with asynchronous
 // scheduling the next one behind the one that runs.
-func (e *Engine) fill() {
+func (e *Engine) fillFlight() {
 	e.plan()
 	if e.lock != nil {
-		e.lock.planned(e)
+		e.lock.notePlanned(e)
 	}
 }
 
@@ -247,15 +247,15 @@ func (e *Engine) plan() {
 			continue
 		}
 		start := max(e.now, e.free)
-		p.end = start + e.stretched(float64(e.cost.Step(&p.batch)), p.number, start)
+		p.end = start + e.stepDuration(float64(e.cost.Step(&p.batch)), p.number, start)
 		e.free = p.end
 		e.flight = append(e.flight, p)
-		e.tell(p, start)
+		e.reportStep(p, start)
 	}
 }
 
-// tell tells of a step whose times are known.
-func (e *Engine) tell(p *plan, start int64) {
+// reportStep tells of a step whose times are known.
+func (e *Engine) reportStep(p *plan, start int64) {
 	if e.watch == nil {
 		return
 	}
@@ -265,9 +265,9 @@ func (e *Engine) tell(p *plan, start int64) {
 	})
 }
 
-// stretched returns the random duration of a step that starts at a given time, in nanoseconds. d is
+// stepDuration returns the random duration of a step that starts at a given time, in nanoseconds. d is
 // the duration by its cost. The result is at least 1.
-func (e *Engine) stretched(d float64, number, start int64) int64 {
+func (e *Engine) stepDuration(d float64, number, start int64) int64 {
 	if e.sigma > 0 {
 		d *= math.Exp(e.sigma*e.normal(uint64(number), 1, 2) - e.sigma*e.sigma/2)
 	}
@@ -299,7 +299,7 @@ func (e *Engine) streamInterval(r *request, tokens int, finish string, at int64)
 	if finish == "" && r.streamed && r.unsent < e.set.StreamInterval {
 		return
 	}
-	e.front.chunk(at, r, r.unsent, finish)
+	e.front.queueChunk(at, r, r.unsent, finish)
 	r.unsent, r.streamed = 0, true
 }
 

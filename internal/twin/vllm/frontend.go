@@ -70,25 +70,25 @@ func (f *fifo) merge(list []passing) {
 	slices.SortStableFunc(f.items, func(a, b passing) int { return cmp.Compare(a.at, b.at) })
 }
 
-// work lets the thread do something that comes to it at a time. On a core that it shares
+// addWork lets the thread do something that comes to it at a time. On a core that it shares
 // fairly with an engine that computes, each has what the other leaves.
-func (f *front) work(at int64, d time.Duration) int64 {
-	f.free = max(f.free, at) + int64(f.takes(d))
+func (f *front) addWork(at int64, d time.Duration) int64 {
+	f.free = max(f.free, at) + int64(f.contendedTime(d))
 	return f.free
 }
 
-func (f *front) takes(d time.Duration) time.Duration {
+func (f *front) contendedTime(d time.Duration) time.Duration {
 	if f.beside {
 		d += time.Duration(f.cost.Contention * float64(d))
 	}
 	return d
 }
 
-// request takes a request in and says how long that is work. factor is how
+// queueRequest takes a request in and says how long that is work. factor is how
 // much longer than usual this one takes.
-func (f *front) request(now int64, r *request, factor float64) time.Duration {
+func (f *front) queueRequest(now int64, r *request, factor float64) time.Duration {
 	d := time.Duration(factor * float64(f.cost.PerRequest+time.Duration(r.job.Prompt)*f.cost.PerPromptToken))
-	f.last = max(f.last, f.work(now, d)+int64(factor*float64(f.cost.Latency)))
+	f.last = max(f.last, f.addWork(now, d)+int64(factor*float64(f.cost.Latency)))
 	f.in.push(passing{f.last, r})
 	return d
 }
@@ -103,24 +103,24 @@ func (e *Engine) frontFactor(r *request) float64 {
 	return math.Exp(math.Sqrt(variance)*e.normal(uint64(r.job.ID), 1<<34, 1<<35) - variance/2)
 }
 
-// step takes a step's output over.
-func (f *front) step(at int64) { f.work(at, f.cost.PerStep) }
+// addStepWork takes a step's output over.
+func (f *front) addStepWork(at int64) { f.addWork(at, f.cost.PerStep) }
 
-// chunk takes tokens of an answer. When the client's last chunk is still on
+// queueChunk takes tokens of an answer. When the client's last chunk is still on
 // its way they join it (RequestOutputCollector.put).
-func (f *front) chunk(at int64, r *request, tokens int, finish string) {
+func (f *front) queueChunk(at int64, r *request, tokens int, finish string) {
 	waits := r.pending > 0
 	r.pending += tokens
 	r.finish = finish
 	if !waits {
-		f.chunked = f.work(at, f.cost.PerChunk)
+		f.chunked = f.addWork(at, f.cost.PerChunk)
 		f.out.push(passing{f.chunked, r})
 	}
 }
 
-// emission is the chunk that has come through, nothing for a client that has
+// popEmission is the chunk that has come through, nothing for a client that has
 // gone.
-func (f *front) emission() (twin.Emission, bool) {
+func (f *front) popEmission() (twin.Emission, bool) {
 	p := f.out.pop()
 	r := p.r
 	n := r.held + r.pending

@@ -20,9 +20,9 @@ type Lockstep struct {
 	batch []*twin.Batch
 }
 
-// Together puts engines that nothing was added to into step. cost says how long a step
+// NewLockstep puts engines that nothing was added to into step. cost says how long a step
 // takes in which each computes its batch.
-func Together(engines []*Engine, cost func(batches []*twin.Batch) time.Duration) *Lockstep {
+func NewLockstep(engines []*Engine, cost func(batches []*twin.Batch) time.Duration) *Lockstep {
 	l := &Lockstep{of: engines, cost: cost, batch: make([]*twin.Batch, len(engines))}
 	for _, e := range engines {
 		e.lock = l
@@ -34,9 +34,9 @@ func Together(engines []*Engine, cost func(batches []*twin.Batch) time.Duration)
 // engines are due.
 func (l *Lockstep) Steps() int64 { return l.steps }
 
-// planned hears that an engine has planned what it does next: at the end of a step, or
+// notePlanned hears that an engine has planned what it does next: at the end of a step, or
 // because a request came while all rest.
-func (l *Lockstep) planned(e *Engine) {
+func (l *Lockstep) notePlanned(e *Engine) {
 	if !l.runs {
 		l.begin(e.now)
 		return
@@ -73,12 +73,12 @@ func (l *Lockstep) begin(now int64) {
 		l.batch[i] = &e.flight[0].batch
 	}
 	l.steps++
-	end := now + lead.stretched(float64(l.cost(l.batch)), lead.flight[0].number, now)
+	end := now + lead.stepDuration(float64(l.cost(l.batch)), lead.flight[0].number, now)
 	for _, e := range l.of {
 		p := e.flight[0]
 		p.end, e.free = end, end
 		if len(p.items) > 0 {
-			e.tell(p, now)
+			e.reportStep(p, now)
 		}
 	}
 }

@@ -184,8 +184,8 @@ func checkBlocks(t rapid.TB, e *Engine) {
 		if r.beside < e.set.BlocksBeside(r.computed) {
 			t.Fatalf("job %d has %d blocks besides for %d tokens", r.job.ID, r.beside, r.computed)
 		}
-		if r.listed != count(r.parts) || r.listed > r.blocks {
-			t.Fatalf("job %d has %d blocks, of which %d are cached and %d said to be", r.job.ID, r.blocks, count(r.parts), r.listed)
+		if r.listed != countBlocks(r.parts) || r.listed > r.blocks {
+			t.Fatalf("job %d has %d blocks, of which %d are cached and %d said to be", r.job.ID, r.blocks, countBlocks(r.parts), r.listed)
 		}
 		others += r.blocks - r.listed + r.beside
 		for _, x := range r.parts {
@@ -211,7 +211,7 @@ func checkBlocks(t rapid.TB, e *Engine) {
 	for i := range p.head {
 		for k := p.head[i]; k != none; k = p.runs[k].behind {
 			r := &p.runs[k]
-			if found[k] || len(r.hashes) == 0 || r.first != r.hashes[0] || p.chain(r.first) != &p.head[i] || r.single && len(r.hashes) > 1 {
+			if found[k] || len(r.hashes) == 0 || r.first != r.hashes[0] || p.chainSlot(r.first) != &p.head[i] || r.single && len(r.hashes) > 1 {
 				t.Fatalf("run %d of %d blocks is listed under another content", k, len(r.hashes))
 			}
 			if found[k] = true; r.ref != held[k] {
@@ -333,7 +333,7 @@ func TestQueue(t *testing.T) {
 		order := func() {
 			if q.byPriority {
 				slices.SortStableFunc(model, func(a, b *request) int {
-					if before(a, b) {
+					if isMoreUrgent(a, b) {
 						return -1
 					}
 					return 1

@@ -77,17 +77,17 @@ func (q *queue) remove(r *request) {
 	}
 }
 
-// before is the order of the priority queue (Request.__lt__).
-func before(a, b *request) bool {
-	if u := urgency(a, b); u != 0 {
+// isMoreUrgent is the order of the priority queue (Request.__lt__).
+func isMoreUrgent(a, b *request) bool {
+	if u := compareUrgency(a, b); u != 0 {
 		return u < 0
 	}
 	return a.job.ID < b.job.ID
 }
 
-// urgency compares two requests: a smaller priority is more urgent, and of
+// compareUrgency compares two requests: a smaller priority is more urgent, and of
 // equals who came first.
-func urgency(a, b *request) int {
+func compareUrgency(a, b *request) int {
 	return cmp.Or(cmp.Compare(a.job.Priority, b.job.Priority), cmp.Compare(a.arrived, b.arrived))
 }
 
@@ -95,7 +95,7 @@ func urgency(a, b *request) int {
 type byPriority queue
 
 func (h *byPriority) Len() int           { return len(h.items) }
-func (h *byPriority) Less(i, j int) bool { return before(h.items[i], h.items[j]) }
+func (h *byPriority) Less(i, j int) bool { return isMoreUrgent(h.items[i], h.items[j]) }
 func (h *byPriority) Swap(i, j int)      { h.items[i], h.items[j] = h.items[j], h.items[i] }
 func (h *byPriority) Push(x any)         { h.items = append(h.items, x.(*request)) }
 func (h *byPriority) Pop() any {

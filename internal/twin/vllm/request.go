@@ -49,20 +49,20 @@ type request struct {
 	trace twin.Trace
 }
 
-// tokens is num_tokens: prompt and answer so far.
-func (r *request) tokens() int { return r.job.Prompt + r.output }
+// numTokens is num_tokens: prompt and answer so far.
+func (r *request) numTokens() int { return r.job.Prompt + r.output }
 
-// received returns the number of tokens that an earlier engine has computed, except the last. A
+// receivedTokens returns the number of tokens that an earlier engine has computed, except the last. A
 // preempted request is computed again here.
-func (r *request) received() int {
+func (r *request) receivedTokens() int {
 	if r.trace.Preemptions > 0 {
 		return 0
 	}
-	return max(min(r.job.Received, r.tokens()-1), 0)
+	return max(min(r.job.Received, r.numTokens()-1), 0)
 }
 
-// limit is max_tokens.
-func (r *request) limit() int {
+// maxTokens is max_tokens.
+func (r *request) maxTokens() int {
 	if r.job.Limit > 0 {
 		return r.job.Limit
 	}
@@ -81,13 +81,13 @@ func (r *request) extend(blockSize, tokens int) {
 	}
 	r.hashes = slices.Grow(r.hashes, max(n-len(r.hashes), 0))
 	for k := len(r.hashes); k < n; k++ {
-		hash := twin.Chain(uint64(r.job.ID)+1, uint64(k)+1) // no other request has it
+		hash := twin.ChainHash(uint64(r.job.ID)+1, uint64(k)+1) // no other request has it
 		if r.job.Content != nil {
 			parent := uint64(0)
 			if k > 0 {
 				parent = r.hashes[k-1]
 			}
-			hash = twin.Chain(parent, r.job.Content.Tokens(k*blockSize, (k+1)*blockSize))
+			hash = twin.ChainHash(parent, r.job.Content.Tokens(k*blockSize, (k+1)*blockSize))
 		}
 		r.hashes = append(r.hashes, hash)
 	}

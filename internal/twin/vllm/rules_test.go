@@ -338,7 +338,7 @@ func TestPrefixHitInTheSameStep(t *testing.T) {
 	number(t, "blocks in use", b.pool.size()-b.pool.free, 2+3)
 	r := b.byID[0]
 	number(t, "references to the blocks of all", int(b.pool.runs[r.parts[0].run].ref), 3)
-	number(t, "blocks of its own", r.blocks-count(r.parts), 1)
+	number(t, "blocks of its own", r.blocks-countBlocks(r.parts), 1)
 }
 
 // A conversation's next turn finds the answer of the last one. The block that
@@ -358,54 +358,54 @@ func TestAnswersAreCached(t *testing.T) {
 
 func TestEvictionOrder(t *testing.T) {
 	p := newPool(6, true)
-	found := func() int { return count(p.find([]uint64{11, 12}, nil)) }
-	p.take(3)
-	p.release(p.cache(nil, []uint64{11, 12}, 0), 1)
+	found := func() int { return countBlocks(p.find([]uint64{11, 12}, nil)) }
+	p.takeBlocks(3)
+	p.release(p.cacheBlocks(nil, []uint64{11, 12}, 0), 1)
 	head := p.touch(p.find([]uint64{11}, nil)[0]) // a hit protects it
 	p.release([]part{head}, 0)
 	// The block without content, those never used, the tail, the head.
 	for i, want := range []int{2, 2, 2, 1, 0} {
-		p.take(1)
+		p.takeBlocks(1)
 		number(t, fmt.Sprintf("blocks found after %d are taken", i+1), found(), want)
 	}
 	number(t, "blocks ever used", p.used(), 5)
 
 	p = newPool(5, false)
-	p.take(2)
+	p.takeBlocks(2)
 	p.release(nil, 2)
-	p.take(2)
+	p.takeBlocks(2)
 	number(t, "blocks ever used, those that are free again taken first", p.used(), 2)
 }
 
 func TestDuplicateBlocks(t *testing.T) {
 	p := newPool(5, true)
-	p.take(3)
+	p.takeBlocks(3)
 	var runs []int32
 	for range 3 {
-		runs = append(runs, p.cache(nil, []uint64{7}, 0)[0].run)
+		runs = append(runs, p.cacheBlocks(nil, []uint64{7}, 0)[0].run)
 	}
 	a, b, c := runs[0], runs[1], runs[2]
-	p.take(1)
+	p.takeBlocks(1)
 	for _, evict := range []struct{ run, left int32 }{{b, a}, {a, c}, {c, none}} {
 		p.release([]part{{evict.run, 1}}, 0)
-		p.take(1)
-		number(t, "run that is found", int(p.beginning(7)), int(evict.left))
+		p.takeBlocks(1)
+		number(t, "run that is found", int(p.firstRun(7)), int(evict.left))
 	}
-	if i := *p.chain(7); i != none {
+	if i := *p.chainSlot(7); i != none {
 		t.Errorf("index still holds run %d", i)
 	}
 }
 
 func TestReferencesKeepABlock(t *testing.T) {
 	p := newPool(3, true)
-	p.take(1)
-	a := p.cache(nil, []uint64{7}, 0)
+	p.takeBlocks(1)
+	a := p.cacheBlocks(nil, []uint64{7}, 0)
 	p.touch(a[0])
 	p.release(a, 0)
 	number(t, "free", p.free, 1)
 	p.release(a, 0)
 	number(t, "free", p.free, 2)
-	if p.usage() != 0 || p.beginning(7) != a[0].run {
+	if p.usage() != 0 || p.firstRun(7) != a[0].run {
 		t.Error("a cached block that nobody uses counts as free and is found")
 	}
 }
@@ -546,8 +546,8 @@ func TestSpeculative(t *testing.T) {
 		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 5})
 		b.until(3 * step)
 		r := b.byID[0]
-		if computed := r.computed - r.placeholders; !async && computed != 6 || async && computed != r.tokens()-1 {
-			t.Errorf("async %v: %d tokens computed, %d there are", async, computed, r.tokens())
+		if computed := r.computed - r.placeholders; !async && computed != 6 || async && computed != r.numTokens()-1 {
+			t.Errorf("async %v: %d tokens computed, %d there are", async, computed, r.numTokens())
 		}
 		b.finish()
 		same(t, "none accepted", b.emissions(0), "1+1 2+1 3+1 4+1 5+1length")

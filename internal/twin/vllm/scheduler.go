@@ -70,7 +70,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 		if r.lastTokenPlanned() {
 			continue
 		}
-		n := r.tokens() + r.drafts + r.placeholders - r.computed
+		n := r.numTokens() + r.drafts + r.placeholders - r.computed
 		if 0 < threshold && threshold < n {
 			n = threshold
 		}
@@ -81,7 +81,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 		fits := true
 		for !e.allocateSlots(r, n) {
 			preempting = true
-			victim := e.victim()
+			victim := e.preemptionVictim()
 			if j := e.stopRunning(victim); j < i { // only by priority
 				i--
 				*budget += p.removeRequest(victim, slots)
@@ -105,7 +105,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 // lastTokenPlanned says that a step which is planned surely reaches
 // max_tokens, so that one more would be wasted.
 func (r *request) lastTokenPlanned() bool {
-	return r.placeholders > 0 && r.computed+2-r.placeholders >= r.job.Prompt+r.limit()
+	return r.placeholders > 0 && r.computed+2-r.placeholders >= r.job.Prompt+r.maxTokens()
 }
 
 // plannedDrafts returns the number of drafts to verify among n tokens.
@@ -113,7 +113,7 @@ func (r *request) plannedDrafts(n int) int {
 	if r.drafts == 0 {
 		return 0
 	}
-	d := min(max(n+r.computed-r.tokens()-r.placeholders, 0), r.drafts)
+	d := min(max(n+r.computed-r.numTokens()-r.placeholders, 0), r.drafts)
 	r.drafts = 0
 	return d
 }
@@ -131,16 +131,16 @@ func (p *plan) removeRequest(r *request, slots int) int {
 	return 0
 }
 
-// victim returns the request to preempt when blocks are short. It is the last that was admitted, or
+// preemptionVictim returns the request to preempt when blocks are short. It is the last that was admitted, or
 // the least urgent of those that came last. Of several that tie in both it is the first that was
 // admitted: unlike the queue, vLLM does not look at their ids here.
-func (e *Engine) victim() *request {
+func (e *Engine) preemptionVictim() *request {
 	if !e.set.Priority {
 		return e.running[len(e.running)-1]
 	}
 	v := e.running[0]
 	for _, r := range e.running[1:] {
-		if urgency(v, r) < 0 {
+		if compareUrgency(v, r) < 0 {
 			v = r
 		}
 	}
@@ -182,12 +182,12 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
 		hits := e.findLongestCacheHit(r)
-		cached := count(hits) * e.set.BlockSize
-		from := max(cached, r.received())
-		n := r.tokens() - from
+		cached := countBlocks(hits) * e.set.BlockSize
+		from := max(cached, r.receivedTokens())
+		n := r.numTokens() - from
 		drafts := 0
 		if n == 1 && !p.prefilling && (ran || from > 0) {
-			drafts = e.padding(from)
+			drafts = e.draftPadding(from)
 		}
 		if drafts > 0 {
 			if n += drafts; n > *budget-slots {
@@ -213,11 +213,11 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	}
 }
 
-// padding returns the number of dummy drafts of a request that starts with its last token alone,
+// draftPadding returns the number of dummy drafts of a request that starts with its last token alone,
 // all before being cached. They keep the step's rows equally long, as the CUDA graphs of steps with
 // drafts need them. It is 0 where the number of drafts varies, or where context or budget have no
 // room.
-func (e *Engine) padding(cached int) int {
+func (e *Engine) draftPadding(cached int) int {
 	k := e.set.NumSpeculativeTokens
 	if e.set.SpeculativeSchedule != nil || cached+k+2 > e.set.MaxModelLen || 1+k > e.set.MaxNumBatchedTokens-e.set.draftSlots() {
 		return 0
@@ -235,8 +235,8 @@ func (e *Engine) findLongestCacheHit(r *request) []part {
 	if !e.set.EnablePrefixCaching {
 		return nil
 	}
-	r.extend(e.set.BlockSize, r.tokens())
-	most := (r.tokens() - 1) / e.set.BlockSize
+	r.extend(e.set.BlockSize, r.numTokens())
+	most := (r.numTokens() - 1) / e.set.BlockSize
 	e.hits = e.pool.find(r.hashes[:most], e.hits[:0])
 	if last := len(e.hits) - 1; last >= 0 && e.set.lookahead() > 0 {
 		if e.hits[last].n--; e.hits[last].n == 0 {
@@ -246,17 +246,17 @@ func (e *Engine) findLongestCacheHit(r *request) []part {
 	return e.hits
 }
 
-// count returns the number of blocks.
-func count(parts []part) (n int) {
+// countBlocks returns the number of blocks.
+func countBlocks(parts []part) (n int) {
 	for _, x := range parts {
 		n += x.n
 	}
 	return n
 }
 
-// share gives a request cached blocks that it begins with.
-func (e *Engine) share(r *request, cached []part) {
-	r.blocks = count(cached)
+// shareBlocks gives a request cached blocks that it begins with.
+func (e *Engine) shareBlocks(r *request, cached []part) {
+	r.blocks = countBlocks(cached)
 	r.listed = r.blocks
 	for _, x := range cached {
 		r.parts = append(r.parts, e.pool.touch(x))
@@ -275,7 +275,7 @@ func (e *Engine) countPrefix(r *request, cached int) {
 	if r.trace.Preemptions == 0 {
 		r.trace.Cached = cached
 		if e.set.EnablePrefixCaching {
-			e.stats.PrefixQueries += int64(r.tokens())
+			e.stats.PrefixQueries += int64(r.numTokens())
 			e.stats.PrefixHits += int64(cached)
 		}
 	}
@@ -290,9 +290,9 @@ func (e *Engine) admit(r *request, hits []part, from, n int) bool {
 	if len(e.running) > 0 {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
 	}
-	had := count(hits)
-	free := e.pool.free - e.pool.idle(hits) - reserve
-	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-had+e.set.BlocksBeside(whole) > free {
+	had := countBlocks(hits)
+	free := e.pool.free - e.pool.idleBlocks(hits) - reserve
+	if whole := min(r.numTokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-had+e.set.BlocksBeside(whole) > free {
 		return false
 	}
 	upTo := min(from+n+e.set.lookahead(), e.set.MaxModelLen)
@@ -300,9 +300,9 @@ func (e *Engine) admit(r *request, hits []part, from, n int) bool {
 	if need+beside > free {
 		return false
 	}
-	e.share(r, hits)
-	e.grow(r, need, beside)
-	e.cacheBlocks(r, min(from+n, r.tokens()))
+	e.shareBlocks(r, hits)
+	e.growBlocks(r, need, beside)
+	e.cacheBlocks(r, min(from+n, r.numTokens()))
 	return true
 }
 
@@ -314,13 +314,13 @@ func (e *Engine) allocateSlots(r *request, n int) bool {
 	if need+beside > e.pool.free {
 		return false
 	}
-	e.grow(r, need, beside)
-	e.cacheBlocks(r, min(r.computed+n, r.tokens()))
+	e.growBlocks(r, need, beside)
+	e.cacheBlocks(r, min(r.computed+n, r.numTokens()))
 	return true
 }
 
-func (e *Engine) grow(r *request, blocks, beside int) {
-	e.pool.take(blocks + beside)
+func (e *Engine) growBlocks(r *request, blocks, beside int) {
+	e.pool.takeBlocks(blocks + beside)
 	r.blocks += blocks
 	r.beside += beside
 }
@@ -341,7 +341,7 @@ func (e *Engine) cacheUpTo(r *request, tokens int) {
 		return
 	}
 	r.extend(e.set.BlockSize, tokens)
-	r.parts = e.pool.cache(r.parts, r.hashes[:full], r.listed)
+	r.parts = e.pool.cacheBlocks(r.parts, r.hashes[:full], r.listed)
 	r.listed = full
 }
 
@@ -363,7 +363,7 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 	b.Requests++
 	b.Tokens += it.tokens
 	b.Logits += 1 + it.drafts
-	if answer := it.padded || r.computed >= r.tokens()+r.placeholders-1 && r.output+r.placeholders > 0; answer {
+	if answer := it.padded || r.computed >= r.numTokens()+r.placeholders-1 && r.output+r.placeholders > 0; answer {
 		b.Decodes++
 		b.DecodeContext += int64(r.computed + it.tokens)
 	} else {
@@ -372,7 +372,7 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 	}
 	r.computed += it.tokens
 	r.inFlight++
-	r.inPrompt = r.computed-it.drafts < r.tokens()+r.placeholders
+	r.inPrompt = r.computed-it.drafts < r.numTokens()+r.placeholders
 	if r.inPrompt {
 		return
 	}
@@ -398,9 +398,9 @@ func (e *Engine) updateFromOutput(p *plan) {
 		}
 		accepted := 0
 		if !it.padded {
-			accepted = e.accepted(r, it.drafts)
+			accepted = e.acceptedDrafts(r, it.drafts)
 		}
-		e.stats.Verify(it.drafts, accepted)
+		e.stats.CountVerification(it.drafts, accepted)
 		n, finish := e.checkStop(r, 1+accepted)
 		r.output += n
 		if !stale {
@@ -420,16 +420,16 @@ func (e *Engine) updateFromOutput(p *plan) {
 		}
 		if outputs == 0 {
 			e.front.beside = len(e.running) > 0 || e.waiting.len() > 0
-			e.front.step(p.end)
+			e.front.addStepWork(p.end)
 		}
 		outputs++
 		e.streamInterval(r, n, finish, p.end)
 	}
 }
 
-// accepted returns the number of drafts that the model accepts. It accepts each with the same
+// acceptedDrafts returns the number of drafts that the model accepts. It accepts each with the same
 // probability, up to the first that it rejects.
-func (e *Engine) accepted(r *request, drafts int) (n int) {
+func (e *Engine) acceptedDrafts(r *request, drafts int) (n int) {
 	for n < drafts && e.uniform(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
 		n++
 	}
@@ -441,7 +441,7 @@ func (e *Engine) accepted(r *request, drafts int) (n int) {
 // whose own end is its max_tokens ends by "length", as twin.Job has it.
 func (e *Engine) checkStop(r *request, n int) (int, string) {
 	own := r.job.Output - r.output
-	limit := r.limit() - r.output
+	limit := r.maxTokens() - r.output
 	room := e.set.MaxModelLen - r.job.Prompt - r.output
 	if own < limit && own <= min(room, n) {
 		return max(own, 1), "stop"

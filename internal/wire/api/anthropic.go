@@ -114,30 +114,30 @@ func (x *anthropicDecoder) Reset() {
 
 // Event implements [Decoder].
 func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
 	s := &x.s
 	kind := string(stringField(data, "type"))
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch k := string(key); {
 		case k == "message" && kind == "message_start":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) == "usage" {
-					return s.null() || x.usage(d)
+					return s.null() || x.readUsage(d)
 				}
 				return s.skipValue()
 			})
 		case k == "content_block" && kind == "content_block_start":
-			return x.block(d)
+			return x.readBlock(d)
 		case k == "delta" && kind == "content_block_delta":
-			return x.fields(func(key []byte) bool { return x.textField(key, d) })
+			return x.eachField(func(key []byte) bool { return x.textField(key, d) })
 		case k == "delta" && kind == "message_delta":
-			return x.fields(func(key []byte) bool { return x.stopReason(key, d) })
+			return x.eachField(func(key []byte) bool { return x.stopReason(key, d) })
 		case k == "usage" && kind == "message_delta":
-			return s.null() || x.usage(d)
+			return s.null() || x.readUsage(d)
 		case k == "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -149,48 +149,48 @@ func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
 	case "message_stop":
 		d.Done, x.done = true, true
 	}
-	if x.choose(d, 0, 0, 0); len(d.Parts) == 0 {
+	if x.assignChoice(d, 0, 0, 0); len(d.Parts) == 0 {
 		d.Empty = false
 	}
-	return x.end(ok, d)
+	return x.endEvent(ok, d)
 }
 
 // Whole implements [Decoder].
 func (x *anthropicDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
-	x.begin(data)
+	x.beginEvent(data)
 	s := &x.s
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "content":
-			return x.each(func() bool { return x.block(d) })
+			return x.eachObject(func() bool { return x.readBlock(d) })
 		case "usage":
-			return s.null() || x.usage(d)
+			return s.null() || x.readUsage(d)
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return x.stopReason(key, d)
 	})
-	x.choose(d, 0, 0, 0)
-	return x.end(ok, d)
+	x.assignChoice(d, 0, 0, 0)
+	return x.endEvent(ok, d)
 }
 
-// block reads a content block: what a stream's block begins with, or a whole one. Of
+// readBlock reads a content block: what a stream's block begins with, or a whole one. Of
 // the call of a tool the name is text, and what is put into it.
-func (x *anthropicDecoder) block(d *Delta) bool {
+func (x *anthropicDecoder) readBlock(d *Delta) bool {
 	s := &x.s
 	call := strings.HasSuffix(string(stringField(s.b[s.i:], "type")), "tool_use")
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		switch k := string(key); {
 		case call && k == "name" && s.peek() == '"':
-			return x.text(d, record.ToolCall)
+			return x.readText(d, record.ToolCall)
 		case call && k == "input":
 			from := s.i
 			if !s.skipValue() {
 				return false
 			}
 			if s.i-from > len("{}") {
-				return x.raw(d, record.ToolCall, s.b[from:s.i])
+				return x.addRaw(d, record.ToolCall, s.b[from:s.i])
 			}
 			return true
 		case call:
@@ -208,13 +208,13 @@ func (x *anthropicDecoder) textField(key []byte, d *Delta) bool {
 	}
 	switch string(key) {
 	case "data", "signature": // of reasoning that is encrypted
-		return x.opaque(d)
+		return x.skipOpaque(d)
 	case "text":
-		return x.text(d, record.Answer)
+		return x.readText(d, record.Answer)
 	case "thinking":
-		return x.text(d, record.Reasoning)
+		return x.readText(d, record.Reasoning)
 	case "partial_json":
-		return x.text(d, record.ToolCall)
+		return x.readText(d, record.ToolCall)
 	}
 	return s.skipValue()
 }
@@ -225,7 +225,7 @@ func (x *anthropicDecoder) stopReason(key []byte, d *Delta) bool {
 	if string(key) != "stop_reason" {
 		return x.s.skipValue()
 	}
-	raw, ok := x.word()
+	raw, ok := x.readWord()
 	reason := finishReason(raw)
 	switch reason {
 	case "":
@@ -241,14 +241,14 @@ func (x *anthropicDecoder) stopReason(key []byte, d *Delta) bool {
 	return ok
 }
 
-// usage reads a usage. The prompt is the sum of what was read from the cache, what was
+// readUsage reads a usage. The prompt is the sum of what was read from the cache, what was
 // stored there and the rest; of the usages of a stream, at its start and at its end, the
 // one that counts more of the prompt is taken: gateways may say 0 first, and vLLM
 // tells the share of the cache at the end alone.
-func (x *anthropicDecoder) usage(d *Delta) bool {
+func (x *anthropicDecoder) readUsage(d *Delta) bool {
 	s := &x.s
 	rest, stored, cached := int32(record.Unset), int32(record.Unset), int32(record.Unset)
-	ok := x.fields(func(key []byte) bool {
+	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "input_tokens":
 			return s.countNumber(&rest)
@@ -259,7 +259,7 @@ func (x *anthropicDecoder) usage(d *Delta) bool {
 		case "output_tokens":
 			return s.countNumber(&d.Usage.Completion)
 		case "output_tokens_details":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) == "thinking_tokens" {
 					return s.countNumber(&d.Usage.Reasoning)
 				}

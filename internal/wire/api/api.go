@@ -86,7 +86,7 @@ func (s Sign) IsIn(status int, body []byte) bool {
 	}
 	found := false
 	in := scanner{b: body}
-	ok := in.object(func(key []byte) bool {
+	ok := in.eachKey(func(key []byte) bool {
 		found = found || string(key) == s.Field
 		return in.skipValue()
 	})
@@ -263,8 +263,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Named gives the API of a name.
-func Named(name string) (API, bool) {
+// ByName gives the API of a name.
+func ByName(name string) (API, bool) {
 	for _, a := range All() {
 		if a.Name() == name {
 			return a, true

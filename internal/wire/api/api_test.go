@@ -23,11 +23,11 @@ func TestOf(t *testing.T) {
 // Every API can be named, and what it says of itself holds together.
 func TestAPIs(t *testing.T) {
 	for _, a := range All() {
-		if b, ok := Named(a.Name()); !ok || b != a {
+		if b, ok := ByName(a.Name()); !ok || b != a {
 			t.Errorf("%s is not found by its name", a.Name())
 		}
 		for _, route := range a.Routes() {
-			if m, ok := ByPath("/some/base" + Path(route, "m")); !ok || m.API != a || m.Route != route {
+			if m, ok := ByPath("/some/base" + RoutePath(route, "m")); !ok || m.API != a || m.Route != route {
 				t.Errorf("%s is not found by its route %s", a.Name(), route)
 			}
 		}
@@ -68,7 +68,7 @@ func TestPrepare(t *testing.T) {
 	for body, refused := range map[string]bool{`{"sampling_params":{"n":2}}`: true, `{"sampling_params":{"n":1}}`: false} {
 		o := Options{Body: []byte(body)}
 		_, err := (SGLang{}).Body(nil, &workload.Request{Body: o.Body}, Options{Vocab: token.Universal()})
-		if got := (SGLang{}).Prepare("", &o); (got != nil) != refused || (err != nil) != refused || refused && say.Hint(got) == "" {
+		if got := (SGLang{}).Prepare("", &o); (got != nil) != refused || (err != nil) != refused || refused && say.HintOf(got) == "" {
 			t.Errorf("%s: %v, %v", body, got, err)
 		}
 	}

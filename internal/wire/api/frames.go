@@ -258,13 +258,13 @@ func (p *Frames) Trim() {
 	}
 }
 
-// Pending says whether anything has come behind the last event: the
+// HasPending says whether anything has come behind the last event: the
 // beginning of another, or a comment.
-func (p *Frames) Pending() bool { return p.after || len(p.line) > 0 }
+func (p *Frames) HasPending() bool { return p.after || len(p.line) > 0 }
 
-// End hands on an event that the stream's end left without its empty line:
+// FlushEvent hands on an event that the stream's end left without its empty line:
 // many servers forget it.
-func (p *Frames) End(event func(name, data []byte) error) error {
+func (p *Frames) FlushEvent(event func(name, data []byte) error) error {
 	if len(p.line) > 0 {
 		line := p.line
 		p.line = nil
@@ -279,5 +279,5 @@ func (p *Frames) End(event func(name, data []byte) error) error {
 	return nil
 }
 
-// Partial returns the number of bytes received of an unfinished event.
-func (p *Frames) Partial() int { return len(p.line) + len(p.data) }
+// PartialBytes returns the number of bytes received of an unfinished event.
+func (p *Frames) PartialBytes() int { return len(p.line) + len(p.data) }

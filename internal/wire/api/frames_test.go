@@ -25,7 +25,7 @@ func events(t interface{ Fatal(...any) }, reads ...string) (got []ev) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.End(take); err != nil {
+	if err := p.FlushEvent(take); err != nil {
 		t.Fatal(err)
 	}
 	return got
@@ -173,7 +173,7 @@ func TestSSEAhead(t *testing.T) {
 			if cut == len(stream) && known != 2 {
 				t.Errorf("%d events were known", known)
 			}
-			if p.Pending() {
+			if p.HasPending() {
 				t.Errorf("cut at %d: something is pending", cut)
 			}
 		}
@@ -221,7 +221,7 @@ func TestJSONLines(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := p.End(take); err != nil {
+		if err := p.FlushEvent(take); err != nil {
 			t.Fatal(err)
 		}
 		if want := []string{`{"a":1}`, `{"b":2}`, `{"c":3}`}; !slices.Equal(got, want) {

@@ -37,14 +37,14 @@ func (Gemini) Sign() Sign {
 func (Gemini) List(body []byte) (list []Model) {
 	r := reading{s: scanner{b: body}}
 	s := &r.s
-	if !s.object(func(key []byte) bool {
+	if !s.eachKey(func(key []byte) bool {
 		if string(key) != "models" {
 			return s.skipValue()
 		}
-		return r.each(func() bool {
+		return r.eachObject(func() bool {
 			var name string
 			generates, context := true, int32(0)
-			ok := r.fields(func(key []byte) bool {
+			ok := r.eachField(func(key []byte) bool {
 				switch {
 				case string(key) == "name" && s.peek() == '"':
 					raw, ok := s.rawString()
@@ -100,8 +100,8 @@ func (Gemini) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (Gemini) Asked(r *workload.Request, o Options) Asked {
-	over := workload.Request{Body: inner(r.Body, "generationConfig")}
-	config := Options{Body: inner(o.Body, "generationConfig")}
+	over := workload.Request{Body: innerObject(r.Body, "generationConfig")}
+	config := Options{Body: innerObject(o.Body, "generationConfig")}
 	return Asked{Tokens: limitOf(&over, config, int64(r.Output), "maxOutputTokens"), Choices: overNumber(&over, config, 0, "candidateCount")}
 }
 
@@ -148,69 +148,69 @@ func (x *geminiDecoder) Reset() {
 
 // Event implements [Decoder].
 func (x *geminiDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
-	return x.end(x.response(d), d)
+	return x.endEvent(x.readResponse(d), d)
 }
 
 // Whole implements [Decoder].
 func (x *geminiDecoder) Whole(data []byte, d *Delta) error {
-	x.begin(data)
+	x.beginEvent(data)
 	if x.s.peek() == '[' {
-		return x.end(x.s.array(func() bool { return x.response(d) }), d)
+		return x.endEvent(x.s.eachElement(func() bool { return x.readResponse(d) }), d)
 	}
-	return x.end(x.response(d), d)
+	return x.endEvent(x.readResponse(d), d)
 }
 
-// response reads one response.
-func (x *geminiDecoder) response(d *Delta) bool {
+// readResponse reads one response.
+func (x *geminiDecoder) readResponse(d *Delta) bool {
 	s := &x.s
-	return s.object(func(key []byte) bool {
+	return s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "candidates":
-			return x.each(func() bool { return x.candidate(d) })
+			return x.eachObject(func() bool { return x.readCandidate(d) })
 		case "usageMetadata":
-			return x.usage(d)
+			return x.readUsage(d)
 		case "promptFeedback":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) != "blockReason" {
 					return s.skipValue()
 				}
-				raw, ok := x.word()
+				raw, ok := x.readWord()
 				if len(raw) > 0 {
 					d.endChoice(0, "content_filter")
 				}
 				return ok
 			})
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		case "responseId":
-			return x.passing()
+			return x.skipVarying()
 		}
 		return s.skipValue()
 	})
 }
 
-// candidate reads one of the answers.
-func (x *geminiDecoder) candidate(d *Delta) bool {
+// readCandidate reads one of the answers.
+func (x *geminiDecoder) readCandidate(d *Delta) bool {
 	s := &x.s
 	first, kept := len(d.Parts), len(d.Text)
 	index := int32(0)
 	var finish []byte
-	ok := x.fields(func(key []byte) (ok bool) {
+	ok := x.eachField(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "content":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) != "parts" {
 					return s.skipValue()
 				}
-				return x.each(func() bool { return x.part(d) })
+				return x.eachObject(func() bool { return x.readPart(d) })
 			})
 		case "index":
 			return s.countNumber(&index)
 		case "finishReason":
-			finish, ok = x.word()
+			finish, ok = x.readWord()
 			return ok
 		}
 		return s.skipValue()
@@ -224,7 +224,7 @@ func (x *geminiDecoder) candidate(d *Delta) bool {
 	if index > 0 {
 		d.Text = d.Text[:kept]
 	}
-	x.choose(d, first, index, 0)
+	x.assignChoice(d, first, index, 0)
 	return ok
 }
 
@@ -245,52 +245,52 @@ func (x *geminiDecoder) finishOf(raw []byte) string {
 	return finishReason(raw)
 }
 
-// part reads one part of an answer: text, a summary of thoughts, or the call of a
+// readPart reads one part of an answer: text, a summary of thoughts, or the call of a
 // function.
-func (x *geminiDecoder) part(d *Delta) bool {
+func (x *geminiDecoder) readPart(d *Delta) bool {
 	s := &x.s
 	kind := record.Answer
 	ahead := reading{s: scanner{b: s.b, i: s.i}}
-	ahead.fields(func(key []byte) bool {
+	ahead.eachField(func(key []byte) bool {
 		if string(key) == "thought" && ahead.s.peek() == 't' {
 			kind = record.Reasoning
 		}
 		return ahead.s.skipValue()
 	})
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		switch k := string(key); {
 		case k == "text" && s.peek() == '"':
 			d.Summarised = d.Summarised || kind == record.Reasoning
-			return x.text(d, kind)
+			return x.readText(d, kind)
 		case k == "functionCall":
 			x.called = true
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				switch k := string(key); {
 				case k == "name" && s.peek() == '"':
-					return x.text(d, record.ToolCall)
+					return x.readText(d, record.ToolCall)
 				case k == "args":
 					s.skipSpace()
 					from := s.i
-					return s.skipValue() && x.raw(d, record.ToolCall, s.b[from:s.i])
+					return s.skipValue() && x.addRaw(d, record.ToolCall, s.b[from:s.i])
 				}
 				return s.skipValue()
 			})
 		case k == "inlineData" || k == "fileData" || k == "executableCode" || k == "thoughtSignature":
-			return x.opaque(d)
+			return x.skipOpaque(d)
 		}
 		return s.skipValue()
 	})
 }
 
-// usage reads the counts so far. Those of thoughts stand beside those of the answer.
-func (x *geminiDecoder) usage(d *Delta) bool {
+// readUsage reads the counts so far. Those of thoughts stand beside those of the answer.
+func (x *geminiDecoder) readUsage(d *Delta) bool {
 	s := &x.s
 	if d.Usage != Unsaid {
 		x.nFound = maxHoles + 1 // of two the later counts: that is no template's
 	}
 	u := Unsaid
 	tools := int32(0)
-	ok := x.fields(func(key []byte) bool {
+	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "promptTokenCount":
 			return s.countNumber(&u.Prompt)
@@ -299,9 +299,9 @@ func (x *geminiDecoder) usage(d *Delta) bool {
 		case "cachedContentTokenCount":
 			return s.countNumber(&u.Cached)
 		case "candidatesTokenCount":
-			return x.number(countedCompletion, &u.Completion)
+			return x.readCount(countedCompletion, &u.Completion)
 		case "totalTokenCount":
-			return x.number(aNumber, nil)
+			return x.readCount(aNumber, nil)
 		case "thoughtsTokenCount":
 			return s.countNumber(&u.Reasoning)
 		}

@@ -73,7 +73,7 @@ type llamacppDecoder struct{ reading }
 
 // Event implements [Decoder].
 func (x *llamacppDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
 	return x.Whole(data, d)
@@ -81,26 +81,26 @@ func (x *llamacppDecoder) Event(name, data []byte, d *Delta) error {
 
 // Whole implements [Decoder].
 func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
-	x.begin(data)
+	x.beginEvent(data)
 	s := &x.s
 	tokens, index := int32(0), int32(0)
 	prompt, cached, ended := int32(record.Unset), int32(record.Unset), false
 	reason := ""
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "content":
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return x.text(d, record.Answer)
+			return x.readText(d, record.Answer)
 		case "tokens":
-			return x.count(&tokens)
+			return x.countElements(&tokens)
 		case "index":
 			return s.countNumber(&index)
 		case "stop":
 			ended = s.peek() == 't'
 		case "stop_type":
-			raw, ok := x.word()
+			raw, ok := x.readWord()
 			switch reason = finishReason(raw); reason {
 			case "limit":
 				reason = "length"
@@ -109,11 +109,11 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 			}
 			return ok
 		case "tokens_predicted":
-			return x.number(countedCompletion, &d.Usage.Completion)
+			return x.readCount(countedCompletion, &d.Usage.Completion)
 		case "tokens_evaluated":
 			return s.countNumber(&d.Usage.Prompt)
 		case "timings":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				switch string(key) {
 				case "prompt_n": // those that were computed
 					return s.countNumber(&prompt)
@@ -123,7 +123,7 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 				return s.skipValue()
 			})
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -139,6 +139,6 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 	if index == Impossible {
 		index = 0
 	}
-	x.choose(d, 0, index, tokens)
-	return x.end(ok, d)
+	x.assignChoice(d, 0, index, tokens)
+	return x.endEvent(ok, d)
 }

@@ -33,13 +33,13 @@ func (Ollama) Sign() Sign { return Sign{Path: "/api/version", Field: "version", 
 func (Ollama) List(body []byte) (list []Model) {
 	r := reading{s: scanner{b: body}}
 	s := &r.s
-	if !s.object(func(key []byte) bool {
+	if !s.eachKey(func(key []byte) bool {
 		if string(key) != "models" {
 			return s.skipValue()
 		}
-		return r.each(func() bool {
+		return r.eachObject(func() bool {
 			var name string
-			ok := r.fields(func(key []byte) bool {
+			ok := r.eachField(func(key []byte) bool {
 				if string(key) != "name" || s.peek() != '"' {
 					return s.skipValue()
 				}
@@ -81,8 +81,8 @@ func (Ollama) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (Ollama) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(&workload.Request{Body: inner(r.Body, "options")},
-		Options{Body: inner(o.Body, "options")}, int64(r.Output), "num_predict")}
+	return Asked{Tokens: limitOf(&workload.Request{Body: innerObject(r.Body, "options")},
+		Options{Body: innerObject(o.Body, "options")}, int64(r.Output), "num_predict")}
 }
 
 // Body implements [API].
@@ -108,7 +108,7 @@ type ollamaDecoder struct{ reading }
 
 // Event implements [Decoder].
 func (x *ollamaDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
 	return x.Whole(data, d)
@@ -116,21 +116,21 @@ func (x *ollamaDecoder) Event(name, data []byte, d *Delta) error {
 
 // Whole implements [Decoder].
 func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
-	x.begin(data)
+	x.beginEvent(data)
 	s := &x.s
 	reason, done := "", false
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch k := string(key); k {
 		case "message":
-			return x.fields(func(key []byte) bool { return x.textField(key, d) })
+			return x.eachField(func(key []byte) bool { return x.textField(key, d) })
 		case "response", "thinking":
 			return x.textField(key, d)
 		case "created_at":
-			return x.passing()
+			return x.skipVarying()
 		case "done":
 			done = s.peek() == 't'
 		case "done_reason":
-			raw, ok := x.word()
+			raw, ok := x.readWord()
 			reason = finishReason(raw)
 			return ok
 		case "prompt_eval_count":
@@ -138,7 +138,7 @@ func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
 		case "eval_count":
 			return s.countNumber(&d.Usage.Completion)
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -146,8 +146,8 @@ func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
 		d.Done, x.done = true, true
 		d.endChoice(0, cmp.Or(reason, "stop")) // older servers do not say
 	}
-	x.choose(d, 0, 0, 0)
-	return x.end(ok, d)
+	x.assignChoice(d, 0, 0, 0)
+	return x.endEvent(ok, d)
 }
 
 // textField reads a field that may be text, or the calls of tools.
@@ -155,32 +155,32 @@ func (x *ollamaDecoder) textField(key []byte, d *Delta) bool {
 	s := &x.s
 	switch k := string(key); {
 	case (k == "content" || k == "response") && s.peek() == '"':
-		return x.text(d, record.Answer)
+		return x.readText(d, record.Answer)
 	case k == "thinking" && s.peek() == '"':
-		return x.text(d, record.Reasoning)
+		return x.readText(d, record.Reasoning)
 	case k == "tool_calls":
-		return x.each(func() bool {
-			return x.fields(func(key []byte) bool {
+		return x.eachObject(func() bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) != "function" {
 					return s.skipValue()
 				}
-				return x.fields(func(key []byte) bool { return x.called(key, d) })
+				return x.eachField(func(key []byte) bool { return x.readCallField(key, d) })
 			})
 		})
 	}
 	return s.skipValue()
 }
 
-// called reads a field of a call: its name, or its arguments, which are an object.
-func (x *ollamaDecoder) called(key []byte, d *Delta) bool {
+// readCallField reads a field of a call: its name, or its arguments, which are an object.
+func (x *ollamaDecoder) readCallField(key []byte, d *Delta) bool {
 	s := &x.s
 	switch k := string(key); {
 	case k == "name" && s.peek() == '"':
-		return x.text(d, record.ToolCall)
+		return x.readText(d, record.ToolCall)
 	case k == "arguments":
 		s.skipSpace()
 		from := s.i
-		return s.skipValue() && x.raw(d, record.ToolCall, s.b[from:s.i])
+		return s.skipValue() && x.addRaw(d, record.ToolCall, s.b[from:s.i])
 	}
 	return s.skipValue()
 }

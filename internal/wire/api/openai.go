@@ -225,7 +225,7 @@ type openaiDecoder struct{ reading }
 
 // Event implements [Decoder].
 func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
-	if o.plain(name, data, d) {
+	if o.handlePlain(name, data, d) {
 		return nil
 	}
 	return o.Whole(data, d)
@@ -233,30 +233,30 @@ func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
 
 // Whole implements [Decoder]. Values of types that are not expected are passed over.
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
-	o.begin(data)
+	o.beginEvent(data)
 	s := &o.s
 	isError := false
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "choices":
-			return o.each(func() bool { return o.choice(d) })
+			return o.eachObject(func() bool { return o.readChoice(d) })
 		case "usage":
-			return o.usage(d)
+			return o.readUsage(d)
 		case "error":
-			return o.fault(d)
+			return o.readFault(d)
 		case "object": // vLLM's older errors: {"object":"error","message":"…"}
-			raw, ok := o.word()
+			raw, ok := o.readWord()
 			isError = string(raw) == "error"
 			return ok
 		}
 		return s.skipValue()
 	})
 	o.isError = o.isError || isError
-	return o.end(ok, d)
+	return o.endEvent(ok, d)
 }
 
-// choice reads one element of choices.
-func (o *openaiDecoder) choice(d *Delta) bool {
+// readChoice reads one element of choices.
+func (o *openaiDecoder) readChoice(d *Delta) bool {
 	s := &o.s
 	if s.peek() != '{' {
 		return s.skipValue()
@@ -264,23 +264,23 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	first, text := len(d.Parts), len(d.Text)
 	var index, tokens int32
 	var finish []byte
-	ok := s.object(func(key []byte) (ok bool) {
+	ok := s.eachKey(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "index":
 			return s.countNumber(&index)
 		case "text":
-			return o.text(d, record.Answer)
+			return o.readText(d, record.Answer)
 		case "delta", "message":
-			return o.delta(d)
+			return o.readDelta(d)
 		case "finish_reason":
-			finish, ok = o.word()
+			finish, ok = o.readWord()
 			return ok
 		case "error": // OpenRouter's
-			return o.fault(d)
+			return o.readFault(d)
 		case "logprobs":
-			return o.logprobs(&tokens)
+			return o.countLogprobs(&tokens)
 		case "token_ids":
-			return o.count(&tokens)
+			return o.countElements(&tokens)
 		}
 		return s.skipValue()
 	})
@@ -293,7 +293,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	if index != 0 {
 		d.Text = d.Text[:text]
 	}
-	o.choose(d, first, index, tokens) // the event's tokens, whatever kinds they are of
+	o.assignChoice(d, first, index, tokens) // the event's tokens, whatever kinds they are of
 	return ok
 }
 
@@ -301,22 +301,22 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 // text under several of them.
 var reasoningNames = []string{"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
 
-// delta reads a chat delta or message.
-func (o *openaiDecoder) delta(d *Delta) bool {
+// readDelta reads a chat delta or message.
+func (o *openaiDecoder) readDelta(d *Delta) bool {
 	s := &o.s
 	known := int32(0) // bytes of reasoning, under the name that had most
-	return o.fields(func(key []byte) bool {
+	return o.eachField(func(key []byte) bool {
 		switch k := string(key); k {
 		case "content":
-			return o.contents(d, record.Answer, 0)
+			return o.readContents(d, record.Answer, 0)
 		case "refusal":
-			return o.text(d, record.Refusal)
+			return o.readText(d, record.Refusal)
 		case "tool_calls":
-			return o.each(func() bool { return o.toolCall(d) })
+			return o.eachObject(func() bool { return o.toolCall(d) })
 		case "function_call":
-			return o.function(d)
+			return o.readFunction(d)
 		case "audio", "images":
-			return o.opaque(d)
+			return o.skipOpaque(d)
 		default:
 			switch {
 			case !slices.Contains(reasoningNames, k):
@@ -329,7 +329,7 @@ func (o *openaiDecoder) delta(d *Delta) bool {
 				return s.skipValue()
 			}
 			before := textOf(d, record.Reasoning)
-			ok := o.contents(d, record.Reasoning, 0)
+			ok := o.readContents(d, record.Reasoning, 0)
 			known = textOf(d, record.Reasoning) - before
 			return ok
 		}
@@ -349,25 +349,25 @@ func textOf(d *Delta, kind record.Kind) (n int32) {
 // maxContentDepth bounds parts within parts.
 const maxContentDepth = 4
 
-// contents reads text, or a list of typed parts, as Mistral sends it: a part of the type
+// readContents reads text, or a list of typed parts, as Mistral sends it: a part of the type
 // "thinking" or "reasoning.text" has reasoning, others have what kind says.
-func (o *openaiDecoder) contents(d *Delta, kind record.Kind, depth int) bool {
+func (o *openaiDecoder) readContents(d *Delta, kind record.Kind, depth int) bool {
 	s := &o.s
 	switch c := s.peek(); {
 	case c == '"':
-		return o.text(d, kind)
+		return o.readText(d, kind)
 	case c == '[' && depth < maxContentDepth:
-		return s.array(func() bool { return o.contents(d, kind, depth+1) })
+		return s.eachElement(func() bool { return o.readContents(d, kind, depth+1) })
 	case c == '{' && depth < maxContentDepth:
 		if of := string(stringField(s.b[s.i:], "type")); strings.Contains(of, "thinking") || strings.Contains(of, "reasoning") {
 			kind = record.Reasoning
 		}
-		return s.object(func(key []byte) bool {
+		return s.eachKey(func(key []byte) bool {
 			switch string(key) {
 			case "text", "content", "thinking", "reasoning", "summary", "value":
-				return o.contents(d, kind, depth+1)
+				return o.readContents(d, kind, depth+1)
 			case "refusal":
-				return o.contents(d, record.Refusal, depth+1)
+				return o.readContents(d, record.Refusal, depth+1)
 			}
 			return s.skipValue()
 		})
@@ -377,60 +377,60 @@ func (o *openaiDecoder) contents(d *Delta, kind record.Kind, depth int) bool {
 
 func (o *openaiDecoder) toolCall(d *Delta) bool {
 	s := &o.s
-	return o.fields(func(key []byte) bool {
+	return o.eachField(func(key []byte) bool {
 		if string(key) == "function" {
-			return o.function(d)
+			return o.readFunction(d)
 		}
 		return s.skipValue()
 	})
 }
 
-// function reads the name and arguments of a call: both are tokens.
-func (o *openaiDecoder) function(d *Delta) bool {
-	return o.fields(func(key []byte) bool {
+// readFunction reads the name and arguments of a call: both are tokens.
+func (o *openaiDecoder) readFunction(d *Delta) bool {
+	return o.eachField(func(key []byte) bool {
 		s := &o.s
 		switch k := string(key); {
 		case k == "arguments" && s.peek() == '{': // in place of the string that holds it
 			from := s.i
-			return s.skipValue() && o.raw(d, record.ToolCall, s.b[from:s.i])
+			return s.skipValue() && o.addRaw(d, record.ToolCall, s.b[from:s.i])
 		case k == "name" || k == "arguments":
-			return o.text(d, record.ToolCall)
+			return o.readText(d, record.ToolCall)
 		}
 		return s.skipValue()
 	})
 }
 
-// logprobs counts tokens: content (chat) or tokens (completions).
-func (o *openaiDecoder) logprobs(n *int32) bool {
-	return o.fields(func(key []byte) bool {
+// countLogprobs counts tokens: content (chat) or tokens (completions).
+func (o *openaiDecoder) countLogprobs(n *int32) bool {
+	return o.eachField(func(key []byte) bool {
 		if k := string(key); k == "content" || k == "tokens" {
-			return o.count(n)
+			return o.countElements(n)
 		}
 		return o.s.skipValue()
 	})
 }
 
-func (o *openaiDecoder) usage(d *Delta) bool {
+func (o *openaiDecoder) readUsage(d *Delta) bool {
 	s := &o.s
-	return o.fields(func(key []byte) bool {
+	return o.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "prompt_tokens":
 			return s.countNumber(&d.Usage.Prompt)
 		case "completion_tokens":
-			return o.number(countedCompletion, &d.Usage.Completion)
+			return o.readCount(countedCompletion, &d.Usage.Completion)
 		case "total_tokens":
-			return o.number(aNumber, nil)
+			return o.readCount(aNumber, nil)
 		case "prompt_tokens_details":
-			return o.fields(func(key []byte) bool {
+			return o.eachField(func(key []byte) bool {
 				if string(key) == "cached_tokens" {
 					return s.countNumber(&d.Usage.Cached)
 				}
 				return s.skipValue()
 			})
 		case "completion_tokens_details":
-			return o.fields(func(key []byte) bool {
+			return o.eachField(func(key []byte) bool {
 				if string(key) == "reasoning_tokens" {
-					return o.number(countedReasoning, &d.Usage.Reasoning)
+					return o.readCount(countedReasoning, &d.Usage.Reasoning)
 				}
 				return s.skipValue()
 			})

@@ -16,8 +16,8 @@ type Pooling interface {
 	Paired() bool
 }
 
-// Generates says whether the answers of an API have tokens of their own.
-func Generates(a API) bool {
+// GeneratesTokens says whether the answers of an API have tokens of their own.
+func GeneratesTokens(a API) bool {
 	_, pooling := a.(Pooling)
 	return !pooling
 }
@@ -62,8 +62,8 @@ func (pooling) Concede(string, *Options) (none result.Adaptation) { return none 
 // counts for a text.
 const unaskedQuery = "a"
 
-// pair gives the query and the texts of a request.
-func pair(r *workload.Request) (query, texts []workload.Message) {
+// queryAndTexts gives the query and the texts of a request.
+func queryAndTexts(r *workload.Request) (query, texts []workload.Message) {
 	if len(r.Messages) < 2 {
 		return nil, r.Messages
 	}
@@ -84,7 +84,7 @@ func appendTexts(dst []byte, texts []workload.Message, o Options) []byte {
 
 // appendPair writes a query and the texts that are held against it.
 func appendPair(dst []byte, r *workload.Request, texts string, o Options) []byte {
-	query, all := pair(r)
+	query, all := queryAndTexts(r)
 	dst = append(dst, `"query":`...)
 	if query == nil {
 		dst = append(dst, `"`+unaskedQuery+`"`...)
@@ -134,7 +134,7 @@ func (Rerank) Alias(tool string) string {
 
 // Asked implements [API]. An answer may be asked for the first few alone.
 func (Rerank) Asked(r *workload.Request, o Options) Asked {
-	_, texts := pair(r)
+	_, texts := queryAndTexts(r)
 	n := int64(len(texts))
 	if top := overNumber(r, o, n, "top_n"); top > 0 {
 		n = min(n, top)
@@ -191,7 +191,7 @@ func (TEIRerank) Alias(tool string) string {
 
 // Asked implements [API].
 func (TEIRerank) Asked(r *workload.Request, _ Options) Asked {
-	_, texts := pair(r)
+	_, texts := queryAndTexts(r)
 	return Asked{Choices: int64(len(texts))}
 }
 
@@ -219,23 +219,23 @@ func (x *poolingDecoder) Event(_, data []byte, d *Delta) error { return x.Whole(
 // Whole implements [Decoder].
 func (x *poolingDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
-	x.begin(data)
+	x.beginEvent(data)
 	x.results = 0
 	s := &x.s
 	if s.peek() == '[' {
-		ok := x.list(d)
-		return x.end(ok, d)
+		ok := x.readResults(d)
+		return x.endEvent(ok, d)
 	}
 	total := int32(record.Unset)
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "data", "results":
 			if s.peek() != '[' {
 				return s.skipValue()
 			}
-			return x.list(d)
+			return x.readResults(d)
 		case "usage":
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				switch string(key) {
 				case "prompt_tokens":
 					return s.countNumber(&d.Usage.Prompt)
@@ -245,11 +245,11 @@ func (x *poolingDecoder) Whole(data []byte, d *Delta) error {
 				return s.skipValue()
 			})
 		case "meta": // Cohere's
-			return x.fields(func(key []byte) bool {
+			return x.eachField(func(key []byte) bool {
 				if string(key) != "tokens" {
 					return s.skipValue()
 				}
-				return x.fields(func(key []byte) bool {
+				return x.eachField(func(key []byte) bool {
 					if string(key) != "input_tokens" {
 						return s.skipValue()
 					}
@@ -257,32 +257,32 @@ func (x *poolingDecoder) Whole(data []byte, d *Delta) error {
 				})
 			})
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		case "detail", "message": // Jina's, Cohere's
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return x.fault(d)
+			return x.readFault(d)
 		}
 		return s.skipValue()
 	})
 	if d.Usage.Prompt == record.Unset { // all tokens are those of the texts
 		d.Usage.Prompt = total
 	}
-	return x.end(ok, d)
+	return x.endEvent(ok, d)
 }
 
-// list reads the results.
-func (x *poolingDecoder) list(d *Delta) bool {
+// readResults reads the results.
+func (x *poolingDecoder) readResults(d *Delta) bool {
 	s := &x.s
 	d.Ended = true
-	return s.array(func() bool {
+	return s.eachElement(func() bool {
 		s.skipSpace()
 		from, first, index := s.i, len(d.Parts), x.results
 		x.results++
 		ok := false
 		if s.peek() == '{' {
-			ok = s.object(func(key []byte) bool {
+			ok = s.eachKey(func(key []byte) bool {
 				if string(key) == "index" {
 					return s.countNumber(&index)
 				}
@@ -291,13 +291,13 @@ func (x *poolingDecoder) list(d *Delta) bool {
 		} else {
 			ok = s.skipValue()
 		}
-		if !ok || !x.add(d, record.Answer, int32(s.i-from)) {
+		if !ok || !x.addText(d, record.Answer, int32(s.i-from)) {
 			return false
 		}
 		if index < 0 { // no such number: each is one of its own
 			index = x.results - 1
 		}
-		x.choose(d, first, index, 0)
+		x.assignChoice(d, first, index, 0)
 		return true
 	})
 }
@@ -310,7 +310,7 @@ func infoModel(body []byte, engine, longest string) []Model {
 	}
 	context := int32(0)
 	s := scanner{b: body}
-	s.object(func(key []byte) bool {
+	s.eachKey(func(key []byte) bool {
 		if string(key) == longest {
 			return s.countNumber(&context)
 		}
@@ -319,9 +319,9 @@ func infoModel(body []byte, engine, longest string) []Model {
 	return []Model{{Name: name, Engine: engine, Context: max(int(context), 0)}}
 }
 
-// Shortage says what an answer of a pooling API lacks, "" where each text has its
+// ResultShortage says what an answer of a pooling API lacks, "" where each text has its
 // result.
-func Shortage(results, asked int64) string {
+func ResultShortage(results, asked int64) string {
 	if results >= asked {
 		return ""
 	}

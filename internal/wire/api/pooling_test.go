@@ -62,7 +62,7 @@ func TestPooling(t *testing.T) {
 			t.Errorf("%s %s: %d results, want %d", c.api.Name(), c.body, got, c.want)
 		}
 	}
-	if Generates(Embeddings{}) || !Generates(Chat{}) || Shortage(2, 2) != "" || Shortage(1, 3) != "1 result for 3 inputs" {
-		t.Error(Shortage(1, 3))
+	if GeneratesTokens(Embeddings{}) || !GeneratesTokens(Chat{}) || ResultShortage(2, 2) != "" || ResultShortage(1, 3) != "1 result for 3 inputs" {
+		t.Error(ResultShortage(1, 3))
 	}
 }

@@ -20,16 +20,16 @@ type reading struct {
 	numbers      [kindsCounted]uint8 // counts that were read, by what they count
 }
 
-// begin prepares for an event.
-func (r *reading) begin(data []byte) {
+// beginEvent prepares for an event.
+func (r *reading) beginEvent(data []byte) {
 	r.s, r.texts, r.added, r.nFound = scanner{b: data}, 0, 0, 0
 	r.numbers = [kindsCounted]uint8{}
 }
 
-// plain prepares for an event of a stream, and reads the ones that are not JSON objects: the
+// handlePlain prepares for an event of a stream, and reads the ones that are not JSON objects: the
 // end mark, heartbeats, and an error in words.
-func (r *reading) plain(name, data []byte, d *Delta) bool {
-	r.begin(data)
+func (r *reading) handlePlain(name, data []byte, d *Delta) bool {
+	r.beginEvent(data)
 	r.isError = string(name) == "error"
 	switch {
 	case len(data) > 2 && data[0] == '{' && (len(name) == 0 || !isHeartbeat(name)): // nearly all
@@ -79,14 +79,14 @@ func saysNothing(data []byte) bool {
 	}
 }
 
-// end notes what a whole event has said, and whether it was one JSON document.
-func (r *reading) end(ok bool, d *Delta) error {
+// endEvent notes what a whole event has said, and whether it was one JSON document.
+func (r *reading) endEvent(ok bool, d *Delta) error {
 	if !ok || !r.s.atEnd() {
 		return errJSON
 	}
 	if r.isError && d.Fault == nil {
 		whole := reading{s: scanner{b: r.s.b}}
-		whole.fault(d)
+		whole.readFault(d)
 	}
 	r.finish = r.finish || d.Ended
 	return nil
@@ -104,8 +104,8 @@ func (r *reading) Ahead([]byte, *Delta) int { return 0 }
 // Remembered implements [Decoder].
 func (r *reading) Remembered() []byte { return nil }
 
-// note keeps where a hole is. Of those that there are too many no template is made.
-func (r *reading) note(h hole) {
+// noteHole keeps where a hole is. Of those that there are too many no template is made.
+func (r *reading) noteHole(h hole) {
 	if r.nFound < maxHoles {
 		r.found[r.nFound] = h
 	}
@@ -117,12 +117,12 @@ func (r *reading) holes() ([]hole, bool) {
 	if r.added != 1 {
 		return nil, false
 	}
-	return r.stretches()
+	return r.orderedHoles()
 }
 
-// stretches are the holes in their order; false where there are too many, or where what
+// orderedHoles are the holes in their order; false where there are too many, or where what
 // stands in them is not all that the event says.
-func (r *reading) stretches() ([]hole, bool) {
+func (r *reading) orderedHoles() ([]hole, bool) {
 	if r.texts != 1 || r.nFound > maxHoles || max(r.numbers[countedCompletion], r.numbers[countedReasoning], r.numbers[aList]) > 1 {
 		return nil, false
 	}
@@ -131,10 +131,10 @@ func (r *reading) stretches() ([]hole, bool) {
 	return holes, true
 }
 
-// text adds a text that is not empty; texts of the same kind in one event (a call's
-// name and arguments) are one part. It has no choice yet: [reading.choose] gives it
+// readText adds a text that is not empty; texts of the same kind in one event (a call's
+// name and arguments) are one part. It has no choice yet: [reading.assignChoice] gives it
 // one.
-func (r *reading) text(d *Delta, kind record.Kind) bool {
+func (r *reading) readText(d *Delta, kind record.Kind) bool {
 	_, ok := r.textBeyond(d, kind, 0)
 	return ok
 }
@@ -153,7 +153,7 @@ func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, 
 		return n, ok
 	}
 	r.texts++
-	r.note(hole{from, s.i - 1, aText})
+	r.noteHole(hole{from, s.i - 1, aText})
 	if d.Keep && kind == record.Answer {
 		d.Text = appendUnquoted(d.Text, raw)
 	}
@@ -161,7 +161,7 @@ func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, 
 		r.added++ // so no template is made of the event
 		return n, true
 	}
-	if !r.add(d, kind, n-known) {
+	if !r.addText(d, kind, n-known) {
 		return n, false
 	}
 	if d.Spell {
@@ -172,19 +172,19 @@ func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, 
 	return n, true
 }
 
-// raw adds text that stands as it is, without quotes.
-func (r *reading) raw(d *Delta, kind record.Kind, text []byte) bool {
+// addRaw adds text that stands as it is, without quotes.
+func (r *reading) addRaw(d *Delta, kind record.Kind, text []byte) bool {
 	if d.Spell {
 		d.Spelt = append(d.Spelt, text...)
 	}
-	return r.add(d, kind, int32(len(text)))
+	return r.addText(d, kind, int32(len(text)))
 }
 
 // undecided is the choice of a part until the event has said which it is of.
 const undecided = -1
 
-// add adds n bytes of text to the event's part of a kind.
-func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
+// addText adds n bytes of text to the event's part of a kind.
+func (r *reading) addText(d *Delta, kind record.Kind, n int32) bool {
 	r.added++
 	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == undecided; i-- {
 		if p := &d.Parts[i]; p.Kind == kind {
@@ -200,8 +200,8 @@ func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
 	return true
 }
 
-// opaque passes over content that is no text, and notes that there is some.
-func (r *reading) opaque(d *Delta) bool {
+// skipOpaque passes over content that is no text, and notes that there is some.
+func (r *reading) skipOpaque(d *Delta) bool {
 	from := r.s.i
 	ok := r.s.skipValue()
 	switch value := bytes.TrimSpace(r.s.b[from:r.s.i]); string(value) {
@@ -212,9 +212,9 @@ func (r *reading) opaque(d *Delta) bool {
 	return ok
 }
 
-// choose gives the parts from first on to a choice, and the tokens of all of them to
+// assignChoice gives the parts from first on to a choice, and the tokens of all of them to
 // the first.
-func (r *reading) choose(d *Delta, first int, choice, tokens int32) {
+func (r *reading) assignChoice(d *Delta, first int, choice, tokens int32) {
 	parts := d.Parts[first:]
 	for i := range parts {
 		parts[i].Choice = choice
@@ -226,9 +226,9 @@ func (r *reading) choose(d *Delta, first int, choice, tokens int32) {
 	}
 }
 
-// number reads a count that may go on from event to event, nil for one that is not
+// readCount reads a count that may go on from event to event, nil for one that is not
 // used, and notes where it stands if it is a plain number.
-func (r *reading) number(of counted, into *int32) bool {
+func (r *reading) readCount(of counted, into *int32) bool {
 	s := &r.s
 	s.skipSpace()
 	from := s.i
@@ -237,20 +237,20 @@ func (r *reading) number(of counted, into *int32) bool {
 		return false
 	}
 	if _, digits := plainNumber(s.b[from:s.i]); digits > 0 && digits == s.i-from {
-		r.note(hole{from, s.i, of})
+		r.noteHole(hole{from, s.i, of})
 	}
 	return true
 }
 
-// passing reads a value that may differ from event to event and says nothing.
-func (r *reading) passing() bool {
+// skipVarying reads a value that may differ from event to event and says nothing.
+func (r *reading) skipVarying() bool {
 	s := &r.s
 	switch c := s.peek(); {
 	case c == '-' || '0' <= c && c <= '9':
 		from := s.i
 		_, _, ok := s.number()
 		if ok {
-			r.note(hole{from, s.i, aFraction})
+			r.noteHole(hole{from, s.i, aFraction})
 		}
 		return ok
 	case c != '"':
@@ -260,51 +260,51 @@ func (r *reading) passing() bool {
 	if _, ok := s.rawString(); !ok {
 		return false
 	}
-	r.note(hole{from, s.i - 1, aString})
+	r.noteHole(hole{from, s.i - 1, aString})
 	return true
 }
 
-// count counts the elements of an array.
-func (r *reading) count(n *int32) bool {
+// countElements counts the elements of an array.
+func (r *reading) countElements(n *int32) bool {
 	s := &r.s
 	if s.peek() != '[' {
 		return s.skipValue()
 	}
 	var k int32
-	ok := s.array(func() bool { k++; return s.skipValue() })
+	ok := s.eachElement(func() bool { k++; return s.skipValue() })
 	if k > 0 {
 		*n = k
 	}
 	return ok
 }
 
-// word reads a string that is one of a few, nil for anything else.
-func (r *reading) word() (raw []byte, ok bool) {
+// readWord reads a string that is one of a few, nil for anything else.
+func (r *reading) readWord() (raw []byte, ok bool) {
 	if r.s.peek() != '"' {
 		return nil, r.s.skipValue()
 	}
 	return r.s.rawString()
 }
 
-// fields reads an object, or passes over what is none.
-func (r *reading) fields(field func(key []byte) bool) bool {
+// eachField reads an object, or passes over what is none.
+func (r *reading) eachField(field func(key []byte) bool) bool {
 	if r.s.peek() != '{' {
 		return r.s.skipValue()
 	}
-	return r.s.object(field)
+	return r.s.eachKey(field)
 }
 
-// each reads a list of objects, or passes over what is none.
-func (r *reading) each(element func() bool) bool {
+// eachObject reads a list of objects, or passes over what is none.
+func (r *reading) eachObject(element func() bool) bool {
 	if r.s.peek() != '[' {
 		return r.s.skipValue()
 	}
-	return r.s.array(element)
+	return r.s.eachElement(element)
 }
 
-// fault reads an error: an object with a message, or a bare string. An empty value is no
+// readFault reads an error: an object with a message, or a bare string. An empty value is no
 // error; an object without a message is quoted as it is.
-func (r *reading) fault(d *Delta) bool { return r.faultWithin(d, 0) }
+func (r *reading) readFault(d *Delta) bool { return r.faultWithin(d, 0) }
 
 // maxFaultDepth bounds errors within errors: gateways wrap those of the servers behind them.
 const maxFaultDepth = 4
@@ -326,7 +326,7 @@ func (r *reading) faultWithin(d *Delta, depth int) bool {
 		return s.skipValue()
 	}
 	fields := 0
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		fields++
 		k := string(key)
 		switch {
@@ -368,7 +368,7 @@ func (r *reading) faultWithin(d *Delta, depth int) bool {
 // are read.
 func stringField(data []byte, name string) (value []byte) {
 	s := scanner{b: data}
-	s.object(func(key []byte) bool {
+	s.eachKey(func(key []byte) bool {
 		if string(key) == name && s.peek() == '"' {
 			value, _ = s.rawString()
 			return false // what stands behind it is not asked for
@@ -387,7 +387,7 @@ func ModelIn(data []byte) string {
 	}
 	s := scanner{b: data}
 	model := ""
-	s.object(func(key []byte) bool {
+	s.eachKey(func(key []byte) bool {
 		if k := string(key); model == "" && (k == "message" || k == "response") && s.peek() == '{' { // Anthropic, Responses
 			model = unquote(stringField(s.b[s.i:], "model"))
 		}

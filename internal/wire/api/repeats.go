@@ -18,8 +18,8 @@ type repeats struct {
 // Reset prepares for the next stream.
 func (t *repeats) Reset() { *t = repeats{template: t.template, last: t.last[:0]} }
 
-// known returns the text that the next text may begin with.
-func (t *repeats) known() []byte {
+// knownPrefix returns the text that the next text may begin with.
+func (t *repeats) knownPrefix() []byte {
 	if t.separate {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (t *repeats) known() []byte {
 }
 
 // Held implements [Holder].
-func (t *repeats) Held() int { return cap(t.last) + t.held() }
+func (t *repeats) Held() int { return cap(t.last) + t.heldBytes() }
 
 // Trim implements [Holder].
 func (t *repeats) Trim() {
@@ -50,9 +50,9 @@ func (t *repeats) compare(raw []byte) {
 	}
 }
 
-// news gives what is new of a text, which begins as the last one does for as many bytes at
+// newText gives what is new of a text, which begins as the last one does for as many bytes at
 // least.
-func (t *repeats) news(raw []byte, same int) []byte {
+func (t *repeats) newText(raw []byte, same int) []byte {
 	if t.separate || len(raw) == 0 {
 		return raw
 	}
@@ -69,9 +69,9 @@ func (t *repeats) news(raw []byte, same int) []byte {
 	return wholeEscape(raw, same)
 }
 
-// take adds what a text says that the ones before it have not, and whether that is nothing. Of an
+// takeText adds what a text says that the ones before it have not, and whether that is nothing. Of an
 // answer that is no stream all is new.
-func (t *repeats) take(raw, all []byte, stream bool, d *Delta) {
+func (t *repeats) takeText(raw, all []byte, stream bool, d *Delta) {
 	n := int32(textLen(raw))
 	if d.Empty = n == 0; d.Empty {
 		return
@@ -95,15 +95,15 @@ func (t *repeats) learnText(r *reading, data []byte, d *Delta) {
 		t.forget()
 		return
 	}
-	if holes, ok := r.stretches(); ok {
-		t.learn(data, holes, d.Usage)
+	if holes, ok := r.orderedHoles(); ok {
+		t.learnEvent(data, holes, d.Usage)
 	}
 }
 
 // noteText notes where a text is that was just read.
 func (t *repeats) noteText(r *reading, raw []byte) {
 	r.texts++
-	r.note(hole{r.s.i - 1 - len(raw), r.s.i - 1, aText})
+	r.noteHole(hole{r.s.i - 1 - len(raw), r.s.i - 1, aText})
 }
 
 // readList counts the elements of an array of token ids, which may go on where the last event's
@@ -116,11 +116,11 @@ func (t *repeats) readList(r *reading, n *int32) bool {
 		from := s.i + 1
 		if length := t.listLength(s.b[from:]); length > 0 {
 			s.i, *n = from+length+1, t.items
-			r.note(hole{from, from + length, aList})
+			r.noteHole(hole{from, from + length, aList})
 			return true
 		}
 	}
-	return r.count(n)
+	return r.countElements(n)
 }
 
 // wholeEscape is the rest of a raw JSON string from a place on that no escape spans.

@@ -112,7 +112,7 @@ func (x *responsesDecoder) Reset() {
 
 // Event implements [Decoder].
 func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
 	// What an event is may stand at its end, and the events around a text are larger than the
@@ -125,7 +125,7 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 		*place = s.i
 		return s.skipValue()
 	}
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "type":
 			if kind != "" || s.peek() != '"' {
@@ -135,7 +135,7 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 			kind = string(raw)
 			return ok
 		case "sequence_number", "obfuscation":
-			return x.passing()
+			return x.skipVarying()
 		case "delta":
 			return mark(&delta)
 		case "logprobs":
@@ -147,7 +147,7 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 		case "message":
 			return mark(&message)
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -162,17 +162,17 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 		}
 	}
 	if isDelta {
-		again(delta, func() bool { return s.peek() != '"' || x.text(d, of) })
-		again(logprobs, func() bool { return x.count(&tokens) })
+		again(delta, func() bool { return s.peek() != '"' || x.readText(d, of) })
+		again(logprobs, func() bool { return x.countElements(&tokens) })
 	}
 	if kind == "response.output_item.added" {
-		again(item, func() bool { return x.item(d) })
+		again(item, func() bool { return x.readItem(d) })
 	}
 	if kind != "response.created" && kind != "response.in_progress" {
-		again(response, func() bool { return x.response(d, false) })
+		again(response, func() bool { return x.readResponse(d, false) })
 	}
 	if kind == "error" {
-		again(message, func() bool { return x.complaint(d) })
+		again(message, func() bool { return x.readError(d) })
 	}
 	s.i = end
 	switch kind {
@@ -189,14 +189,14 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 	}
 	d.Opaque = strings.HasPrefix(kind, "response.audio.") || strings.HasPrefix(kind, "response.image_generation_call.")
 	d.Summarised = len(d.Parts) > 0 && kind == "response.reasoning_summary_text.delta"
-	if x.choose(d, 0, 0, tokens); len(d.Parts) == 0 {
+	if x.assignChoice(d, 0, 0, tokens); len(d.Parts) == 0 {
 		d.Empty = false
 	}
-	return x.end(ok, d)
+	return x.endEvent(ok, d)
 }
 
-// complaint reads the message of an error.
-func (x *responsesDecoder) complaint(d *Delta) bool {
+// readError reads the message of an error.
+func (x *responsesDecoder) readError(d *Delta) bool {
 	if x.s.peek() != '"' {
 		return true
 	}
@@ -223,39 +223,39 @@ func deltaKind(kind string) (record.Kind, bool) {
 
 // Whole implements [Decoder].
 func (x *responsesDecoder) Whole(data []byte, d *Delta) error {
-	x.begin(data)
-	ok := x.response(d, true)
-	x.choose(d, 0, 0, 0)
-	return x.end(ok, d)
+	x.beginEvent(data)
+	ok := x.readResponse(d, true)
+	x.assignChoice(d, 0, 0, 0)
+	return x.endEvent(ok, d)
 }
 
-// response reads a response: how it ended, and its usage. Its output is read where
+// readResponse reads a response: how it ended, and its usage. Its output is read where
 // it has not come in events.
-func (x *responsesDecoder) response(d *Delta, whole bool) bool {
+func (x *responsesDecoder) readResponse(d *Delta, whole bool) bool {
 	s := &x.s
 	var status, reason []byte
-	ok := x.fields(func(key []byte) (ok bool) {
+	ok := x.eachField(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "status":
-			status, ok = x.word()
+			status, ok = x.readWord()
 			return ok
 		case "incomplete_details":
-			return x.fields(func(key []byte) (ok bool) {
+			return x.eachField(func(key []byte) (ok bool) {
 				if string(key) == "reason" {
-					reason, ok = x.word()
+					reason, ok = x.readWord()
 					return ok
 				}
 				return s.skipValue()
 			})
 		case "usage":
-			return s.null() || x.usage(d)
+			return s.null() || x.readUsage(d)
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		case "output":
 			if !whole {
 				return s.skipValue()
 			}
-			return x.each(func() bool { return x.item(d) })
+			return x.eachObject(func() bool { return x.readItem(d) })
 		}
 		return s.skipValue()
 	})
@@ -275,9 +275,9 @@ func (x *responsesDecoder) response(d *Delta, whole bool) bool {
 	return ok
 }
 
-// item reads an element of the output: one that is added has at most the name of a
+// readItem reads an element of the output: one that is added has at most the name of a
 // function, one of a whole answer has everything.
-func (x *responsesDecoder) item(d *Delta) bool {
+func (x *responsesDecoder) readItem(d *Delta) bool {
 	s := &x.s
 	kind := string(stringField(s.b[s.i:], "type"))
 	of := record.Answer
@@ -289,24 +289,24 @@ func (x *responsesDecoder) item(d *Delta) bool {
 		of = record.ToolCall
 	}
 	call := of == record.ToolCall
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		switch k := string(key); {
 		case call && (k == "name" || k == "arguments" || k == "input"):
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return x.text(d, record.ToolCall)
+			return x.readText(d, record.ToolCall)
 		case !call && (k == "content" || k == "summary"):
-			return x.each(func() bool { return x.contents(d, of, k == "summary") })
+			return x.eachObject(func() bool { return x.readContents(d, of, k == "summary") })
 		}
 		return s.skipValue()
 	})
 }
 
-// contents reads one part of an item's content.
-func (x *responsesDecoder) contents(d *Delta, of record.Kind, summary bool) bool {
+// readContents reads one part of an item's content.
+func (x *responsesDecoder) readContents(d *Delta, of record.Kind, summary bool) bool {
 	s := &x.s
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		k := string(key)
 		if k != "text" && k != "refusal" || s.peek() != '"' {
 			return s.skipValue()
@@ -316,21 +316,21 @@ func (x *responsesDecoder) contents(d *Delta, of record.Kind, summary bool) bool
 			kind = record.Refusal
 		}
 		d.Summarised = d.Summarised || summary
-		return x.text(d, kind)
+		return x.readText(d, kind)
 	})
 }
 
-func (x *responsesDecoder) usage(d *Delta) bool {
+func (x *responsesDecoder) readUsage(d *Delta) bool {
 	s := &x.s
 	detail := func(name string, into *int32) bool {
-		return x.fields(func(key []byte) bool {
+		return x.eachField(func(key []byte) bool {
 			if string(key) == name {
 				return s.countNumber(into)
 			}
 			return s.skipValue()
 		})
 	}
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "input_tokens":
 			return s.countNumber(&d.Usage.Prompt)

@@ -14,8 +14,8 @@ const modelInRoute = "{model}"
 // NamesModel says whether the route holds the model's name.
 func NamesModel(route string) bool { return strings.Contains(route, modelInRoute) }
 
-// Path is a route as it is asked for a model.
-func Path(route, model string) string {
+// RoutePath is a route as it is asked for a model.
+func RoutePath(route, model string) string {
 	return strings.Replace(route, modelInRoute, url.PathEscape(model), 1)
 }
 
@@ -38,7 +38,7 @@ func match(path string, apis []API) (Match, bool) {
 	path = strings.TrimRight(path, "/")
 	for _, a := range apis {
 		for _, route := range a.Routes() {
-			bare := unversioned(route)
+			bare := withoutVersion(route)
 			base, model, ok := cutRoute(path, bare)
 			if bare == route && belowVersion(base) {
 				continue // servers have their own routes beside /v1, not below it
@@ -76,7 +76,7 @@ func cutRoute(path, route string) (base, model string, ok bool) {
 func RouteEnds() (ends []string) {
 	for _, a := range All() {
 		for _, route := range a.Routes() {
-			if end := unversioned(route); !slices.Contains(ends, end) { // two APIs may differ by the version alone
+			if end := withoutVersion(route); !slices.Contains(ends, end) { // two APIs may differ by the version alone
 				ends = append(ends, end)
 			}
 		}
@@ -92,20 +92,20 @@ func ModelsPath(a API, path string) (string, bool) {
 	if !ok || a.Models() == "" {
 		return "", false
 	}
-	return m.Base + unversioned(a.Models()), true
+	return m.Base + withoutVersion(a.Models()), true
 }
 
-// Below is a route as a server has it below a base. Google's has OpenAI's routes without the
+// RouteBelow is a route as a server has it below a base. Google's has OpenAI's routes without the
 // /v1 in them, below a version of its own.
-func Below(base, route string) string {
+func RouteBelow(base, route string) string {
 	if strings.HasSuffix(base, "/v1beta/openai") {
-		route = unversioned(route)
+		route = withoutVersion(route)
 	}
 	return base + route
 }
 
-// unversioned is a route without the /v1 that some servers have elsewhere.
-func unversioned(route string) string {
+// withoutVersion is a route without the /v1 that some servers have elsewhere.
+func withoutVersion(route string) string {
 	if rest, ok := strings.CutPrefix(route, "/v1"); ok && strings.HasPrefix(rest, "/") {
 		return rest
 	}

@@ -66,7 +66,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", path, m, want)
 		}
 	}
-	if unversioned("/v1/models") != "/models" || unversioned("/v1beta/models") != "/v1beta/models" || unversioned("/v1") != "/v1" {
+	if withoutVersion("/v1/models") != "/models" || withoutVersion("/v1beta/models") != "/v1beta/models" || withoutVersion("/v1") != "/v1" {
 		t.Error("a version is not what it seems")
 	}
 	if at, ok := ModelsPath(named{}, "/p/v1beta/models/x:generateContent"); !ok || at != "/p/v1beta/models" {
@@ -75,9 +75,9 @@ func TestRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return len([]byte(s)) > 0 }).Draw(t, "model")
 		route := rapid.SampledFrom(named{}.Routes()).Draw(t, "route")
-		m, ok := match("/base"+Path(route, model), apis)
+		m, ok := match("/base"+RoutePath(route, model), apis)
 		if !ok || m.Model != model || m.Route != route || m.Base != "/base" {
-			t.Fatalf("%q: %+v", Path(route, model), m)
+			t.Fatalf("%q: %+v", RoutePath(route, model), m)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestBelow(t *testing.T) {
 		{"/openai", "/v1/models", "/openai/v1/models"},
 		{"", "/v1/models", "/v1/models"},
 	} {
-		if got := Below(c[0], c[1]); got != c[2] {
+		if got := RouteBelow(c[0], c[1]); got != c[2] {
 			t.Errorf("%s below %s: %s", c[1], c[0], got)
 		}
 	}

@@ -141,8 +141,8 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// object calls field for every key; field must consume the value.
-func (s *scanner) object(field func(key []byte) bool) bool {
+// eachKey calls field for every key; field must consume the value.
+func (s *scanner) eachKey(field func(key []byte) bool) bool {
 	if !s.takeByte('{') {
 		return false
 	}
@@ -163,8 +163,8 @@ func (s *scanner) object(field func(key []byte) bool) bool {
 	}
 }
 
-// array calls element for every element; element must consume it.
-func (s *scanner) array(element func() bool) bool {
+// eachElement calls element for every element; element must consume it.
+func (s *scanner) eachElement(element func() bool) bool {
 	if !s.takeByte('[') {
 		return false
 	}
@@ -404,8 +404,8 @@ func escapedRune(b []byte) (r rune) {
 	return r
 }
 
-// quoted puts the quotes back around a raw string.
-func quoted(raw []byte) []byte {
+// quoteRaw puts the quotes back around a raw string.
+func quoteRaw(raw []byte) []byte {
 	q := make([]byte, 0, len(raw)+2)
 	q = append(q, '"')
 	q = append(q, raw...)
@@ -415,7 +415,7 @@ func quoted(raw []byte) []byte {
 // unquote gives the text of a raw JSON string; invalid UTF-8 is replaced.
 func unquote(raw []byte) string {
 	var t string
-	if json.Unmarshal(quoted(raw), &t) == nil {
+	if json.Unmarshal(quoteRaw(raw), &t) == nil {
 		return t
 	}
 	if utf8.Valid(raw) {

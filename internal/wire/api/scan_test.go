@@ -115,7 +115,7 @@ func TestScannerFields(t *testing.T) {
 	const text = ` {"a": "x\ny", "b":[1, 2,3], "c":{"d":4}, "a":"z", "n":null} `
 	got := map[string]string{}
 	s := scanner{b: []byte(text)}
-	ok := s.object(func(key []byte) bool {
+	ok := s.eachKey(func(key []byte) bool {
 		s.skipSpace()
 		from := s.i
 		if !s.skipValue() {

@@ -42,7 +42,7 @@ func (SGLang) Prepare(_ string, o *Options) error {
 // oneAnswer refuses a body that asks for several answers: their texts come in turn,
 // each repeating those before it of its own answer.
 func oneAnswer(body []byte) error {
-	if overNumber(&workload.Request{Body: inner(body, "sampling_params")}, Options{}, 1, "n") > 1 {
+	if overNumber(&workload.Request{Body: innerObject(body, "sampling_params")}, Options{}, 1, "n") > 1 {
 		return say.Errorf("a request of SGLang's /generate is measured with one answer").WithHint("leave n out of sampling_params, or ask by --api openai-chat or openai-completions with --n")
 	}
 	return nil
@@ -58,8 +58,8 @@ func (SGLang) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (SGLang) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(&workload.Request{Body: inner(r.Body, "sampling_params")},
-		Options{Body: inner(o.Body, "sampling_params")}, int64(r.Output), "max_new_tokens")}
+	return Asked{Tokens: limitOf(&workload.Request{Body: innerObject(r.Body, "sampling_params")},
+		Options{Body: innerObject(o.Body, "sampling_params")}, int64(r.Output), "max_new_tokens")}
 }
 
 // Body implements [API].
@@ -122,31 +122,31 @@ func (x *sglangDecoder) Remembered() []byte { return x.template.event }
 // Ahead implements [Decoder].
 func (x *sglangDecoder) Ahead(data []byte, d *Delta) int {
 	var in filling
-	n := x.ahead(&in, data, x.known())
+	n := x.matchAhead(&in, data, x.knownPrefix())
 	if n > 0 {
-		x.fill(&in, d)
+		x.fillHoles(&in, d)
 	}
 	return n
 }
 
-// fill reads an event that is like others but for what is in its holes.
-func (x *sglangDecoder) fill(in *filling, d *Delta) {
+// fillHoles reads an event that is like others but for what is in its holes.
+func (x *sglangDecoder) fillHoles(in *filling, d *Delta) {
 	d.Usage = in.usage
-	x.take(x.newsOf(in.text, in.known, in.items, d), in.text, true, d)
+	x.takeText(x.newsOf(in.text, in.known, in.items, d), in.text, true, d)
 	x.withoutChoice(d)
 }
 
 // Event implements [Decoder].
 func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 	var in filling
-	if x.matches(&in, data, x.known()) {
-		x.fill(&in, d)
+	if x.matchEvent(&in, data, x.knownPrefix()) {
+		x.fillHoles(&in, d)
 		return nil
 	}
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
-	err := x.event(data, d, true)
+	err := x.readEvent(data, d, true)
 	if err == nil {
 		x.learnText(&x.reading, data, d)
 	}
@@ -162,15 +162,15 @@ func (x *sglangDecoder) withoutChoice(d *Delta) {
 // Whole implements [Decoder].
 func (x *sglangDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
-	x.begin(data)
-	return x.event(data, d, false)
+	x.beginEvent(data)
+	return x.readEvent(data, d, false)
 }
 
-func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
+func (x *sglangDecoder) readEvent(data []byte, d *Delta, stream bool) error {
 	s := &x.s
 	var raw []byte
 	ids := int32(0)
-	ok := s.object(func(key []byte) (ok bool) {
+	ok := s.eachKey(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text":
 			if s.peek() != '"' {
@@ -183,9 +183,9 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 		case "output_ids":
 			return x.readList(&x.reading, &ids)
 		case "meta_info":
-			return x.fields(func(key []byte) bool { return x.meta(key, d) })
+			return x.eachField(func(key []byte) bool { return x.readMetaField(key, d) })
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -194,10 +194,10 @@ func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
 		raw = x.newsOf(raw, 0, ids, d)
 	}
 	if ok {
-		x.take(raw, all, stream, d)
+		x.takeText(raw, all, stream, d)
 		x.withoutChoice(d)
 	}
-	return x.end(ok, d)
+	return x.endEvent(ok, d)
 }
 
 // newsOf gives what is new of an event's text. That texts repeat those before them shows
@@ -215,17 +215,17 @@ func (x *sglangDecoder) newsOf(raw []byte, same int, ids int32, d *Delta) []byte
 	if done > 0 {
 		x.tokens = done
 	}
-	return x.news(raw, same)
+	return x.newText(raw, same)
 }
 
-// meta reads a field of meta_info.
-func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
+// readMetaField reads a field of meta_info.
+func (x *sglangDecoder) readMetaField(key []byte, d *Delta) bool {
 	s := &x.s
 	switch string(key) {
 	case "prompt_tokens":
 		return s.countNumber(&d.Usage.Prompt)
 	case "completion_tokens":
-		return x.number(countedCompletion, &d.Usage.Completion)
+		return x.readCount(countedCompletion, &d.Usage.Completion)
 	case "cached_tokens":
 		return s.countNumber(&d.Usage.Cached)
 	case "reasoning_tokens":
@@ -242,13 +242,13 @@ func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
 			return ok
 		}
 		var kind, message []byte
-		ok := x.fields(func(key []byte) (ok bool) {
+		ok := x.eachField(func(key []byte) (ok bool) {
 			switch string(key) {
 			case "type":
-				kind, ok = x.word()
+				kind, ok = x.readWord()
 				return ok
 			case "message":
-				message, ok = x.word()
+				message, ok = x.readWord()
 				return ok
 			}
 			return s.skipValue()

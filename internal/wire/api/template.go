@@ -63,9 +63,9 @@ type filling struct {
 // forget makes it match nothing.
 func (t *template) forget() { t.holes = t.holes[:0] }
 
-// learn takes an event, of which usage is what it says, for those that follow. One whose data
+// learnEvent takes an event, of which usage is what it says, for those that follow. One whose data
 // span lines is none of them.
-func (t *template) learn(data []byte, holes []hole, usage Usage) {
+func (t *template) learnEvent(data []byte, holes []hole, usage Usage) {
 	if bytes.IndexByte(data, '\n') >= 0 {
 		t.forget()
 		return
@@ -88,18 +88,18 @@ func (t *template) learn(data []byte, holes []hole, usage Usage) {
 	t.event = append(t.event, data[copied:]...)
 }
 
-// matches says whether an event differs from others in its holes alone, and gives what stands in
+// matchEvent says whether an event differs from others in its holes alone, and gives what stands in
 // them. known is text that it may begin with, as it stands between its quotes: of that only the
 // rest is read.
-func (t *template) matches(in *filling, data, known []byte) bool {
-	n := t.begins(in, data, known)
+func (t *template) matchEvent(in *filling, data, known []byte) bool {
+	n := t.matchedLength(in, data, known)
 	return n > 0 && n == len(data)
 }
 
-// ahead is [template.matches] of an event that data begins with. It gives its length with that of
+// matchAhead is [template.matchEvent] of an event that data begins with. It gives its length with that of
 // the empty line behind it, 0 where both are not there.
-func (t *template) ahead(in *filling, data, known []byte) int {
-	if n := t.begins(in, data, known); n > 0 {
+func (t *template) matchAhead(in *filling, data, known []byte) int {
+	if n := t.matchedLength(in, data, known); n > 0 {
 		if blank := blankLine(data[n:]); blank > 0 {
 			return n + blank
 		}
@@ -107,9 +107,9 @@ func (t *template) ahead(in *filling, data, known []byte) int {
 	return 0
 }
 
-// begins gives how long the event is that data begins with, 0 where it is not like that of the
+// matchedLength gives how long the event is that data begins with, 0 where it is not like that of the
 // template.
-func (t *template) begins(in *filling, data, known []byte) int {
+func (t *template) matchedLength(in *filling, data, known []byte) int {
 	if len(t.holes) == 0 {
 		return 0
 	}
@@ -221,8 +221,8 @@ func plainList(b []byte) (n int, items int32) {
 	}
 }
 
-// held returns the number of bytes that it takes beyond those of an event.
-func (t *template) held() int { return cap(t.list) }
+// heldBytes returns the number of bytes that it takes beyond those of an event.
+func (t *template) heldBytes() int { return cap(t.list) }
 
 // trim gives a large list back.
 func (t *template) trim() {
@@ -246,16 +246,16 @@ func (f *fast) Remembered() []byte { return f.event }
 // Ahead implements [Decoder].
 func (f *fast) Ahead(data []byte, d *Delta) int {
 	var in filling
-	n := f.ahead(&in, data, nil)
+	n := f.matchAhead(&in, data, nil)
 	if n == 0 || len(in.text) == 0 {
 		return 0
 	}
-	f.take(&in, d)
+	f.takeFilling(&in, d)
 	return n
 }
 
-// take adds what an event says that differs from others in its holes alone.
-func (f *fast) take(in *filling, d *Delta) {
+// takeFilling adds what an event says that differs from others in its holes alone.
+func (f *fast) takeFilling(in *filling, d *Delta) {
 	p := f.part
 	p.Bytes = int32(textLen(in.text))
 	if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
@@ -271,8 +271,8 @@ func (f *fast) take(in *filling, d *Delta) {
 // Event implements [Decoder].
 func (f *fast) Event(name, data []byte, d *Delta) error {
 	var in filling
-	if f.matches(&in, data, nil) && len(in.text) > 0 {
-		f.take(&in, d)
+	if f.matchEvent(&in, data, nil) && len(in.text) > 0 {
+		f.takeFilling(&in, d)
 		return nil
 	}
 	err := f.holeReader.Event(name, data, d)
@@ -282,7 +282,7 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 	if err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
 		!d.Ended && !d.Done && !d.Empty && !d.Summarised && d.Fault == nil {
 		if holes, ok := f.holeReader.holes(); ok {
-			f.learn(data, holes, d.Usage)
+			f.learnEvent(data, holes, d.Usage)
 			f.part = d.Parts[0]
 		}
 	}

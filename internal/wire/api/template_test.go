@@ -88,7 +88,7 @@ func framed(p *Frames, from Decoder, data []byte, d *Delta) error {
 	}
 	stream := append(append([]byte("data: "), data...), end...)
 	err := p.Feed(stream, ahead, event)
-	if p.Pending() { // of another event
+	if p.HasPending() { // of another event
 		return errors.Join(err, errJSON)
 	}
 	return err

@@ -55,8 +55,8 @@ func (TGI) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (TGI) Asked(r *workload.Request, o Options) Asked {
-	over := workload.Request{Body: inner(r.Body, "parameters")}
-	params := Options{Body: inner(o.Body, "parameters")}
+	over := workload.Request{Body: innerObject(r.Body, "parameters")}
+	params := Options{Body: innerObject(o.Body, "parameters")}
 	a := Asked{Tokens: limitOf(&over, params, int64(r.Output), "max_new_tokens")}
 	a.Candidates = overNumber(&over, params, 0, "top_n_tokens")
 	return a
@@ -91,48 +91,48 @@ func (x *tgiDecoder) Reset() {
 
 // Event implements [Decoder].
 func (x *tgiDecoder) Event(name, data []byte, d *Delta) error {
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
-	return x.event(d, false)
+	return x.readEvent(d, false)
 }
 
 // Whole implements [Decoder]: an object, or a list with one in it.
 func (x *tgiDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
-	x.begin(data)
-	return x.event(d, true)
+	x.beginEvent(data)
+	return x.readEvent(d, true)
 }
 
-func (x *tgiDecoder) event(d *Delta, whole bool) error {
+func (x *tgiDecoder) readEvent(d *Delta, whole bool) error {
 	s := &x.s
 	read := func() bool {
-		return s.object(func(key []byte) bool {
+		return s.eachKey(func(key []byte) bool {
 			switch string(key) {
 			case "index":
-				return x.passing()
+				return x.skipVarying()
 			case "token":
-				return s.null() || x.token(d)
+				return s.null() || x.readToken(d)
 			case "generated_text":
 				if s.null() {
 					return true
 				}
 				d.Ended = true
 				if whole && s.peek() == '"' {
-					return x.text(d, record.Answer)
+					return x.readText(d, record.Answer)
 				}
 				return s.skipValue()
 			case "details":
-				return x.details(d)
+				return x.readDetails(d)
 			case "error":
-				return s.null() || x.fault(d)
+				return s.null() || x.readFault(d)
 			}
 			return s.skipValue()
 		})
 	}
 	ok := false
 	if s.peek() == '[' {
-		ok = s.array(read)
+		ok = s.eachElement(read)
 	} else {
 		ok = read()
 	}
@@ -140,24 +140,24 @@ func (x *tgiDecoder) event(d *Delta, whole bool) error {
 	if len(d.Parts) > 0 && !whole {
 		tokens, x.silent = 1+x.silent, 0
 	}
-	x.choose(d, 0, 0, tokens)
-	return x.end(ok, d)
+	x.assignChoice(d, 0, 0, tokens)
+	return x.endEvent(ok, d)
 }
 
-// token reads a token; a special one, such as the end of the answer, is no text.
-func (x *tgiDecoder) token(d *Delta) bool {
+// readToken reads a token; a special one, such as the end of the answer, is no text.
+func (x *tgiDecoder) readToken(d *Delta) bool {
 	s := &x.s
 	special := false
 	parts, kept, spelt := len(d.Parts), len(d.Text), len(d.Spelt)
-	ok := x.fields(func(key []byte) bool {
+	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "text":
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return x.text(d, record.Answer)
+			return x.readText(d, record.Answer)
 		case "id", "logprob":
-			return x.passing()
+			return x.skipVarying()
 		case "special":
 			special = s.peek() == 't'
 		}
@@ -171,13 +171,13 @@ func (x *tgiDecoder) token(d *Delta) bool {
 	return ok
 }
 
-// details reads how an answer ended, and its counts.
-func (x *tgiDecoder) details(d *Delta) bool {
+// readDetails reads how an answer ended, and its counts.
+func (x *tgiDecoder) readDetails(d *Delta) bool {
 	s := &x.s
-	return x.fields(func(key []byte) bool {
+	return x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "finish_reason":
-			raw, ok := x.word()
+			raw, ok := x.readWord()
 			switch reason := finishReason(raw); reason {
 			case "":
 			case "eos_token", "stop_sequence":
@@ -193,7 +193,7 @@ func (x *tgiDecoder) details(d *Delta) bool {
 		case "prefill":
 			// It is a list of the prompt's tokens where they were asked for.
 			n := int32(0)
-			ok := x.count(&n)
+			ok := x.countElements(&n)
 			if n > 0 && d.Usage.Prompt == record.Unset {
 				d.Usage.Prompt = n
 			}
@@ -203,13 +203,13 @@ func (x *tgiDecoder) details(d *Delta) bool {
 	})
 }
 
-// inner is an object that stands in another under a name, nil where there is none.
-func inner(body []byte, name string) []byte {
+// innerObject is an object that stands in another under a name, nil where there is none.
+func innerObject(body []byte, name string) []byte {
 	if body == nil {
 		return nil
 	}
 	s, found := scanner{b: body}, []byte(nil)
-	s.object(func(key []byte) bool {
+	s.eachKey(func(key []byte) bool {
 		s.skipSpace()
 		from := s.i
 		if !s.skipValue() {

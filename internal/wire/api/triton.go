@@ -98,31 +98,31 @@ func (x *tritonDecoder) Remembered() []byte { return x.template.event }
 // Ahead implements [Decoder].
 func (x *tritonDecoder) Ahead(data []byte, d *Delta) int {
 	var in filling
-	n := x.ahead(&in, data, x.known())
+	n := x.matchAhead(&in, data, x.knownPrefix())
 	if n > 0 {
-		x.fill(&in, d)
+		x.fillHoles(&in, d)
 	}
 	return n
 }
 
-// fill reads an event that is like others but for what is in its holes.
-func (x *tritonDecoder) fill(in *filling, d *Delta) {
+// fillHoles reads an event that is like others but for what is in its holes.
+func (x *tritonDecoder) fillHoles(in *filling, d *Delta) {
 	x.events++
 	x.compare(in.text)
-	x.take(x.news(in.text, in.known), in.text, true, d)
+	x.takeText(x.newText(in.text, in.known), in.text, true, d)
 }
 
 // Event implements [Decoder].
 func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
 	var in filling
-	if x.matches(&in, data, x.known()) {
-		x.fill(&in, d)
+	if x.matchEvent(&in, data, x.knownPrefix()) {
+		x.fillHoles(&in, d)
 		return nil
 	}
-	if x.plain(name, data, d) {
+	if x.handlePlain(name, data, d) {
 		return nil
 	}
-	err := x.event(d, true)
+	err := x.readEvent(d, true)
 	if err == nil {
 		x.learnText(&x.reading, data, d)
 	}
@@ -132,22 +132,22 @@ func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
 // Whole implements [Decoder].
 func (x *tritonDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
-	x.begin(data)
-	return x.event(d, false)
+	x.beginEvent(data)
+	return x.readEvent(d, false)
 }
 
-func (x *tritonDecoder) event(d *Delta, stream bool) error {
+func (x *tritonDecoder) readEvent(d *Delta, stream bool) error {
 	s := &x.s
 	var raw []byte
-	ok := s.object(func(key []byte) (ok bool) {
+	ok := s.eachKey(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text_output":
-			if raw, ok = x.word(); ok && raw != nil {
+			if raw, ok = x.readWord(); ok && raw != nil {
 				x.noteText(&x.reading, raw)
 			}
 			return ok
 		case "error":
-			return s.null() || x.fault(d)
+			return s.null() || x.readFault(d)
 		}
 		return s.skipValue()
 	})
@@ -158,10 +158,10 @@ func (x *tritonDecoder) event(d *Delta, stream bool) error {
 	all := raw
 	if ok && stream {
 		x.compare(raw)
-		raw = x.news(raw, 0)
+		raw = x.newText(raw, 0)
 	}
 	if ok {
-		x.take(raw, all, stream, d)
+		x.takeText(raw, all, stream, d)
 	}
-	return x.end(ok, d)
+	return x.endEvent(ok, d)
 }

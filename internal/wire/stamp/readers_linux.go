@@ -214,7 +214,7 @@ func (r *reader) run() {
 
 // readReady serves one batch of what is ready; true when the reader is closed.
 func (r *reader) readReady() bool {
-	n := wait(r.epoll, r.ready[:])
+	n := pollReady(r.epoll, r.ready[:])
 	if n == 0 {
 		return false
 	}
@@ -250,7 +250,7 @@ func (r *reader) readReady() bool {
 			r.peekScouts(now)
 		}
 		if s != nil && s.fd >= 0 {
-			r.serve(s, r.ready[i].Events, now)
+			r.serveSocket(s, r.ready[i].Events, now)
 		}
 	}
 	for i, l := range mail {
@@ -259,16 +259,16 @@ func (r *reader) readReady() bool {
 			r.closeAll(mail[i+1:])
 			return true
 		case l.begin != nil:
-			r.begin(l.s, l.begin)
+			r.watchSocket(l.s, l.begin)
 		default:
-			r.end(l.s, l.err)
+			r.endSocket(l.s, l.err)
 		}
 	}
 	return false
 }
 
-// wait asks an epoll what is ready now.
-func wait(epoll int, events []unix.EpollEvent) int {
+// pollReady asks an epoll what is ready now.
+func pollReady(epoll int, events []unix.EpollEvent) int {
 	for {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
 		switch errno {
@@ -281,12 +281,12 @@ func wait(epoll int, events []unix.EpollEvent) int {
 	}
 }
 
-// serve reads what a socket has. A read that does not fill the buffer took all
+// serveSocket reads what a socket has. A read that does not fill the buffer took all
 // there was, and what has come since, a close too, is reported again, as the
 // epoll is edge-triggered: so one system call for each arrival is enough.
-func (r *reader) serve(s *Socket, events uint32, now time.Time) {
+func (r *reader) serveSocket(s *Socket, events uint32, now time.Time) {
 	if events&unix.EPOLLOUT != 0 {
-		s.writable()
+		s.wakeWriter()
 	}
 	const gone = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 	if events&(unix.EPOLLIN|gone) == 0 {
@@ -298,13 +298,13 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 		case errno == syscall.EAGAIN:
 			return
 		case errno != 0:
-			r.end(s, errno)
+			r.endSocket(s, errno)
 			return
 		case n == 0 && s.broken != 0:
-			r.end(s, s.broken)
+			r.endSocket(s, s.broken)
 			return
 		case n == 0:
-			r.end(s, io.EOF)
+			r.endSocket(s, io.EOF)
 			return
 		}
 		stamp, more := r.msg.stamp(), n == len(r.buf)
@@ -338,17 +338,17 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 		}
 	}
 	s.mu.Lock()
-	_ = s.ask(unix.EPOLL_CTL_MOD) // reports what is left
+	_ = s.setEvents(unix.EPOLL_CTL_MOD) // reports what is left
 	s.mu.Unlock()
 }
 
-// begin has a socket's arrivals reported.
-func (r *reader) begin(s *Socket, owner Owner) {
+// watchSocket has a socket's arrivals reported.
+func (r *reader) watchSocket(s *Socket, owner Owner) {
 	err := error(net.ErrClosed)
 	if s.fd >= 0 {
 		s.owner = owner
 		s.mu.Lock()
-		err = s.ask(unix.EPOLL_CTL_ADD)
+		err = s.setEvents(unix.EPOLL_CTL_ADD)
 		s.mu.Unlock()
 		if err == nil {
 			return
@@ -358,8 +358,8 @@ func (r *reader) begin(s *Socket, owner Owner) {
 	owner.Arrived(nil, Arrival{Time: clock.Now()}, err)
 }
 
-// end tells a socket's owner why it ends, unless it has, and closes it.
-func (r *reader) end(s *Socket, err error) {
+// endSocket tells a socket's owner why it ends, unless it has, and closes it.
+func (r *reader) endSocket(s *Socket, err error) {
 	if s.fd < 0 {
 		return
 	}
@@ -383,12 +383,12 @@ func (r *reader) closeAll(rest []letter) {
 	r.mu.Unlock()
 	for _, s := range all {
 		if s != nil {
-			r.end(s, net.ErrClosed)
+			r.endSocket(s, net.ErrClosed)
 		}
 	}
 	for _, l := range rest {
 		if l.begin != nil {
-			r.begin(l.s, l.begin)
+			r.watchSocket(l.s, l.begin)
 		}
 	}
 }

@@ -318,7 +318,7 @@ func TestReadersGoOnBehindAFullBatch(t *testing.T) {
 	}
 	var events [1]unix.EpollEvent
 	goOn := func() {
-		for wait(around, events[:]) > 0 {
+		for pollReady(around, events[:]) > 0 {
 			r.readReady()
 		}
 	}
@@ -350,7 +350,7 @@ func TestReadersGoOnBehindAFullBatch(t *testing.T) {
 	for range first {
 		begin()
 	}
-	if wait(around, events[:]) != 1 {
+	if pollReady(around, events[:]) != 1 {
 		t.Fatal("nobody hears of the first sockets")
 	}
 	r.readReady() // begins with them, and so has all of them ready

@@ -74,11 +74,11 @@ func (r *reader) peekScouts(now time.Time) {
 	}
 	c.due = clock.FromTime(now) + lookEvery
 	for {
-		n := wait(c.epoll, c.ready[:])
+		n := pollReady(c.epoll, c.ready[:])
 		r.mu.Lock()
 		for _, e := range c.ready[:n] {
 			if s := r.sockets[e.Fd]; s != nil {
-				r.peek(s, now)
+				r.peekArrival(s, now)
 			}
 		}
 		r.mu.Unlock()
@@ -88,10 +88,10 @@ func (r *reader) peekScouts(now time.Time) {
 	}
 }
 
-// peek notes what a socket has and when the last of it arrived, and leaves it
+// peekArrival notes what a socket has and when the last of it arrived, and leaves it
 // there. An error it cannot leave there: the kernel tells of a reset once, be it
 // to one who only looks, and then of an end.
-func (r *reader) peek(s *Socket, now time.Time) {
+func (r *reader) peekArrival(s *Socket, now time.Time) {
 	n, errno := r.msg.receive(uintptr(s.fd), &r.buf[0], 1<<30, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT) // copies nothing (tcp(7))
 	if errno != 0 && errno != unix.EAGAIN {
 		s.broken = errno

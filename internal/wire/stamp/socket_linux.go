@@ -67,7 +67,7 @@ func (s *Socket) write(p []byte) (n int, wait <-chan struct{}, err error) {
 	switch err {
 	case syscall.EAGAIN:
 		s.blocked = make(chan struct{})
-		_ = s.ask(unix.EPOLL_CTL_MOD)
+		_ = s.setEvents(unix.EPOLL_CTL_MOD)
 		return 0, s.blocked, nil
 	case syscall.EINTR:
 		return 0, nil, nil
@@ -75,10 +75,10 @@ func (s *Socket) write(p []byte) (n int, wait <-chan struct{}, err error) {
 	return n, nil, err
 }
 
-// ask tells the epoll what the socket is to be reported for: arrivals, and room
+// setEvents tells the epoll what the socket is to be reported for: arrivals, and room
 // to write if a writer waits for it. What is there already is reported too. The
 // caller holds s.mu.
-func (s *Socket) ask(op int) error {
+func (s *Socket) setEvents(op int) error {
 	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET)
 	if s.blocked != nil {
 		events |= unix.EPOLLOUT
@@ -86,14 +86,14 @@ func (s *Socket) ask(op int) error {
 	return unix.EpollCtl(s.r.epoll, op, s.fd, &unix.EpollEvent{Events: events, Fd: s.slot})
 }
 
-// writable wakes the writer.
-func (s *Socket) writable() {
+// wakeWriter wakes the writer.
+func (s *Socket) wakeWriter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocked != nil {
 		close(s.blocked)
 		s.blocked = nil
-		_ = s.ask(unix.EPOLL_CTL_MOD)
+		_ = s.setEvents(unix.EPOLL_CTL_MOD)
 	}
 }
 

@@ -19,7 +19,7 @@ func parse(name string, rate float64, seed uint64) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.Process(rate, seed, 0)
+	return l.NewProcess(rate, seed, 0)
 }
 
 func firstDues(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
@@ -166,7 +166,7 @@ func TestParseErrors(t *testing.T) {
 		{"constant", math.Inf(1), "out of range"},
 	} {
 		p, err := parse(c.name, c.rate, 0)
-		if err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), c.want) || p != nil {
+		if err == nil || !strings.Contains(err.Error()+"; "+say.HintOf(err), c.want) || p != nil {
 			t.Errorf("parse(%.20q, %g) = %v, %v, want an error with %q", c.name, c.rate, p, err, c.want)
 		}
 	}

@@ -99,7 +99,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 		if g+2 < len(knots) {
 			right = (at[knots[g+2]] - at[to]) / float64(knots[g+2]-to)
 		}
-		seen = observe(seen, at, from, to, left, right)
+		seen = appendSplits(seen, at, from, to, left, right)
 	}
 	c.Slopes = slopesOf(seen)
 	samples := map[[2]int][]float64{}
@@ -132,12 +132,12 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 		}
 		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: quantilesOf(list, min(mostSteps, len(list)/least))})
 	}
-	c.correct(at, least)
+	c.fitCorrection(at, least)
 	return c, c.Check() == ""
 }
 
-// half returns the number of gaps in the first half.
-func half(gaps int) int { return (gaps + 1) / 2 }
+// firstHalf returns the number of gaps in the first half.
+func firstHalf(gaps int) int { return (gaps + 1) / 2 }
 
 func levelOf(gaps int) int { return bits.Len(uint(gaps-1)) - 1 }
 
@@ -146,8 +146,8 @@ func octaveOf(gap float64) int {
 	return min(max(int(math.Floor(pieces*math.Log2(gap))), lowestGap), highestGap)
 }
 
-// around is ln of the mean gap on the left over that on the right, within bounds.
-func around(left, right float64) float64 {
+// logGapRatio is ln of the mean gap on the left over that on the right, within bounds.
+func logGapRatio(left, right float64) float64 {
 	const most = 6
 	return min(max(math.Log((left+noGap)/(right+noGap)), -most), most)
 }
@@ -158,18 +158,18 @@ type observed struct {
 	logit, around float64
 }
 
-func observe(seen []observed, at []float64, from, to int, left, right float64) []observed {
+func appendSplits(seen []observed, at []float64, from, to int, left, right float64) []observed {
 	gaps := to - from
 	whole := at[to] - at[from]
 	if gaps < 2 || whole <= 0 {
 		return seen
 	}
-	mid := from + half(gaps)
+	mid := from + firstHalf(gaps)
 	one, two := (at[mid]-at[from])/float64(mid-from), (at[to]-at[mid])/float64(to-mid)
 	logit := min(max(math.Log((at[mid]-at[from])/(at[to]-at[mid])), -furthestLogit), furthestLogit)
-	seen = append(seen, observed{levelOf(gaps), octaveOf(whole / float64(gaps)), logit, around(left, right)})
-	seen = observe(seen, at, from, mid, left, two)
-	return observe(seen, at, mid, to, one, right)
+	seen = append(seen, observed{levelOf(gaps), octaveOf(whole / float64(gaps)), logit, logGapRatio(left, right)})
+	seen = appendSplits(seen, at, from, mid, left, two)
+	return appendSplits(seen, at, mid, to, one, right)
 }
 
 // slopesOf is the regression through the origin of halves on what is around them, by level.
@@ -203,8 +203,8 @@ const (
 	noGap = 1e-9
 )
 
-// correct finds the correction under which the gaps are the log's.
-func (c *Cascade) correct(at []float64, least int) {
+// fitCorrection finds the correction under which the gaps are the log's.
+func (c *Cascade) fitCorrection(at []float64, least int) {
 	n := min(c.Requests, mostCorrected)
 	steps := min(mostPeaks, n/least)
 	if steps < 2 {
@@ -242,11 +242,11 @@ func (c *Cascade) correct(at []float64, least int) {
 		}
 		return out
 	}
-	best, near := Correction{}, stat.Distance(want, from)
+	best, near := Correction{}, stat.KSDistance(want, from)
 	for range corrections {
 		c.Gaps = Correction{short(from), short(to)}
 		got := quantiles(made(correctionSeed))
-		if d := stat.Distance(want, got); d < near {
+		if d := stat.KSDistance(want, got); d < near {
 			best, near = c.Gaps, d
 		}
 		for i := range to {
@@ -270,7 +270,7 @@ func (r *Correction) apply(gaps []float64, whole float64) {
 	sum, longest := 0.0, 0
 	for i, x := range gaps {
 		if x > 0 {
-			gaps[i] = r.of(x)
+			gaps[i] = r.correctGap(x)
 		}
 		if sum += gaps[i]; gaps[i] > gaps[longest] {
 			longest = i
@@ -285,8 +285,8 @@ func (r *Correction) apply(gaps []float64, whole float64) {
 	}
 }
 
-// of is a gap corrected: straight between quantiles, in proportion beyond them.
-func (r *Correction) of(x float64) float64 {
+// correctGap is a gap corrected: straight between quantiles, in proportion beyond them.
+func (r *Correction) correctGap(x float64) float64 {
 	n := len(r.From)
 	i := sort.SearchFloat64s(r.From, x)
 	switch {
@@ -363,8 +363,8 @@ func (c *Cascade) Check() string {
 	return ""
 }
 
-// length is the time of the log in seconds, up to where it begins again.
-func (c *Cascade) length() (sum float64) {
+// cycleSeconds is the time of the log in seconds, up to where it begins again.
+func (c *Cascade) cycleSeconds() (sum float64) {
 	for _, s := range c.Spans {
 		sum += s
 	}
@@ -372,10 +372,10 @@ func (c *Cascade) length() (sum float64) {
 }
 
 // rate is that of the log, per second.
-func (c *Cascade) rate() float64 { return float64(c.Requests) / c.length() }
+func (c *Cascade) rate() float64 { return float64(c.Requests) / c.cycleSeconds() }
 
-// gaps returns the number of gaps between a knot and the next.
-func (c *Cascade) gaps(group int) int {
+// gapCount returns the number of gaps between a knot and the next.
+func (c *Cascade) gapCount(group int) int {
 	if group == len(c.Spans)-1 {
 		return c.Requests - group*c.Every
 	}
@@ -402,7 +402,7 @@ func (c *Cascade) splitOf(level int, gap int) *Split {
 // parseProfile reads the name of a profile.
 func parseProfile(args []string, files Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(1, 1)
+	a.checkCount(1, 1)
 	if a.err != nil {
 		return nil, 0, a.err
 	}
@@ -416,27 +416,27 @@ func parseProfile(args []string, files Files) (law, float64, error) {
 	return l.law, l.own, nil
 }
 
-// Recorded is the law of a cascade.
-func Recorded(c *Cascade) (*Law, error) {
+// FromCascade is the law of a cascade.
+func FromCascade(c *Cascade) (*Law, error) {
 	if what := c.Check(); what != "" {
 		return nil, say.Errorf("the arrivals of the profile: %s makes no law", what)
 	}
 	return &Law{"profile", cascadeLaw{c}, c.rate()}, nil
 }
 
-// Owned is a law with a rate of its own, which it has where none is asked for.
-func (l *Law) Owned(rate float64) *Law { return &Law{l.written, l.law, rate} }
+// WithRate is a law with a rate of its own, which it has where none is asked for.
+func (l *Law) WithRate(rate float64) *Law { return &Law{l.written, l.law, rate} }
 
 type cascadeLaw struct{ *Cascade }
 
 func (l cascadeLaw) shape() Expected {
-	return Expected{Varies: true, Period: l.length(), Peak: math.NaN()}
+	return Expected{Varies: true, Period: l.cycleSeconds(), Peak: math.NaN()}
 }
 
 // mostSeen bounds how many due times are made to tell what they look like.
 const mostSeen = 1 << 20
 
-func (l cascadeLaw) seen(rate float64) []int64 {
+func (l cascadeLaw) sampleTimes(rate float64) []int64 {
 	p, err := l.process(rate, 1, 0, false)
 	if err != nil {
 		return nil
@@ -448,16 +448,16 @@ func (l cascadeLaw) seen(rate float64) []int64 {
 	return due
 }
 
-func (l cascadeLaw) cv(rate float64) float64      { return Observed(l.seen(rate)).CV }
+func (l cascadeLaw) cv(rate float64) float64      { return ObserveTimes(l.sampleTimes(rate)).CV }
 func (l cascadeLaw) none(rate, x float64) float64 { return math.NaN() }
 func (l cascadeLaw) variance(rate, x float64) float64 {
-	return DispersionOf(l.seen(rate), x) * rate * x
+	return DispersionOf(l.sampleTimes(rate), x) * rate * x
 }
 
 func (l cascadeLaw) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
 	p := &cascading{c: l.Cascade, by: l.rate() / rate * 1e9, seed: start, at: float64(from)}
 	if from > 0 { // before it begins, what comes at its end
-		length := l.length() * p.by
+		length := l.cycleSeconds() * p.by
 		p.at -= math.Ceil(float64(from)/length) * length
 		for p.group+1 < len(l.Spans) && p.at+float64(l.Spans[p.group]*p.by) < 0 {
 			p.at += l.Spans[p.group] * p.by
@@ -499,15 +499,15 @@ func (p *cascading) Next() int64 {
 // fill draws the due times of a group.
 func (p *cascading) fill() {
 	c, g := p.c, p.group
-	n := c.gaps(g)
-	mean := func(g int) float64 { return c.Spans[g] / float64(c.gaps(g)) }
+	n := c.gapCount(g)
+	mean := func(g int) float64 { return c.Spans[g] / float64(c.gapCount(g)) }
 	left, right := mean(max(g-1, 0)), mean(min(g+1, len(c.Spans)-1))
 	if g == 0 {
 		left = mean(g)
 	}
 	p.gaps = append(p.gaps[:0], make([]float64, n)...)
 	draws := seed.Rand(seed.At(p.seed, p.round, uint64(g)))
-	c.divide(p.gaps, c.Spans[g], left, right, &draws)
+	c.drawGaps(p.gaps, c.Spans[g], left, right, &draws)
 	c.Gaps.apply(p.gaps, c.Spans[g])
 	p.due = make([]int64, n)
 	next := p.at + float64(c.Spans[g]*p.by)
@@ -527,8 +527,8 @@ func (p *cascading) fill() {
 	}
 }
 
-// divide draws gaps that come to a time, beside such mean gaps.
-func (c *Cascade) divide(gaps []float64, whole, left, right float64, draws *seed.Rand) {
+// drawGaps draws gaps that come to a time, beside such mean gaps.
+func (c *Cascade) drawGaps(gaps []float64, whole, left, right float64, draws *seed.Rand) {
 	n := len(gaps)
 	if whole <= 0 {
 		return
@@ -538,25 +538,25 @@ func (c *Cascade) divide(gaps []float64, whole, left, right float64, draws *seed
 		return
 	}
 	u := seed.Float(draws.Uint64())
-	k := half(n)
+	k := firstHalf(n)
 	level, logit := levelOf(n), 0.0
 	if s := c.splitOf(level, octaveOf(whole/float64(n))); s != nil {
-		logit = s.logit(u)
+		logit = s.logitQuantile(u)
 	}
 	if level < len(c.Slopes) {
-		logit += float64(c.Slopes[level] * around(left, right))
+		logit += float64(c.Slopes[level] * logGapRatio(left, right))
 	}
 	first := whole / (1 + math.Exp(-logit))
 	if math.Abs(logit) > furthestLogit-1 { // at the same time
 		first = math.Round(first/whole) * whole
 	}
 	second := whole - first
-	c.divide(gaps[:k], first, left, second/float64(n-k), draws)
-	c.divide(gaps[k:], second, first/float64(k), right, draws)
+	c.drawGaps(gaps[:k], first, left, second/float64(n-k), draws)
+	c.drawGaps(gaps[k:], second, first/float64(k), right, draws)
 }
 
-// logit is the quantile of a share: straight between the middles of the steps.
-func (s *Split) logit(u float64) float64 {
+// logitQuantile is the quantile of a share: straight between the middles of the steps.
+func (s *Split) logitQuantile(u float64) float64 {
 	x := u*float64(len(s.Logits)) - .5
 	i := min(max(int(math.Floor(x)), 0), len(s.Logits)-1)
 	k := min(i+1, len(s.Logits)-1)

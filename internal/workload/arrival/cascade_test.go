@@ -19,12 +19,12 @@ func gapsApart(a, b []int64) float64 {
 		slices.Sort(out)
 		return out
 	}
-	return stat.Distance(gaps(a), gaps(b))
+	return stat.KSDistance(gaps(a), gaps(b))
 }
 
 func drawTimes(t testing.TB, l *Law, rate float64, seed uint64, n int) []int64 {
 	t.Helper()
-	p, err := l.Process(rate, seed, 0)
+	p, err := l.NewProcess(rate, seed, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,11 @@ func TestCascadeIsLikeItsLog(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: none", text)
 		}
-		l, err := Recorded(c)
+		l, err := FromCascade(c)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		want := Observed(due)
+		want := ObserveTimes(due)
 		if r := l.OwnRate(); math.Abs(r/want.Rate-1) > 0.001 {
 			t.Errorf("%s: rate %g, want %g", text, r, want.Rate)
 		}
@@ -57,7 +57,7 @@ func TestCascadeIsLikeItsLog(t *testing.T) {
 			if d := gapsApart(due, again); d > 0.02 {
 				t.Errorf("%s: gaps are %.4f apart", text, d)
 			}
-			got := Observed(again)
+			got := ObserveTimes(again)
 			for i := range Scales {
 				if r := got.Dispersion[i] / want.Dispersion[i]; math.Abs(r-1) > 0.1 {
 					t.Errorf("%s: the dispersion at %g s is %.3g, want %.3g", text, Scales[i], got.Dispersion[i], want.Dispersion[i])
@@ -77,7 +77,7 @@ func TestCascadeOfALongLog(t *testing.T) {
 	if !ok || len(c.Spans) > mostKnots+1 || c.Every < 16 {
 		t.Fatalf("%v, %d spans of %d", ok, len(c.Spans), c.Every)
 	}
-	l, err := Recorded(c)
+	l, err := FromCascade(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestCascadeOfALongLog(t *testing.T) {
 	if d := gapsApart(due, again); d > 0.02 {
 		t.Errorf("gaps are %.4f apart", d)
 	}
-	got, want := Observed(again), Observed(due)
+	got, want := ObserveTimes(again), ObserveTimes(due)
 	for i := range Scales {
 		if r := got.Dispersion[i] / want.Dispersion[i]; math.Abs(r-1) > 0.1 {
 			t.Errorf("the dispersion at %g s is %.3g, want %.3g", Scales[i], got.Dispersion[i], want.Dispersion[i])
@@ -110,8 +110,8 @@ func TestCascadeTellsOfMany(t *testing.T) {
 			t.Fatalf("%s makes no law", what)
 		}
 		for g := range c.Spans {
-			if c.gaps(g) < least {
-				t.Fatalf("span %d is of %d requests", g, c.gaps(g))
+			if c.gapCount(g) < least {
+				t.Fatalf("span %d is of %d requests", g, c.gapCount(g))
 			}
 		}
 		steps := 0
@@ -121,11 +121,11 @@ func TestCascadeTellsOfMany(t *testing.T) {
 		if steps*least > n*40 { // each gap is in one split of each level
 			t.Fatalf("%d steps of %d requests", steps, n)
 		}
-		l, err := Recorded(c)
+		l, err := FromCascade(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := l.Process(l.OwnRate(), 1, rapid.Int64Range(0, 1e13).Draw(t, "from"))
+		p, err := l.NewProcess(l.OwnRate(), 1, rapid.Int64Range(0, 1e13).Draw(t, "from"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,12 +154,12 @@ func TestCascadeTimesNeverGoBack(t *testing.T) {
 	if !ok {
 		t.Fatal("no law")
 	}
-	l, err := Recorded(c)
+	l, err := FromCascade(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, from := range []int64{0, 1} {
-		p, err := l.Process(l.OwnRate(), 1, from)
+		p, err := l.NewProcess(l.OwnRate(), 1, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestCascadeThatMakesNoLaw(t *testing.T) {
 	good := func() *Cascade {
 		return &Cascade{Requests: 16, Every: 8, Spans: []float64{1, 2}, Slopes: []float64{0}, Splits: []Split{{0, 0, []float64{0}}}}
 	}
-	if _, err := Recorded(good()); err != nil {
+	if _, err := FromCascade(good()); err != nil {
 		t.Fatal(err)
 	}
 	for i, spoil := range []func(c *Cascade){
@@ -208,7 +208,7 @@ func TestCascadeThatMakesNoLaw(t *testing.T) {
 	} {
 		c := good()
 		spoil(c)
-		if _, err := Recorded(c); err == nil {
+		if _, err := FromCascade(c); err == nil {
 			t.Errorf("case %d is a law", i)
 		}
 	}

@@ -24,29 +24,31 @@ func (c *curve) add(seconds, begin, end float64) {
 	c.begin, c.end = append(c.begin, begin), append(c.end, end)
 }
 
-// length is the time of the pieces.
-func (c *curve) length() float64 { return c.at[len(c.at)-1] }
+// totalTime is the time of the pieces.
+func (c *curve) totalTime() float64 { return c.at[len(c.at)-1] }
 
-// area is the integral of the rate over a piece.
-func (c *curve) area(i int) float64 { return (c.at[i+1] - c.at[i]) * (c.begin[i] + c.end[i]) / 2 }
+// pieceIntegral is the integral of the rate over a piece.
+func (c *curve) pieceIntegral(i int) float64 {
+	return (c.at[i+1] - c.at[i]) * (c.begin[i] + c.end[i]) / 2
+}
 
 // mean is that of the pieces.
 func (c *curve) mean() float64 {
 	sum := 0.0
 	for i := range c.begin {
-		sum += c.area(i)
+		sum += c.pieceIntegral(i)
 	}
-	return sum / c.length()
+	return sum / c.totalTime()
 }
 
-// square is the mean of the rate's square.
-func (c *curve) square() float64 {
+// meanSquaredRate is the mean of the rate's square.
+func (c *curve) meanSquaredRate() float64 {
 	sum := 0.0
 	for i, a := range c.begin {
 		b := c.end[i]
 		sum += float64((c.at[i+1] - c.at[i]) * (a*a + a*b + b*b) / 3)
 	}
-	return sum / c.length()
+	return sum / c.totalTime()
 }
 
 // toMean makes the mean 1, so that the law has the rate that is asked for.
@@ -64,12 +66,12 @@ const (
 
 func parseStep(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(2, 3)
-	to, at := a.number(0, "rate over the first", 0, mostFactor), a.seconds(1, "time of the step")
+	a.checkCount(2, 3)
+	to, at := a.numberAt(0, "rate over the first", 0, mostFactor), a.secondsAt(1, "time of the step")
 	c := &curve{}
 	c.add(at, 1, 1)
 	if a.err == nil && len(args) == 3 {
-		back := a.seconds(2, "time of the step back")
+		back := a.secondsAt(2, "time of the step back")
 		if back <= at {
 			a.fail("the step back, at %s, is not behind the step", args[2])
 		} else {
@@ -84,8 +86,8 @@ func parseStep(args []string, _ Files) (law, float64, error) {
 
 func parseRamp(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(3, 3)
-	from, to, span := a.number(0, "rate at the beginning", 0, mostFactor), a.number(1, "rate at the end", 0, mostFactor), a.seconds(2, "time of the ramp")
+	a.checkCount(3, 3)
+	from, to, span := a.numberAt(0, "rate at the beginning", 0, mostFactor), a.numberAt(1, "rate at the end", 0, mostFactor), a.secondsAt(2, "time of the ramp")
 	if a.err == nil && from == 0 && to == 0 {
 		a.fail("both rates are 0")
 	}
@@ -96,8 +98,8 @@ func parseRamp(args []string, _ Files) (law, float64, error) {
 
 func parseSinusoid(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(2, 2)
-	part, period := a.number(0, "part that the rate goes up and down by", 0.001, 1), a.seconds(1, "period")
+	a.checkCount(2, 2)
+	part, period := a.numberAt(0, "part that the rate goes up and down by", 0.001, 1), a.secondsAt(1, "period")
 	c := &curve{again: true}
 	value := func(i int) float64 {
 		return max(0, 1+float64(part*math.Sin(2*math.Pi*float64(i%sinePieces)/sinePieces)))
@@ -118,8 +120,8 @@ var dayShape = [24]float64{
 
 func parseDiurnal(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(1, 1)
-	day := a.seconds(0, "length of the day")
+	a.checkCount(1, 1)
+	day := a.secondsAt(0, "length of the day")
 	c := &curve{again: true}
 	for i := range dayShape {
 		c.add(day/24, dayShape[i], dayShape[(i+1)%24])
@@ -130,7 +132,7 @@ func parseDiurnal(args []string, _ Files) (law, float64, error) {
 
 func parsePiecewise(args []string, files Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(1, 1)
+	a.checkCount(1, 1)
 	if a.err != nil {
 		return nil, 0, a.err
 	}
@@ -163,8 +165,8 @@ func (c *curve) shape() Expected {
 		}
 	}
 	if c.again {
-		e.Cycle, e.Period, e.Peak = c.length(), c.length(), top/c.mean()
-		e.Swing = c.square()/(c.mean()*c.mean()) - 1
+		e.Cycle, e.Period, e.Peak = c.totalTime(), c.totalTime(), top/c.mean()
+		e.Swing = c.meanSquaredRate()/(c.mean()*c.mean()) - 1
 		if c.begin[0] != last {
 			e.Changes = append([]float64{0}, e.Changes...)
 		}
@@ -194,12 +196,12 @@ type varying struct {
 }
 
 func (v *varying) Next() int64 {
-	need := exponential(&v.draws)
+	need := drawExponential(&v.draws)
 	c := v.curve
 	if v.before {
 		r := c.begin[0] * v.rate
 		if r > 0 {
-			if due := v.at.after(need / r); due < v.origin {
+			if due := v.at.addGap(need / r); due < v.origin {
 				return due
 			}
 			need = (float64(v.at.whole-v.origin) + v.at.fraction) * r
@@ -214,9 +216,9 @@ func (v *varying) Next() int64 {
 					return math.MaxInt64
 				}
 				v.into += need / r
-				return v.due()
+				return v.currentTime()
 			}
-			v.origin += int64(math.Round(c.length() * 1e9))
+			v.origin += int64(math.Round(c.totalTime() * 1e9))
 			v.i, v.into = 0, 0
 			if v.origin < 0 {
 				v.origin = math.MaxInt64
@@ -236,7 +238,7 @@ func (v *varying) Next() int64 {
 			// s/2·x² + now·x = need, in the form that loses nothing where s is small.
 			x := 2 * need / (now + math.Sqrt(max(0, float64(now*now)+float64(2*s*need))))
 			v.into += min(x, left)
-			return v.due()
+			return v.currentTime()
 		}
 		need -= has
 		if v.i++; v.i == len(c.begin) && !c.again {
@@ -247,8 +249,8 @@ func (v *varying) Next() int64 {
 	}
 }
 
-// due is the time that the curve has come to.
-func (v *varying) due() int64 {
+// currentTime is the time that the curve has come to.
+func (v *varying) currentTime() int64 {
 	base := v.curve.at[min(v.i, len(v.curve.at)-1)] * 1e9
 	if t := base + v.into; t < float64(math.MaxInt64-v.origin) {
 		return v.origin + int64(t)

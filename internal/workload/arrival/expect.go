@@ -8,15 +8,15 @@ import "math"
 // for renewal processes, for modulated ones, and for sums of these (Daley and Vere-Jones,
 // An Introduction to the Theory of Point Processes, 2003, section 3.4).
 
-// expected puts together what is expected of a law.
-func expected(l law, rate float64) Expected {
+// expectedOf puts together what is expected of a law.
+func expectedOf(l law, rate float64) Expected {
 	e := l.shape()
 	e.Rate, e.CV = rate, l.cv(rate)
-	e.Dispersion = dispersion(l, rate)
+	e.Dispersion = lawDispersion(l, rate)
 	return e
 }
 
-func dispersion(l law, rate float64) (d [3]float64) {
+func lawDispersion(l law, rate float64) (d [3]float64) {
 	for i, t := range Scales {
 		d[i] = l.variance(rate, t) / (rate * t)
 	}
@@ -48,9 +48,9 @@ func cvOf(l law, rate float64) float64 {
 	return math.Sqrt(max(0, 2*rate*sum-1))
 }
 
-// Observed returns the statistics of given due times: nanoseconds, in order. A statistic is NaN
+// ObserveTimes returns the statistics of given due times: nanoseconds, in order. A statistic is NaN
 // where there are too few times for it.
-func Observed(due []int64) Expected {
+func ObserveTimes(due []int64) Expected {
 	e := Expected{Rate: math.NaN(), CV: math.NaN(), Dispersion: [3]float64{math.NaN(), math.NaN(), math.NaN()}}
 	n := len(due)
 	if n < 2 || due[n-1] <= due[0] {

@@ -38,7 +38,7 @@ func NewGamma(rate, shape float64, start uint64) (Process, error) {
 }
 
 func (g *gamma) Next() int64 {
-	return g.at.after(float64(g.draw() * g.scale))
+	return g.at.addGap(float64(g.draw() * g.scale))
 }
 
 func (g *gamma) uniform() float64 { return seed.Float(g.draws.Uint64()) }

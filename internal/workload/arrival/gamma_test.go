@@ -66,7 +66,7 @@ func TestGammaEnds(t *testing.T) {
 		"gamma(1e9)": "want 0.01 to 1000",
 	} {
 		p, err := parse(name, 1, 0)
-		if p != nil || err == nil || !strings.Contains(err.Error()+say.Hint(err), want) {
+		if p != nil || err == nil || !strings.Contains(err.Error()+say.HintOf(err), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

@@ -72,27 +72,27 @@ func (l *Law) String() string { return l.written }
 // can be asked of alone.
 func (l *Law) OwnRate() float64 { return l.own }
 
-// Rounding is the step, in seconds, of a trace's stamps that are rounded and not spread; 0
+// StampStep is the step, in seconds, of a trace's stamps that are rounded and not spread; 0
 // of any other law.
-func (l *Law) Rounding() float64 {
+func (l *Law) StampStep() float64 {
 	if t, ok := l.law.(*trace); ok && t.spread == 0 {
-		return float64(Rounding(t.look)) / 1e9
+		return float64(StampRounding(t.look)) / 1e9
 	}
 	return 0
 }
 
-// Expect returns the expected statistics of due times at that rate.
-func (l *Law) Expect(rate float64) Expected { return expected(l.law, rate) }
+// ExpectedAt returns the expected statistics of due times at that rate.
+func (l *Law) ExpectedAt(rate float64) Expected { return expectedOf(l.law, rate) }
 
-// Dispersion is the one of [Expected] alone, which takes less to work out.
-func (l *Law) Dispersion(rate float64) [3]float64 { return dispersion(l.law, rate) }
+// ExpectedDispersion is the one of [Expected] alone, which takes less to work out.
+func (l *Law) ExpectedDispersion(rate float64) [3]float64 { return lawDispersion(l.law, rate) }
 
-// Varies says that the rate changes with time, so that there is no steady state.
-func (l *Law) Varies() bool { return l.law.shape().Varies }
+// HasVaryingRate says that the rate changes with time, so that there is no steady state.
+func (l *Law) HasVaryingRate() bool { return l.law.shape().Varies }
 
-// Process begins a stream of due times. A law that changes with time counts from from
+// NewProcess begins a stream of due times. A law that changes with time counts from from
 // nanoseconds; before, its rate is that at which it begins.
-func (l *Law) Process(rate float64, seed uint64, from int64) (Process, error) {
+func (l *Law) NewProcess(rate float64, seed uint64, from int64) (Process, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func families() []family {
 	}
 }
 
-// Forms are examples of all laws, each with what it means.
-func Forms() (forms [][2]string) {
+// ExampleForms are examples of all laws, each with what it means.
+func ExampleForms() (forms [][2]string) {
 	for _, f := range families() {
 		forms = append(forms, [2]string{f.form, f.about})
 	}
@@ -165,14 +165,14 @@ func parseLaw(s string, files Files) (law, float64, error) {
 		}
 		l, own, err := f.parse(args, files)
 		if err != nil {
-			if say.Hint(err) == "" {
+			if say.HintOf(err) == "" {
 				return nil, 0, say.Errorf("%.60q: %v", s, err).WithHint("for example " + f.form + ": " + f.about)
 			}
-			return nil, 0, say.Errorf("%.60q: %v", s, err).WithHint(say.Hint(err))
+			return nil, 0, say.Errorf("%.60q: %v", s, err).WithHint(say.HintOf(err))
 		}
 		return l, own, nil
 	}
-	return nil, 0, say.Errorf("unknown arrival process %.60q", s).WithHint(say.Known(name, names))
+	return nil, 0, say.Errorf("unknown arrival process %.60q", s).WithHint(say.KnownHint(name, names))
 }
 
 // splitOutside splits at a separator that stands in no parentheses; ok is false where
@@ -206,8 +206,8 @@ func (a *arguments) fail(format string, args ...any) {
 	}
 }
 
-// want says how many there may be.
-func (a *arguments) want(least, most int) {
+// checkCount says how many there may be.
+func (a *arguments) checkCount(least, most int) {
 	if n := len(a.list); n < least || n > most {
 		switch {
 		case most == 0:
@@ -228,8 +228,8 @@ func wantedCount(least, most int) string {
 	return strconv.Itoa(least) + " to " + strconv.Itoa(most)
 }
 
-// number is the i-th as a number from least to most.
-func (a *arguments) number(i int, what string, least, most float64) float64 {
+// numberAt is the i-th as a number from least to most.
+func (a *arguments) numberAt(i int, what string, least, most float64) float64 {
 	if a.err != nil {
 		return least
 	}
@@ -255,15 +255,15 @@ const (
 	longestTime  = 365 * 24 * time.Hour
 )
 
-// seconds is the i-th as a length of time.
-func (a *arguments) seconds(i int, what string) float64 {
+// secondsAt is the i-th as a length of time.
+func (a *arguments) secondsAt(i int, what string) float64 {
 	if a.err != nil {
 		return 1
 	}
-	return a.span(a.list[i], what)
+	return a.parseSpan(a.list[i], what)
 }
 
-func (a *arguments) span(text, what string) float64 {
+func (a *arguments) parseSpan(text, what string) float64 {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:

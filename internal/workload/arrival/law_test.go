@@ -16,7 +16,7 @@ func testFiles() Files {
 		Times: func(string) (Stamps, error) { return StampList{5e9, 6e9, 6e9, 6e9, 9e9, 9e9, 9e9, 12e9}, nil },
 		Rates: func(string) ([]float64, []float64, error) { return []float64{0, 10, 25, 30}, []float64{2, 0, 7}, nil },
 		Profile: func(string) (*Law, error) {
-			return Recorded(&Cascade{Requests: 10, Every: 8, Spans: []float64{1.5, 2}, Slopes: []float64{0.1}, Splits: []Split{{Level: 0, Gap: -4, Logits: []float64{-1, 0, 2}}}})
+			return FromCascade(&Cascade{Requests: 10, Every: 8, Spans: []float64{1.5, 2}, Slopes: []float64{0.1}, Splits: []Split{{Level: 0, Gap: -4, Logits: []float64{-1, 0, 2}}}})
 		},
 	}
 }
@@ -32,7 +32,7 @@ func law1(t testing.TB, text string) *Law {
 
 func duesOf(t testing.TB, text string, rate float64, seed uint64, n int) []int64 {
 	t.Helper()
-	p, err := law1(t, text).Process(rate, seed, 0)
+	p, err := law1(t, text).NewProcess(rate, seed, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func TestStationaryLawsAreTheirOwn(t *testing.T) {
 	const rate, probes, apart = 20.0, 12_000, 6e9 // ns between probes, long beside every state
 	for _, text := range stationaryLaws() {
 		l := law1(t, text)
-		e := l.Expect(rate)
+		e := l.ExpectedAt(rate)
 		if e.Varies || e.Rate != rate {
 			t.Errorf("%s: %+v", text, e)
 		}
 		due := duesOf(t, text, rate, 11, int(rate*probes*apart/1e9))
-		got := Observed(due)
+		got := ObserveTimes(due)
 		span := float64(due[len(due)-1]) / 1e9
 		// The rate, within four standard deviations of the count.
 		if sd := math.Sqrt(l.law.variance(rate, span)); math.Abs(float64(len(due))-rate*span) > 4*sd+1 {
@@ -99,8 +99,8 @@ func TestStationaryLawsAreTheirOwn(t *testing.T) {
 func TestDispersionOfAMinute(t *testing.T) {
 	for _, text := range []string{"on-off(5s,20s)", "mmpp(0.5:60s,4:10s)", "gamma(0.1)"} {
 		const rate = 2.0
-		e := law1(t, text).Expect(rate)
-		got := Observed(duesOf(t, text, rate, 3, 1_500_000)) // 12,500 minutes
+		e := law1(t, text).ExpectedAt(rate)
+		got := ObserveTimes(duesOf(t, text, rate, 3, 1_500_000)) // 12,500 minutes
 		if math.Abs(got.Dispersion[2]-e.Dispersion[2]) > .08*e.Dispersion[2] {
 			t.Errorf("%s: dispersion at 60 s is %.3f, expected %.3f", text, got.Dispersion[2], e.Dispersion[2])
 		}
@@ -150,7 +150,7 @@ func TestVaryingLawsFollowTheirRates(t *testing.T) {
 		},
 	} {
 		due := duesOf(t, text, rate, 5, 15_000)
-		if !law1(t, text).Varies() {
+		if !law1(t, text).HasVaryingRate() {
 			t.Errorf("%s does not vary", text)
 		}
 		var gaps []float64
@@ -183,7 +183,7 @@ func TestVaryingLawsFollowTheirRates(t *testing.T) {
 // before.
 func TestVaryingLawsCountFromTheWindow(t *testing.T) {
 	const from = int64(100e9)
-	p, err := law1(t, "step(9,10s)").Process(20, 1, from)
+	p, err := law1(t, "step(9,10s)").NewProcess(20, 1, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestTrace(t *testing.T) {
 	if got, want := duesOf(t, "trace(x)", 4, 3, 5), []int64{0, .25e9, .25e9, .25e9, 1e9}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	p, _ := l.Process(1, 0, 2.5e9) // a warm-up has the trace's end
+	p, _ := l.NewProcess(1, 0, 2.5e9) // a warm-up has the trace's end
 	var got []int64
 	for range 5 {
 		got = append(got, p.Next())
@@ -227,10 +227,10 @@ func TestTrace(t *testing.T) {
 	if want := []int64{1.5e9, 2.5e9, 3.5e9, 3.5e9, 3.5e9}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got := Rounding([]int64{0, 3e9, 3e9, 3e9, 9e9, 9e9}); got != 3e9 {
+	if got := StampRounding([]int64{0, 3e9, 3e9, 3e9, 9e9, 9e9}); got != 3e9 {
 		t.Errorf("rounding is %d", got)
 	}
-	if got := Rounding([]int64{0, 3e9, 6e9}); got != 0 {
+	if got := StampRounding([]int64{0, 3e9, 6e9}); got != 0 {
 		t.Errorf("distinct stamps are rounded to %d", got)
 	}
 	due := duesOf(t, "trace(x,spread=1s)", 1, 3, 8)
@@ -267,8 +267,8 @@ func TestLawErrors(t *testing.T) {
 		"trace(x,speed=0)":           "want 0.000001 to",
 	} {
 		l, err := ParseLaw(text, testFiles())
-		if err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), want) || l != nil {
-			t.Errorf("%s: %v (%v), want %q", text, err, say.Hint(err), want)
+		if err == nil || !strings.Contains(err.Error()+"; "+say.HintOf(err), want) || l != nil {
+			t.Errorf("%s: %v (%v), want %q", text, err, say.HintOf(err), want)
 		}
 	}
 	if _, err := ParseLaw("trace(x)", Files{Times: func(string) (Stamps, error) { return StampList{1, 1}, nil }}); err == nil || !strings.Contains(err.Error(), "2 times") {
@@ -281,7 +281,7 @@ func TestLawErrors(t *testing.T) {
 
 // Every example in the help is a law.
 func TestForms(t *testing.T) {
-	for _, f := range Forms() {
+	for _, f := range ExampleForms() {
 		if due := duesOf(t, f[0], 10, 1, 50); due[49] <= 0 {
 			t.Errorf("%s gives no times", f[0])
 		}
@@ -298,14 +298,14 @@ func TestLawsGolden(t *testing.T) {
 }
 
 func FuzzParseLaw(f *testing.F) {
-	for _, form := range Forms() {
+	for _, form := range ExampleForms() {
 		f.Add(form[0])
 	}
 	f.Add("0.5*gamma(0.1) + 0.5*step(2,1s,2s)")
 	f.Fuzz(func(t *testing.T, s string) {
 		l, err := ParseLaw(s, testFiles())
 		if err != nil {
-			if say.Hint(err) == "" && err.Error() == "" {
+			if say.HintOf(err) == "" && err.Error() == "" {
 				t.Error("an error without words")
 			}
 			return
@@ -314,7 +314,7 @@ func FuzzParseLaw(f *testing.F) {
 		if err != nil || again.String() != l.String() {
 			t.Fatalf("%q is not read back: %v", l.String(), err)
 		}
-		p, err := l.Process(5, 1, 1e9)
+		p, err := l.NewProcess(5, 1, 1e9)
 		if err != nil {
 			return
 		}

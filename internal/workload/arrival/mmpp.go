@@ -22,13 +22,13 @@ const mostStates = 8
 
 func parseOnOff(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(2, 2)
-	return newMMPP([]float64{1, 0}, []float64{a.seconds(0, "time of a burst"), a.seconds(1, "time between bursts")}), 0, a.err
+	a.checkCount(2, 2)
+	return newMMPP([]float64{1, 0}, []float64{a.secondsAt(0, "time of a burst"), a.secondsAt(1, "time between bursts")}), 0, a.err
 }
 
 func parseMMPP(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(2, mostStates)
+	a.checkCount(2, mostStates)
 	var rates, times []float64
 	for _, arg := range args {
 		rate, span, ok := strings.Cut(arg, ":")
@@ -37,7 +37,7 @@ func parseMMPP(args []string, _ Files) (law, float64, error) {
 			break
 		}
 		rates = append(rates, a.value(strings.TrimSpace(rate), "rate of a state", 0, 1e6))
-		times = append(times, a.span(strings.TrimSpace(span), "time of a state"))
+		times = append(times, a.parseSpan(strings.TrimSpace(span), "time of a state"))
 	}
 	if a.err == nil && slices.Max(rates) == 0 {
 		a.fail("no state has a rate above 0")
@@ -61,8 +61,8 @@ func newMMPP(rates, times []float64) mmpp {
 	return l
 }
 
-// cycle is the mean time in which all states have their turn.
-func (l mmpp) cycle() (sum float64) {
+// cycleSeconds is the mean time in which all states have their turn.
+func (l mmpp) cycleSeconds() (sum float64) {
 	for _, t := range l.times {
 		sum += t
 	}
@@ -78,18 +78,18 @@ const (
 )
 
 func (l mmpp) process(rate float64, start uint64, _ int64, _ bool) (Process, error) {
-	if changes := float64(len(l.times)) / l.cycle() / rate; changes > 1e4 {
+	if changes := float64(len(l.times)) / l.cycleSeconds() / rate; changes > 1e4 {
 		return nil, say.Errorf("at %s requests per second the states change %.0f times between two requests: this is a Poisson process", say.Exact(rate), changes).WithHint("let states last longer, or use poisson")
 	}
 	p := &modulated{law: l, mean: 1e9 / rate, gaps: seed.Rand(seed.Mix(start)), states: seed.Rand(seed.At(start, streamStates, 0))}
 	// Any time falls into a state by the share of its time, and what is left of it is
 	// exponential too.
-	u := seed.Float(p.states.Uint64()) * l.cycle()
+	u := seed.Float(p.states.Uint64()) * l.cycleSeconds()
 	for u > l.times[p.state] && p.state < len(l.times)-1 {
 		u -= l.times[p.state]
 		p.state++
 	}
-	p.left = p.sojourn()
+	p.left = p.drawSojourn()
 	return p, nil
 }
 
@@ -102,33 +102,33 @@ type modulated struct {
 	at           instant
 }
 
-// exponential is −ln U; the conversion keeps it from being fused.
-func exponential(r *seed.Rand) float64 { return float64(-math.Log(seed.Float(r.Uint64()))) }
+// drawExponential is −ln U; the conversion keeps it from being fused.
+func drawExponential(r *seed.Rand) float64 { return float64(-math.Log(seed.Float(r.Uint64()))) }
 
-func (p *modulated) sojourn() float64 {
-	return float64(exponential(&p.states) * p.law.times[p.state] * 1e9)
+func (p *modulated) drawSojourn() float64 {
+	return float64(drawExponential(&p.states) * p.law.times[p.state] * 1e9)
 }
 
 func (p *modulated) Next() int64 {
-	need := exponential(&p.gaps)
+	need := drawExponential(&p.gaps)
 	gap := 0.0
 	for {
 		r := p.law.rates[p.state] / p.mean
 		if has := float64(r * p.left); has >= need {
 			took := need / r
 			p.left -= took
-			return p.at.after(gap + took)
+			return p.at.addGap(gap + took)
 		} else {
 			need -= has
 		}
 		gap += p.left
 		p.state = (p.state + 1) % len(p.law.times)
-		p.left = p.sojourn()
+		p.left = p.drawSojourn()
 	}
 }
 
 func (l mmpp) shape() Expected {
-	e := Expected{Cycle: l.cycle()}
+	e := Expected{Cycle: l.cycleSeconds()}
 	for i, r := range l.rates {
 		e.Swing += float64((r-1)*(r-1)) * l.times[i] / e.Cycle
 	}
@@ -144,7 +144,7 @@ func (l mmpp) generator(rate float64) (q matrix, rates []float64, share []float6
 	for i, t := range l.times {
 		q[i][i] -= 1 / t
 		q[i][(i+1)%n] += 1 / t
-		rates, share = append(rates, rate*l.rates[i]), append(share, t/l.cycle())
+		rates, share = append(rates, rate*l.rates[i]), append(share, t/l.cycleSeconds())
 	}
 	return q, rates, share
 }

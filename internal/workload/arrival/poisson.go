@@ -28,7 +28,7 @@ func (p *poisson) Next() int64 {
 	// The conversion keeps the compiler from fusing the product with the sum,
 	// which would round differently on other processors.
 	gap := float64(-math.Log(seed.Float(p.draws.Uint64())) * p.mean)
-	return p.at.after(gap)
+	return p.at.addGap(gap)
 }
 
 // instant is a time that gaps are added to without loss.
@@ -37,8 +37,8 @@ type instant struct {
 	fraction float64 // of one
 }
 
-// after adds a gap, in nanoseconds; at the end of time it stays there.
-func (t *instant) after(gap float64) int64 {
+// addGap adds a gap, in nanoseconds; at the end of time it stays there.
+func (t *instant) addGap(gap float64) int64 {
 	whole, fraction := math.Modf(t.fraction + gap)
 	if whole >= float64(math.MaxInt64-t.whole) {
 		t.whole = math.MaxInt64

@@ -13,7 +13,7 @@ type poissonLaw struct{}
 
 func parsePoisson(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(0, 0)
+	a.checkCount(0, 0)
 	return poissonLaw{}, 0, a.err
 }
 
@@ -29,7 +29,7 @@ type constantLaw struct{}
 
 func parseConstant(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(0, 0)
+	a.checkCount(0, 0)
 	return constantLaw{}, 0, a.err
 }
 
@@ -68,8 +68,8 @@ type gammaLaw struct{ k float64 }
 
 func parseGamma(args []string, _ Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(1, 1)
-	return gammaLaw{a.number(0, "shape", MinShape, MaxShape)}, 0, a.err
+	a.checkCount(1, 1)
+	return gammaLaw{a.numberAt(0, "shape", MinShape, MaxShape)}, 0, a.err
 }
 
 func (l gammaLaw) process(rate float64, start uint64, _ int64, stationary bool) (Process, error) {
@@ -78,7 +78,7 @@ func (l gammaLaw) process(rate float64, start uint64, _ int64, stationary bool) 
 		// The gap that any time falls into is longer than others, a gamma variable of
 		// shape k+1, and what is left of it any part.
 		first := gamma{draws: seed.Rand(seed.At(start, streamPhase, 0)), shape: l.k + 1}
-		g.at.after(first.draw() * g.scale * first.uniform())
+		g.at.addGap(first.draw() * g.scale * first.uniform())
 		return &begun{g, g.at.whole, true}, nil
 	}
 	return p, err

@@ -42,7 +42,7 @@ type trace struct {
 
 func parseTrace(args []string, files Files) (law, float64, error) {
 	a := arguments{list: args}
-	a.want(1, 3)
+	a.checkCount(1, 3)
 	l := &trace{speed: 1}
 	spread, auto := int64(0), false
 	for i, option := range args {
@@ -54,7 +54,7 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 		case option == "spread":
 			auto = true
 		case key == "spread":
-			spread = int64(a.span(v, "time that a stamp stands for") * 1e9)
+			spread = int64(a.parseSpan(v, "time that a stamp stands for") * 1e9)
 		default:
 			a.fail("unknown option %.20q", option)
 		}
@@ -71,7 +71,7 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 	}
 	n := stamps.Len()
 	if l.stamps, l.n = stamps, n; n > 0 {
-		l.begin, l.last = l.stamp(0), l.stamp(n-1)
+		l.begin, l.last = l.stampAt(0), l.stampAt(n-1)
 	}
 	if n < 2 || l.last == l.begin {
 		return nil, 0, say.Errorf("%s has %s in it", args[0], say.Plural(int(n), "time")).WithHint("two different ones at least make a rate")
@@ -82,7 +82,7 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 		l.look[i] -= l.begin
 	}
 	if auto {
-		if spread = Rounding(l.look); spread == 0 {
+		if spread = StampRounding(l.look); spread == 0 {
 			return nil, 0, say.Errorf("the stamps of %s are not rounded", args[0]).WithHint("leave spread out, or say what a stamp stands for: spread=1s")
 		}
 	}
@@ -91,17 +91,17 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 	return l, l.own, nil
 }
 
-// stamp is the i-th.
-func (l *trace) stamp(i int64) int64 {
+// stampAt is the i-th.
+func (l *trace) stampAt(i int64) int64 {
 	var one [1]int64
 	l.stamps.Times(one[:], i)
 	return one[0]
 }
 
-// Rounding is the step of stamps that are rounded, in nanoseconds, where most requests share
+// StampRounding is the step of stamps that are rounded, in nanoseconds, where most requests share
 // their stamp with the one before: the gap that nearly all others are near, else the
 // greatest time that all gaps are multiples of; 0 where they are not rounded.
-func Rounding(stamps []int64) int64 {
+func StampRounding(stamps []int64) int64 {
 	same, step := 0, int64(0)
 	var gaps []int64
 	for i := 1; i < len(stamps); i++ {
@@ -135,15 +135,15 @@ func Rounding(stamps []int64) int64 {
 }
 
 func (l *trace) shape() Expected {
-	return Expected{Varies: true, Cycle: 0, Period: l.length(), Peak: math.NaN()}
+	return Expected{Varies: true, Cycle: 0, Period: l.cycleSeconds(), Peak: math.NaN()}
 }
 
-// length is the time after which it begins again, in seconds, with a mean gap behind the
+// cycleSeconds is the time after which it begins again, in seconds, with a mean gap behind the
 // last.
-func (l *trace) length() float64 { return float64(l.n) / l.own }
+func (l *trace) cycleSeconds() float64 { return float64(l.n) / l.own }
 
-// scaled is a stamp at a rate. At the trace's own it is the stamp itself.
-func (l *trace) scaled(stamp int64, rate float64) int64 {
+// scaleStamp is a stamp at a rate. At the trace's own it is the stamp itself.
+func (l *trace) scaleStamp(stamp int64, rate float64) int64 {
 	by := l.own / rate / l.speed
 	if by == 1 {
 		return stamp
@@ -152,30 +152,30 @@ func (l *trace) scaled(stamp int64, rate float64) int64 {
 }
 
 // What a trace is like is what was observed.
-func (l *trace) seen(rate float64) Expected {
-	return Observed(l.looked(rate))
+func (l *trace) observedAt(rate float64) Expected {
+	return ObserveTimes(l.sampleTimes(rate))
 }
 
-func (l *trace) looked(rate float64) []int64 {
+func (l *trace) sampleTimes(rate float64) []int64 {
 	due := make([]int64, len(l.look))
 	for i, s := range l.look {
-		due[i] = l.scaled(s, rate)
+		due[i] = l.scaleStamp(s, rate)
 	}
 	return due
 }
 
-func (l *trace) cv(rate float64) float64      { return l.seen(rate).CV }
+func (l *trace) cv(rate float64) float64      { return l.observedAt(rate).CV }
 func (l *trace) none(rate, x float64) float64 { return math.NaN() }
 func (l *trace) variance(rate, x float64) float64 {
-	return DispersionOf(l.looked(rate), x) * rate * x
+	return DispersionOf(l.sampleTimes(rate), x) * rate * x
 }
 
 func (l *trace) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
 	p := &replayed{trace: l, rate: rate, start: start, origin: from}
-	end := l.scaled(l.last-l.begin, rate)
+	end := l.scaleStamp(l.last-l.begin, rate)
 	if l.spread > 0 { // the latest is among those that stand for a time with the last
 		for i := l.n - 1; i >= 0; i-- {
-			s := l.stamp(i) - l.begin
+			s := l.stampAt(i) - l.begin
 			if s+l.spread < l.last-l.begin {
 				break
 			}
@@ -189,11 +189,11 @@ func (l *trace) process(rate float64, start uint64, from int64, _ bool) (Process
 		// Those that are due before the load begins are stepped over; of spread ones those
 		// that may be due within it are looked at one by one.
 		p.next = int64(sort.Search(int(l.n), func(i int) bool {
-			return p.origin+l.scaled(l.stamp(int64(i))-l.begin+l.spread, rate) >= 0
+			return p.origin+l.scaleStamp(l.stampAt(int64(i))-l.begin+l.spread, rate) >= 0
 		}))
 		p.row = p.next
 		if p.next == l.n {
-			p.again()
+			p.startOver()
 		}
 		for p.Peek() < 0 {
 			p.Next()
@@ -222,7 +222,7 @@ func (p *replayed) dueOf(s, i int64) int64 {
 		u := seed.Float(seed.At(p.start, streamSpread, uint64(i)))
 		s += int64(u * float64(p.trace.spread))
 	}
-	return p.trace.scaled(s, p.rate)
+	return p.trace.scaleStamp(s, p.rate)
 }
 
 // fill reads until what is due first is known: no stamp behind has an earlier time.
@@ -233,7 +233,7 @@ func (p *replayed) fill() {
 			p.trace.stamps.Times(p.read, p.next)
 		}
 		s := p.read[0] - p.trace.begin
-		if len(p.due) > 0 && p.trace.scaled(s, p.rate) >= p.due[0] {
+		if len(p.due) > 0 && p.trace.scaleStamp(s, p.rate) >= p.due[0] {
 			return
 		}
 		heap.Push(&p.due, p.dueOf(s, p.next))
@@ -241,8 +241,8 @@ func (p *replayed) fill() {
 	}
 }
 
-// again begins from the beginning.
-func (p *replayed) again() {
+// startOver begins from the beginning.
+func (p *replayed) startOver() {
 	p.next, p.row, p.read = 0, 0, nil
 	if p.origin > math.MaxInt64-p.length {
 		p.origin = math.MaxInt64
@@ -267,7 +267,7 @@ func (p *replayed) Next() int64 {
 	due := p.Peek()
 	heap.Pop(&p.due)
 	if p.row++; p.row == p.trace.n {
-		p.again()
+		p.startOver()
 	}
 	return due
 }

@@ -41,7 +41,7 @@ const (
 	fields
 )
 
-// names has what each field is called, normal as [Normal] gives it, the surest name first.
+// names has what each field is called, normal as [NormalizeName] gives it, the surest name first.
 var names = [fields][]string{
 	Time: {"starttimeunixnano", "starttime", "requesttime", "requestcreatedat", "requeststarttime", "requesttimestamp", "requestedat", "receivedat", "arrivaltime", "arrivaltimestamp",
 		"arrivedat", "arrivedtime", "arrived", "arrival", "timestamp", "tstamp", "time", "datetime", "ts", "due", "sentat", "startedat", "createdat", "date", "start", "created", "t"},
@@ -96,16 +96,16 @@ var known = func() map[string]Is {
 	return m
 }()
 
-// Names gives what a field is called, as [Normal] gives names, the surest first.
-func Names(f Field) []string { return names[f] }
+// KnownNames gives what a field is called, as [NormalizeName] gives names, the surest first.
+func KnownNames(f Field) []string { return names[f] }
 
-// Of says what a name stands for: the same name in any case, with any separators between its words,
+// ParseName says what a name stands for: the same name in any case, with any separators between its words,
 // and a time with its unit behind it.
-func Of(name string) Is {
+func ParseName(name string) Is {
 	if is, ok := asked.Load(name); ok {
 		return is.(Is)
 	}
-	is := of(name)
+	is := lookUpName(name)
 	if len(name) <= longest && askedNames.Add(1) <= most {
 		asked.Store(strings.Clone(name), is)
 	}
@@ -123,8 +123,8 @@ const (
 	longest = 64   // bytes of each
 )
 
-func of(name string) Is {
-	words := split(name)
+func lookUpName(name string) Is {
+	words := splitWords(name)
 	if is, ok := known[strings.Join(words, "")]; ok {
 		return is
 	}
@@ -137,8 +137,8 @@ func of(name string) Is {
 	return Is{}
 }
 
-// Normal is a name in lower case, without what separates its words.
-func Normal(name string) string { return strings.Join(split(name), "") }
+// NormalizeName is a name in lower case, without what separates its words.
+func NormalizeName(name string) string { return strings.Join(splitWords(name), "") }
 
 // units maps the units of times to nanoseconds.
 var units = map[string]int64{
@@ -148,9 +148,9 @@ var units = map[string]int64{
 	"ns": 1, "nsec": 1, "nanos": 1, "nanosecond": 1, "nanoseconds": 1,
 }
 
-// split gives the words of a name in lower case: prompt_tokens, promptTokens and "Prompt tokens" have
+// splitWords gives the words of a name in lower case: prompt_tokens, promptTokens and "Prompt tokens" have
 // the same.
-func split(name string) (words []string) {
+func splitWords(name string) (words []string) {
 	var word []rune
 	flush := func() {
 		if len(word) > 0 {

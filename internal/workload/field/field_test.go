@@ -48,13 +48,13 @@ func TestOf(t *testing.T) {
 		"s":                         {},
 		"Log Type":                  {},
 	} {
-		got := Of(name)
+		got := ParseName(name)
 		got.Rank = 0
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	if a, b := Of("startTime"), Of("created_at"); a.Rank >= b.Rank {
+	if a, b := ParseName("startTime"), ParseName("created_at"); a.Rank >= b.Rank {
 		t.Errorf("a start is no surer than when a row was made: %+v, %+v", a, b)
 	}
 }
@@ -63,12 +63,12 @@ func TestOf(t *testing.T) {
 func TestNames(t *testing.T) {
 	of := map[string]Field{}
 	for f := range fields {
-		for _, name := range Names(f) {
+		for _, name := range KnownNames(f) {
 			if was, twice := of[name]; twice {
 				t.Errorf("%s stands for %d and for %d", name, was, f)
 			}
 			of[name] = f
-			if Normal(name) != name {
+			if NormalizeName(name) != name {
 				t.Errorf("%s is not normal", name)
 			}
 		}

@@ -23,7 +23,7 @@ func parquetLines(f *File, packed bool, in io.Reader) (lines io.Reader, err erro
 	}
 	size := info.Size()
 	if packed {
-		whole, err := Copy(unpacked(f, in))
+		whole, err := CopyToFile(limitUnpacked(f, in))
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ type parquetReader struct {
 // Read implements [io.Reader].
 func (r *parquetReader) Read(p []byte) (int, error) {
 	for len(r.out) == 0 && r.err == nil {
-		r.more()
+		r.readRow()
 	}
 	n := copy(p, r.out)
 	r.out = r.out[n:]
@@ -58,8 +58,8 @@ func (r *parquetReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more reads a row.
-func (r *parquetReader) more() {
+// readRow reads a row.
+func (r *parquetReader) readRow() {
 	defer func() {
 		if p := recover(); p != nil {
 			r.err = fmt.Errorf("parquet: a damaged file: %v", p)

@@ -35,7 +35,7 @@ func TestPipe(t *testing.T) {
 		"gzip":            string(gzipped([]byte(text))),
 	} {
 		path := fifo(t, data)
-		head, err := Head(path, 3)
+		head, err := ReadHead(path, 3)
 		if err != nil || string(head) != text[:3] {
 			t.Errorf("%s: its head is %q, %v", name, head, err)
 		}
@@ -48,7 +48,7 @@ func TestPipe(t *testing.T) {
 				t.Errorf("%s: %q, %v", name, got, err)
 			}
 			f.Close()
-			s, err := Stream(path)
+			s, err := OpenStream(path)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -41,7 +41,7 @@ const mostWindow = 128 << 20
 // Open opens a file. A packed one is unpacked into a file where the system keeps its
 // temporary ones.
 func Open(path string) (*File, error) {
-	f, err := open(path)
+	f, err := openUnpacked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Open(path string) (*File, error) {
 		return f, nil
 	}
 	defer f.Close()
-	copied, err := Copy(r)
+	copied, err := CopyToFile(r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func Open(path string) (*File, error) {
 	return copied, nil
 }
 
-// open opens a file as it is packed.
-func open(path string) (*File, error) {
+// openUnpacked opens a file as it is packed.
+func openUnpacked(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func keepPipe(path string) (*File, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return Copy(&bounded{r: f, left: mostPiped, over: fmt.Errorf("the pipe gives more than %d GiB", mostPiped>>30)})
+	return CopyToFile(&bounded{r: f, left: mostPiped, over: fmt.Errorf("the pipe gives more than %d GiB", mostPiped>>30)})
 }
 
 // bounded reads so many bytes at most; more of them are an error.
@@ -157,8 +157,8 @@ var (
 	mostTimes    int64 = 100
 )
 
-// unpacked bounds what a packed file comes to.
-func unpacked(f *File, r io.Reader) io.Reader {
+// limitUnpacked bounds what a packed file comes to.
+func limitUnpacked(f *File, r io.Reader) io.Reader {
 	most := mostUnpacked
 	if info, err := f.Stat(); err == nil {
 		most = max(most, mostTimes*info.Size())
@@ -166,8 +166,8 @@ func unpacked(f *File, r io.Reader) io.Reader {
 	return &bounded{r: r, left: most, over: fmt.Errorf("it comes to more than %d MiB, over %d times its size: unpack it first", most>>20, mostTimes)}
 }
 
-// Copy keeps what is read in a file without a name.
-func Copy(r io.Reader) (*File, error) {
+// CopyToFile keeps what is read in a file without a name.
+func CopyToFile(r io.Reader) (*File, error) {
 	f, err := os.CreateTemp("", "pitot-unpacked-")
 	if err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
@@ -177,7 +177,7 @@ func Copy(r io.Reader) (*File, error) {
 		out.remove = f.Name()
 	}
 	if _, err := io.Copy(f, r); err != nil {
-		return nil, errors.Join(fmt.Errorf("unpack: %w", Cut(err)), out.Close())
+		return nil, errors.Join(fmt.Errorf("unpack: %w", CutError(err)), out.Close())
 	}
 	return out, nil
 }
@@ -194,8 +194,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Start is where the text begins, behind a byte order mark.
-func (f *File) Start() int64 { return f.start }
+// TextStart is where the text begins, behind a byte order mark.
+func (f *File) TextStart() int64 { return f.start }
 
 // Text reads it from the beginning.
 func (f *File) Text() io.Reader {
@@ -206,9 +206,9 @@ func (f *File) Text() io.Reader {
 	return io.NewSectionReader(f.File, f.start, max(size-f.start, 0))
 }
 
-// Head returns the first bytes of the text of a file, at most most of them.
-func Head(path string, most int) ([]byte, error) {
-	f, err := open(path)
+// ReadHead returns the first bytes of the text of a file, at most most of them.
+func ReadHead(path string, most int) ([]byte, error) {
+	f, err := openUnpacked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -219,14 +219,14 @@ func Head(path string, most int) ([]byte, error) {
 	}
 	head, err := io.ReadAll(io.LimitReader(r, int64(most)))
 	if err != nil {
-		return nil, Cut(err)
+		return nil, CutError(err)
 	}
 	return head, nil
 }
 
-// Stream reads a file once, from its beginning to its end, without a copy of it anywhere.
-func Stream(path string) (io.ReadCloser, error) {
-	f, err := open(path)
+// OpenStream reads a file once, from its beginning to its end, without a copy of it anywhere.
+func OpenStream(path string) (io.ReadCloser, error) {
+	f, err := openUnpacked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -243,14 +243,14 @@ func Stream(path string) (io.ReadCloser, error) {
 
 // unpack reads a file as plain text, and says what it was packed in.
 func unpack(f *File) (r io.Reader, packed []string, err error) {
-	if r, packed, err = layers(f); len(packed) > 0 && err == nil {
-		r = unpacked(f, r)
+	if r, packed, err = unpackLayers(f); len(packed) > 0 && err == nil {
+		r = limitUnpacked(f, r)
 	}
 	return r, packed, err
 }
 
-// layers takes one packing off after the other.
-func layers(f *File) (io.Reader, []string, error) {
+// unpackLayers takes one packing off after the other.
+func unpackLayers(f *File) (io.Reader, []string, error) {
 	var packed []string
 	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
 	for range nested {
@@ -265,7 +265,7 @@ func layers(f *File) (io.Reader, []string, error) {
 			continue
 		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 			if r, err = gzip.NewReader(in); err != nil {
-				return nil, nil, fmt.Errorf("gzip: %w", Cut(err))
+				return nil, nil, fmt.Errorf("gzip: %w", CutError(err))
 			}
 			packed = append(packed, "gzip")
 		case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
@@ -294,8 +294,8 @@ func layers(f *File) (io.Reader, []string, error) {
 	return in, packed, nil
 }
 
-// Cut says of an error of unpacking what it means for the file.
-func Cut(err error) error {
+// CutError says of an error of unpacking what it means for the file.
+func CutError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the file ends in the middle of its compression: %w", err)
 	}

@@ -98,7 +98,7 @@ func TestUnpack(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		if head, err := Head(path, 5); err != nil || string(head) != text[:5] {
+		if head, err := ReadHead(path, 5); err != nil || string(head) != text[:5] {
 			t.Errorf("%s: head %q, %v", name, head, err)
 		}
 	}
@@ -163,7 +163,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Head(path, 1<<10); err != nil {
+		if _, err := ReadHead(path, 1<<10); err != nil {
 			return
 		}
 		if f, err := Open(path); err == nil {
@@ -208,7 +208,7 @@ func TestUnpackedIsBounded(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: opened: %v", c.name, err)
 		}
-		s, err := Stream(path)
+		s, err := OpenStream(path)
 		if err == nil {
 			_, err = io.Copy(io.Discard, s)
 			s.Close()
@@ -216,7 +216,7 @@ func TestUnpackedIsBounded(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: streamed: %v", c.name, err)
 		}
-		if _, err := Head(path, 1000); err != nil && !strings.Contains(c.name, "parquet") {
+		if _, err := ReadHead(path, 1000); err != nil && !strings.Contains(c.name, "parquet") {
 			t.Errorf("%s: its head: %v", c.name, err)
 		}
 	}

@@ -19,7 +19,7 @@ type utf16Reader struct {
 	err  error
 }
 
-func (r *utf16Reader) unit() (rune, error) {
+func (r *utf16Reader) readUnit() (rune, error) {
 	if r.has {
 		r.has = false
 		return r.held, nil
@@ -40,13 +40,13 @@ func (r *utf16Reader) unit() (rune, error) {
 // Read implements [io.Reader].
 func (r *utf16Reader) Read(p []byte) (int, error) {
 	for len(r.out) < len(p) && r.err == nil {
-		u, err := r.unit()
+		u, err := r.readUnit()
 		if err != nil {
 			r.err = err
 			break
 		}
 		if utf16.IsSurrogate(u) {
-			second, err := r.unit()
+			second, err := r.readUnit()
 			if err != nil {
 				r.err, u = err, utf8.RuneError
 			} else if pair := utf16.DecodeRune(u, second); pair != utf8.RuneError {

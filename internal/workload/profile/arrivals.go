@@ -22,32 +22,32 @@ const (
 // arrivalOf tells how times came, in nanoseconds and in order: by a law of the grammar where
 // one is near, else by sums (see [arrival.Cascade]). nil where all came at once.
 func arrivalOf(times []int64, least int) (*Arrival, error) {
-	due, rounded := Spread(times)
-	e := arrival.Observed(due)
+	due, rounded := SpreadTimes(times)
+	e := arrival.ObserveTimes(due)
 	if math.IsNaN(e.Rate) || !(e.Rate >= arrival.MinRate && e.Rate <= arrival.MaxRate) {
 		return nil, nil
 	}
-	a := &Arrival{Rate: short(e.Rate, 6), CV: short(e.CV, 4), Rounded: rounded}
+	a := &Arrival{Rate: roundDigits(e.Rate, 6), CV: roundDigits(e.CV, 4), Rounded: rounded}
 	for i, d := range e.Dispersion {
 		if !math.IsNaN(d) {
-			a.Dispersion[i] = short(d, 4)
+			a.Dispersion[i] = roundDigits(d, 4)
 		}
 	}
-	law, steady := nearest(due, e)
+	law, steady := nearestLaw(due, e)
 	if law != "" {
 		a.Law = law
 		l, err := arrival.ParseLaw(law, arrival.Files{})
 		if err != nil {
 			return nil, err
 		}
-		a.Distance = short(distance(l, e.Rate, due), 3)
+		a.Distance = roundDigits(gapDistance(l, e.Rate, due), 3)
 		return a, nil
 	}
 	c, ok := arrival.NewCascade(due, least)
 	if !ok { // so few that nothing more is told of them
 		a.Law = "poisson"
 		if l, err := arrival.ParseLaw(a.Law, arrival.Files{}); err == nil {
-			a.Distance = short(distance(l, e.Rate, due), 3)
+			a.Distance = roundDigits(gapDistance(l, e.Rate, due), 3)
 		}
 		return a, nil
 	}
@@ -56,15 +56,15 @@ func arrivalOf(times []int64, least int) (*Arrival, error) {
 	for _, s := range c.Splits {
 		a.Cascade.Splits = append(a.Cascade.Splits, Split{s.Level, s.Gap, s.Logits})
 	}
-	l, err := arrival.Recorded(c)
+	l, err := arrival.FromCascade(c)
 	if err != nil {
 		return nil, err
 	}
-	a.Distance = short(distance(l, l.OwnRate(), due), 3)
+	a.Distance = roundDigits(gapDistance(l, l.OwnRate(), due), 3)
 	return a, nil
 }
 
-func short(x float64, digits int) float64 {
+func roundDigits(x float64, digits int) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
 	}
@@ -72,10 +72,10 @@ func short(x float64, digits int) float64 {
 	return y
 }
 
-// spread lets each time come anywhere in what its stamp stands for, where stamps are rounded,
+// spreadRounded lets each time come anywhere in what its stamp stands for, where stamps are rounded,
 // and says to how many seconds.
-func spread(due []int64) float64 {
-	step := arrival.Rounding(due)
+func spreadRounded(due []int64) float64 {
+	step := arrival.StampRounding(due)
 	if step == 0 {
 		for _, at := range due { // the greatest time that all are multiples of
 			for a, b := at, step; ; a, b = b%a, a {
@@ -100,22 +100,22 @@ func spread(due []int64) float64 {
 	return float64(step) / 1e9
 }
 
-// Spread returns the times of a log from its first on, in order and spread where they are
+// SpreadTimes returns the times of a log from its first on, in order and spread where they are
 // rounded, and to how many seconds they are.
-func Spread(times []int64) (due []int64, rounded float64) {
+func SpreadTimes(times []int64) (due []int64, rounded float64) {
 	due = slices.Clone(times)
 	slices.Sort(due)
 	for i, first := len(due)-1, due[0]; i >= 0; i-- {
 		due[i] -= first
 	}
-	return due, spread(due)
+	return due, spreadRounded(due)
 }
 
 const spreadSeed = 0x3c6ef372fe94f82b // of no run
 
-// nearest looks for a law of the grammar. law is one that is near enough, "" for none; steady
+// nearestLaw looks for a law of the grammar. law is one that is near enough, "" for none; steady
 // is the nearest by dispersion.
-func nearest(due []int64, e arrival.Expected) (law, steady string) {
+func nearestLaw(due []int64, e arrival.Expected) (law, steady string) {
 	type candidate struct {
 		text string
 		off  float64
@@ -125,11 +125,11 @@ func nearest(due []int64, e arrival.Expected) (law, steady string) {
 		if err != nil {
 			return math.Inf(1)
 		}
-		if _, err := l.Process(e.Rate, 1, 0); err != nil {
+		if _, err := l.NewProcess(e.Rate, 1, 0); err != nil {
 			return math.Inf(1)
 		}
 		sum := 0.0
-		for i, d := range l.Dispersion(e.Rate) {
+		for i, d := range l.ExpectedDispersion(e.Rate) {
 			if !math.IsNaN(e.Dispersion[i]) && e.Dispersion[i] > 0 {
 				sum = max(sum, math.Abs(math.Log(max(d, 1e-3)/e.Dispersion[i])))
 			}
@@ -141,7 +141,7 @@ func nearest(due []int64, e arrival.Expected) (law, steady string) {
 		list = append(list, candidate{text: "constant"})
 	}
 	if k := 1 / (e.CV * e.CV); k >= arrival.MinShape && k <= arrival.MaxShape {
-		list = append(list, candidate{text: "gamma(" + say.Exact(short(k, 3)) + ")"})
+		list = append(list, candidate{text: "gamma(" + say.Exact(roundDigits(k, 3)) + ")"})
 	}
 	for i := range list {
 		list[i].off = off(list[i].text)
@@ -163,20 +163,20 @@ func nearest(due []int64, e arrival.Expected) (law, steady string) {
 			continue
 		}
 		l, err := arrival.ParseLaw(c.text, arrival.Files{})
-		if err == nil && distance(l, e.Rate, due) < nearDistance && repeats(l, e, len(due)) {
+		if err == nil && gapDistance(l, e.Rate, due) < nearDistance && resemblesLog(l, e, len(due)) {
 			return c.text, c.text
 		}
 	}
 	return "", best.text
 }
 
-// repeats says whether what a law makes of as many times is like the log not in the mean
+// resemblesLog says whether what a law makes of as many times is like the log not in the mean
 // alone: of a short log a law has too much chance for that, and sums tell more.
-func repeats(l *arrival.Law, e arrival.Expected, n int) bool {
+func resemblesLog(l *arrival.Law, e arrival.Expected, n int) bool {
 	const replays = 5
 	var squares [3]float64
 	for k := range replays {
-		p, err := l.Process(e.Rate, uint64(k), 0)
+		p, err := l.NewProcess(e.Rate, uint64(k), 0)
 		if err != nil {
 			return false
 		}
@@ -184,7 +184,7 @@ func repeats(l *arrival.Law, e arrival.Expected, n int) bool {
 		for i := range due {
 			due[i] = p.Next()
 		}
-		for i, d := range arrival.Observed(due).Dispersion {
+		for i, d := range arrival.ObserveTimes(due).Dispersion {
 			if x := math.Log(max(d, 1e-3) / max(e.Dispersion[i], 1e-3)); !math.IsNaN(x) {
 				squares[i] += x * x / replays
 			}
@@ -209,7 +209,7 @@ func fitModulated(off func(string) float64, due []int64, e arrival.Expected) str
 		d := func(s float64) string {
 			return time.Duration(min(max(s, 0.001), max(longest, 0.002)) * 1e9).Round(time.Millisecond).String()
 		}
-		return fmt.Sprintf("mmpp(1:%s,%s:%s)", d(math.Exp(x[1])), say.Exact(short(math.Exp(x[0]), 3)), d(math.Exp(x[2])))
+		return fmt.Sprintf("mmpp(1:%s,%s:%s)", d(math.Exp(x[1])), say.Exact(roundDigits(math.Exp(x[0]), 3)), d(math.Exp(x[2])))
 	}
 	best, at, found := math.Inf(1), [3]float64{}, false
 	for _, ratio := range []float64{3, 30} {
@@ -245,9 +245,9 @@ func fitModulated(off func(string) float64, due []int64, e arrival.Expected) str
 // mostCompared is the largest number of gaps that are drawn from a law to compare it.
 const mostCompared = 1 << 17
 
-// distance is Kolmogorov and Smirnov's of a law's gaps from those that were.
-func distance(l *arrival.Law, rate float64, due []int64) float64 {
-	p, err := l.Process(rate, 7, 0)
+// gapDistance is Kolmogorov and Smirnov's of a law's gaps from those that were.
+func gapDistance(l *arrival.Law, rate float64, due []int64) float64 {
+	p, err := l.NewProcess(rate, 7, 0)
 	if err != nil {
 		return 1
 	}
@@ -272,5 +272,5 @@ func GapDistance(a, b []int64) float64 {
 	if len(x) == 0 || len(y) == 0 {
 		return 1
 	}
-	return stat.Distance(x, y)
+	return stat.KSDistance(x, y)
 }

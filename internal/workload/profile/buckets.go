@@ -18,17 +18,17 @@ func bucketOf(x int) int {
 		return 0
 	}
 	b := int(perOctave * math.Log2(float64(x)))
-	for x >= edge(b+2) { // the logarithm is rounded
+	for x >= bucketEdge(b+2) { // the logarithm is rounded
 		b++
 	}
-	for x < edge(b+1) {
+	for x < bucketEdge(b+1) {
 		b--
 	}
 	return b + 1
 }
 
-// edge is the least length in a bucket: the next one up where it holds none.
-func edge(bucket int) int {
+// bucketEdge is the least length in a bucket: the next one up where it holds none.
+func bucketEdge(bucket int) int {
 	if bucket <= 0 {
 		return 0
 	}
@@ -62,14 +62,14 @@ func (g *grid) add(x, y int, client uint64, clients int) {
 		g.cells[key] = c
 	}
 	c.n++
-	c.clients = join(c.clients, []uint64{client}, clients)
+	c.clients = appendNew(c.clients, []uint64{client}, clients)
 	g.n++
 	g.first.add(x, client, clients)
 	g.second.add(y, client, clients)
 }
 
-// join adds what is not there, as long as they are fewer than are asked for.
-func join(list, more []uint64, most int) []uint64 {
+// appendNew adds what is not there, as long as they are fewer than are asked for.
+func appendNew(list, more []uint64, most int) []uint64 {
 	for _, c := range more {
 		if len(list) < most && !slices.Contains(list, c) {
 			list = append(list, c)
@@ -81,7 +81,7 @@ func join(list, more []uint64, most int) []uint64 {
 // enough says how many must have a thing for it to be told.
 type enough struct{ requests, clients int }
 
-func (e enough) has(n, clients int) bool { return n >= e.requests && clients >= e.clients }
+func (e enough) isMet(n, clients int) bool { return n >= e.requests && clients >= e.clients }
 
 // entry is a cell with its place.
 type entry struct {
@@ -89,53 +89,53 @@ type entry struct {
 	*cell
 }
 
-// buckets merges cells until each rectangle has enough: it divides all there is, along either
+// mergeBuckets merges cells until each rectangle has enough: it divides all there is, along either
 // length, as evenly as it can, for as long as both parts have enough (Mondrian; LeFevre,
 // DeWitt and Ramakrishnan, ICDE 2006). What is longer or shorter than enough others are is
 // taken into the outermost bucket. There is none where all together are too few.
-func (g *grid) buckets(e enough) [][5]int {
+func (g *grid) mergeBuckets(e enough) [][5]int {
 	var all []entry
 	for at, c := range g.cells {
 		all = append(all, entry{at, c})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return slices.Compare(a.at[:], b.at[:]) })
-	if n, clients := together(all, e.clients); !e.has(n, clients) {
+	if n, clients := countEntries(all, e.clients); !e.isMet(n, clients) {
 		return nil
 	}
 	for axis := range 2 {
-		low, high := bounds(all, axis, e)
+		low, high := outermostBuckets(all, axis, e)
 		for i := range all {
 			all[i].at[axis] = min(max(all[i].at[axis], low), high)
 		}
 	}
 	var out [][5]int
-	divide(all, e, func(list []entry) {
+	divideEntries(all, e, func(list []entry) {
 		var r [5]int
 		for axis := range 2 {
 			low, high := list[0].at[axis], list[0].at[axis]
 			for _, x := range list {
 				low, high = min(low, x.at[axis]), max(high, x.at[axis])
 			}
-			r[2*axis], r[2*axis+1] = edge(low), edge(high+1)
+			r[2*axis], r[2*axis+1] = bucketEdge(low), bucketEdge(high+1)
 		}
-		r[4], _ = together(list, 0)
+		r[4], _ = countEntries(list, 0)
 		out = append(out, r)
 	})
 	slices.SortFunc(out, func(a, b [5]int) int { return slices.Compare(a[:], b[:]) })
 	return out
 }
 
-// bounds are the outermost buckets that enough are in or beyond.
-func bounds(all []entry, axis int, e enough) (low, high int) {
+// outermostBuckets are the outermost buckets that enough are in or beyond.
+func outermostBuckets(all []entry, axis int, e enough) (low, high int) {
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b entry) int { return a.at[axis] - b.at[axis] })
 	find := func(i, step int) int {
 		n, clients := 0, []uint64(nil)
 		for ; ; i += step {
 			n += order[i].n
-			clients = join(clients, order[i].clients, e.clients)
+			clients = appendNew(clients, order[i].clients, e.clients)
 			last := i+step < 0 || i+step == len(order)
-			if last || e.has(n, len(clients)) {
+			if last || e.isMet(n, len(clients)) {
 				return order[i].at[axis]
 			}
 		}
@@ -143,16 +143,16 @@ func bounds(all []entry, axis int, e enough) (low, high int) {
 	return find(0, 1), find(len(order)-1, -1)
 }
 
-func together(list []entry, most int) (n, clients int) {
+func countEntries(list []entry, most int) (n, clients int) {
 	var seen []uint64
 	for _, x := range list {
 		n += x.n
-		seen = join(seen, x.clients, most)
+		seen = appendNew(seen, x.clients, most)
 	}
 	return n, len(seen)
 }
 
-func divide(list []entry, e enough, done func([]entry)) {
+func divideEntries(list []entry, e enough, done func([]entry)) {
 	type cut struct {
 		axis, at int
 		lesser   int
@@ -160,14 +160,14 @@ func divide(list []entry, e enough, done func([]entry)) {
 	best := cut{lesser: -1}
 	for axis := range 2 {
 		slices.SortStableFunc(list, func(a, b entry) int { return a.at[axis] - b.at[axis] })
-		total, _ := together(list, 0)
+		total, _ := countEntries(list, 0)
 		below := 0
 		for i := 1; i < len(list); i++ {
 			below += list[i-1].n
 			if list[i].at[axis] == list[i-1].at[axis] || min(below, total-below) < e.requests {
 				continue
 			}
-			if m := min(below, total-below); m > best.lesser && feasible(list[:i], e) && feasible(list[i:], e) {
+			if m := min(below, total-below); m > best.lesser && isFeasible(list[:i], e) && isFeasible(list[i:], e) {
 				best = cut{axis, i, m}
 			}
 		}
@@ -177,22 +177,22 @@ func divide(list []entry, e enough, done func([]entry)) {
 		return
 	}
 	slices.SortStableFunc(list, func(a, b entry) int { return a.at[best.axis] - b.at[best.axis] })
-	divide(slices.Clone(list[:best.at]), e, done)
-	divide(slices.Clone(list[best.at:]), e, done)
+	divideEntries(slices.Clone(list[:best.at]), e, done)
+	divideEntries(slices.Clone(list[best.at:]), e, done)
 }
 
-func feasible(list []entry, e enough) bool {
-	n, clients := together(list, e.clients)
-	return e.has(n, clients)
+func isFeasible(list []entry, e enough) bool {
+	n, clients := countEntries(list, e.clients)
+	return e.isMet(n, clients)
 }
 
-// lengths are the buckets and the single lengths that stand out of them.
-func (g *grid) lengths(e enough) *Lengths {
-	b := g.buckets(e)
+// lengthBuckets are the buckets and the single lengths that stand out of them.
+func (g *grid) lengthBuckets(e enough) *Lengths {
+	b := g.mergeBuckets(e)
 	if b == nil {
 		return nil
 	}
-	return &Lengths{Buckets: b, Prompts: g.first.list(e, g.n), Answers: g.second.list(e, g.n)}
+	return &Lengths{Buckets: b, Prompts: g.first.frequentLengths(e, g.n), Answers: g.second.frequentLengths(e, g.n)}
 }
 
 // spikes counts single lengths.
@@ -219,18 +219,18 @@ func (s *spikes) add(x int, client uint64, clients int) {
 		s.cells[x] = c
 	}
 	c.n++
-	c.clients = join(c.clients, []uint64{client}, clients)
+	c.clients = appendNew(c.clients, []uint64{client}, clients)
 }
 
-func (s *spikes) list(e enough, total int) (out []Spike) {
+func (s *spikes) frequentLengths(e enough, total int) (out []Spike) {
 	in := map[int]int{}
 	for x, c := range s.cells {
 		in[bucketOf(x)] += c.n
 	}
 	for x, c := range s.cells {
 		b := bucketOf(x)
-		width := edge(b+1) - edge(b)
-		if x < 1 || width < 2 || !e.has(c.n, len(c.clients)) || float64(c.n) < spikeShare*float64(total) {
+		width := bucketEdge(b+1) - bucketEdge(b)
+		if x < 1 || width < 2 || !e.isMet(c.n, len(c.clients)) || float64(c.n) < spikeShare*float64(total) {
 			continue
 		}
 		if share := float64(c.n) / float64(in[b]); share > max(spikeOver, 2/float64(width)) {
@@ -272,19 +272,19 @@ func drawnLengths(l *Lengths) *drawn {
 	return d
 }
 
-// draw gives the two lengths that a number stands for. Within a bucket the logarithm is even.
-func (d *drawn) draw(u uint64) (x, y int) {
+// drawPair gives the two lengths that a number stands for. Within a bucket the logarithm is even.
+func (d *drawn) drawPair(u uint64) (x, y int) {
 	r := seed.Rand(u)
 	k, _ := bits.Mul64(r.Uint64(), uint64(d.sums[len(d.sums)-1]))
 	b := d.buckets[sort.SearchInts(d.sums, int(k)+1)]
-	x = d.within(0, b[0], b[1], &r)
-	y = d.within(1, b[2], b[3], &r)
+	x = d.drawWithin(0, b[0], b[1], &r)
+	y = d.drawWithin(1, b[2], b[3], &r)
 	return x, y
 }
 
-func (d *drawn) within(axis, from, below int, r *seed.Rand) int {
+func (d *drawn) drawWithin(axis, from, below int, r *seed.Rand) int {
 	u, v := seed.Float(r.Uint64()), seed.Float(r.Uint64())
-	x := even(from, below, u)
+	x := drawLogEven(from, below, u)
 	for _, s := range d.spikes[axis][bucketOf(x)] {
 		if s.Tokens >= from && s.Tokens < below && v < s.Share {
 			return s.Tokens
@@ -294,8 +294,8 @@ func (d *drawn) within(axis, from, below int, r *seed.Rand) int {
 	return x
 }
 
-// even is a whole number from one to below another, whose logarithm is even.
-func even(from, below int, u float64) int {
+// drawLogEven is a whole number from one to below another, whose logarithm is even.
+func drawLogEven(from, below int, u float64) int {
 	low, high := math.Log(float64(max(from, 1))), math.Log(float64(max(below, 2)))
 	return min(max(int(math.Exp(low+float64(u*(high-low)))), from), below-1)
 }

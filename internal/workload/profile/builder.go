@@ -113,8 +113,8 @@ func newClassCount() *classCount {
 	return &classCount{lengths: newGrid(), finish: map[string]int{}}
 }
 
-// keyed is the keyed hash of a name of some kind: HMAC-SHA256, cut to 64 bits.
-func (b *Builder) keyed(kind byte, before uint64, data ...[]byte) uint64 {
+// keyedHash is the keyed hash of a name of some kind: HMAC-SHA256, cut to 64 bits.
+func (b *Builder) keyedHash(kind byte, before uint64, data ...[]byte) uint64 {
 	b.mac.Reset()
 	var head [9]byte
 	head[0] = kind
@@ -149,19 +149,19 @@ func (b *Builder) Add(q *Request) (ok bool) {
 	b.count++
 	client, session := uint64(0), uint64(0)
 	if q.Session != "" {
-		session = b.keyed(kindSession, 0, []byte(q.Session))
+		session = b.keyedHash(kindSession, 0, []byte(q.Session))
 		client = session
 	}
 	if q.Client != "" {
-		client = b.keyed(kindClient, 0, []byte(q.Client))
+		client = b.keyedHash(kindClient, 0, []byte(q.Client))
 	}
 	b.clients = b.clients || client != 0
 	if q.At != unknown {
 		b.times = append(b.times, q.At)
 	}
-	c := b.class(q)
+	c := b.classOf(q)
 	c.n++
-	c.clients = join(c.clients, []uint64{client}, b.enough.clients)
+	c.clients = appendNew(c.clients, []uint64{client}, b.enough.clients)
 	finish := finishOf(q)
 	c.finish[finish]++
 	if q.TTFT > 0 {
@@ -178,18 +178,18 @@ func (b *Builder) Add(q *Request) (ok bool) {
 	if sized {
 		c.lengths.add(q.Input, q.Output, client, b.enough.clients)
 	}
-	chain, tokens := b.chain(q)
-	b.converse(q, session, client, chain, sized)
+	chain, tokens := b.blockChain(q)
+	b.addTurn(q, session, client, chain, sized)
 	if len(chain) > 0 && q.Input > 0 {
 		b.tree.add(chain, tokens, q.Input, client, session)
 	}
 	return true
 }
 
-func (b *Builder) class(q *Request) *classCount {
+func (b *Builder) classOf(q *Request) *classCount {
 	key := uint64(0)
 	if q.Model != "" || q.Route != "" {
-		key = b.keyed(kindClass, 0, []byte(q.Model), []byte{0}, []byte(q.Route))
+		key = b.keyedHash(kindClass, 0, []byte(q.Model), []byte{0}, []byte(q.Route))
 	}
 	c := b.classes[key]
 	if c == nil {
@@ -229,9 +229,9 @@ const textBlock = 64
 // mostBlocks bounds the blocks of a prompt that are looked at.
 const mostBlocks = 8192
 
-// chain is the keyed hashes of a prompt's whole blocks, each with all before it, and how many
+// blockChain is the keyed hashes of a prompt's whole blocks, each with all before it, and how many
 // tokens one is.
-func (b *Builder) chain(q *Request) (chain []uint64, tokens float64) {
+func (b *Builder) blockChain(q *Request) (chain []uint64, tokens float64) {
 	h := uint64(0)
 	switch {
 	case len(q.Blocks) > 0 && q.BlockTokens > 0:
@@ -241,13 +241,13 @@ func (b *Builder) chain(q *Request) (chain []uint64, tokens float64) {
 			}
 			var data [8]byte
 			binary.LittleEndian.PutUint64(data[:], uint64(id))
-			h = b.keyed(kindBlock, h, data[:])
+			h = b.keyedHash(kindBlock, h, data[:])
 			chain = append(chain, h)
 		}
 		return chain, float64(q.BlockTokens)
 	case len(q.Prompt) >= textBlock:
 		for i := 0; i+textBlock <= len(q.Prompt) && len(chain) < mostBlocks; i += textBlock {
-			h = b.keyed(kindText, h, q.Prompt[i:i+textBlock])
+			h = b.keyedHash(kindText, h, q.Prompt[i:i+textBlock])
 			chain = append(chain, h)
 		}
 		return chain, float64(q.Input) / float64(len(q.Prompt)) * textBlock
@@ -255,8 +255,8 @@ func (b *Builder) chain(q *Request) (chain []uint64, tokens float64) {
 	return nil, 0
 }
 
-// converse takes a request as a turn of its session.
-func (b *Builder) converse(q *Request, session, client uint64, chain []uint64, sized bool) {
+// addTurn takes a request as a turn of its session.
+func (b *Builder) addTurn(q *Request, session, client uint64, chain []uint64, sized bool) {
 	if session == 0 || !sized {
 		return
 	}
@@ -292,7 +292,7 @@ func (b *Builder) converse(q *Request, session, client uint64, chain []uint64, s
 			} else {
 				b.turns.fromEnd = false
 			}
-			b.pause(max(float64(q.At-from)/1e9, 0))
+			b.addPause(max(float64(q.At-from)/1e9, 0))
 		}
 	}
 	s.turns++
@@ -306,20 +306,20 @@ func (b *Builder) converse(q *Request, session, client uint64, chain []uint64, s
 // sampling with a reservoir, ACM TOMS 11, 1985).
 const mostPauses = 1 << 18
 
-func (b *Builder) pause(seconds float64) {
+func (b *Builder) addPause(seconds float64) {
 	p := &b.turns
 	if p.seen++; len(p.pauses) < mostPauses {
 		p.pauses = append(p.pauses, seconds)
 		return
 	}
 	b.draws++
-	if i := b.keyed(0, b.draws) % uint64(p.seen); i < mostPauses {
+	if i := b.keyedHash(0, b.draws) % uint64(p.seen); i < mostPauses {
 		p.pauses[i] = seconds
 	}
 }
 
-// Profile ends the log: it makes the profile and forgets the key.
-func (b *Builder) Profile() (*Profile, error) {
+// BuildProfile ends the log: it makes the profile and forgets the key.
+func (b *Builder) BuildProfile() (*Profile, error) {
 	defer func() {
 		clear(b.key[:])
 		b.mac = nil
@@ -346,15 +346,15 @@ func (b *Builder) Profile() (*Profile, error) {
 			return nil, err
 		}
 	}
-	p.Risks = risks(p)
+	p.Risks = riskNotice(p)
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// risks are told in every profile.
-func risks(p *Profile) string {
+// riskNotice are told in every profile.
+func riskNotice(p *Profile) string {
 	text := "It tells how much was asked, how it came and went over the time, and what the greatest lengths are that " + strconv.Itoa(p.Anonymity.Requests) + " requests have"
 	if p.Prefixes != nil {
 		text += ", and how long common beginnings of prompts are and how often they were used"
@@ -399,20 +399,20 @@ func (b *Builder) takeClasses(e enough) (out []Class) {
 	others := b.others
 	var kept []*classCount
 	for _, c := range list {
-		if e.has(c.n, len(c.clients)) {
+		if e.isMet(c.n, len(c.clients)) {
 			kept = append(kept, c.classCount)
 			continue
 		}
 		others.merge(c.classCount, e.clients)
 	}
-	if others.n > 0 && (len(kept) == 0 || e.has(others.n, len(others.clients))) {
+	if others.n > 0 && (len(kept) == 0 || e.isMet(others.n, len(others.clients))) {
 		kept = append(kept, others)
 	} else if others.n > 0 {
 		kept[len(kept)-1].merge(others, e.clients)
 		others = nil
 	}
 	for i, c := range kept {
-		k := Class{Name: "class-" + strconv.Itoa(i+1), Requests: c.n, Lengths: c.lengths.lengths(e), Finish: map[string]int{}}
+		k := Class{Name: "class-" + strconv.Itoa(i+1), Requests: c.n, Lengths: c.lengths.lengthBuckets(e), Finish: map[string]int{}}
 		if c == others && i > 0 {
 			k.Name = "other"
 		}
@@ -440,7 +440,7 @@ func (b *Builder) takeClasses(e enough) (out []Class) {
 
 func (c *classCount) merge(o *classCount, clients int) {
 	c.n += o.n
-	c.clients = join(c.clients, o.clients, max(clients, 1))
+	c.clients = appendNew(c.clients, o.clients, max(clients, 1))
 	for name, n := range o.finish {
 		c.finish[name] += n
 	}
@@ -466,7 +466,7 @@ func mergeCell[K comparable](into map[K]*cell, key K, c *cell, clients int) {
 		into[key] = &cell{}
 	}
 	into[key].n += c.n
-	into[key].clients = join(into[key].clients, c.clients, max(clients, 1))
+	into[key].clients = appendNew(into[key].clients, c.clients, max(clients, 1))
 }
 
 // latencies counts times by eighths of an octave.
@@ -533,13 +533,13 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 	for _, c := range b.sessions {
 		counts.add(int(c.turns), 1, c.client, e.clients)
 	}
-	for _, r := range counts.buckets(e) {
+	for _, r := range counts.mergeBuckets(e) {
 		s.Turns = append(s.Turns, [3]int{r[0], r[1], r[4]})
 	}
 	s.Carried = math.Round(float64(b.turns.carried)/float64(followed)*1000) / 1000
-	s.First, s.Added, s.Later = b.turns.first.lengths(e), b.turns.added.lengths(e), b.turns.later.lengths(e)
+	s.First, s.Added, s.Later = b.turns.first.lengthBuckets(e), b.turns.added.lengthBuckets(e), b.turns.later.lengthBuckets(e)
 	if !b.turns.read && s.Carried < allCarried { // prompts are longer than those before by chance
-		s.Carried, s.Added, s.Later = 0, nil, b.turns.every.lengths(e)
+		s.Carried, s.Added, s.Later = 0, nil, b.turns.every.lengthBuckets(e)
 	}
 	switch {
 	case s.Added == nil && s.Later == nil || s.First == nil || s.Turns == nil:
@@ -550,7 +550,7 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 		s.Carried = 1
 	}
 	if n := len(b.turns.pauses); n >= 2*e.requests {
-		for _, x := range steps(b.turns.pauses, min(64, n/e.requests)) {
+		for _, x := range stepMiddles(b.turns.pauses, min(64, n/e.requests)) {
 			x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 			s.Pauses = append(s.Pauses, min(x, 366*86400))
 		}
@@ -567,8 +567,8 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 	return nil
 }
 
-// steps are the values in the middles of even steps.
-func steps(list []float64, n int) []float64 {
+// stepMiddles are the values in the middles of even steps.
+func stepMiddles(list []float64, n int) []float64 {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	out := make([]float64, n)

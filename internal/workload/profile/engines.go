@@ -74,7 +74,7 @@ func (l *Log) readEngine(engine string, in *bufio.Reader, hand func(*Request)) e
 		line++
 		text := lines.Bytes()
 		if engine == "sglang" {
-			if l.sglang(line, text, hand) {
+			if l.addSGLangLine(line, text, hand) {
 				lengths = true
 			}
 			continue
@@ -126,13 +126,13 @@ func (l *Log) readEngine(engine string, in *bufio.Reader, hand func(*Request)) e
 	case errors.Is(err, bufio.ErrTooLong):
 		return say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint("leave the prompts out: a lower level of the log")
 	case err != nil:
-		return say.Errorf("%d: it cannot be read on: %v", line+1, plain.Cut(err))
+		return say.Errorf("%d: it cannot be read on: %v", line+1, plain.CutError(err))
 	}
 	return nil
 }
 
-// sglang takes a line of SGLang's log, and says whether it had lengths.
-func (l *Log) sglang(line int, text []byte, hand func(*Request)) bool {
+// addSGLangLine takes a line of SGLang's log, and says whether it had lengths.
+func (l *Log) addSGLangLine(line int, text []byte, hand func(*Request)) bool {
 	_, rest, ok := bytes.Cut(text, []byte("Finish: obj="))
 	if !ok {
 		return false

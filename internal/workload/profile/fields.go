@@ -33,7 +33,7 @@ func recordOf(raw []byte) (record, bool) {
 	if json.Unmarshal(raw, &top) != nil || top == nil {
 		return nil, false
 	}
-	r := record{normal(top)}
+	r := record{normalizeKeys(top)}
 	from := 0
 	for range deepest {
 		to := len(r)
@@ -52,7 +52,7 @@ func recordOf(raw []byte) (record, bool) {
 				}
 				var inner map[string]json.RawMessage
 				if v[0] == '{' && json.Unmarshal(v, &inner) == nil {
-					r = append(r, normal(inner))
+					r = append(r, normalizeKeys(inner))
 				}
 			}
 		}
@@ -61,18 +61,18 @@ func recordOf(raw []byte) (record, bool) {
 	return r, true
 }
 
-// normal has the values of an object under their keys as [field.Normal] gives them, too.
-func normal(m map[string]json.RawMessage) map[string]json.RawMessage {
+// normalizeKeys has the values of an object under their keys as [field.NormalizeName] gives them, too.
+func normalizeKeys(m map[string]json.RawMessage) map[string]json.RawMessage {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if name := field.Normal(key); m[name] == nil {
+		if name := field.NormalizeName(key); m[name] == nil {
 			m[name] = m[key]
 		}
 	}
 	return m
 }
 
-// raw is the first value under one of the keys, in their order.
-func (r record) raw(keys ...string) json.RawMessage {
+// valueAt is the first value under one of the keys, in their order.
+func (r record) valueAt(keys ...string) json.RawMessage {
 	for _, key := range keys {
 		for _, m := range r {
 			if v, ok := m[key]; ok && string(v) != "null" {
@@ -83,8 +83,8 @@ func (r record) raw(keys ...string) json.RawMessage {
 	return nil
 }
 
-// text is a value as text: a string as it is, a number as it is written.
-func (r record) text(keys ...string) string {
+// textAt is a value as text: a string as it is, a number as it is written.
+func (r record) textAt(keys ...string) string {
 	for _, key := range keys {
 		for _, m := range r {
 			if s := plainText(m[key]); s != "" {
@@ -110,8 +110,8 @@ func plainText(v json.RawMessage) string {
 	return ""
 }
 
-// number is the first number under one of the keys; NaN where there is none.
-func (r record) number(keys ...string) float64 {
+// numberAt is the first number under one of the keys; NaN where there is none.
+func (r record) numberAt(keys ...string) float64 {
 	for _, key := range keys {
 		for _, m := range r {
 			if s := plainText(m[key]); s != "" {
@@ -126,20 +126,20 @@ func (r record) number(keys ...string) float64 {
 
 // Keys of what a request can say, the most exact first, besides those of [field].
 var (
-	startKeys   = field.Names(field.Time)
-	endKeys     = field.Names(field.End)
-	firstKeys   = field.Names(field.First)
-	inputKeys   = field.Names(field.Input)
-	outputKeys  = field.Names(field.Output)
-	clientKeys  = field.Names(field.Client)
-	sessionKeys = field.Names(field.Session)
+	startKeys   = field.KnownNames(field.Time)
+	endKeys     = field.KnownNames(field.End)
+	firstKeys   = field.KnownNames(field.First)
+	inputKeys   = field.KnownNames(field.Input)
+	outputKeys  = field.KnownNames(field.Output)
+	clientKeys  = field.KnownNames(field.Client)
+	sessionKeys = field.KnownNames(field.Session)
 	modelKeys   = []string{"model_group", "gen_ai.request.model", "gen_ai.response.model", "model", "model_name", "llm.request.model"}
 	routeKeys   = []string{"call_type", "gen_ai.operation.name", "endpoint", "path", "url", "route", "uri"}
 	finishKeys  = []string{"finish_reason", "stop_reason", "gen_ai.response.finish_reasons", "finishReason"}
 )
 
-// line takes one value of a log in.
-func (l *Log) line(number int, raw []byte, hand func(*Request)) {
+// addLine takes one value of a log in.
+func (l *Log) addLine(number int, raw []byte, hand func(*Request)) {
 	r, ok := recordOf(raw)
 	if !ok {
 		l.reject(number, "no JSON object")
@@ -148,71 +148,71 @@ func (l *Log) line(number int, raw []byte, hand func(*Request)) {
 	if spans, ok := otlpSpans(r[0]); ok {
 		l.Format = "otel"
 		for _, s := range spans {
-			l.record(number, s, hand)
+			l.addRecord(number, s, hand)
 		}
 		return
 	}
-	l.record(number, r, hand)
+	l.addRecord(number, r, hand)
 }
 
-func (l *Log) record(number int, r record, hand func(*Request)) {
+func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 	if l.Format == "" {
 		l.Format = formOf(r)
 	}
-	if event := r.text("event"); event == "request.received" { // SGLang's: its end says all of it
+	if event := r.textAt("event"); event == "request.received" { // SGLang's: its end says all of it
 		return
 	}
-	if list := r.raw("attributes"); len(list) > 0 && list[0] == '[' {
+	if list := r.valueAt("attributes"); len(list) > 0 && list[0] == '[' {
 		r = append(r, attributes(list))
 	}
 	q := &Request{At: unknown, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
 	ok := false
-	if v := r.raw(startKeys...); v != nil {
+	if v := r.valueAt(startKeys...); v != nil {
 		if q.At, ok = stampOf(v); !ok {
 			l.reject(number, "a time that is not known")
 			return
 		}
 	}
-	if v := r.raw(endKeys...); v != nil {
+	if v := r.valueAt(endKeys...); v != nil {
 		if at, ok := stampOf(v); ok {
 			q.End = at
 		}
 	}
 	if d := r.duration(); q.End == unknown && q.At != unknown && d >= 0 {
 		q.End = q.At + d
-		if r.text("event") == "request.finished" { // stamped at the end
+		if r.textAt("event") == "request.finished" { // stamped at the end
 			q.At, q.End = q.At-d, q.At
 		}
 	}
-	if v := r.raw(firstKeys...); v != nil && q.At != unknown {
+	if v := r.valueAt(firstKeys...); v != nil && q.At != unknown {
 		if at, ok := stampOf(v); ok && at > q.At {
 			q.TTFT = at - q.At
 		}
 	}
 	if q.TTFT == unknown {
-		if x := r.number("ttft_ms", "time_to_first_token_ms", "first_token_ms"); x > 0 && x < 1e9 {
+		if x := r.numberAt("ttft_ms", "time_to_first_token_ms", "first_token_ms"); x > 0 && x < 1e9 {
 			q.TTFT = int64(x * 1e6)
-		} else if x := r.number("ttft", "time_to_first_token", "gen_ai.response.time_to_first_chunk", "gen_ai.latency.time_to_first_token", "first_token_latency"); x > 0 && x < 1e6 {
+		} else if x := r.numberAt("ttft", "time_to_first_token", "gen_ai.response.time_to_first_chunk", "gen_ai.latency.time_to_first_token", "first_token_latency"); x > 0 && x < 1e6 {
 			q.TTFT = int64(x * 1e9)
 		}
 	}
-	q.Input, q.Output = tokensOf(r.number(inputKeys...)), tokensOf(r.number(outputKeys...))
-	q.Model, q.Route = r.text(modelKeys...), r.text(routeKeys...)
-	q.Client, q.Session = r.text(clientKeys...), r.text(sessionKeys...)
+	q.Input, q.Output = tokensOf(r.numberAt(inputKeys...)), tokensOf(r.numberAt(outputKeys...))
+	q.Model, q.Route = r.textAt(modelKeys...), r.textAt(routeKeys...)
+	q.Client, q.Session = r.textAt(clientKeys...), r.textAt(sessionKeys...)
 	if q.Session == "" { // {"conversation": {"id": …}}
 		var id struct{ ID string }
-		if json.Unmarshal(r.raw("conversation", "session"), &id) == nil {
+		if json.Unmarshal(r.valueAt("conversation", "session"), &id) == nil {
 			q.Session = id.ID
 		}
 	}
-	q.Finish = r.finish()
-	q.Failed = r.failed()
-	q.Prompt = r.prompt()
+	q.Finish = r.finishReason()
+	q.Failed = r.hasFailed()
+	q.Prompt = r.promptText()
 	if q.Input == unknown && q.Output == unknown && q.At == unknown {
 		l.reject(number, "neither a time nor lengths of a request")
 		return
 	}
-	if l.Format == "otel" && q.Input == unknown && q.Output == unknown && r.raw("gen_ai.request.model", "gen_ai.operation.name", "gen_ai.system", "gen_ai.provider.name") == nil {
+	if l.Format == "otel" && q.Input == unknown && q.Output == unknown && r.valueAt("gen_ai.request.model", "gen_ai.operation.name", "gen_ai.system", "gen_ai.provider.name") == nil {
 		l.reject(number, "a span that is no model's")
 		return
 	}
@@ -222,19 +222,19 @@ func (l *Log) record(number int, r record, hand func(*Request)) {
 // formOf names the form of a log by its first record.
 func formOf(r record) string {
 	switch {
-	case r.raw("standard_logging_object", "model_group", "litellm_call_id", "call_type") != nil:
+	case r.valueAt("standard_logging_object", "model_group", "litellm_call_id", "call_type") != nil:
 		return "litellm"
-	case r.raw("gen_ai.request.model", "gen_ai.system", "gen_ai.provider.name", "gen_ai.operation.name", "traceId", "startTimeUnixNano") != nil:
+	case r.valueAt("gen_ai.request.model", "gen_ai.system", "gen_ai.provider.name", "gen_ai.operation.name", "traceId", "startTimeUnixNano") != nil:
 		return "otel"
-	case strings.HasPrefix(r.text("event"), "request."):
+	case strings.HasPrefix(r.textAt("event"), "request."):
 		return "sglang"
 	}
 	return "openai"
 }
 
-// finish is why the answer ended.
-func (r record) finish() string {
-	for _, v := range []json.RawMessage{r.raw(finishKeys...)} {
+// finishReason is why the answer ended.
+func (r record) finishReason() string {
+	for _, v := range []json.RawMessage{r.valueAt(finishKeys...)} {
 		if s := plainText(v); s != "" {
 			return strings.Trim(s, `[]"' `)
 		}
@@ -250,15 +250,15 @@ func (r record) finish() string {
 	var choices []struct {
 		FinishReason string `json:"finish_reason"`
 	}
-	if json.Unmarshal(r.raw("choices"), &choices) == nil && len(choices) > 0 {
+	if json.Unmarshal(r.valueAt("choices"), &choices) == nil && len(choices) > 0 {
 		return choices[0].FinishReason
 	}
 	return ""
 }
 
-func (r record) failed() bool {
+func (r record) hasFailed() bool {
 	for _, key := range []string{"status", "outcome"} {
-		switch s := strings.ToLower(r.text(key)); s {
+		switch s := strings.ToLower(r.textAt(key)); s {
 		case "failure", "failed", "error", "cancelled":
 			return true
 		default:
@@ -267,10 +267,10 @@ func (r record) failed() bool {
 			}
 		}
 	}
-	if code := r.number("status_code", "http_status", "http.response.status_code", "response_status"); code >= 400 {
+	if code := r.numberAt("status_code", "http_status", "http.response.status_code", "response_status"); code >= 400 {
 		return true
 	}
-	v := r.raw("error", "exception", "error.type")
+	v := r.valueAt("error", "exception", "error.type")
 	return len(v) > 0 && string(v) != `""` && string(v) != "{}" && string(v) != "false"
 }
 
@@ -283,17 +283,17 @@ func (r record) duration() int64 {
 		{[]string{"latency_ms", "duration_ms", "response_ms", "elapsed_ms", "total_ms", "e2e_ms"}, 1e6},
 		{[]string{"e2e_latency", "latency", "duration", "elapsed", "response_time", "request_duration", "duration_s", "latency_s", "gen_ai.latency.e2e"}, 1e9},
 	} {
-		if x := r.number(k.keys...); x >= 0 && x*k.ns < 1e15 {
+		if x := r.numberAt(k.keys...); x >= 0 && x*k.ns < 1e15 {
 			return int64(x * k.ns)
 		}
 	}
 	return -1
 }
 
-// prompt is the text that the prompt begins with, roles and all, as far as it is there.
-func (r record) prompt() []byte {
+// promptText is the text that the prompt begins with, roles and all, as far as it is there.
+func (r record) promptText() []byte {
 	for _, key := range []string{"messages", "gen_ai.input.messages", "input_messages", "gen_ai.prompt", "prompt", "input", "text", "input_ids", "prompt_token_ids"} {
-		v := r.raw(key)
+		v := r.valueAt(key)
 		if len(v) < textBlock {
 			continue
 		}
@@ -360,7 +360,7 @@ func otlpSpans(top map[string]json.RawMessage) (out []record, ok bool) {
 			_ = json.Unmarshal(res[key], &scopes)
 			for _, s := range scopes {
 				for _, span := range s.Spans {
-					r := record{normal(span), attributes(span["attributes"])}
+					r := record{normalizeKeys(span), attributes(span["attributes"])}
 					delete(span, "attributes")
 					var status struct{ Code any }
 					if json.Unmarshal(span["status"], &status) == nil {
@@ -386,7 +386,7 @@ func attributes(raw json.RawMessage) map[string]json.RawMessage {
 	}
 	if json.Unmarshal(raw, &list) != nil {
 		_ = json.Unmarshal(raw, &out)
-		return normal(out)
+		return normalizeKeys(out)
 	}
 	for _, a := range list {
 		for kind, v := range a.Value {
@@ -403,5 +403,5 @@ func attributes(raw json.RawMessage) map[string]json.RawMessage {
 			out[a.Key] = v
 		}
 	}
-	return normal(out)
+	return normalizeKeys(out)
 }

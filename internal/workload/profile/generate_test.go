@@ -168,7 +168,7 @@ func profileOf(t testing.TB, text string, o Options) (*Profile, *Log) {
 		t.Fatal(err)
 	}
 	b.LeaveOut(l.LeftOut())
-	p, err := b.Profile()
+	p, err := b.BuildProfile()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestKeyIsForgotten(t *testing.T) {
 	if _, err := ReadLog(write(t, logOf("openai", traffic(100), letters)), b.Add); err != nil {
 		t.Fatal(err)
 	}
-	p, err := b.Profile()
+	p, err := b.BuildProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRareDocumentLeavesNothing(t *testing.T) {
 			}
 			b.Add(&q)
 		}
-		p, err := b.Profile()
+		p, err := b.BuildProfile()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,9 +34,9 @@ const logHint = "logs that are read: OpenAI-style JSON lines, LiteLLM, OpenTelem
 // ReadLog hands on the requests of a log, whatever it is packed in, one after the other. What it is
 // shows in its contents. What is handed on must not be kept.
 func ReadLog(name string, take func(q *Request) bool) (*Log, error) {
-	f, err := plain.Stream(name)
+	f, err := plain.OpenStream(name)
 	if err != nil {
-		return nil, unreadable.File("log", name, plain.Cut(err), logHint)
+		return nil, unreadable.FileError("log", name, plain.CutError(err), logHint)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 256<<10)
@@ -46,7 +46,7 @@ func ReadLog(name string, take func(q *Request) bool) (*Log, error) {
 	}
 	l, err := readLog(in, take)
 	if err != nil {
-		return nil, say.Errorf("%s:%v", name, err).WithHint(say.Hint(err))
+		return nil, say.Errorf("%s:%v", name, err).WithHint(say.HintOf(err))
 	}
 	if l.Requests == 0 {
 		return nil, say.Errorf("%s: no request in it%s", name, l.Reasons()).WithHint(logHint)
@@ -143,7 +143,7 @@ func readLog(in *bufio.Reader, take func(q *Request) bool) (*Log, error) {
 		}
 		values := splitJSON(data)
 		for i, v := range values {
-			l.line(i+1, v, hand)
+			l.addLine(i+1, v, hand)
 		}
 		return l, nil
 	}
@@ -156,13 +156,13 @@ func readLog(in *bufio.Reader, take func(q *Request) bool) (*Log, error) {
 		if len(text) == 0 || len(text) == 1 && (text[0] == '[' || text[0] == ']') {
 			continue
 		}
-		l.line(line, bytes.TrimSuffix(text, []byte(",")), hand)
+		l.addLine(line, bytes.TrimSuffix(text, []byte(",")), hand)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return l, say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint("split it, or leave its bodies out")
 	case err != nil:
-		return l, say.Errorf("%d: it cannot be read on: %v", line+1, plain.Cut(err))
+		return l, say.Errorf("%d: it cannot be read on: %v", line+1, plain.CutError(err))
 	}
 	return l, nil
 }

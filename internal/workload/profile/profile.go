@@ -170,14 +170,14 @@ func IsFile(name string) bool {
 
 // Open reads a profile.
 func Open(name string) (*Profile, error) {
-	f, err := plain.Stream(name)
+	f, err := plain.OpenStream(name)
 	if err != nil {
-		return nil, unreadable.File("--workload", name, err, "pitot workload profile LOG -o FILE makes a profile")
+		return nil, unreadable.FileError("--workload", name, err, "pitot workload profile LOG -o FILE makes a profile")
 	}
 	defer f.Close()
 	p, err := Read(f)
 	if err != nil {
-		hint := say.Hint(err)
+		hint := say.HintOf(err)
 		return nil, say.Errorf("%s: %v", name, err).WithHint(hint)
 	}
 	return p, nil
@@ -252,13 +252,13 @@ func (p *Profile) Check() error {
 			}
 		}
 		for name := range c.Finish {
-			if !known(name) {
+			if !isKnownFinish(name) {
 				return fail(c.Name + ": finish")
 			}
 		}
 	}
 	if p.Arrival != nil {
-		if _, err := p.Arrival.law(); err != nil {
+		if _, err := p.Arrival.newLaw(); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,7 @@ func (p *Profile) Check() error {
 			return fail("sessions: " + what)
 		}
 		if s.Arrival != nil {
-			if _, err := s.Arrival.law(); err != nil {
+			if _, err := s.Arrival.newLaw(); err != nil {
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (p *Profile) Check() error {
 	return nil
 }
 
-func known(finish string) bool {
+func isKnownFinish(finish string) bool {
 	for _, f := range finishes {
 		if f == finish {
 			return true
@@ -388,8 +388,8 @@ func (s *Sessions) mostTurns() (n int) {
 	return n
 }
 
-// law is the law of due times with the log's own rate.
-func (a *Arrival) law() (*arrival.Law, error) {
+// newLaw is the law of due times with the log's own rate.
+func (a *Arrival) newLaw() (*arrival.Law, error) {
 	if !(a.Rate >= arrival.MinRate && a.Rate <= arrival.MaxRate) {
 		return nil, say.Errorf("a rate of %s requests per second makes no sense", say.Exact(a.Rate))
 	}
@@ -398,7 +398,7 @@ func (a *Arrival) law() (*arrival.Law, error) {
 		if err != nil {
 			return nil, err
 		}
-		return l.Owned(a.Rate), nil
+		return l.WithRate(a.Rate), nil
 	}
 	c := a.Cascade
 	if a.Steady != "" {
@@ -410,20 +410,20 @@ func (a *Arrival) law() (*arrival.Law, error) {
 	for _, s := range c.Splits {
 		out.Splits = append(out.Splits, arrival.Split{Level: s.Level, Gap: s.Gap, Logits: s.Logits})
 	}
-	return arrival.Recorded(out)
+	return arrival.FromCascade(out)
 }
 
-// Arrivals is the law of the profile under that name, for --arrival.
-func Arrivals(name string) (*arrival.Law, error) {
+// LawOf is the law of the profile under that name, for --arrival.
+func LawOf(name string) (*arrival.Law, error) {
 	p, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return p.Law()
+	return p.ArrivalLaw()
 }
 
-// Law is when requests come by themselves: sessions where there are any, else requests.
-func (p *Profile) Law() (*arrival.Law, error) {
+// ArrivalLaw is when requests come by themselves: sessions where there are any, else requests.
+func (p *Profile) ArrivalLaw() (*arrival.Law, error) {
 	a := p.Arrival
 	if p.Sessions != nil && p.Sessions.Arrival != nil {
 		a = p.Sessions.Arrival
@@ -431,11 +431,11 @@ func (p *Profile) Law() (*arrival.Law, error) {
 	if a == nil {
 		return nil, say.Errorf("the profile has no arrivals: its log has no times").WithHint("give a load: --rate R or --concurrency N, and a law with --arrival")
 	}
-	return a.law()
+	return a.newLaw()
 }
 
-// Steady is the nearest law with a steady state.
-func (p *Profile) Steady() string {
+// SteadyLaw is the nearest law with a steady state.
+func (p *Profile) SteadyLaw() string {
 	a := p.Arrival
 	if p.Sessions != nil && p.Sessions.Arrival != nil {
 		a = p.Sessions.Arrival

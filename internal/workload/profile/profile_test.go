@@ -94,7 +94,7 @@ func TestProfileIsReadBack(t *testing.T) {
 		_, err := Read(strings.NewReader(spoiled))
 		if err == nil {
 			t.Errorf("%s is read", what)
-		} else if say.Hint(err) == "" {
+		} else if say.HintOf(err) == "" {
 			t.Errorf("%s: %v, without a hint", what, err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestBucketsAreAnonymous(t *testing.T) {
 			list = append(list, o)
 			g.add(o.x, o.y, o.client, max(e.clients, 1))
 		}
-		buckets := g.buckets(e)
+		buckets := g.mergeBuckets(e)
 		total := 0
 		for i, b := range buckets {
 			total += b[4]
@@ -165,13 +165,13 @@ func TestBucketsAreAnonymous(t *testing.T) {
 
 func TestBucketOf(t *testing.T) {
 	for x := range 100_000 {
-		if b := bucketOf(x); x < edge(b) || x >= edge(b+1) {
-			t.Fatalf("%d is in bucket %d, from %d below %d", x, b, edge(b), edge(b+1))
+		if b := bucketOf(x); x < bucketEdge(b) || x >= bucketEdge(b+1) {
+			t.Fatalf("%d is in bucket %d, from %d below %d", x, b, bucketEdge(b), bucketEdge(b+1))
 		}
 	}
 	for x := 1; x < workload.MaxLength; x = x*9/8 + 1 {
-		if b := bucketOf(x); x < edge(b) || x >= edge(b+1) {
-			t.Fatalf("%d is in bucket %d, from %d below %d", x, b, edge(b), edge(b+1))
+		if b := bucketOf(x); x < bucketEdge(b) || x >= bucketEdge(b+1) {
+			t.Fatalf("%d is in bucket %d, from %d below %d", x, b, bucketEdge(b), bucketEdge(b+1))
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestBadLines(t *testing.T) {
 		_, err := ReadLog(write(t, text), func(*Request) bool { return true })
 		if err == nil {
 			t.Errorf("%.10q is read", text)
-		} else if say.Hint(err) == "" {
+		} else if say.HintOf(err) == "" {
 			t.Errorf("%.10q: %v, without a hint", text, err)
 		}
 	}
@@ -226,7 +226,7 @@ func FuzzReadLog(f *testing.F) {
 		if l.Requests != b.count {
 			t.Fatalf("%d requests, %d were added", l.Requests, b.count)
 		}
-		p, err := b.Profile()
+		p, err := b.BuildProfile()
 		if err != nil {
 			return
 		}
@@ -247,8 +247,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if law, err := p.Law(); err == nil {
-			if process, err := law.Process(5, 1, 0); err == nil {
+		if law, err := p.ArrivalLaw(); err == nil {
+			if process, err := law.NewProcess(5, 1, 0); err == nil {
 				for range 20 {
 					process.Next()
 				}
@@ -281,7 +281,7 @@ func TestLogOfDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := plain.Stream(name)
+	f, err := plain.OpenStream(name)
 	if err != nil {
 		t.Fatal(err)
 	}

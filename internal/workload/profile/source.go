@@ -131,7 +131,7 @@ func (s *Source) takePrefixes(x *Prefixes) {
 			up := s.stems[n[0]-1]
 			t = stem{append([]workload.Segment(nil), up.segments...), up.tokens}
 		}
-		words := max(1, s.words(n[1]))
+		words := max(1, s.wordsForTokens(n[1]))
 		t.segments = append(t.segments, workload.Segment{Seed: seed.At(s.config.Nonce, streamStem, uint64(i)), Words: words})
 		t.tokens += words
 		s.stems = append(s.stems, t)
@@ -168,17 +168,17 @@ func (s *Source) takePrefixes(x *Prefixes) {
 	}
 }
 
-// words are so many tokens of text.
-func (s *Source) words(tokens int) int {
+// wordsForTokens are so many tokens of text.
+func (s *Source) wordsForTokens(tokens int) int {
 	if p := s.config.Calibration.PerWord; p > 0 {
 		return max(int(math.Round(float64(tokens)/p)), 0)
 	}
 	return tokens
 }
 
-// prompt returns the number of words of a prompt of the given tokens, without the template.
-func (s *Source) prompt(tokens int) int {
-	return max(s.words(tokens-int(math.Round(s.config.Calibration.Overhead))), 1)
+// promptWords returns the number of words of a prompt of the given tokens, without the template.
+func (s *Source) promptWords(tokens int) int {
+	return max(s.wordsForTokens(tokens-int(math.Round(s.config.Calibration.Overhead))), 1)
 }
 
 // shape holds what is drawn for a request before its words.
@@ -191,15 +191,15 @@ type shape struct {
 	depth         int // words that are those of the request so far back
 }
 
-// draw is the shape of an item that comes by itself.
-func (s *Source) draw(item int64) shape {
-	h := s.sized(item)
-	s.place(&h, uint64(item))
+// drawShape is the shape of an item that comes by itself.
+func (s *Source) drawShape(item int64) shape {
+	h := s.drawLengths(item)
+	s.drawPrefix(&h, uint64(item))
 	return h
 }
 
-// sized is the same without what it has in common with others.
-func (s *Source) sized(item int64) (h shape) {
+// drawLengths is the same without what it has in common with others.
+func (s *Source) drawLengths(item int64) (h shape) {
 	at := uint64(item)
 	k, _ := bits.Mul64(seed.At(s.config.Seed, streamClass, at), uint64(s.sums[len(s.sums)-1]))
 	h.class = sort.SearchInts(s.sums, int(k)+1)
@@ -207,13 +207,13 @@ func (s *Source) sized(item int64) (h shape) {
 	if s.turns != nil {
 		from = s.turns.first
 	}
-	h.input, h.output = from.draw(seed.At(s.config.Seed, streamLengths, at))
-	h.words, h.stem = s.prompt(h.input), -1
+	h.input, h.output = from.drawPair(seed.At(s.config.Seed, streamLengths, at))
+	h.words, h.stem = s.promptWords(h.input), -1
 	return h
 }
 
-// place draws what a prompt has in common with others.
-func (s *Source) place(h *shape, at uint64) {
+// drawPrefix draws what a prompt has in common with others.
+func (s *Source) drawPrefix(h *shape, at uint64) {
 	octave := min(bits.Len(uint(h.input))-1, len(s.uses)-1)
 	place := seed.At(s.config.Seed, streamNode, at)
 	if o := &s.uses[octave]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
@@ -223,13 +223,13 @@ func (s *Source) place(h *shape, at uint64) {
 	// Those that begin as one before them did, further than many do, are those of which many
 	// know the least: stems are in the order of their lengths.
 	known := &s.again[octave]
-	if known.buckets == nil || item(at) == 0 || seed.Float(place) >= known.share {
+	if known.buckets == nil || sessionOfKey(at) == 0 || seed.Float(place) >= known.share {
 		return
 	}
 	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
 	k, _ := bits.Mul64(r.Uint64(), uint64(known.buckets.sums[len(known.buckets.sums)-1]))
 	b := known.buckets.buckets[sort.SearchInts(known.buckets.sums, int(k)+1)]
-	words := min(s.words(even(b[0], b[1], seed.Float(r.Uint64()))), h.words)
+	words := min(s.wordsForTokens(drawLogEven(b[0], b[1], seed.Float(r.Uint64()))), h.words)
 	least := 0
 	if h.stem >= 0 {
 		least = s.stems[h.stem].tokens
@@ -238,9 +238,9 @@ func (s *Source) place(h *shape, at uint64) {
 	// for further back where there is none; else the longest that was seen.
 	below := b[3]
 	for k := range 96 {
-		back := int64(even(b[2], below, seed.Float(r.Uint64())))
-		if back <= item(at) {
-			if there := min(s.sized(item(at)-back).words, words); there > max(h.depth, least) {
+		back := int64(drawLogEven(b[2], below, seed.Float(r.Uint64())))
+		if back <= sessionOfKey(at) {
+			if there := min(s.drawLengths(sessionOfKey(at)-back).words, words); there > max(h.depth, least) {
 				h.depth, h.back = there, back
 			}
 		}
@@ -253,35 +253,35 @@ func (s *Source) place(h *shape, at uint64) {
 	}
 }
 
-// item is the number of what comes by itself of a key that draws.
-func item(at uint64) int64 { s, _ := workload.SplitItem(int64(at)); return s }
+// sessionOfKey is the number of what comes by itself of a key that draws.
+func sessionOfKey(at uint64) int64 { s, _ := workload.SplitItem(int64(at)); return s }
 
 // mostEchoes bounds how often a prompt begins as one that begins as one.
 const mostEchoes = 64
 
-// begin is the first so many words of an item's prompt.
-func (s *Source) begin(at int64, h shape, words, left int) []workload.Segment {
+// promptBeginning is the first so many words of an item's prompt.
+func (s *Source) promptBeginning(at int64, h shape, words, left int) []workload.Segment {
 	if h.depth > 0 && left > 0 {
 		before := at - h.back
 		if words <= h.depth {
 			return s.beginOf(before, words, left-1)
 		}
 		list := s.beginOf(before, h.depth, left-1)
-		return s.fill(list, at, words)
+		return s.appendOwnWords(list, at, words)
 	}
 	if h.stem >= 0 {
-		return s.fill(cut(s.stems[h.stem].segments, words), at, words)
+		return s.appendOwnWords(firstWords(s.stems[h.stem].segments, words), at, words)
 	}
-	return s.fill(nil, at, words)
+	return s.appendOwnWords(nil, at, words)
 }
 
 func (s *Source) beginOf(at int64, words, left int) []workload.Segment {
-	h := s.draw(at)
-	return s.begin(at, h, min(words, h.words), left)
+	h := s.drawShape(at)
+	return s.promptBeginning(at, h, min(words, h.words), left)
 }
 
-// fill adds words of an item's own.
-func (s *Source) fill(list []workload.Segment, at int64, words int) []workload.Segment {
+// appendOwnWords adds words of an item's own.
+func (s *Source) appendOwnWords(list []workload.Segment, at int64, words int) []workload.Segment {
 	for _, x := range list {
 		words -= x.Words
 	}
@@ -291,8 +291,8 @@ func (s *Source) fill(list []workload.Segment, at int64, words int) []workload.S
 	return list
 }
 
-// cut is the first so many words.
-func cut(list []workload.Segment, words int) (out []workload.Segment) {
+// firstWords is the first so many words.
+func firstWords(list []workload.Segment, words int) (out []workload.Segment) {
 	for _, x := range list {
 		if words <= 0 {
 			break
@@ -314,29 +314,29 @@ func (s *Source) At(at int64) (workload.Request, error) {
 		session, turn = workload.SplitItem(at)
 	}
 	if turn > 0 {
-		return s.later(at, session, turn)
+		return s.laterTurn(at, session, turn)
 	}
-	h := s.draw(at)
+	h := s.drawShape(at)
 	return workload.Request{
 		ID: at, Class: s.names[h.class], Input: h.input, Output: h.output, Exact: true, Session: session,
-		Messages: []workload.Message{{Role: "user", Segments: s.begin(at, h, h.words, mostEchoes)}},
+		Messages: []workload.Message{{Role: "user", Segments: s.promptBeginning(at, h, h.words, mostEchoes)}},
 	}, nil
 }
 
-// later is a turn that follows others: with the history since its session began afresh, or
+// laterTurn is a turn that follows others: with the history since its session began afresh, or
 // without any.
-func (s *Source) later(at, session int64, turn int32) (workload.Request, error) {
+func (s *Source) laterTurn(at, session int64, turn int32) (workload.Request, error) {
 	first := turn
-	for first > 0 && s.carries(workload.TurnItem(session, first)) {
+	for first > 0 && s.carriesHistory(workload.TurnItem(session, first)) {
 		first--
 	}
 	r := workload.Request{ID: at, Exact: true, Session: session, Turn: turn}
 	for t := first; t <= turn; t++ {
 		item := workload.TurnItem(session, t)
-		h := s.turn(item, t, t > first)
+		h := s.turnShape(item, t, t > first)
 		own := []workload.Segment{{Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)), Words: max(h.words, 1)}}
 		if t == first {
-			own = s.begin(item, h, h.words, mostEchoes)
+			own = s.promptBeginning(item, h, h.words, mostEchoes)
 			r.Class = s.names[h.class]
 		}
 		r.Messages = append(r.Messages, workload.Message{Role: "user", Segments: own})
@@ -344,45 +344,45 @@ func (s *Source) later(at, session int64, turn int32) (workload.Request, error) 
 		if r.Output = h.output; t < turn {
 			r.Input += h.output
 			r.Messages = append(r.Messages, workload.Message{Role: "assistant", Segments: []workload.Segment{{
-				Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)|1<<63), Words: max(s.words(h.output), 1), Served: true, Item: item,
+				Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)|1<<63), Words: max(s.wordsForTokens(h.output), 1), Served: true, Item: item,
 			}}})
 		}
 	}
 	return r, nil
 }
 
-// turn is the shape of what a turn asks, without the history that it carries.
-func (s *Source) turn(item int64, turn int32, carried bool) shape {
+// turnShape is the shape of what a turn asks, without the history that it carries.
+func (s *Source) turnShape(item int64, turn int32, carried bool) shape {
 	if turn == 0 {
-		return s.draw(item)
+		return s.drawShape(item)
 	}
-	h := shape{stem: -1, class: s.draw(session(item)).class}
+	h := shape{stem: -1, class: s.drawShape(sessionOf(item)).class}
 	from := s.turns.later
 	if carried || from == nil {
 		from = s.turns.added
 	}
-	h.input, h.output = from.draw(seed.At(s.config.Seed, streamLengths, uint64(item)))
+	h.input, h.output = from.drawPair(seed.At(s.config.Seed, streamLengths, uint64(item)))
 	if carried {
-		h.words = max(s.words(h.input), 1)
+		h.words = max(s.wordsForTokens(h.input), 1)
 		return h
 	}
-	h.words = s.prompt(h.input)
-	s.place(&h, uint64(item))
+	h.words = s.promptWords(h.input)
+	s.drawPrefix(&h, uint64(item))
 	return h
 }
 
-func session(at int64) int64 { s, _ := workload.SplitItem(at); return s }
+func sessionOf(at int64) int64 { s, _ := workload.SplitItem(at); return s }
 
-func (s *Source) carries(item int64) bool {
+func (s *Source) carriesHistory(item int64) bool {
 	return seed.Float(seed.At(s.config.Seed, streamCarried, uint64(item))) < s.turns.carried
 }
 
-// length returns the number of turns of a session.
-func (s *Source) length(session int64) int32 {
+// turnCount returns the number of turns of a session.
+func (s *Source) turnCount(session int64) int32 {
 	r := seed.Rand(seed.At(s.config.Seed, streamTurns, uint64(session)))
 	k, _ := bits.Mul64(r.Uint64(), uint64(s.turns.count[len(s.turns.count)-1]))
 	b := s.turns.turns[sort.SearchInts(s.turns.count, int(k)+1)]
-	return int32(even(b[0], b[1], seed.Float(r.Uint64())))
+	return int32(drawLogEven(b[0], b[1], seed.Float(r.Uint64())))
 }
 
 // Follow is the next turn of a session.
@@ -391,14 +391,14 @@ func (s Conversations) Follow(item int64, answered bool) []workload.Next {
 		return nil
 	}
 	session, turn := workload.SplitItem(item)
-	if turn+1 >= s.length(session) {
+	if turn+1 >= s.turnCount(session) {
 		return nil
 	}
 	next := workload.TurnItem(session, turn+1)
-	return []workload.Next{{Item: next, After: s.pause(next)}}
+	return []workload.Next{{Item: next, After: s.drawPause(next)}}
 }
 
-func (s *Source) pause(item int64) time.Duration {
+func (s *Source) drawPause(item int64) time.Duration {
 	n := len(s.turns.pauses)
 	if n == 0 {
 		return 0

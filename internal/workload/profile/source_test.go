@@ -142,7 +142,7 @@ func TestArrivalsAreLikeTheirLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := written.Process(5, 5, 0)
+	process, err := written.NewProcess(5, 5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +154,11 @@ func TestArrivalsAreLikeTheirLog(t *testing.T) {
 		fmt.Fprintf(&log, "%.6f,%d,%d\n", float64(due[i])/1e9, 700+i*7919%700, 20+i*104729%80)
 	}
 	p, _ := profileOf(t, log.String(), Options{5, 2})
-	law, err := p.Law()
+	law, err := p.ArrivalLaw()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if process, err = law.Process(law.OwnRate(), 1, 0); err != nil {
+	if process, err = law.NewProcess(law.OwnRate(), 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	made := make([]int64, n)
@@ -168,7 +168,7 @@ func TestArrivalsAreLikeTheirLog(t *testing.T) {
 	if d := GapDistance(due, made); d > 0.03 {
 		t.Errorf("gaps are %.3f apart", d)
 	}
-	want, got := arrival.Observed(due), arrival.Observed(made)
+	want, got := arrival.ObserveTimes(due), arrival.ObserveTimes(made)
 	near := func(what string, got, want, within float64) {
 		if math.Abs(got/want-1) > within {
 			t.Errorf("%s: %.4g, want %.4g", what, got, want)

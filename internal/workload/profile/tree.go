@@ -101,7 +101,7 @@ func (t *tree) forget() {
 	}
 }
 
-func (n *node) has(e enough) bool {
+func (n *node) isFrequent(e enough) bool {
 	clients := 0
 	for _, c := range n.clients {
 		if c != 0 {
@@ -122,7 +122,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			if !ok {
 				return 0
 			}
-			if n.has(e) {
+			if n.isFrequent(e) {
 				return h
 			}
 			h = n.before
@@ -144,7 +144,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			uses[u] = &cell{}
 		}
 		uses[u].n++
-		uses[u].clients = join(uses[u].clients, []uint64{s.who}, max(e.clients, 1))
+		uses[u].clients = appendNew(uses[u].clients, []uint64{s.who}, max(e.clients, 1))
 		ends[i] = u
 	}
 	// Deepest first, so that what goes up is seen once more.
@@ -166,7 +166,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 		var next []use
 		for _, u := range order {
 			c := uses[u]
-			if c == nil || u.node == 0 || e.has(c.n, len(c.clients)) {
+			if c == nil || u.node == 0 || e.isMet(c.n, len(c.clients)) {
 				continue
 			}
 			up := use{u.octave, t.nodes[u.node].before}
@@ -178,7 +178,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 				next = append(next, up)
 			}
 			uses[up].n += c.n
-			uses[up].clients = join(uses[up].clients, c.clients, max(e.clients, 1))
+			uses[up].clients = appendNew(uses[up].clients, c.clients, max(e.clients, 1))
 			delete(uses, u)
 			moved[u] = up
 			if !slices.Contains(next, up) && up.node != 0 {
@@ -215,10 +215,10 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			p.Prompts = append(p.Prompts, [2]int{k, n})
 		}
 	}
-	t.write(p, func(yield func(octave int, h uint64, n int)) {
+	t.writeNodes(p, func(yield func(octave int, h uint64, n int)) {
 		var list []use
 		for u, c := range uses {
-			if u.node != 0 && e.has(c.n, len(c.clients)) {
+			if u.node != 0 && e.isMet(c.n, len(c.clients)) {
 				list = append(list, u)
 			}
 		}
@@ -242,7 +242,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 		if again[octave] == nil {
 			continue
 		}
-		for _, a := range again[octave].buckets(e) {
+		for _, a := range again[octave].mergeBuckets(e) {
 			p.Again = append(p.Again, [6]int{octave, a[0], a[1], a[2], a[3], a[4]})
 		}
 	}
@@ -262,9 +262,9 @@ func (t *tree) tokens(h uint64) float32 {
 	return t.nodes[h].tokens
 }
 
-// write numbers the nodes that are used, and those where the lines of two of them part; what
+// writeNodes numbers the nodes that are used, and those where the lines of two of them part; what
 // lies between is one stretch.
-func (t *tree) write(p *Prefixes, each func(func(octave int, h uint64, n int))) {
+func (t *tree) writeNodes(p *Prefixes, each func(func(octave int, h uint64, n int))) {
 	wanted := map[uint64]bool{}
 	children := map[uint64]map[uint64]bool{}
 	each(func(_ int, h uint64, _ int) {

@@ -63,9 +63,9 @@ func SizesOf(shares [Count]float64, requests float64) (s Sizes) {
 // by itself, without any load.
 const Passes = 2
 
-// Alone returns about how many requests are sent before a load of about so many, 0 where that is not
+// ExpectedAlone returns about how many requests are sent before a load of about so many, 0 where that is not
 // known, and of how many tokens, where a target can be asked all kinds.
-func Alone(s Shares, load float64) (requests int, input, output float64) {
+func ExpectedAlone(s Shares, load float64) (requests int, input, output float64) {
 	of, _ := s.Of(func(Kind) bool { return true })
 	for k, n := range SizesOf(of, load) {
 		words := 32
@@ -99,8 +99,8 @@ func NewAmong(inner workload.Source, bank *Bank, shares [Count]float64, sizes Si
 	return &Among{inner, bank, shares, sizes, seed}
 }
 
-// Find says which question an item is, false for one of the workload's own.
-func (a *Among) Find(item int64) (k Kind, number int, ok bool) {
+// FindQuestion says which question an item is, false for one of the workload's own.
+func (a *Among) FindQuestion(item int64) (k Kind, number int, ok bool) {
 	u := seed.Float(seed.At(a.seed, streamItem, uint64(item)))
 	for k, x := range a.shares {
 		if x == 0 || a.sizes[k] == 0 {
@@ -119,7 +119,7 @@ func (a *Among) Find(item int64) (k Kind, number int, ok bool) {
 
 // At implements [workload.Source].
 func (a *Among) At(item int64) (workload.Request, error) {
-	k, number, ok := a.Find(item)
+	k, number, ok := a.FindQuestion(item)
 	if !ok {
 		return a.inner.At(item)
 	}
@@ -130,7 +130,7 @@ func (a *Among) At(item int64) (workload.Request, error) {
 
 // Ask gives the question that an item is, false for one of the workload's own.
 func (a *Among) Ask(item int64) (Question, bool) {
-	k, number, ok := a.Find(item)
+	k, number, ok := a.FindQuestion(item)
 	if !ok {
 		return Question{}, false
 	}

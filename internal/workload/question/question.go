@@ -90,8 +90,8 @@ func (b *Bank) Ask(k Kind, number int) Question {
 		q.args = map[string]any{"name": words(&r, 2), "count": float64(r.Uint64() % 10_000), "paid": r.Uint64()%2 == 0}
 		text(literal("Answer with a JSON object: the name is %q, the count is %.0f, paid is %t.", q.args["name"], q.args["count"], q.args["paid"]))
 		q.Request.Output = objectTokens
-		q.Request.Body = body(map[string]any{"response_format": map[string]any{
-			"type": "json_schema", "json_schema": map[string]any{"name": "form", "strict": true, "schema": schema(q.args)}}})
+		q.Request.Body = marshalFields(map[string]any{"response_format": map[string]any{
+			"type": "json_schema", "json_schema": map[string]any{"name": "form", "strict": true, "schema": argumentSchema(q.args)}}})
 	case Needle:
 		q.want = words(&r, 2)
 		before := int(r.Uint64() % uint64(b.needle))
@@ -103,9 +103,9 @@ func (b *Bank) Ask(k Kind, number int) Question {
 		q.call = "book_table"
 		q.args = map[string]any{"name": words(&r, 2), "guests": float64(2 + r.Uint64()%98)}
 		text(literal("Book a table for %.0f guests under the name %q.", q.args["guests"], q.args["name"]))
-		function := map[string]any{"name": q.call, "description": "books a table", "parameters": schema(q.args)}
+		function := map[string]any{"name": q.call, "description": "books a table", "parameters": argumentSchema(q.args)}
 		q.Request.Output = objectTokens
-		q.Request.Body = body(map[string]any{
+		q.Request.Body = marshalFields(map[string]any{
 			"tools":       []any{map[string]any{"type": "function", "function": function}},
 			"tool_choice": map[string]any{"type": "function", "function": map[string]any{"name": q.call}}})
 	default:
@@ -120,8 +120,8 @@ func words(r *seed.Rand, n int) string {
 	return string(token.Universal().AppendText(nil, r.Uint64(), n, true))
 }
 
-// body returns the JSON fields that are merged into a request.
-func body(fields map[string]any) []byte {
+// marshalFields returns the JSON fields that are merged into a request.
+func marshalFields(fields map[string]any) []byte {
 	b, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // texts, numbers and lists of them always marshal
@@ -129,9 +129,9 @@ func body(fields map[string]any) []byte {
 	return b
 }
 
-// schema allows one object alone: then what is right hangs on the server, which has to hold
+// argumentSchema allows one object alone: then what is right hangs on the server, which has to hold
 // the model to it, more than on the model.
-func schema(args map[string]any) map[string]any {
+func argumentSchema(args map[string]any) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for name, value := range args {
 		of := map[string]any{"enum": []any{value}}
@@ -150,23 +150,23 @@ func schema(args map[string]any) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// Right says whether an answer is right. A greedy one has nothing that is right by itself: see
-// [Differs].
-func (q *Question) Right(a Answer) bool {
+// IsRight says whether an answer is right. A greedy one has nothing that is right by itself: see
+// [FirstDifference].
+func (q *Question) IsRight(a Answer) bool {
 	switch {
 	case q.value > 0:
 		return hasNumber(string(a.Text), q.value)
 	case q.call != "":
 		args, named := bytes.CutPrefix(a.Call, []byte(q.call))
-		return named && q.same(args)
+		return named && q.matchesObject(args)
 	case q.args != nil:
-		return q.same(a.Text)
+		return q.matchesObject(a.Text)
 	}
 	return q.want != "" && strings.Contains(strings.Join(strings.Fields(string(a.Text)), " "), q.want)
 }
 
-// same says whether a text is the JSON object that is wanted, and nothing else.
-func (q *Question) same(text []byte) bool {
+// matchesObject says whether a text is the JSON object that is wanted, and nothing else.
+func (q *Question) matchesObject(text []byte) bool {
 	var got map[string]any
 	if json.Unmarshal(text, &got) != nil || len(got) != len(q.args) {
 		return false
@@ -179,9 +179,9 @@ func (q *Question) same(text []byte) bool {
 	return true
 }
 
-// Differs says from which byte on an answer differs from another to the same prompt; false
+// FirstDifference says from which byte on an answer differs from another to the same prompt; false
 // where it does not.
-func Differs(a, b []byte) (at int, differs bool) {
+func FirstDifference(a, b []byte) (at int, differs bool) {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {
@@ -223,12 +223,12 @@ func inWords(n int) string {
 		}
 		return tens[n/10] + "-" + small[n%10]
 	case n < 1000:
-		return joined(small[n/100]+" hundred", n%100)
+		return joinWords(small[n/100]+" hundred", n%100)
 	}
-	return joined(inWords(n/1000)+" thousand", n%1000)
+	return joinWords(inWords(n/1000)+" thousand", n%1000)
 }
 
-func joined(head string, rest int) string {
+func joinWords(head string, rest int) string {
 	if rest == 0 {
 		return head
 	}

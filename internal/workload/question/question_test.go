@@ -29,16 +29,16 @@ func TestShares(t *testing.T) {
 		_, err := ParseShares(text)
 		var e *say.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Msg+"; "+e.Hint, want) {
-			t.Errorf("%q: %v %q does not say %q", text, err, say.Hint(err), want)
+			t.Errorf("%q: %v %q does not say %q", text, err, say.HintOf(err), want)
 		}
 	}
 	all := func(Kind) bool { return true }
-	of, err := Usual().Of(all)
+	of, err := UsualShares().Of(all)
 	if err != nil || math.Abs(of[Tool]-.05/6) > 1e-12 {
 		t.Errorf("%v, %v", of, err)
 	}
 	plain := func(k Kind) bool { return !k.NeedsChat() }
-	if of, err = Usual().Of(plain); err != nil || of[Tool] != 0 || math.Abs(of[Greedy]-.05/4) > 1e-12 {
+	if of, err = UsualShares().Of(plain); err != nil || of[Tool] != 0 || math.Abs(of[Greedy]-.05/4) > 1e-12 {
 		t.Errorf("%v, %v", of, err)
 	}
 	if s, _ := ParseShares("json=1%"); s.Asks() {
@@ -58,7 +58,7 @@ func FuzzParseShares(f *testing.F) {
 			return
 		}
 		again, err := ParseShares(s.String())
-		if err != nil || again.String() != s.String() || s.Total() <= 0 || s.Total() > most+1e-9 {
+		if err != nil || again.String() != s.String() || s.TotalShare() <= 0 || s.TotalShare() > most+1e-9 {
 			t.Fatalf("%q: %q, then %q, %v", text, s, again, err)
 		}
 	})
@@ -78,33 +78,33 @@ func TestRight(t *testing.T) {
 			fmt.Sprintf("%d %d", n, n): true, fmt.Sprintf("%d, %d", n, n): true, fmt.Sprintf("%d.00", n): true, fmt.Sprintf("1. %d", n): true, fmt.Sprintf("%d. 8", n): true,
 			fmt.Sprintf("%d.5", n): false, fmt.Sprintf("0.%d", n): false, fmt.Sprintf("12,%03d,%03d", n/1000, n%1000): false, fmt.Sprintf("%d,%03d.00 km", n/1000, n%1000): true,
 		} {
-			if q.Right(Answer{Text: []byte(text)}) != want {
+			if q.IsRight(Answer{Text: []byte(text)}) != want {
 				t.Errorf("%d: %q", n, text)
 			}
 		}
 		j, tool := b.Ask(JSON, number), b.Ask(Tool, number)
 		object, _ := json.Marshal(j.args)
-		if !j.Right(Answer{Text: object}) || j.Right(Answer{Text: object[1:]}) || j.Right(Answer{Text: []byte(`{}`)}) || j.Right(Answer{Text: append(object, '!')}) {
+		if !j.IsRight(Answer{Text: object}) || j.IsRight(Answer{Text: object[1:]}) || j.IsRight(Answer{Text: []byte(`{}`)}) || j.IsRight(Answer{Text: append(object, '!')}) {
 			t.Errorf("%s", object)
 		}
 		args, _ := json.Marshal(tool.args)
-		if !tool.Right(Answer{Call: append([]byte("book_table"), args...)}) || tool.Right(Answer{Call: args}) || tool.Right(Answer{Text: args}) {
+		if !tool.IsRight(Answer{Call: append([]byte("book_table"), args...)}) || tool.IsRight(Answer{Call: args}) || tool.IsRight(Answer{Text: args}) {
 			t.Errorf("%s", args)
 		}
 		for _, k := range []Kind{Echo, Needle} {
 			q := b.Ask(k, number)
-			if !q.Right(Answer{Text: []byte("Sure:\n\"" + strings.ReplaceAll(q.want, " ", "\n") + "\"")}) || q.Right(Answer{Text: []byte(q.want[1:])}) || q.Right(Answer{}) {
+			if !q.IsRight(Answer{Text: []byte("Sure:\n\"" + strings.ReplaceAll(q.want, " ", "\n") + "\"")}) || q.IsRight(Answer{Text: []byte(q.want[1:])}) || q.IsRight(Answer{}) {
 				t.Errorf("%s: %q", k, q.want)
 			}
 		}
 	}
-	if at, differs := Differs([]byte("abc"), []byte("abd")); at != 2 || !differs {
+	if at, differs := FirstDifference([]byte("abc"), []byte("abd")); at != 2 || !differs {
 		t.Error(at)
 	}
-	if _, differs := Differs([]byte("abc"), []byte("abc")); differs {
+	if _, differs := FirstDifference([]byte("abc"), []byte("abc")); differs {
 		t.Error("equal texts differ")
 	}
-	if at, differs := Differs([]byte("ab"), []byte("abc")); at != 2 || !differs {
+	if at, differs := FirstDifference([]byte("ab"), []byte("abc")); at != 2 || !differs {
 		t.Error(at)
 	}
 }
@@ -115,8 +115,8 @@ func TestMockReadsNumbers(t *testing.T) {
 	for n := 0; n < 1_000_000; n += 997 {
 		prompt := m.TextPrompt([]byte("Write this number in digits: "+inWords(n)+". Answer with the digits alone."), 0)
 		p := lm.Plan{Limit: 9}
-		m.Say(&p, []lm.Prompt{prompt}, false)
-		m.Settle(&p, 0, lm.Mode{})
+		m.AnswerKnown(&p, []lm.Prompt{prompt}, false)
+		m.SettleLengths(&p, 0, lm.Mode{})
 		a := m.Begin(&p, 0)
 		if got := string(a.Append(nil, 0, a.Output, true)); got != fmt.Sprint(n) {
 			t.Fatalf("%s: %q", inWords(n), got)
@@ -155,8 +155,8 @@ func TestAmong(t *testing.T) {
 		if err != nil || r.ID != i {
 			t.Fatal(r.ID, err)
 		}
-		k, number, ok := a.Find(i)
-		if k2, number2, ok2 := again.Find(i); k2 != k || number2 != number || ok2 != ok {
+		k, number, ok := a.FindQuestion(i)
+		if k2, number2, ok2 := again.FindQuestion(i); k2 != k || number2 != number || ok2 != ok {
 			t.Fatalf("item %d is another question", i)
 		}
 		if ok != (len(r.Messages) > 0) {
@@ -165,7 +165,7 @@ func TestAmong(t *testing.T) {
 		if ok {
 			counts[k]++
 			kind, _, _ := strings.Cut(Name(k, number), "/")
-			if back, known := Named(kind); !known || back != k || k == Greedy && number >= sizes[k] {
+			if back, known := ParseKind(kind); !known || back != k || k == Greedy && number >= sizes[k] {
 				t.Fatal(k, number)
 			}
 			if name := Name(k, number); k != Greedy && texts[name] {
@@ -197,7 +197,7 @@ func TestSizesFollowTheLoad(t *testing.T) {
 		{300, 5*2*6 + 2*11, 6},
 		{1e6, 5*2*8 + 2*24, 8},
 	} {
-		n, _, _ := Alone(Shares{All: .2}, c.load)
+		n, _, _ := ExpectedAlone(Shares{All: .2}, c.load)
 		if sizes := SizesOf(of, c.load); n != c.all || sizes[Numbers] != c.each {
 			t.Errorf("%g: %d requests, want %d; sizes %v", c.load, n, c.all, sizes)
 		}

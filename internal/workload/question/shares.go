@@ -45,14 +45,14 @@ func Kinds() (list []Kind) {
 	return list
 }
 
-// Named gives the kind of a name.
-func Named(name string) (Kind, bool) {
+// ParseKind gives the kind of a name.
+func ParseKind(name string) (Kind, bool) {
 	i := slices.Index(names[:], name)
 	return Kind(max(i, 0)), i >= 0
 }
 
-// Known says whether what is right follows from the question alone.
-func (k Kind) Known() bool { return k != Greedy }
+// HasKnownAnswer says whether what is right follows from the question alone.
+func (k Kind) HasKnownAnswer() bool { return k != Greedy }
 
 // NeedsChat says that the question is put by fields of OpenAI's chat requests.
 func (k Kind) NeedsChat() bool { return k == JSON || k == Tool }
@@ -63,8 +63,8 @@ type Shares struct {
 	Each [Count]float64 // of the kinds that are named
 }
 
-// Usual is the share where questions are wanted and none is given.
-func Usual() Shares { return Shares{All: .05} }
+// UsualShares is the share where questions are wanted and none is given.
+func UsualShares() Shares { return Shares{All: .05} }
 
 // most is the largest share: what is measured is the workload.
 const most = 0.5
@@ -94,10 +94,10 @@ func ParseShares(text string) (Shares, error) {
 			s.All = x
 			continue
 		}
-		k, ok := Named(strings.ToLower(strings.TrimSpace(name)))
+		k, ok := ParseKind(strings.ToLower(strings.TrimSpace(name)))
 		switch {
 		case !ok:
-			return Shares{}, say.Errorf("there are no questions of the kind %.60q", strings.TrimSpace(name)).WithHint(say.Known(name, names[:]))
+			return Shares{}, say.Errorf("there are no questions of the kind %.60q", strings.TrimSpace(name)).WithHint(say.KnownHint(name, names[:]))
 		case s.All > 0:
 			return Shares{}, say.Errorf("%q beside a share of all kinds", strings.TrimSpace(part)).WithHint(hint)
 		case s.Each[k] > 0:
@@ -105,17 +105,17 @@ func ParseShares(text string) (Shares, error) {
 		}
 		s.Each[k] = x
 	}
-	if s.Total() > most {
-		return Shares{}, say.Errorf("the shares come to %s", say.Percent(s.Total())).WithHint("at most 50% together: what is measured is the workload")
+	if s.TotalShare() > most {
+		return Shares{}, say.Errorf("the shares come to %s", say.Percent(s.TotalShare())).WithHint("at most 50% together: what is measured is the workload")
 	}
 	return s, nil
 }
 
-// None says that there are no questions.
-func (s Shares) None() bool { return s == Shares{} }
+// IsNone says that there are no questions.
+func (s Shares) IsNone() bool { return s == Shares{} }
 
-// Total is the share of the requests that are questions.
-func (s Shares) Total() float64 {
+// TotalShare is the share of the requests that are questions.
+func (s Shares) TotalShare() float64 {
 	sum := s.All
 	for _, x := range s.Each {
 		sum += x
@@ -164,7 +164,7 @@ func (s Shares) Of(can func(Kind) bool) (of [Count]float64, err error) {
 func (s Shares) Asks() bool {
 	known := s.All
 	for k, x := range s.Each {
-		if Kind(k).Known() {
+		if Kind(k).HasKnownAnswer() {
 			known += x
 		}
 	}

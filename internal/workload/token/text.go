@@ -26,15 +26,15 @@ const perDraw = 4
 // which may be overwritten.
 func (v *Vocabulary) AppendText(dst []byte, start uint64, n int, first bool) []byte {
 	r := seed.Rand(start)
-	size := uint64(v.words.len())
+	size := uint64(v.words.wordCount())
 	for ; n > 0; n -= perDraw {
 		dst = slices.Grow(dst, perDraw*slot)
 		x := r.Uint64()
 		for range min(n, perDraw) {
 			i, rest := bits.Mul64(x, size)
 			if first {
-				i, _ = bits.Mul64(x, uint64(v.first.len()))
-				dst = append(dst, v.first.word(int(i))...)
+				i, _ = bits.Mul64(x, uint64(v.first.wordCount()))
+				dst = append(dst, v.first.wordAt(int(i))...)
 				first = false
 			} else {
 				end := len(dst)
@@ -59,7 +59,7 @@ const (
 // each of the words that [Vocabulary.AppendText] would append, equal where these are.
 func (v *Vocabulary) AppendIDs(dst []byte, start uint64, n int) []byte {
 	r := seed.Rand(start)
-	size := uint64(v.words.len())
+	size := uint64(v.words.wordCount())
 	for begun := false; n > 0; n -= perDraw {
 		x := r.Uint64()
 		for range min(n, perDraw) {

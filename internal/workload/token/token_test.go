@@ -18,14 +18,14 @@ func TestUniversal(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for i := range v.Size() {
-		w := string(v.words.word(i))
+		w := string(v.words.wordAt(i))
 		if seen[w] || strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") != "" {
 			t.Errorf("word %d %q is repeated or not plain", i, w)
 		}
 		seen[w] = true
 	}
 	for i := range v.FirstSize() {
-		if w := string(v.first.word(i)); !seen[w] {
+		if w := string(v.first.wordAt(i)); !seen[w] {
 			t.Errorf("first word %q is no word", w)
 		}
 	}
@@ -97,7 +97,7 @@ func TestAppendTextIsEven(t *testing.T) {
 	}
 	chi2, mean := 0.0, float64(n)/float64(v.Size())
 	for i := range v.Size() {
-		d := float64(count[string(v.words.word(i))]) - mean
+		d := float64(count[string(v.words.wordAt(i))]) - mean
 		chi2 += d * d / mean
 	}
 	// 8,191 degrees of freedom: mean 8,191, standard deviation 128.
@@ -152,7 +152,7 @@ func FuzzCount(f *testing.F) {
 
 func TestRestrict(t *testing.T) {
 	four := func(w string) bool { return len(w) == 4 }
-	v, err := Universal().Restrict(four, four)
+	v, err := Universal().RestrictTo(four, four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,15 +164,15 @@ func TestRestrict(t *testing.T) {
 		t.Errorf("500 four-letter words are %d bytes, %d tokens", len(text), v.Count(text))
 	}
 	early := func(w string) bool { return w < "m" }
-	again, err := v.Restrict(early, early)
+	again, err := v.RestrictTo(early, early)
 	if err != nil || again.Name() != "universal/"+strconv.Itoa(again.Size()) {
 		t.Errorf("restricted twice: %v, %v", again, err)
 	}
 	all := func(string) bool { return true }
-	if same, _ := v.Restrict(all, all); same.Name() != v.Name() {
+	if same, _ := v.RestrictTo(all, all); same.Name() != v.Name() {
 		t.Errorf("nothing taken away: name %q", same.Name())
 	}
-	if _, err := v.Restrict(all, func(string) bool { return false }); err == nil {
+	if _, err := v.RestrictTo(all, func(string) bool { return false }); err == nil {
 		t.Error("an empty vocabulary is no error")
 	}
 }
@@ -200,6 +200,6 @@ func BenchmarkCount(b *testing.B) {
 
 func BenchmarkParseUniversal(b *testing.B) {
 	for b.Loop() {
-		newVocabulary("universal", parse(wordList), parse(firstList))
+		newVocabulary("universal", parseWords(wordList), parseWords(firstList))
 	}
 }

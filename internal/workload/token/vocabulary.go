@@ -43,8 +43,8 @@ func (l *list) addWord(word string) {
 	l.text = append(l.text, w)
 }
 
-// parse reads one word a line, none longer than a slot has room for.
-func parse(lines string) list {
+// parseWords reads one word a line, none longer than a slot has room for.
+func parseWords(lines string) list {
 	n := strings.Count(lines, "\n")
 	l := list{text: make([][slot]byte, 0, n), length: make([]uint8, 0, n)}
 	for word := range strings.Lines(lines) {
@@ -53,24 +53,24 @@ func parse(lines string) list {
 	return l
 }
 
-func (l *list) len() int { return len(l.text) }
+func (l *list) wordCount() int { return len(l.text) }
 
-// word is word i without its space.
-func (l *list) word(i int) []byte { return l.text[i][1:l.length[i]] }
+// wordAt is word i without its space.
+func (l *list) wordAt(i int) []byte { return l.text[i][1:l.length[i]] }
 
-// words goes through the words.
-func (l *list) words(yield func(string) bool) {
-	for i := range l.len() {
-		if !yield(string(l.word(i))) {
+// eachWord goes through the words.
+func (l *list) eachWord(yield func(string) bool) {
+	for i := range l.wordCount() {
+		if !yield(string(l.wordAt(i))) {
 			return
 		}
 	}
 }
 
-// pick is the words that keep wants.
-func (l *list) pick(keep func(string) bool) (kept list) {
-	for i := range l.len() {
-		if w := string(l.word(i)); keep(w) {
+// filterWords is the words that keep wants.
+func (l *list) filterWords(keep func(string) bool) (kept list) {
+	for i := range l.wordCount() {
+		if w := string(l.wordAt(i)); keep(w) {
 			kept.addWord(w)
 		}
 	}
@@ -82,7 +82,7 @@ func newVocabulary(name string, words, first list) *Vocabulary {
 	v.known = sync.OnceValue(func() map[string]int32 {
 		m := make(map[string]int32, v.Size())
 		for i := range v.Size() {
-			m[string(v.words.word(i))] = int32(i)
+			m[string(v.words.wordAt(i))] = int32(i)
 		}
 		return m
 	})
@@ -90,7 +90,7 @@ func newVocabulary(name string, words, first list) *Vocabulary {
 }
 
 var universal = sync.OnceValue(func() *Vocabulary {
-	return newVocabulary("universal", parse(wordList), parse(firstList))
+	return newVocabulary("universal", parseWords(wordList), parseWords(firstList))
 })
 
 // Universal is the built-in vocabulary: 8,192 words, 2,048 of them first
@@ -102,13 +102,13 @@ func Universal() *Vocabulary { return universal() }
 func (v *Vocabulary) Name() string { return v.name }
 
 // Size is the number of words.
-func (v *Vocabulary) Size() int { return v.words.len() }
+func (v *Vocabulary) Size() int { return v.words.wordCount() }
 
 // FirstSize is the number of words that may begin a text.
-func (v *Vocabulary) FirstSize() int { return v.first.len() }
+func (v *Vocabulary) FirstSize() int { return v.first.wordCount() }
 
 // Word is word i, without a space; it must not be changed.
-func (v *Vocabulary) Word(i int) []byte { return v.words.word(i) }
+func (v *Vocabulary) Word(i int) []byte { return v.words.wordAt(i) }
 
 // Index is which word it is, given without a space; false if it is none.
 func (v *Vocabulary) Index(word []byte) (int, bool) {
@@ -117,23 +117,23 @@ func (v *Vocabulary) Index(word []byte) (int, bool) {
 }
 
 // Words goes through the words; with a space before it each is a token.
-func (v *Vocabulary) Words() iter.Seq[string] { return v.words.words }
+func (v *Vocabulary) Words() iter.Seq[string] { return v.words.eachWord }
 
 // FirstWords goes through the words that may begin a text.
-func (v *Vocabulary) FirstWords() iter.Seq[string] { return v.first.words }
+func (v *Vocabulary) FirstWords() iter.Seq[string] { return v.first.eachWord }
 
-// Restrict is the vocabulary of the words that keep wants, and of the first
+// RestrictTo is the vocabulary of the words that keep wants, and of the first
 // words that keepFirst wants, for a server on whose tokenizer some of them are
 // not one token. It is an error if no word, or no first word, is left.
-func (v *Vocabulary) Restrict(keep, keepFirst func(word string) bool) (*Vocabulary, error) {
-	words, first := v.words.pick(keep), v.first.pick(keepFirst)
-	if words.len() == 0 || first.len() == 0 {
+func (v *Vocabulary) RestrictTo(keep, keepFirst func(word string) bool) (*Vocabulary, error) {
+	words, first := v.words.filterWords(keep), v.first.filterWords(keepFirst)
+	if words.wordCount() == 0 || first.wordCount() == 0 {
 		return nil, errors.New("restrict vocabulary: no words are left")
 	}
 	name := v.name
-	if words.len() < v.Size() || first.len() < v.FirstSize() {
+	if words.wordCount() < v.Size() || first.wordCount() < v.FirstSize() {
 		base, _, _ := strings.Cut(v.name, "/")
-		name = fmt.Sprintf("%s/%d", base, words.len())
+		name = fmt.Sprintf("%s/%d", base, words.wordCount())
 	}
 	return newVocabulary(name, words, first), nil
 }

@@ -14,7 +14,7 @@ import (
 func SchemaOf(schema string, metrics metric.Catalogue) string {
 	const begin, end = "    \"metrics\": {\n", "    \"summary\": {\n"
 	from, to := strings.Index(schema, begin), strings.Index(schema, end)
-	return schema[:from] + metricsSchema(metrics.Distributions()) + schema[to:]
+	return schema[:from] + metricsSchema(metrics.WithPercentiles()) + schema[to:]
 }
 
 // metricsSchema defines the object of a point's metrics.
@@ -34,13 +34,13 @@ func metricsSchema(metrics metric.Catalogue) string {
 				groups = append(groups, g)
 			}
 		}
-		g.keys = append(g.keys, quoted(key))
-		g.lines = append(g.lines, fmt.Sprintf(`%s: {"anyOf": [{"$ref": "#/$defs/summary"}, {"type": "null"}], "description": %s}`, quoted(key), quoted(m.Help)))
+		g.keys = append(g.keys, quoteText(key))
+		g.lines = append(g.lines, fmt.Sprintf(`%s: {"anyOf": [{"$ref": "#/$defs/summary"}, {"type": "null"}], "description": %s}`, quoteText(key), quoteText(m.Help)))
 	}
 	top := groups[0]
 	for _, g := range groups[1:] {
-		top.keys = append(top.keys, quoted(g.name))
-		top.lines = append(top.lines, fmt.Sprintf(`%s: {"$ref": "#/$defs/%s"}`, quoted(g.name), g.name))
+		top.keys = append(top.keys, quoteText(g.name))
+		top.lines = append(top.lines, fmt.Sprintf(`%s: {"$ref": "#/$defs/%s"}`, quoteText(g.name), g.name))
 	}
 	top.lines = append(top.lines, `"undefined": {"type": "object", "description": "metric: why there is none", "additionalProperties": {"$ref": "#/$defs/reason"}}`)
 	var b strings.Builder
@@ -49,15 +49,15 @@ func metricsSchema(metrics metric.Catalogue) string {
 		if i > 0 {
 			name, what = g.name, "latencies counted from when a request was sent"
 		}
-		fmt.Fprintf(&b, "    %s: {\n      \"type\": \"object\",\n      \"description\": %s,\n", quoted(name), quoted(what))
+		fmt.Fprintf(&b, "    %s: {\n      \"type\": \"object\",\n      \"description\": %s,\n", quoteText(name), quoteText(what))
 		fmt.Fprintf(&b, "      \"required\": [\n        %s\n      ],\n", strings.Join(g.keys, ",\n        "))
 		fmt.Fprintf(&b, "      \"additionalProperties\": false,\n      \"properties\": {\n        %s\n      }\n    },\n", strings.Join(g.lines, ",\n        "))
 	}
 	return b.String()
 }
 
-// quoted is a text in JSON, with its characters as they are.
-func quoted(s string) string {
+// quoteText is a text in JSON, with its characters as they are.
+func quoteText(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

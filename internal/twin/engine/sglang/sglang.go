@@ -33,23 +33,23 @@ type own struct {
 var Kind = engine.Kind{
 	Name: "sglang", Title: "SGLang",
 	Settings: []engine.Setting{
-		{Name: "max_running_requests", Like: "max_num_seqs", Set: engine.Positive(func(c *engine.Config) *int { return &c.Settings.MaxNumSeqs })},
-		{Name: "chunked_prefill_size", Like: "max_num_batched_tokens", Set: engine.Positive(func(c *engine.Config) *int { return &c.Settings.MaxNumBatchedTokens })},
-		{Name: "max_prefill_tokens", Set: engine.Own(engine.Positive(func(o *own) *int { return &o.maxPrefill }))},
-		{Name: "context_length", Like: "max_model_len", Set: engine.Positive(func(c *engine.Config) *int { return &c.Settings.MaxModelLen })},
-		{Name: "max_total_tokens", Like: "num_gpu_blocks_override", Set: engine.Positive(func(c *engine.Config) *int { return &c.Settings.NumGPUBlocks })},
-		{Name: "mem_fraction_static", Like: "gpu_memory_utilization", Set: engine.Number(func(c *engine.Config) *float64 { return &c.MemoryUtilization })},
-		{Name: "schedule_policy", Like: "scheduling_policy", Set: engine.Own(func(o *own, v string) error {
+		{Name: "max_running_requests", Like: "max_num_seqs", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxNumSeqs })},
+		{Name: "chunked_prefill_size", Like: "max_num_batched_tokens", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxNumBatchedTokens })},
+		{Name: "max_prefill_tokens", Set: engine.OwnSetter(engine.PositiveSetter(func(o *own) *int { return &o.maxPrefill }))},
+		{Name: "context_length", Like: "max_model_len", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxModelLen })},
+		{Name: "max_total_tokens", Like: "num_gpu_blocks_override", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.NumGPUBlocks })},
+		{Name: "mem_fraction_static", Like: "gpu_memory_utilization", Set: engine.NumberSetter(func(c *engine.Config) *float64 { return &c.MemoryUtilization })},
+		{Name: "schedule_policy", Like: "scheduling_policy", Set: engine.OwnSetter(func(o *own, v string) error {
 			if o.policy = strings.ToLower(v); !slices.Contains(sglang.Policies(), o.policy) {
-				return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, sglang.Policies()))
+				return say.Errorf("%q is not modelled", v).WithHint(say.KnownHint(v, sglang.Policies()))
 			}
 			return nil
 		})},
-		{Name: "schedule_conservativeness", Set: engine.Own(engine.Number(func(o *own) *float64 { return &o.conservativeness }))},
-		{Name: "enable_mixed_chunk", Set: engine.Own(engine.Boolean(func(o *own) *bool { return &o.mixed }))},
-		{Name: "disable_overlap_schedule", Like: "async_scheduling", Opposite: true, Set: engine.Not(func(c *engine.Config) *bool { return &c.Settings.AsyncScheduling })},
-		{Name: "disable_radix_cache", Like: "enable_prefix_caching", Opposite: true, Set: engine.Not(func(c *engine.Config) *bool { return &c.Settings.EnablePrefixCaching })},
-		{Name: "cuda_graph_max_bs", Like: "max_cudagraph_capture_size", Set: engine.Positive(func(c *engine.Config) *int { return &c.CaptureSize })},
+		{Name: "schedule_conservativeness", Set: engine.OwnSetter(engine.NumberSetter(func(o *own) *float64 { return &o.conservativeness }))},
+		{Name: "enable_mixed_chunk", Set: engine.OwnSetter(engine.BooleanSetter(func(o *own) *bool { return &o.mixed }))},
+		{Name: "disable_overlap_schedule", Like: "async_scheduling", Opposite: true, Set: engine.NegatedSetter(func(c *engine.Config) *bool { return &c.Settings.AsyncScheduling })},
+		{Name: "disable_radix_cache", Like: "enable_prefix_caching", Opposite: true, Set: engine.NegatedSetter(func(c *engine.Config) *bool { return &c.Settings.EnablePrefixCaching })},
+		{Name: "cuda_graph_max_bs", Like: "max_cudagraph_capture_size", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.CaptureSize })},
 	},
 	Lacks: []string{
 		"block_size", "num_speculative_tokens", "num_speculative_tokens_per_batch_size", "speculative_method", "parallel_drafting", "acceptance_rate",
@@ -98,7 +98,7 @@ var Kind = engine.Kind{
 
 // open opens its API server, with its own route beside OpenAI's.
 func open(s dialect.Served) dialect.Dialect {
-	return widened{sglangapi.Open(s), []dialect.Route{native.Generate(s)}}
+	return widened{sglangapi.Open(s), []dialect.Route{native.GenerateRoute(s)}}
 }
 
 // widened is a dialect with more routes.
@@ -201,10 +201,10 @@ var metrics = telemetry.Source{Name: "sglang", Known: telemetry.Documented, Name
 	{Signal: telemetry.PrefixQueries, Series: "sglang:prompt_tokens_total", Rank: 1},
 	{Signal: telemetry.PrefixHits, Series: "sglang:cached_tokens_total", Rank: 1},
 },
-	telemetry.Histogram(telemetry.TTFTSum, telemetry.TTFTCount, "sglang:time_to_first_token_seconds", 0),
-	telemetry.OfRankZero(telemetry.Histogram(telemetry.QueueSum, telemetry.QueueCount, "sglang:queue_time_seconds", 0)),
-	telemetry.OfRankZero(telemetry.OfStage(telemetry.Histogram(telemetry.PrefillSum, telemetry.PrefillCount, "sglang:per_stage_req_latency_seconds", 0), "prefill_forward")),
-	telemetry.Histogram(telemetry.E2ESum, telemetry.E2ECount, "sglang:e2e_request_latency_seconds", 0),
-	telemetry.Histogram(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency_seconds", 0),
-	telemetry.Histogram(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency", 1),
+	telemetry.HistogramNames(telemetry.TTFTSum, telemetry.TTFTCount, "sglang:time_to_first_token_seconds", 0),
+	telemetry.OfRankZero(telemetry.HistogramNames(telemetry.QueueSum, telemetry.QueueCount, "sglang:queue_time_seconds", 0)),
+	telemetry.OfRankZero(telemetry.OfStage(telemetry.HistogramNames(telemetry.PrefillSum, telemetry.PrefillCount, "sglang:per_stage_req_latency_seconds", 0), "prefill_forward")),
+	telemetry.HistogramNames(telemetry.E2ESum, telemetry.E2ECount, "sglang:e2e_request_latency_seconds", 0),
+	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency_seconds", 0),
+	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency", 1),
 )}

@@ -23,11 +23,11 @@ var flags string
 var Kind = engine.Kind{
 	Name: "vllm", Title: "vLLM", Model: "vLLM V1",
 	Settings: []engine.Setting{
-		{Name: "enable_chunked_prefill", After: "enable_prefix_caching", Set: engine.Own(engine.Boolean(func(o *vllm.Own) *bool { return &o.EnableChunkedPrefill }))},
-		{Name: "scheduler_reserve_full_isl", After: "async_scheduling", Set: engine.Own(engine.Boolean(func(o *vllm.Own) *bool { return &o.SchedulerReserveFullISL }))},
-		{Name: "long_prefill_token_threshold", After: "scheduler_reserve_full_isl", Set: engine.Own(engine.Integer(func(o *vllm.Own) *int { return &o.LongPrefillTokenThreshold }))},
-		{Name: "watermark", After: "long_prefill_token_threshold", Set: engine.Own(engine.Number(func(o *vllm.Own) *float64 { return &o.Watermark }))},
-		{Name: "scheduling_policy", After: "watermark", Set: engine.Own(func(o *vllm.Own, v string) error {
+		{Name: "enable_chunked_prefill", After: "enable_prefix_caching", Set: engine.OwnSetter(engine.BooleanSetter(func(o *vllm.Own) *bool { return &o.EnableChunkedPrefill }))},
+		{Name: "scheduler_reserve_full_isl", After: "async_scheduling", Set: engine.OwnSetter(engine.BooleanSetter(func(o *vllm.Own) *bool { return &o.SchedulerReserveFullISL }))},
+		{Name: "long_prefill_token_threshold", After: "scheduler_reserve_full_isl", Set: engine.OwnSetter(engine.IntegerSetter(func(o *vllm.Own) *int { return &o.LongPrefillTokenThreshold }))},
+		{Name: "watermark", After: "long_prefill_token_threshold", Set: engine.OwnSetter(engine.NumberSetter(func(o *vllm.Own) *float64 { return &o.Watermark }))},
+		{Name: "scheduling_policy", After: "watermark", Set: engine.OwnSetter(func(o *vllm.Own, v string) error {
 			if v != "fcfs" && v != "priority" {
 				return fmt.Errorf("%q is neither fcfs nor priority", v)
 			}
@@ -48,7 +48,7 @@ var Kind = engine.Kind{
 			for i, e := range engines {
 				list[i] = e.(*vllm.Engine)
 			}
-			return vllm.Together(list, cost).Steps
+			return vllm.NewLockstep(list, cost).Steps
 		},
 		Pools: true, Hybrid: true, Profiles: true, Held: true, SeatsInBudget: true,
 	},
@@ -146,13 +146,13 @@ var metrics = telemetry.Source{Name: "vllm", Known: telemetry.Live + " (0.32); n
 	{Signal: telemetry.ReadBytes, Series: "vllm:estimated_read_bytes_per_gpu_total", NoZero: true},
 	{Signal: telemetry.WriteBytes, Series: "vllm:estimated_write_bytes_per_gpu_total", NoZero: true},
 },
-	telemetry.Histogram(telemetry.StepTokens, telemetry.Steps, "vllm:iteration_tokens_total", 0),
-	telemetry.Histogram(telemetry.TTFTSum, telemetry.TTFTCount, "vllm:time_to_first_token_seconds", 0),
-	telemetry.Histogram(telemetry.QueueSum, telemetry.QueueCount, "vllm:request_queue_time_seconds", 0),
-	telemetry.Histogram(telemetry.PrefillSum, telemetry.PrefillCount, "vllm:request_prefill_time_seconds", 0),
-	telemetry.Histogram(telemetry.DecodeSum, telemetry.DecodeCount, "vllm:request_decode_time_seconds", 0),
-	telemetry.Histogram(telemetry.InferenceSum, telemetry.InferenceCount, "vllm:request_inference_time_seconds", 0),
-	telemetry.Histogram(telemetry.E2ESum, telemetry.E2ECount, "vllm:e2e_request_latency_seconds", 0),
-	telemetry.Histogram(telemetry.ITLSum, telemetry.ITLCount, "vllm:inter_token_latency_seconds", 0),
-	telemetry.Histogram(telemetry.ITLSum, telemetry.ITLCount, "vllm:time_per_output_token_seconds", 1),
+	telemetry.HistogramNames(telemetry.StepTokens, telemetry.Steps, "vllm:iteration_tokens_total", 0),
+	telemetry.HistogramNames(telemetry.TTFTSum, telemetry.TTFTCount, "vllm:time_to_first_token_seconds", 0),
+	telemetry.HistogramNames(telemetry.QueueSum, telemetry.QueueCount, "vllm:request_queue_time_seconds", 0),
+	telemetry.HistogramNames(telemetry.PrefillSum, telemetry.PrefillCount, "vllm:request_prefill_time_seconds", 0),
+	telemetry.HistogramNames(telemetry.DecodeSum, telemetry.DecodeCount, "vllm:request_decode_time_seconds", 0),
+	telemetry.HistogramNames(telemetry.InferenceSum, telemetry.InferenceCount, "vllm:request_inference_time_seconds", 0),
+	telemetry.HistogramNames(telemetry.E2ESum, telemetry.E2ECount, "vllm:e2e_request_latency_seconds", 0),
+	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "vllm:inter_token_latency_seconds", 0),
+	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "vllm:time_per_output_token_seconds", 1),
 )}

@@ -30,7 +30,7 @@ func appendMatching(b *strings.Builder, re *syntax.Regexp) {
 	case syntax.OpLiteral:
 		b.WriteString(string(re.Rune))
 	case syntax.OpCharClass:
-		b.WriteRune(pleasant(re.Rune))
+		b.WriteRune(readableRune(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		b.WriteByte('a')
 	case syntax.OpCapture, syntax.OpConcat:
@@ -52,9 +52,9 @@ func appendMatching(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// pleasant is a character of a class given as pairs of limits: a letter or a
+// readableRune is a character of a class given as pairs of limits: a letter or a
 // digit if there is one.
-func pleasant(class []rune) rune {
+func readableRune(class []rune) rune {
 	for _, want := range []rune{'a', '1', 'A'} {
 		for i := 0; i+1 < len(class); i += 2 {
 			if class[i] <= want && want <= class[i+1] {

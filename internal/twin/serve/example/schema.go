@@ -60,7 +60,7 @@ var formats = map[string]string{
 // into a schema it is part of is left out if it may be.
 func OfSchema(raw json.RawMessage) string {
 	e := exampler{root: raw}
-	e.value("value", raw, 0)
+	e.writeValue("value", raw, 0)
 	return e.String()
 }
 
@@ -189,10 +189,10 @@ func (e *exampler) leadsBack(raw json.RawMessage) bool {
 	return back || len(some) > 0 && !slices.ContainsFunc(some, func(one json.RawMessage) bool { return !e.leadsBack(one) })
 }
 
-// full says that only what must be there is still written.
-func (e *exampler) full(depth int) bool { return depth >= maxSchemaDepth || e.Len() > maxExample }
+// isFull says that only what must be there is still written.
+func (e *exampler) isFull(depth int) bool { return depth >= maxSchemaDepth || e.Len() > maxExample }
 
-func (e *exampler) value(name string, raw json.RawMessage, depth int) {
+func (e *exampler) writeValue(name string, raw json.RawMessage, depth int) {
 	s, opened := e.read(raw)
 	defer func() { e.open = e.open[:len(e.open)-opened] }()
 	kind, _ := s.Type.(string)
@@ -214,25 +214,25 @@ func (e *exampler) value(name string, raw json.RawMessage, depth int) {
 		if i := slices.IndexFunc(some, func(one json.RawMessage) bool { return !e.leadsBack(one) }); i >= 0 {
 			one = some[i]
 		}
-		e.value(name, one, depth+1)
+		e.writeValue(name, one, depth+1)
 	case kind == "string" || kind == "" && (s.Pattern != "" || s.Format != ""):
-		e.Write(quote(s.words(name)))
+		e.Write(quote(s.sampleText(name)))
 	case kind == "integer" || kind == "number":
-		e.WriteString(s.number(kind == "integer"))
+		e.WriteString(s.sampleNumber(kind == "integer"))
 	case kind == "boolean":
 		e.WriteString("true")
 	case kind == "null":
 		e.WriteString("null")
 	case kind == "array" || kind == "" && (len(s.Items) > 0 || len(s.Prefix) > 0):
-		e.array(name, &s, depth)
+		e.writeArray(name, &s, depth)
 	default:
-		e.object(&s, depth)
+		e.writeObject(&s, depth)
 	}
 }
 
-func (e *exampler) array(name string, s *schema, depth int) {
+func (e *exampler) writeArray(name string, s *schema, depth int) {
 	n := max(s.MinItems, 1, len(s.Prefix))
-	if s.MinItems == 0 && len(s.Prefix) == 0 && (e.full(depth) || e.leadsBack(s.Items)) {
+	if s.MinItems == 0 && len(s.Prefix) == 0 && (e.isFull(depth) || e.leadsBack(s.Items)) {
 		n = 0
 	}
 	if s.MaxItems != nil {
@@ -245,20 +245,20 @@ func (e *exampler) array(name string, s *schema, depth int) {
 		}
 		switch {
 		case i < len(s.Prefix):
-			e.value(name, s.Prefix[i], depth+1)
+			e.writeValue(name, s.Prefix[i], depth+1)
 		case len(s.Items) == 0 || bytes.Equal(s.Items, []byte("true")):
 			e.Write(quote(name))
 		default:
-			e.value(name, s.Items, depth+1)
+			e.writeValue(name, s.Items, depth+1)
 		}
 	}
 	e.WriteByte(']')
 }
 
-func (e *exampler) object(s *schema, depth int) {
+func (e *exampler) writeObject(s *schema, depth int) {
 	var names []string
 	for _, p := range slices.Sorted(maps.Keys(s.Properties)) {
-		if slices.Contains(s.Required, p) || !e.full(depth) && !e.leadsBack(s.Properties[p]) {
+		if slices.Contains(s.Required, p) || !e.isFull(depth) && !e.leadsBack(s.Properties[p]) {
 			names = append(names, p)
 		}
 	}
@@ -274,7 +274,7 @@ func (e *exampler) object(s *schema, depth int) {
 		}
 		e.Write(quote(p))
 		e.WriteString(": ")
-		e.value(p, s.Properties[p], depth+1)
+		e.writeValue(p, s.Properties[p], depth+1)
 	}
 	e.WriteByte('}')
 }
@@ -288,8 +288,8 @@ func quote(text string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// words is a text for a property that its schema allows.
-func (s *schema) words(name string) string {
+// sampleText is a text for a property that its schema allows.
+func (s *schema) sampleText(name string) string {
 	if s.Pattern != "" {
 		if text, err := OfPattern(s.Pattern); err == nil {
 			return text
@@ -311,8 +311,8 @@ func (s *schema) words(name string) string {
 	return text
 }
 
-// number is one that a schema allows, 1 if it may be.
-func (s *schema) number(whole bool) string {
+// sampleNumber is one that a schema allows, 1 if it may be.
+func (s *schema) sampleNumber(whole bool) string {
 	step := s.MultipleOf
 	if whole && step == 0 {
 		step = 1

@@ -17,7 +17,7 @@ type Plan struct {
 	Reasoning int    // tokens of the answer that are reasoning
 	Call      *Call  // the answer is a call
 	Given     *Given // the answer says this
-	garbled   bool   // see [Model.Say]
+	garbled   bool   // see [Model.AnswerKnown]
 	lead      int    // tokens before what is given
 }
 
@@ -27,9 +27,9 @@ type Mode struct {
 	IgnoreEOS bool // the model does not end it by itself
 }
 
-// Settle decides how long answers that begin at first are, and what of them is
+// SettleLengths decides how long answers that begin at first are, and what of them is
 // reasoning. Limit, Least, Stops, Call and Given are there already.
-func (m *Model) Settle(p *Plan, first int64, mode Mode) {
+func (m *Model) SettleLengths(p *Plan, first int64, mode Mode) {
 	p.Output = p.Limit
 	switch {
 	case p.Call != nil:
@@ -53,14 +53,14 @@ func (m *Model) Settle(p *Plan, first int64, mode Mode) {
 func (m *Model) settleGiven(p *Plan, mode Mode) {
 	if r := m.cfg.Reasoning; mode.Chat && r > 0 {
 		p.Reasoning = p.Limit
-		if before := r / (1 - r) * float64(p.Given.tokens()); before < float64(p.Limit) {
+		if before := r / (1 - r) * float64(p.Given.tokenCount()); before < float64(p.Limit) {
 			p.Reasoning = int(before)
 		}
 	}
 	if p.Reasoning > 0 {
 		p.lead, p.Stops = p.Reasoning+1, nil
 	}
-	p.Output = min(p.Limit, p.lead+p.Given.tokens())
+	p.Output = min(p.Limit, p.lead+p.Given.tokenCount())
 }
 
 // FixedFirst is where the words begin of an answer that follows from prompts
@@ -73,9 +73,9 @@ func FixedFirst(prompts []Prompt, seed int64) int64 {
 	return int64(h >> 2)
 }
 
-// given says whether a token of the answer, and all after it, say what is
+// isGiven says whether a token of the answer, and all after it, say what is
 // given.
-func (p *Plan) given(token int) bool { return p.Given != nil && token >= p.lead }
+func (p *Plan) isGiven(token int) bool { return p.Given != nil && token >= p.lead }
 
 // longestStop is the length of the longest stop string.
 func (p *Plan) longestStop() int {
@@ -96,7 +96,7 @@ type Answer struct {
 	stays   int    // of its text, which that cuts off
 	tail    []byte // text that may be the beginning of a stop string
 	written int    // length of the text before it
-	piece   []byte // see [Answer.Pieces]
+	piece   []byte // see [Answer.EachPiece]
 }
 
 // Begin is the answer whose words begin at first. The plan must stay as it is.
@@ -151,39 +151,39 @@ func (a *Answer) stopAt() (tokens int, stop string, stays int) {
 	return 0, "", 0
 }
 
-// Ends returns the finish reason of the answer, given the engine's reason.
-func (a *Answer) Ends(finish string) string {
+// FinishReason returns the finish reason of the answer, given the engine's reason.
+func (a *Answer) FinishReason(finish string) string {
 	p := a.plan
-	whole := p.Call != nil && a.Output == p.Call.Tokens() || p.Given != nil && a.Output == p.lead+p.Given.tokens()
+	whole := p.Call != nil && a.Output == p.Call.Tokens() || p.Given != nil && a.Output == p.lead+p.Given.tokenCount()
 	if finish != "" && (a.Stop != "" || a.Output < p.Limit || whole) {
 		return "stop"
 	}
 	return finish
 }
 
-// Stocked is which word of the stock token i is; false for what is given.
-func (a *Answer) Stocked(i int) (word int, ok bool) {
-	return a.word(i), !a.plan.given(i)
+// StockIndex is which word of the stock token i is; false for what is given.
+func (a *Answer) StockIndex(i int) (word int, ok bool) {
+	return a.stockWord(i), !a.plan.isGiven(i)
 }
 
 // TokenText is the text of token i.
 func (a *Answer) TokenText(i int) string {
-	if p := a.plan; p.given(i) {
+	if p := a.plan; p.isGiven(i) {
 		return p.Given.slice(i-p.lead, i-p.lead+1)
 	}
-	return stock[a.word(i)]
+	return stock[a.stockWord(i)]
 }
 
-// key returns the key by which the prefix cache knows token i: that of the text it is sent as.
-func (a *Answer) key(i int) uint32 {
+// cacheKey returns the key by which the prefix cache knows token i: that of the text it is sent as.
+func (a *Answer) cacheKey(i int) uint32 {
 	p := a.plan
 	switch {
 	case p.Call != nil:
-		return fold(uint64(i)) ^ key([]byte(p.Call.Args))
-	case p.given(i):
-		return p.Given.key(i - p.lead)
+		return fold(uint64(i)) ^ tokenKey([]byte(p.Call.Args))
+	case p.isGiven(i):
+		return p.Given.cacheKey(i - p.lead)
 	}
-	return a.m.stock[a.word(i)].key
+	return a.m.stock[a.stockWord(i)].key
 }
 
 // ID is the id of token i.
@@ -194,13 +194,13 @@ func (a *Answer) ID(i int) uint32 {
 		if text := p.Call.ArgsIn(i, i+1); text != "" {
 			return v.id([]byte(text))
 		}
-		return v.special(i)
-	case p.given(i):
+		return v.specialID(i)
+	case p.isGiven(i):
 		return p.Given.id(v, i-p.lead)
 	case p.Reasoning > 0 && i == p.Reasoning:
-		return v.special(1) // what ends the reasoning
+		return v.specialID(1) // what ends the reasoning
 	}
-	return a.m.stock[a.word(i)].id
+	return a.m.stock[a.stockWord(i)].id
 }
 
 // Append appends the text of the tokens [from, to), as it stands inside a JSON
@@ -210,11 +210,11 @@ func (a *Answer) ID(i int) uint32 {
 func (a *Answer) Append(b []byte, from, to int, end bool) []byte {
 	p := a.plan
 	if len(p.Stops) == 0 {
-		if p.given(from) {
+		if p.isGiven(from) {
 			return AppendQuoted(b, p.Given.slice(from-p.lead, to-p.lead))
 		}
 		for i := from; i < to; i++ {
-			b = append(b, stock[a.word(i)]...)
+			b = append(b, stock[a.stockWord(i)]...)
 		}
 		return b
 	}

@@ -31,8 +31,8 @@ func (c *Call) ArgsIn(from, to int) string {
 	return c.Args[characterOf(from):characterOf(to)]
 }
 
-// Cut returns the text of the first tokens of the call, in the model's own format.
-func (c *Call) Cut(tokens int) string {
+// TextOf returns the text of the first tokens of the call, in the model's own format.
+func (c *Call) TextOf(tokens int) string {
 	raw := `<tool_call>` + "\n" + `{"name": "` + c.Name + `", "arguments": ` + c.Args + "}\n</tool_call>"
 	return raw[:characterAt(raw, min(tokens*callPiece, len(raw)))]
 }

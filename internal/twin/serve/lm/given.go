@@ -25,7 +25,7 @@ func (m *Model) TokenizeGiven(text string) *Given {
 	token := func(b []byte) {
 		at += len(b)
 		g.ends = append(g.ends, characterAt(text, at))
-		g.keys = append(g.keys, key(b))
+		g.keys = append(g.keys, tokenKey(b))
 		g.ids = append(g.ids, m.vocab.id(b))
 	}
 	if m.cfg.Tokenize != nil {
@@ -40,8 +40,8 @@ func (m *Model) TokenizeGiven(text string) *Given {
 	return g
 }
 
-// tokens returns the number of tokens in the given text, with the token that ends it.
-func (g *Given) tokens() int { return len(g.ends) + 1 }
+// tokenCount returns the number of tokens in the given text, with the token that ends it.
+func (g *Given) tokenCount() int { return len(g.ends) + 1 }
 
 // slice is the text of the tokens [from, to).
 func (g *Given) slice(from, to int) string {
@@ -54,8 +54,8 @@ func (g *Given) slice(from, to int) string {
 	return g.text[endOf(from):endOf(to)]
 }
 
-// key returns the key by which the prefix cache knows token i; id is its number.
-func (g *Given) key(i int) uint32 {
+// cacheKey returns the key by which the prefix cache knows token i; id is its number.
+func (g *Given) cacheKey(i int) uint32 {
 	if i < len(g.keys) {
 		return g.keys[i]
 	}
@@ -66,7 +66,7 @@ func (g *Given) id(v *vocabulary, i int) uint32 {
 	if i < len(g.ids) {
 		return g.ids[i]
 	}
-	return v.special(0)
+	return v.specialID(0)
 }
 
 // characterAt is the last place up to at where a character begins.

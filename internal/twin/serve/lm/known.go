@@ -16,8 +16,8 @@ const (
 	phrase   = "The pass phrase is: "
 )
 
-// known is the right answer to a prompt, false where the model knows none.
-func known(text []byte) (string, bool) {
+// knownAnswer is the right answer to a prompt, false where the model knows none.
+func knownAnswer(text []byte) (string, bool) {
 	text = bytes.TrimSpace(text)
 	if rest, ok := bytes.CutPrefix(text, []byte(inDigits)); ok {
 		written, _, _ := strings.Cut(string(rest), ".")
@@ -67,11 +67,11 @@ func fromWords(text string) (n int, ok bool) {
 	return n + group, ok
 }
 
-// Say lets the model answer what it knows, and garbles the answer where that is to be: a
-// fault of the server, that no model makes. It comes before [Model.Settle].
-func (m *Model) Say(p *Plan, prompts []Prompt, garble bool) {
+// AnswerKnown lets the model answer what it knows, and garbles the answer where that is to be: a
+// fault of the server, that no model makes. It comes before [Model.SettleLengths].
+func (m *Model) AnswerKnown(p *Plan, prompts []Prompt, garble bool) {
 	if p.Call == nil && p.Given == nil && len(prompts) == 1 {
-		if text, ok := known(prompts[0].Text); ok {
+		if text, ok := knownAnswer(prompts[0].Text); ok {
 			p.Given = m.TokenizeGiven(text)
 		}
 	}
@@ -82,15 +82,15 @@ func (m *Model) Say(p *Plan, prompts []Prompt, garble bool) {
 	switch {
 	case p.Call != nil:
 		call := *p.Call
-		call.Args = garbled(call.Args)
+		call.Args = garbleText(call.Args)
 		p.Call = &call
 	case p.Given != nil:
-		p.Given = m.TokenizeGiven(garbled(p.Given.text))
+		p.Given = m.TokenizeGiven(garbleText(p.Given.text))
 	}
 }
 
-// garbled is a text in the second half of which every letter and digit is the next one.
-func garbled(text string) string {
+// garbleText is a text in the second half of which every letter and digit is the next one.
+func garbleText(text string) string {
 	b := []byte(text)
 	for i := len(b) / 2; i < len(b); i++ {
 		switch c := b[i]; {
@@ -105,9 +105,9 @@ func garbled(text string) string {
 	return string(b)
 }
 
-// word is which word of the stock token i of an answer is: of a garbled one those of the
+// stockWord is which word of the stock token i of an answer is: of a garbled one those of the
 // second half are others than they should be.
-func (a *Answer) word(i int) int {
+func (a *Answer) stockWord(i int) int {
 	if p := a.plan; p.garbled && i >= p.Output/2 {
 		return (stockAt(a.first, i) + 1) % len(stock)
 	}

@@ -109,7 +109,7 @@ func TestGivenIsCached(t *testing.T) {
 	m := New(universal(Config{Cached: true}))
 	for _, text := range []string{`{"stadt": "München, Größe: „XL“ 東京"}`, "", "the first of the choices"} {
 		g := m.TokenizeGiven(text)
-		if keys := m.TextPrompt([]byte(text), 0).keys; !slices.Equal(keys, g.keys) || g.slice(0, g.tokens()) != text {
+		if keys := m.TextPrompt([]byte(text), 0).keys; !slices.Equal(keys, g.keys) || g.slice(0, g.tokenCount()) != text {
 			t.Errorf("%v\n%v", keys, g.keys)
 		}
 		if back := string(m.Decode(nil, g.ids...)); back != text {
@@ -129,7 +129,7 @@ func TestAnswersInParts(t *testing.T) {
 			p.Given = m.TokenizeGiven(rapid.String().Draw(t, "text"))
 		}
 		first := rapid.Int64Range(0, 1000).Draw(t, "first")
-		m.Settle(&p, first, Mode{Chat: true})
+		m.SettleLengths(&p, first, Mode{Chat: true})
 		whole, parts := m.Begin(&p, first), m.Begin(&p, first)
 		want := string(whole.Append(nil, 0, whole.Output, true))
 		got := ""

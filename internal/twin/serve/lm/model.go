@@ -68,19 +68,19 @@ func New(c Config) *Model {
 		if c.Tokenize != nil {
 			c.Tokenize([]byte(w), func(token []byte) { b = token })
 		}
-		m.stock[i].id, m.stock[i].key = m.vocab.id(b), key(b)
+		m.stock[i].id, m.stock[i].key = m.vocab.id(b), tokenKey(b)
 	}
 	return m
 }
 
-// Reasons says whether it reasons before it answers.
-func (m *Model) Reasons() bool { return m.cfg.Reasoning > 0 }
+// IsReasoning says whether it reasons before it answers.
+func (m *Model) IsReasoning() bool { return m.cfg.Reasoning > 0 }
 
 // LongestToken returns the maximum number of characters in a token, or 0 where there is no bound.
 func (m *Model) LongestToken() int { return m.longest }
 
-// Template returns the number of tokens that the model's chat template adds to a chat.
-func (m *Model) Template() int { return m.cfg.Template }
+// TemplateTokens returns the number of tokens that the model's chat template adds to a chat.
+func (m *Model) TemplateTokens() int { return m.cfg.Template }
 
 // CallsTool says whether the model calls one of n tools, and which, in the
 // answer that begins at first.

@@ -11,10 +11,10 @@ const (
 	CallArgs
 )
 
-// Pieces gives what the tokens [from, to) say, each piece as it stands inside a JSON
+// EachPiece gives what the tokens [from, to) say, each piece as it stands inside a JSON
 // string, and none that is empty. end says that nothing follows. The pieces are valid
 // during the call only.
-func (a *Answer) Pieces(from, to int, end bool, give func(Kind, []byte)) {
+func (a *Answer) EachPiece(from, to int, end bool, give func(Kind, []byte)) {
 	some := func(k Kind, text []byte) {
 		if len(text) > 0 {
 			give(k, text)

@@ -40,13 +40,13 @@ type Prompt struct {
 // TextPrompt is a prompt of text, with so many tokens of a chat's template.
 func (m *Model) TextPrompt(text []byte, template int) Prompt {
 	if m.cfg.Tokenize == nil {
-		return Prompt{Tokens: m.cfg.Count(text) + template, hash: uint64(key(text)), Text: text}
+		return Prompt{Tokens: m.cfg.Count(text) + template, hash: uint64(tokenKey(text)), Text: text}
 	}
 	p := Prompt{Text: text}
 	if m.cfg.Cached {
 		p.keys = make([]uint32, 0, len(text)/5+template+1)
 	}
-	m.eachToken(text, template, func(i int) { m.appendToken(&p, specialKey(i)) }, func(b []byte) { m.appendToken(&p, key(b)) })
+	m.eachToken(text, template, func(i int) { m.appendToken(&p, specialKey(i)) }, func(b []byte) { m.appendToken(&p, tokenKey(b)) })
 	return p
 }
 
@@ -54,7 +54,7 @@ func (m *Model) TextPrompt(text []byte, template int) Prompt {
 func (m *Model) IDPrompt(ids []uint32) Prompt {
 	p := Prompt{IDs: ids}
 	for _, id := range ids {
-		m.appendToken(&p, m.vocab.key(id))
+		m.appendToken(&p, m.vocab.cacheKey(id))
 	}
 	return p
 }
@@ -134,7 +134,7 @@ func (m *Model) Encode(text []byte, template int) []uint32 {
 	}
 	ids := make([]uint32, 0, len(text)/5+template+1)
 	m.eachToken(text, template,
-		func(i int) { ids = append(ids, m.vocab.special(i)) },
+		func(i int) { ids = append(ids, m.vocab.specialID(i)) },
 		func(b []byte) { ids = append(ids, m.vocab.id(b)) })
 	return ids
 }
@@ -158,8 +158,8 @@ func (m *Model) TokenName(id uint32) string {
 	return tokenName(m.vocab.appendText(nil, id))
 }
 
-// Salt is a number for a text that keeps prompts apart (cache_salt).
-func Salt(text string) uint64 { return uint64(key([]byte(text))) }
+// HashSalt is a number for a text that keeps prompts apart (cache_salt).
+func HashSalt(text string) uint64 { return uint64(tokenKey([]byte(text))) }
 
 // content implements [twin.Content] for one answer: the prompt, and behind it
 // the answer as it is sent, so that a next turn that repeats both finds them
@@ -177,7 +177,7 @@ func (x *content) Tokens(from, to int) uint64 {
 		if i < len(x.keys) {
 			k = x.keys[i]
 		} else {
-			k = x.a.key(i - len(x.keys))
+			k = x.a.cacheKey(i - len(x.keys))
 		}
 		h = twin.Mix(h ^ uint64(k))
 	}

@@ -15,9 +15,9 @@ func stockAt(first int64, i int) int {
 	return int(uint64(first*7+int64(i)) % uint64(len(stock)))
 }
 
-// Stock is a word of the stock, and its bytes as a JSON list; i may be any
+// StockWord is a word of the stock, and its bytes as a JSON list; i may be any
 // number from 0 on.
-func Stock(i int) (text, bytes string) { return stock[i%len(stock)], stockBytes[i%len(stock)] }
+func StockWord(i int) (text, bytes string) { return stock[i%len(stock)], stockBytes[i%len(stock)] }
 
 // StockID is the id of a word of the stock.
 func (m *Model) StockID(i int) uint32 { return m.stock[i%len(stock)].id }

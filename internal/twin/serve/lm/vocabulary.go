@@ -56,8 +56,8 @@ func (v *vocabulary) init(size int, words Words) {
 	}
 }
 
-// special is the id of the template's token i.
-func (v *vocabulary) special(i int) uint32 { return v.size - 1 - uint32(i%specials) }
+// specialID is the id of the template's token i.
+func (v *vocabulary) specialID(i int) uint32 { return v.size - 1 - uint32(i%specials) }
 
 // isSpecial says whether an id is the template's, and of which token.
 func (v *vocabulary) isSpecial(id uint32) (int, bool) {
@@ -80,7 +80,7 @@ func (v *vocabulary) id(b []byte) uint32 {
 		}
 	}
 	n := v.size - specials - v.rest
-	home := uint32(uint64(key(b)) * uint64(n) >> 32)
+	home := uint32(uint64(tokenKey(b)) * uint64(n) >> 32)
 	if len(b) > maxTokenText {
 		return v.rest + home
 	}
@@ -115,21 +115,21 @@ func (v *vocabulary) appendText(b []byte, id uint32) []byte {
 	return append(b, v.text[id]...)
 }
 
-// key returns the key by which the prefix cache knows the token with an id. It is the same key as
+// cacheKey returns the key by which the prefix cache knows the token with an id. It is the same key as
 // if the token's text had come.
-func (v *vocabulary) key(id uint32) uint32 {
+func (v *vocabulary) cacheKey(id uint32) uint32 {
 	if i, ok := v.isSpecial(id); ok {
 		return specialKey(i)
 	}
 	var room [maxTokenText]byte
 	if text := v.appendText(room[:0], id); len(text) > 0 {
-		return key(text)
+		return tokenKey(text)
 	}
 	return fold(1<<40 | uint64(id))
 }
 
-// key returns the key by which the prefix cache knows a token: a hash of its text (FNV-1a).
-func key(b []byte) uint32 {
+// tokenKey returns the key by which the prefix cache knows a token: a hash of its text (FNV-1a).
+func tokenKey(b []byte) uint32 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {
 		h = (h ^ uint64(c)) * 1099511628211

@@ -43,8 +43,8 @@ func (f *face) Refuse(p dialect.Problem) dialect.Reply {
 	return f.words(of.Status, message)
 }
 
-// with are routes in front of those that a dialect has under some paths.
-func with(base dialect.Dialect, own []dialect.Route, kept ...string) []dialect.Route {
+// prependRoutes are routes in front of those that a dialect has under some paths.
+func prependRoutes(base dialect.Dialect, own []dialect.Route, kept ...string) []dialect.Route {
 	for _, r := range base.Routes() {
 		if slices.Contains(kept, r.Path) {
 			own = append(own, r)
@@ -89,7 +89,7 @@ func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialec
 	w := &answering{Served: s}
 	template := 0
 	if a.chat {
-		template = s.Model.Template()
+		template = s.Model.TemplateTokens()
 	}
 	if a.ids != nil {
 		w.prompt = s.Model.IDPrompt(a.ids)
@@ -116,8 +116,8 @@ func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialec
 	if i, calls := s.Model.CallsTool(len(a.tools), first); calls && p.Call == nil {
 		p.Call = &a.tools[i]
 	}
-	s.Model.Say(p, []lm.Prompt{w.prompt}, req.Garble)
-	s.Model.Settle(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
+	s.Model.AnswerKnown(p, []lm.Prompt{w.prompt}, req.Garble)
+	s.Model.SettleLengths(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
 	w.answer = s.Model.Begin(p, first)
 	call := &dialect.Call{
 		ID: s.Name + "-" + strconv.FormatInt(req.N, 10), Stream: a.stream, Type: "text/event-stream", Comment: ":\n\n", Prompt: w.prompt.Tokens, Batch: 1,
@@ -130,7 +130,7 @@ func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialec
 func (w *answering) Open(b []byte, _ int) []byte { return b }
 
 // Finish implements [dialect.Writer].
-func (w *answering) Finish(_ int, finish string) string { return w.answer.Ends(finish) }
+func (w *answering) Finish(_ int, finish string) string { return w.answer.FinishReason(finish) }
 
 // Cached implements [dialect.Cached].
 func (w *answering) Cached(n int) { w.cached = n }
@@ -141,15 +141,15 @@ func (w *answering) Usage(b []byte, n dialect.Counts) []byte {
 	return b
 }
 
-// pieces gives what the tokens [from, to) say.
-func (w *answering) pieces(from, to int, end bool, give func(lm.Kind, []byte)) {
+// eachPiece gives what the tokens [from, to) say.
+func (w *answering) eachPiece(from, to int, end bool, give func(lm.Kind, []byte)) {
 	w.output = to
-	w.answer.Pieces(from, to, end, give)
+	w.answer.EachPiece(from, to, end, give)
 }
 
-// text appends what they say, as it stands inside a JSON string.
-func (w *answering) text(b []byte, from, to int, end bool) []byte {
-	w.pieces(from, to, end, func(_ lm.Kind, text []byte) { b = append(b, text...) })
+// appendText appends what they say, as it stands inside a JSON string.
+func (w *answering) appendText(b []byte, from, to int, end bool) []byte {
+	w.eachPiece(from, to, end, func(_ lm.Kind, text []byte) { b = append(b, text...) })
 	return b
 }
 

@@ -11,8 +11,8 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// Ollama is Ollama's server: /api/chat and /api/generate.
-func Ollama(s dialect.Served, base dialect.Dialect) dialect.Dialect {
+// OllamaDialect is Ollama's server: /api/chat and /api/generate.
+func OllamaDialect(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 	answer := func(chat bool) func(*dialect.Request) (*dialect.Call, *dialect.Reply) {
 		return func(req *dialect.Request) (*dialect.Call, *dialect.Reply) { return ollamaAnswer(s, req, chat) }
 	}
@@ -36,7 +36,7 @@ func Ollama(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 		{Path: "/v1/models", Methods: get, Reply: about(fmt.Sprintf(`{"object":"list","data":[{"id":%s,"object":"model","created":%d,"owned_by":"library"}]}`, name, int64(s.Began)))},
 		root,
 	}
-	return &face{base, with(base, own, "/v1/chat/completions", "/v1/completions"), ollamaError}
+	return &face{base, prependRoutes(base, own, "/v1/chat/completions", "/v1/completions"), ollamaError}
 }
 
 func ollamaError(status int, message string) dialect.Reply {
@@ -126,8 +126,8 @@ type ollamaWriter struct {
 // WithoutUsage implements [dialect.Uncounted].
 func (w *ollamaWriter) WithoutUsage() { w.silent = true }
 
-// line appends a line, up to what it ends with.
-func (w *ollamaWriter) line(b []byte, text, thought, call []byte) []byte {
+// appendLine appends a line, up to what it ends with.
+func (w *ollamaWriter) appendLine(b []byte, text, thought, call []byte) []byte {
 	b = fmt.Appendf(b, `{"model":%s,"created_at":"%s",`, w.model, now())
 	if w.chat {
 		b = append(b, `"message":{"role":"assistant","content":"`...)
@@ -145,9 +145,9 @@ func (w *ollamaWriter) line(b []byte, text, thought, call []byte) []byte {
 	return b
 }
 
-// said gives what the tokens [from, to) say; a call is told when it is complete.
-func (w *ollamaWriter) said(from, to int, end bool) (text, thought, call []byte) {
-	w.pieces(from, to, end, func(kind lm.Kind, piece []byte) {
+// splitPieces gives what the tokens [from, to) say; a call is told when it is complete.
+func (w *ollamaWriter) splitPieces(from, to int, end bool) (text, thought, call []byte) {
+	w.eachPiece(from, to, end, func(kind lm.Kind, piece []byte) {
 		switch kind {
 		case lm.Text:
 			text = append(text, piece...)
@@ -166,11 +166,11 @@ func (w *ollamaWriter) Tokens(b []byte, _, from, to int, finish string) ([]byte,
 	if finish != "" {
 		w.finish = finish
 	}
-	text, thought, call := w.said(from, to, finish != "")
+	text, thought, call := w.splitPieces(from, to, finish != "")
 	if len(text)+len(thought)+len(call) == 0 {
 		return b, false
 	}
-	return append(w.line(b, text, thought, call), ",\"done\":false}\n"...), true
+	return append(w.appendLine(b, text, thought, call), ",\"done\":false}\n"...), true
 }
 
 // Done implements [dialect.Writer].
@@ -178,11 +178,11 @@ func (w *ollamaWriter) Done(b []byte) []byte {
 	if w.failed {
 		return b
 	}
-	return append(w.ends(w.line(b, nil, nil, nil), w.finish), '\n')
+	return append(w.appendFinish(w.appendLine(b, nil, nil, nil), w.finish), '\n')
 }
 
-// ends appends how the answer has ended.
-func (w *ollamaWriter) ends(b []byte, finish string) []byte {
+// appendFinish appends how the answer has ended.
+func (w *ollamaWriter) appendFinish(b []byte, finish string) []byte {
 	b = fmt.Appendf(b, `,"done":true,"done_reason":"%s"`, finish)
 	if !w.silent {
 		b = fmt.Appendf(b, `,"prompt_eval_count":%d,"eval_count":%d`, w.prompt.Tokens, w.output)
@@ -201,6 +201,6 @@ func (w *ollamaWriter) Malformed(b []byte) []byte { return append(b, `{"model":"
 
 // Whole implements [dialect.Writer].
 func (w *ollamaWriter) Whole(b []byte, parts []dialect.Part, _ dialect.Counts) []byte {
-	text, thought, call := w.said(0, parts[0].Tokens, true)
-	return w.ends(w.line(b, text, thought, call), parts[0].Finish)
+	text, thought, call := w.splitPieces(0, parts[0].Tokens, true)
+	return w.appendFinish(w.appendLine(b, text, thought, call), parts[0].Finish)
 }

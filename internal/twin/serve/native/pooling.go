@@ -20,13 +20,13 @@ import (
 // answers there.
 func VLLMPooling(s dialect.Served, base dialect.Dialect) dialect.Dialect {
 	p := pooling{s}
-	rerank := dialect.Route{Methods: post, Generate: p.rerank}
-	own := []dialect.Route{{Path: "/v1/embeddings", Methods: post, Generate: p.embeddings}}
+	rerank := dialect.Route{Methods: post, Generate: p.beginRerank}
+	own := []dialect.Route{{Path: "/v1/embeddings", Methods: post, Generate: p.beginEmbeddings}}
 	for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
 		rerank.Path = path
 		own = append(own, rerank)
 	}
-	return &face{base, with(base, own, "/v1/models", "/health", "/ping", "/version", "/load", "/metrics", "/tokenize", "/detokenize"), vllmError}
+	return &face{base, prependRoutes(base, own, "/v1/models", "/health", "/ping", "/version", "/load", "/metrics", "/tokenize", "/detokenize"), vllmError}
 }
 
 func vllmError(status int, message string) dialect.Reply {
@@ -54,8 +54,8 @@ func (p *pooling) refuse(status int, format string, args ...any) (*dialect.Call,
 	return nil, &r
 }
 
-// embeddings is OpenAI's route.
-func (p *pooling) embeddings(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+// beginEmbeddings is OpenAI's route.
+func (p *pooling) beginEmbeddings(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	var in struct {
 		Model      string          `json:"model"`
 		Input      json.RawMessage `json:"input"`
@@ -78,18 +78,18 @@ func (p *pooling) embeddings(req *dialect.Request) (*dialect.Call, *dialect.Repl
 	case in.Dimensions < 0 || in.Dimensions > dimensionsMost:
 		return p.refuse(http.StatusBadRequest, "body.dimensions: Input should be from 1 to %d", dimensionsMost)
 	}
-	return p.call(req, "", texts, func(b []byte, w *poolingWriter) []byte {
+	return p.newCall(req, "", texts, func(b []byte, w *poolingWriter) []byte {
 		b = fmt.Appendf(b, `{"id":"embd-%x","object":"list","created":%d,"model":%s,"data":[`, req.N, int64(p.Began), dialect.Marshal(p.Name))
 		for i := range w.prompts {
 			b = fmt.Appendf(b, `{"index":%d,"object":"embedding","embedding":`, i)
-			b = append(w.vector(b, i, cmp.Or(in.Dimensions, usualDimensions)), "},"...)
+			b = append(w.appendVector(b, i, cmp.Or(in.Dimensions, usualDimensions)), "},"...)
 		}
 		return fmt.Appendf(b[:len(b)-1], `],"usage":{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":0,"prompt_tokens_details":null}}`, w.tokens, w.tokens)
 	})
 }
 
-// rerank is Jina's and Cohere's route.
-func (p *pooling) rerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+// beginRerank is Jina's and Cohere's route.
+func (p *pooling) beginRerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	var in struct {
 		Model     string  `json:"model"`
 		Query     *string `json:"query"`
@@ -105,7 +105,7 @@ func (p *pooling) rerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	case in.Query == nil || in.Documents == nil || len(*in.Documents) == 0:
 		return p.refuse(http.StatusBadRequest, "1 validation error:\n  {'type': 'missing', 'loc': 'body.documents', 'msg': 'Field required'}")
 	}
-	return p.call(req, *in.Query, *in.Documents, func(b []byte, w *poolingWriter) []byte {
+	return p.newCall(req, *in.Query, *in.Documents, func(b []byte, w *poolingWriter) []byte {
 		b = fmt.Appendf(b, `{"id":"score-%x","model":%s,"usage":{"prompt_tokens":%d,"total_tokens":%d},"results":[`, req.N, dialect.Marshal(p.Name), w.tokens, w.tokens)
 		order := w.order()
 		if in.Top > 0 {
@@ -118,8 +118,8 @@ func (p *pooling) rerank(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	})
 }
 
-// call is a prompt for each text, behind the query where there is one.
-func (p *pooling) call(req *dialect.Request, query string, texts []string, whole func([]byte, *poolingWriter) []byte) (*dialect.Call, *dialect.Reply) {
+// newCall is a prompt for each text, behind the query where there is one.
+func (p *pooling) newCall(req *dialect.Request, query string, texts []string, whole func([]byte, *poolingWriter) []byte) (*dialect.Call, *dialect.Reply) {
 	w := &poolingWriter{whole: whole}
 	call := &dialect.Call{ID: p.Name + "-" + strconv.FormatInt(req.N, 10), Batch: 1, Writer: w}
 	for _, text := range texts {
@@ -147,22 +147,22 @@ type poolingWriter struct {
 	whole   func([]byte, *poolingWriter) []byte
 }
 
-// number returns a number derived from a text and a position.
-func (w *poolingWriter) number(text, at int) float64 {
+// pseudoRandom returns a number derived from a text and a position.
+func (w *poolingWriter) pseudoRandom(text, at int) float64 {
 	h := twin.Mix(uint64(lm.FixedFirst(w.prompts[text:text+1], 0)) + uint64(at))
 	return float64(h>>11) / (1 << 53)
 }
 
-// vector appends that of a text.
-func (w *poolingWriter) vector(b []byte, text, dimensions int) []byte {
+// appendVector appends that of a text.
+func (w *poolingWriter) appendVector(b []byte, text, dimensions int) []byte {
 	b = append(b, '[')
 	for i := range dimensions {
-		b = append(strconv.AppendFloat(b, w.number(text, i)/4-0.125, 'f', 9, 64), ',')
+		b = append(strconv.AppendFloat(b, w.pseudoRandom(text, i)/4-0.125, 'f', 9, 64), ',')
 	}
 	return append(b[:len(b)-1], ']')
 }
 
-func (w *poolingWriter) score(text int) float64 { return w.number(text, 0) }
+func (w *poolingWriter) score(text int) float64 { return w.pseudoRandom(text, 0) }
 
 // order lists the texts, the highest score first.
 func (w *poolingWriter) order() []int {

@@ -7,8 +7,8 @@ import (
 	"pitot/internal/twin/serve/dialect"
 )
 
-// Generate is SGLang's own route, /generate: a prompt of text or of token ids.
-func Generate(s dialect.Served) dialect.Route {
+// GenerateRoute is SGLang's own route, /generate: a prompt of text or of token ids.
+func GenerateRoute(s dialect.Served) dialect.Route {
 	return dialect.Route{Path: "/generate", Methods: post, Generate: func(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 		var in struct {
 			Text   *string  `json:"text"`
@@ -71,12 +71,12 @@ type sglangWriter struct {
 
 // Tokens implements [dialect.Writer].
 func (w *sglangWriter) Tokens(b []byte, _, from, to int, finish string) ([]byte, bool) {
-	w.all, w.ids = w.text(w.all, from, to, finish != ""), w.appendIDs(w.ids, from, to)
-	return append(w.state(append(b, "data: "...), finish), "\n\n"...), true
+	w.all, w.ids = w.appendText(w.all, from, to, finish != ""), w.appendIDs(w.ids, from, to)
+	return append(w.appendState(append(b, "data: "...), finish), "\n\n"...), true
 }
 
-// state appends the answer as it is.
-func (w *sglangWriter) state(b []byte, finish string) []byte {
+// appendState appends the answer as it is.
+func (w *sglangWriter) appendState(b []byte, finish string) []byte {
 	b = append(append(append(b, `{"text":"`...), w.all...), `","output_ids":[`...)
 	b = append(append(b, w.ids...), ']')
 	why := "null"
@@ -105,6 +105,6 @@ func (w *sglangWriter) Malformed(b []byte) []byte { return append(b, `data: {"te
 
 // Whole implements [dialect.Writer].
 func (w *sglangWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
-	w.all, w.ids, w.cached = w.text(nil, 0, parts[0].Tokens, true), w.appendIDs(nil, 0, parts[0].Tokens), n.Cached
-	return w.state(b, parts[0].Finish)
+	w.all, w.ids, w.cached = w.appendText(nil, 0, parts[0].Tokens, true), w.appendIDs(nil, 0, parts[0].Tokens), n.Cached
+	return w.appendState(b, parts[0].Finish)
 }

@@ -119,9 +119,9 @@ func (w *HTTP) ExposeCodes(x *Page, prefix string) {
 	for _, c := range w.codes {
 		answered = append(answered, Series{Value: c.n, Labels: c.labels})
 	}
-	x.Counter(prefix+"http_requests", "Requests that came, by route and method.", asked...)
-	x.Counter(prefix+"http_responses", "Requests that were answered, by route, method and status.", answered...)
-	x.Gauge(prefix+"http_requests_active", "Requests whose answer goes on, by route and method.", active...)
+	x.WriteCounter(prefix+"http_requests", "Requests that came, by route and method.", asked...)
+	x.WriteCounter(prefix+"http_responses", "Requests that were answered, by route, method and status.", answered...)
+	x.WriteGauge(prefix+"http_requests_active", "Requests whose answer goes on, by route and method.", active...)
 }
 
 // Expose writes the counts.
@@ -134,12 +134,12 @@ func (w *HTTP) Expose(x *Page) {
 		}
 	}
 	created := func(name, help string, all families) {
-		x.Head(name+"_created", "gauge", help)
+		x.WriteHead(name+"_created", "gauge", help)
 		value(name+"_created", all, func(f *family) float64 { return f.created })
 	}
 
 	help := "Requests that were answered, by route, method and class of status."
-	x.Head("http_requests_total", "counter", help)
+	x.WriteHead("http_requests_total", "counter", help)
 	value("http_requests_total", w.requests, func(f *family) float64 { return f.n })
 	created("http_requests", help, w.requests)
 	for _, s := range []struct {
@@ -149,18 +149,18 @@ func (w *HTTP) Expose(x *Page) {
 		{"http_request_size_bytes", "Announced length of requests, by route.", func(f *family) float64 { return f.in }},
 		{"http_response_size_bytes", "Announced length of answers, by route; a stream has none.", func(f *family) float64 { return f.out }},
 	} {
-		x.Head(s.name, "summary", s.help)
+		x.WriteHead(s.name, "summary", s.help)
 		for _, f := range w.handlers {
 			x.Line(s.name+"_count", f.labels, f.n)
 			x.Line(s.name+"_sum", f.labels, s.sum(f))
 		}
 		created(s.name, s.help, w.handlers)
 	}
-	x.Histogram("http_request_duration_highr_seconds", "Time from a request to the end of its answer.", fineBuckets, Distribution{Histogram: &w.duration})
+	x.WriteHistogram("http_request_duration_highr_seconds", "Time from a request to the end of its answer.", fineBuckets, Distribution{Histogram: &w.duration})
 	help = "The same by route, in few buckets."
-	x.Head("http_request_duration_seconds", "histogram", help)
+	x.WriteHead("http_request_duration_seconds", "histogram", help)
 	for _, f := range w.methods {
-		x.buckets("http_request_duration_seconds", f.labels, coarseBuckets, &f.took)
+		x.writeBuckets("http_request_duration_seconds", f.labels, coarseBuckets, &f.took)
 	}
 	created("http_request_duration_seconds", help, w.methods)
 }

@@ -37,8 +37,8 @@ type Series struct {
 	Labels []string // name, value, …
 }
 
-// Head begins a family: what it is called, its type and its help.
-func (p *Page) Head(name, kind, help string) {
+// WriteHead begins a family: what it is called, its type and its help.
+func (p *Page) WriteHead(name, kind, help string) {
 	p.b = append(append(append(append(p.b, "# HELP "...), name...), ' '), help...)
 	p.b = append(append(append(append(p.b, "\n# TYPE "...), name...), ' '), kind...)
 	p.b = append(p.b, '\n')
@@ -62,37 +62,37 @@ func (p *Page) Line(name string, labels []string, value float64) {
 	if len(all) > 0 {
 		p.b = append(p.b, '}')
 	}
-	p.b = append(append(p.b, ' '), Float(value)...)
+	p.b = append(append(p.b, ' '), FormatFloat(value)...)
 	p.b = append(p.b, '\n')
 }
 
 // escape is for the values of labels.
 var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-// Gauge writes a family of values that go up and down.
-func (p *Page) Gauge(name, help string, all ...Series) {
+// WriteGauge writes a family of values that go up and down.
+func (p *Page) WriteGauge(name, help string, all ...Series) {
 	if p.Joined && len(all) == 0 {
 		return
 	}
-	p.Head(name, "gauge", help)
+	p.WriteHead(name, "gauge", help)
 	for _, s := range all {
 		p.Line(name, s.Labels, s.Value)
 	}
 }
 
-// Counter writes a family of counts, with when they began.
-func (p *Page) Counter(name, help string, all ...Series) {
+// WriteCounter writes a family of counts, with when they began.
+func (p *Page) WriteCounter(name, help string, all ...Series) {
 	if p.Joined && len(all) == 0 {
 		return
 	}
-	p.Head(name+"_total", "counter", help)
+	p.WriteHead(name+"_total", "counter", help)
 	for _, s := range all {
 		p.Line(name+"_total", s.Labels, s.Value)
 	}
 	if p.Joined {
 		return
 	}
-	p.Head(name+"_created", "gauge", help)
+	p.WriteHead(name+"_created", "gauge", help)
 	for _, s := range all {
 		p.Line(name+"_created", s.Labels, p.Created)
 	}
@@ -104,33 +104,33 @@ type Distribution struct {
 	Labels []string // name, value, …
 }
 
-// Histogram writes a family of histograms, with when they began.
-func (p *Page) Histogram(name, help string, limits []float64, all ...Distribution) {
+// WriteHistogram writes a family of histograms, with when they began.
+func (p *Page) WriteHistogram(name, help string, limits []float64, all ...Distribution) {
 	if p.Joined && len(all) == 0 {
 		return
 	}
-	p.Head(name, "histogram", help)
+	p.WriteHead(name, "histogram", help)
 	for _, h := range all {
-		p.buckets(name, h.Labels, limits, h.Histogram)
+		p.writeBuckets(name, h.Labels, limits, h.Histogram)
 	}
 	if p.Joined {
 		return
 	}
-	p.Head(name+"_created", "gauge", help)
+	p.WriteHead(name+"_created", "gauge", help)
 	for _, h := range all {
 		p.Line(name+"_created", h.Labels, p.Created)
 	}
 }
 
-// buckets writes the lines of one histogram.
-func (p *Page) buckets(name string, labels []string, limits []float64, h *Histogram) {
+// writeBuckets writes the lines of one histogram.
+func (p *Page) writeBuckets(name string, labels []string, limits []float64, h *Histogram) {
 	if p.Joined {
 		p.Line(name+"_sum", labels, h.sum)
 	}
 	sum := int64(0)
 	for i, limit := range limits {
 		sum += h.counts[i]
-		p.Line(name+"_bucket", append([]string{"le", Float(limit)}, labels...), float64(sum))
+		p.Line(name+"_bucket", append([]string{"le", FormatFloat(limit)}, labels...), float64(sum))
 	}
 	p.Line(name+"_bucket", append([]string{"le", "+Inf"}, labels...), float64(h.n))
 	p.Line(name+"_count", labels, float64(h.n))
@@ -139,9 +139,9 @@ func (p *Page) buckets(name string, labels []string, limits []float64, h *Histog
 	}
 }
 
-// Float is v as the Python client writes it (floatToGoString of
+// FormatFloat is v as the Python client writes it (floatToGoString of
 // prometheus_client): the shortest form, with an exponent from 10^6 on.
-func Float(v float64) string {
+func FormatFloat(v float64) string {
 	switch {
 	case math.IsInf(v, 1):
 		return "+Inf"

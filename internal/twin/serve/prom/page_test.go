@@ -7,7 +7,7 @@ func TestFloat(t *testing.T) {
 		0: "0.0", 1: "1.0", 0.25: "0.25", 123456: "123456.0", 1e6: "1e+06", 1234567: "1.234567e+06",
 		1.795254128542094e9: "1.795254128542094e+09", 3.05e-5: "3.05e-05", 2097152: "2.097152e+06",
 	} {
-		if got := Float(v); got != want {
+		if got := FormatFloat(v); got != want {
 			t.Errorf("%v is written %s, want %s", v, got, want)
 		}
 	}
@@ -18,13 +18,13 @@ func TestFloat(t *testing.T) {
 func TestPage(t *testing.T) {
 	p := NewPage(1.5)
 	p.Labels["model"] = "a\"b\\\n"
-	p.Counter("c", "Counted.", Series{Value: 2, Labels: []string{"z", "1", "a", "2"}})
+	p.WriteCounter("c", "Counted.", Series{Value: 2, Labels: []string{"z", "1", "a", "2"}})
 	var h Histogram
 	limits := []float64{1, 10}
 	for _, v := range []float64{1, 2, 11} {
 		h.Observe(limits, v)
 	}
-	p.Histogram("h", "Spread.", limits, Distribution{Histogram: &h})
+	p.WriteHistogram("h", "Spread.", limits, Distribution{Histogram: &h})
 	const want = `# HELP c_total Counted.
 # TYPE c_total counter
 c_total{a="2",model="a\"b\\\n",z="1"} 2.0

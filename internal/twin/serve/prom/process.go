@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Python writes the families that the Python client has of its interpreter, which
+// WritePython writes the families that the Python client has of its interpreter, which
 // is not there: nothing is collected, and the version is none.
-func (p *Page) Python() {
+func (p *Page) WritePython() {
 	for _, f := range []struct{ name, help string }{
 		{"python_gc_objects_collected_total", "Objects collected by Python's collector of garbage, none here."},
 		{"python_gc_objects_uncollectable_total", "Objects that it could not collect, none here."},
 		{"python_gc_collections_total", "Its collections, none here."},
 	} {
-		p.Head(f.name, "counter", f.help)
+		p.WriteHead(f.name, "counter", f.help)
 		for _, generation := range []string{"0", "1", "2"} {
 			p.Line(f.name, []string{"generation", generation}, 0)
 		}
 	}
-	p.Gauge("python_info", "The Python that the server runs on: none, this is Pitot's mock.", Series{Value: 1, Labels: []string{
+	p.WriteGauge("python_info", "The Python that the server runs on: none, this is Pitot's mock.", Series{Value: 1, Labels: []string{
 		"implementation", "pitot", "major", "0", "minor", "0", "patchlevel", "0", "version", "0.0.0",
 	}})
 }
 
-// Process writes what the Python client tells of its process. The server stands
+// WriteProcess writes what the Python client tells of its process. The server stands
 // for a process of its own: that began when the counters did. Outside Linux no
 // more than that is known.
-func (p *Page) Process() {
-	gauge := func(name, help string, v float64) { p.Gauge(name, help, Series{Value: v}) }
+func (p *Page) WriteProcess() {
+	gauge := func(name, help string, v float64) { p.WriteGauge(name, help, Series{Value: v}) }
 	stat, err := os.ReadFile("/proc/self/stat")
 	// The fields from the third on: the second may have spaces in it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
@@ -46,7 +46,7 @@ func (p *Page) Process() {
 		return
 	}
 	const ticks = 100 // a second: USER_HZ of every Linux
-	p.Head("process_cpu_seconds_total", "counter", "Processor time of user and system, seconds.")
+	p.WriteHead("process_cpu_seconds_total", "counter", "Processor time of user and system, seconds.")
 	p.Line("process_cpu_seconds_total", nil, (field(14)+field(15))/ticks)
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
 		gauge("process_open_fds", "Open file descriptors.", float64(len(open)))

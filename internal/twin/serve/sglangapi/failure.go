@@ -22,19 +22,19 @@ type failureBody struct {
 	Code    int     `json:"code"`
 }
 
-func failure(status int, kind, message string) dialect.Reply {
+func errorReply(status int, kind, message string) dialect.Reply {
 	return dialect.JSON(status, failureBody{Object: "error", Message: message, Type: kind, Code: status})
 }
 
-// rejected is a request that cannot be done.
-func rejected(message string) *dialect.Reply {
-	r := failure(http.StatusBadRequest, badRequest, message)
+// rejectedReply is a request that cannot be done.
+func rejectedReply(message string) *dialect.Reply {
+	r := errorReply(http.StatusBadRequest, badRequest, message)
 	return &r
 }
 
-// misread is a request that is not one.
-func misread(message string) *dialect.Reply {
-	r := failure(http.StatusBadRequest, unreadable, message)
+// misreadReply is a request that is not one.
+func misreadReply(message string) *dialect.Reply {
+	r := errorReply(http.StatusBadRequest, unreadable, message)
 	return &r
 }
 
@@ -51,15 +51,15 @@ func (a *api) Refuse(p dialect.Problem) dialect.Reply {
 	case dialect.NoKey:
 		return dialect.JSON(http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 	case dialect.TooLarge:
-		return failure(http.StatusRequestEntityTooLarge, badRequest, "The request body is too large.")
+		return errorReply(http.StatusRequestEntityTooLarge, badRequest, "The request body is too large.")
 	case dialect.TooMany:
-		return failure(http.StatusTooManyRequests, strconv.Itoa(http.StatusTooManyRequests), "Too many requests.")
+		return errorReply(http.StatusTooManyRequests, strconv.Itoa(http.StatusTooManyRequests), "Too many requests.")
 	case dialect.EngineFailed:
-		return failure(http.StatusInternalServerError, "InternalServerError", engineFailed)
+		return errorReply(http.StatusInternalServerError, "InternalServerError", engineFailed)
 	case dialect.Overloaded:
-		return failure(http.StatusServiceUnavailable, strconv.Itoa(http.StatusServiceUnavailable), "The request queue is full.")
+		return errorReply(http.StatusServiceUnavailable, strconv.Itoa(http.StatusServiceUnavailable), "The request queue is full.")
 	case dialect.Loading, dialect.ShuttingDown, dialect.NoEngine:
-		return failure(http.StatusServiceUnavailable, strconv.Itoa(http.StatusServiceUnavailable), "No engine takes requests.")
+		return errorReply(http.StatusServiceUnavailable, strconv.Itoa(http.StatusServiceUnavailable), "No engine takes requests.")
 	}
 	return dialect.Reply{Status: http.StatusBadRequest, Type: "text/plain; charset=utf-8", Bare: true, Body: []byte("Invalid HTTP request received.")}
 }

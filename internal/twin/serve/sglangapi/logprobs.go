@@ -13,8 +13,8 @@ func logprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
 // inJSON is the rank-th best in place of token i as it stands in a JSON string, and its
 // bytes as a list.
 func (c *choice) inJSON(i, rank int) (text, bytes string) {
-	if word, ok := c.Stocked(i); ok || rank > 0 {
-		return lm.Stock(word + rank)
+	if word, ok := c.StockIndex(i); ok || rank > 0 {
+		return lm.StockWord(word + rank)
 	}
 	raw := c.TokenText(i)
 	list := make([]int, len(raw))

@@ -57,7 +57,7 @@ type way struct {
 	ttft, tpot, e2e          prom.Histogram
 }
 
-func (t *tally) way(stream bool) *way {
+func (t *tally) tallyFor(stream bool) *way {
 	if stream {
 		return &t.streamed
 	}
@@ -74,7 +74,7 @@ func (m *metrics) Of(engine int) dialect.Counter { return &m.engines[engine] }
 
 // FirstToken implements [dialect.Counter].
 func (m *counter) FirstToken(ttft float64, _, _ int, stream bool) {
-	m.way(stream).ttft.Observe(ttftBuckets, ttft)
+	m.tallyFor(stream).ttft.Observe(ttftBuckets, ttft)
 }
 
 // Tokens implements [dialect.Counter].
@@ -90,7 +90,7 @@ func (m *counter) Step(int) {}
 
 // Finished implements [dialect.Counter].
 func (m *counter) Finished(f dialect.Finished) {
-	w := m.way(f.Stream)
+	w := m.tallyFor(f.Stream)
 	w.requests++
 	w.prompt += int64(f.PromptTokens)
 	w.output += int64(f.Output)

@@ -76,7 +76,7 @@ type tool struct {
 	} `json:"function"`
 }
 
-func (t *tool) call() *lm.Call {
+func (t *tool) newCall() *lm.Call {
 	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
 }
 
@@ -100,11 +100,11 @@ type ask struct {
 func (a *api) read(req *dialect.Request, chat bool) (*ask, *dialect.Reply) {
 	kind, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), ";")
 	if kind != "application/json" {
-		return nil, misread("1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+		return nil, misreadReply("1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
 	}
 	r := &ask{chat: chat, logprobs: -1, n: 1, model: defaultModel}
 	if err := json.Unmarshal(req.Body, &r.fields); err != nil {
-		return nil, misread("1 validation error:\n  " + unread(err))
+		return nil, misreadReply("1 validation error:\n  " + describeJSONError(err))
 	}
 	if r.Model != nil {
 		r.model = *r.Model
@@ -112,17 +112,17 @@ func (a *api) read(req *dialect.Request, chat bool) (*ask, *dialect.Reply) {
 	if r.N != nil {
 		r.n = *r.N
 	}
-	r.id = identity(req.N, r.RID)
-	for _, step := range []func(*api) *dialect.Reply{r.readPrompts, r.readSampling, r.readTools, r.fits} {
+	r.id = requestID(req.N, r.RID)
+	for _, step := range []func(*api) *dialect.Reply{r.readPrompts, r.readSampling, r.readTools, r.checkContext} {
 		if refused := step(a); refused != nil {
 			return nil, refused
 		}
 	}
-	return r, r.settle(a, req.N, req.Garble)
+	return r, r.settleAnswer(a, req.N, req.Garble)
 }
 
-// unread says what is wrong with JSON that is no request.
-func unread(err error) string {
+// describeJSONError says what is wrong with JSON that is no request.
+func describeJSONError(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
 		return fmt.Sprintf("body.%s: a JSON %s is not what belongs there", wrong.Field, wrong.Value)
@@ -133,47 +133,47 @@ func unread(err error) string {
 // readPrompts reads what is to be answered.
 func (r *ask) readPrompts(a *api) *dialect.Reply {
 	if r.chat {
-		text, refused := r.conversation()
+		text, refused := r.chatText()
 		if refused != nil {
 			return refused
 		}
-		r.prompts = []lm.Prompt{a.model.TextPrompt(text, a.model.Template())}
+		r.prompts = []lm.Prompt{a.model.TextPrompt(text, a.model.TemplateTokens())}
 		return nil
 	}
 	var list []json.RawMessage
-	one, isText := text(r.Prompt)
+	one, isText := parseString(r.Prompt)
 	switch {
 	case r.Prompt == nil:
-		return misread("1 validation error:\n  body.prompt: Field required")
+		return misreadReply("1 validation error:\n  body.prompt: Field required")
 	case isText && one == "":
-		return rejected("Prompt cannot be empty")
+		return rejectedReply("Prompt cannot be empty")
 	case isText:
 		r.prompts = []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}
 		return nil
 	case json.Unmarshal(r.Prompt, &list) != nil:
-		return misread("1 validation error:\n  body.prompt: a string, a list of strings or token ids belongs there")
+		return misreadReply("1 validation error:\n  body.prompt: a string, a list of strings or token ids belongs there")
 	}
-	if p, ok := a.ids(r.Prompt); ok && len(list) > 0 {
+	if p, ok := a.parseTokenIDs(r.Prompt); ok && len(list) > 0 {
 		r.prompts = []lm.Prompt{p}
 		return nil
 	}
 	for i, raw := range list {
-		if one, ok := text(raw); ok {
+		if one, ok := parseString(raw); ok {
 			r.prompts = append(r.prompts, a.model.TextPrompt([]byte(one), 0))
-		} else if p, ok := a.ids(raw); ok {
+		} else if p, ok := a.parseTokenIDs(raw); ok {
 			r.prompts = append(r.prompts, p)
 		} else {
-			return misread(fmt.Sprintf("1 validation error:\n  body.prompt.%d: a string or token ids belong there", i))
+			return misreadReply(fmt.Sprintf("1 validation error:\n  body.prompt.%d: a string or token ids belong there", i))
 		}
 	}
 	if len(r.prompts) == 0 || !slices.ContainsFunc(r.prompts, func(p lm.Prompt) bool { return p.Tokens > 0 }) {
-		return rejected("Prompt cannot be empty")
+		return rejectedReply("Prompt cannot be empty")
 	}
 	return nil
 }
 
-// ids is a prompt of token ids, false if it is none.
-func (a *api) ids(raw json.RawMessage) (lm.Prompt, bool) {
+// parseTokenIDs is a prompt of token ids, false if it is none.
+func (a *api) parseTokenIDs(raw json.RawMessage) (lm.Prompt, bool) {
 	var ids []uint32
 	if json.Unmarshal(raw, &ids) != nil || bytes.Contains(raw, []byte("null")) {
 		return lm.Prompt{}, false
@@ -184,15 +184,15 @@ func (a *api) ids(raw json.RawMessage) (lm.Prompt, bool) {
 	return a.model.IDPrompt(ids), true
 }
 
-// text is a JSON string, false if it is none.
-func text(raw json.RawMessage) (s string, ok bool) {
+// parseString is a JSON string, false if it is none.
+func parseString(raw json.RawMessage) (s string, ok bool) {
 	return s, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 }
 
-// conversation is the text of a chat: its messages one after the other.
-func (r *ask) conversation() ([]byte, *dialect.Reply) {
+// chatText is the text of a chat: its messages one after the other.
+func (r *ask) chatText() ([]byte, *dialect.Reply) {
 	if r.Messages == nil {
-		return nil, misread("1 validation error:\n  body.messages: Field required")
+		return nil, misreadReply("1 validation error:\n  body.messages: Field required")
 	}
 	var messages []struct {
 		Role    *string         `json:"role"`
@@ -200,34 +200,34 @@ func (r *ask) conversation() ([]byte, *dialect.Reply) {
 		Calls   json.RawMessage `json:"tool_calls"`
 	}
 	if err := json.Unmarshal(r.Messages, &messages); err != nil {
-		return nil, misread("1 validation error:\n  body.messages: a list of messages belongs there")
+		return nil, misreadReply("1 validation error:\n  body.messages: a list of messages belongs there")
 	}
 	if len(messages) == 0 {
-		return nil, rejected("Messages cannot be empty.")
+		return nil, rejectedReply("Messages cannot be empty.")
 	}
 	var all []byte
 	for i, m := range messages {
 		if m.Role == nil {
-			return nil, misread(fmt.Sprintf("1 validation error:\n  body.messages.%d.role: Field required", i))
+			return nil, misreadReply(fmt.Sprintf("1 validation error:\n  body.messages.%d.role: Field required", i))
 		}
 		r.last = *m.Role
 		if i > 0 {
 			all = append(all, '\n')
 		}
 		var parts []struct{ Type, Text string }
-		switch one, ok := text(m.Content); {
+		switch one, ok := parseString(m.Content); {
 		case ok:
 			all = append(all, one...)
 		case len(m.Content) == 0 || string(m.Content) == "null":
 			if r.last != "assistant" { // which may only call tools
-				return nil, misread(fmt.Sprintf("1 validation error:\n  body.messages.%d.content: Field required", i))
+				return nil, misreadReply(fmt.Sprintf("1 validation error:\n  body.messages.%d.content: Field required", i))
 			}
 		case json.Unmarshal(m.Content, &parts) != nil:
-			return nil, misread(fmt.Sprintf("1 validation error:\n  body.messages.%d.content: a string or a list of parts belongs there", i))
+			return nil, misreadReply(fmt.Sprintf("1 validation error:\n  body.messages.%d.content: a string or a list of parts belongs there", i))
 		default:
 			for _, p := range parts {
 				if p.Type != "text" {
-					return nil, rejected("The model takes text alone, and a part is " + p.Type)
+					return nil, rejectedReply("The model takes text alone, and a part is " + p.Type)
 				}
 				all = append(all, p.Text...)
 			}
@@ -251,24 +251,24 @@ func (r *ask) readSampling(*api) *dialect.Reply {
 		}
 		return *p
 	}
-	one, isText := text(r.Stop)
+	one, isText := parseString(r.Stop)
 	switch {
 	case isText:
 		r.plan.Stops = []string{one}
 	case len(r.Stop) > 0 && json.Unmarshal(r.Stop, &r.plan.Stops) != nil:
-		return misread("1 validation error:\n  body.stop: a string or a list of strings belongs there")
+		return misreadReply("1 validation error:\n  body.stop: a string or a list of strings belongs there")
 	}
 	r.plan.Stops = slices.DeleteFunc(r.plan.Stops, func(s string) bool { return s == "" })
 	r.plan.KeepStop, r.plan.Least = r.NoStopTrim, r.MinTokens
-	if salt, ok := text(r.CacheSalt); ok {
-		r.salt = lm.Salt(salt)
+	if salt, ok := parseString(r.CacheSalt); ok {
+		r.salt = lm.HashSalt(salt)
 	}
 	switch {
 	case r.chat && string(r.Logprobs) == "true":
 		r.logprobs = r.TopLogprobs
 	case !r.chat && len(r.Logprobs) > 0 && string(r.Logprobs) != "null":
 		if err := json.Unmarshal(r.Logprobs, &r.logprobs); err != nil {
-			return misread("1 validation error:\n  body.logprobs: a number belongs there")
+			return misreadReply("1 validation error:\n  body.logprobs: a number belongs there")
 		}
 	}
 	temperature, topP, minP, topK := value(r.Temperature, 1), value(r.TopP, 1), value(r.MinP, 0), -1
@@ -276,7 +276,7 @@ func (r *ask) readSampling(*api) *dialect.Reply {
 		topK = *r.TopK
 	}
 	number := func(name, want string, got any) *dialect.Reply {
-		return rejected(fmt.Sprintf("%s must be %s, got %v.", name, want, got))
+		return rejectedReply(fmt.Sprintf("%s must be %s, got %v.", name, want, got))
 	}
 	switch {
 	case !(temperature >= 0):
@@ -301,7 +301,7 @@ func (r *ask) readSampling(*api) *dialect.Reply {
 
 // readTools reads which tool is called.
 func (r *ask) readTools(*api) *dialect.Reply {
-	choice, chosen := text(r.ToolChoice)
+	choice, chosen := parseString(r.ToolChoice)
 	switch {
 	case !r.chat || len(r.ToolChoice) == 0 || string(r.ToolChoice) == "null" || choice == "none" || choice == "auto":
 		if choice == "none" {
@@ -309,30 +309,30 @@ func (r *ask) readTools(*api) *dialect.Reply {
 		}
 		return nil
 	case choice == "required" && len(r.Tools) == 0:
-		return rejected("Tools cannot be empty if tool choice is set to required.")
+		return rejectedReply("Tools cannot be empty if tool choice is set to required.")
 	case choice == "required":
-		r.plan.Call = r.Tools[0].call()
+		r.plan.Call = r.Tools[0].newCall()
 		return nil
 	case chosen:
-		return misread("1 validation error:\n  body.tool_choice: Input should be 'auto', 'required' or 'none'")
+		return misreadReply("1 validation error:\n  body.tool_choice: Input should be 'auto', 'required' or 'none'")
 	case len(r.Tools) == 0:
-		return rejected("Tools cannot be empty if tool choice is set to a specific tool.")
+		return rejectedReply("Tools cannot be empty if tool choice is set to a specific tool.")
 	}
 	var named tool
 	if err := json.Unmarshal(r.ToolChoice, &named); err != nil {
-		return misread("1 validation error:\n  body.tool_choice: a tool belongs there")
+		return misreadReply("1 validation error:\n  body.tool_choice: a tool belongs there")
 	}
 	for _, t := range r.Tools {
 		if t.Function.Name == named.Function.Name {
-			r.plan.Call = t.call()
+			r.plan.Call = t.newCall()
 			return nil
 		}
 	}
-	return rejected(fmt.Sprintf("Tool '%s' not found in tools list.", named.Function.Name))
+	return rejectedReply(fmt.Sprintf("Tool '%s' not found in tools list.", named.Function.Name))
 }
 
-// fits works out how long an answer may be, and refuses what the context has no room for.
-func (r *ask) fits(a *api) *dialect.Reply {
+// checkContext works out how long an answer may be, and refuses what the context has no room for.
+func (r *ask) checkContext(a *api) *dialect.Reply {
 	asked := 0
 	for _, limit := range []*int{r.MaxCompletion, r.MaxTokens} {
 		if limit != nil && asked == 0 && (r.chat || limit == r.MaxTokens) {
@@ -346,13 +346,13 @@ func (r *ask) fits(a *api) *dialect.Reply {
 	}
 	switch {
 	case asked < 0:
-		return rejected(fmt.Sprintf("max_new_tokens must be at least 0, got %d.", asked))
+		return rejectedReply(fmt.Sprintf("max_new_tokens must be at least 0, got %d.", asked))
 	case r.MinTokens < 0 || asked > 0 && r.MinTokens > asked:
-		return rejected(fmt.Sprintf("min_new_tokens must be in [0, max_new_tokens(%d)], got %d.", asked, r.MinTokens))
+		return rejectedReply(fmt.Sprintf("min_new_tokens must be in [0, max_new_tokens(%d)], got %d.", asked, r.MinTokens))
 	case longest >= a.MaxModelLen:
-		return rejected(fmt.Sprintf("The input (%d tokens) is longer than the model's context length (%d tokens).", longest, a.MaxModelLen))
+		return rejectedReply(fmt.Sprintf("The input (%d tokens) is longer than the model's context length (%d tokens).", longest, a.MaxModelLen))
 	case asked > a.MaxModelLen-longest:
-		return rejected(fmt.Sprintf("Requested token count exceeds the model's maximum context length of %d tokens. You requested a total of %d tokens: "+
+		return rejectedReply(fmt.Sprintf("Requested token count exceeds the model's maximum context length of %d tokens. You requested a total of %d tokens: "+
 			"%d of the input and %d of the completion.", a.MaxModelLen, uint64(asked)+uint64(longest), longest, asked))
 	}
 	if asked == 0 {
@@ -365,8 +365,8 @@ func (r *ask) fits(a *api) *dialect.Reply {
 	return nil
 }
 
-// settle decides what the answer says; number is that of the request.
-func (r *ask) settle(a *api, number int64, garble bool) *dialect.Reply {
+// settleAnswer decides what the answer says; number is that of the request.
+func (r *ask) settleAnswer(a *api, number int64, garble bool) *dialect.Reply {
 	m, p := a.model, &r.plan
 	r.first = number
 	if greedy := r.Temperature != nil && *r.Temperature == 0; greedy || r.Seed != nil { // the same prompt has the same answer
@@ -378,18 +378,18 @@ func (r *ask) settle(a *api, number int64, garble bool) *dialect.Reply {
 	}
 	if p.Call == nil && r.chat && r.last != "tool" {
 		if i, calls := m.CallsTool(len(r.Tools), r.first); calls {
-			p.Call = r.Tools[i].call()
+			p.Call = r.Tools[i].newCall()
 		}
 	}
-	given, refused := r.constrained()
+	given, refused := r.constrainedAnswer()
 	if refused != nil {
 		return refused
 	}
 	if given != "" && p.Call == nil {
 		p.Given = m.TokenizeGiven(given)
 	}
-	m.Say(p, r.prompts, garble)
-	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.IgnoreEOS})
+	m.AnswerKnown(p, r.prompts, garble)
+	m.SettleLengths(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.IgnoreEOS})
 	for i := range r.prompts {
 		r.prompts[i].IDs = nil
 		if !r.Echo || r.chat {
@@ -399,14 +399,14 @@ func (r *ask) settle(a *api, number int64, garble bool) *dialect.Reply {
 	return nil
 }
 
-// constrained is an answer of the form that the request asks for, "" where any will do.
-func (r *ask) constrained() (string, *dialect.Reply) {
+// constrainedAnswer is an answer of the form that the request asks for, "" where any will do.
+func (r *ask) constrainedAnswer() (string, *dialect.Reply) {
 	schema := json.RawMessage(nil)
 	switch f := r.ResponseFormat; {
 	case r.Regex != nil:
 		answer, err := example.OfPattern(*r.Regex)
 		if err != nil {
-			return "", rejected(fmt.Sprintf("Failed to compile the regex: %v", err))
+			return "", rejectedReply(fmt.Sprintf("Failed to compile the regex: %v", err))
 		}
 		return answer, nil
 	case r.JSONSchema != nil:
@@ -416,17 +416,17 @@ func (r *ask) constrained() (string, *dialect.Reply) {
 	case f.Type == "json_object":
 		schema = json.RawMessage(`{"properties": {"answer": {"type": "string"}}}`)
 	case f.Type == "json_schema" && f.JSONSchema.Schema == nil:
-		return "", rejected("schema_ is required for json_schema response format request.")
+		return "", rejectedReply("schema_ is required for json_schema response format request.")
 	case f.Type == "json_schema":
 		schema = f.JSONSchema.Schema
 	default:
-		return "", misread("1 validation error:\n  body.response_format.type: Input should be 'text', 'json_object' or 'json_schema'")
+		return "", misreadReply("1 validation error:\n  body.response_format.type: Input should be 'text', 'json_object' or 'json_schema'")
 	}
 	if !json.Valid(schema) {
-		return "", rejected("Failed to compile the JSON schema: it is no JSON")
+		return "", rejectedReply("Failed to compile the JSON schema: it is no JSON")
 	}
 	if kind := example.UnknownType(schema); kind != "" {
-		return "", rejected("Failed to compile the JSON schema: there is no type " + kind)
+		return "", rejectedReply("Failed to compile the JSON schema: there is no type " + kind)
 	}
 	return example.OfSchema(schema), nil
 }

@@ -28,8 +28,8 @@ func Open(s dialect.Served) dialect.Dialect { return &api{Served: s, model: s.Mo
 func (a *api) Routes() []dialect.Route {
 	get, post, put := []string{http.MethodGet}, []string{http.MethodPost}, []string{http.MethodGet, http.MethodPost}
 	return []dialect.Route{
-		{Path: "/v1/chat/completions", Methods: post, Generate: a.chat},
-		{Path: "/v1/completions", Methods: post, Generate: a.completion},
+		{Path: "/v1/chat/completions", Methods: post, Generate: a.beginChat},
+		{Path: "/v1/completions", Methods: post, Generate: a.beginCompletion},
 		{Path: "/v1/models", Methods: get, Reply: a.models},
 		{Path: "/model_info", Methods: get, Reply: a.modelInfo},
 		{Path: "/get_model_info", Methods: get, Reply: a.modelInfo},
@@ -105,7 +105,7 @@ func (a *api) models(*dialect.Request) dialect.Reply {
 // modelInfo answers /model_info.
 func (a *api) modelInfo(*dialect.Request) dialect.Reply {
 	var reasoning *string
-	if name := "mock"; a.model.Reasons() {
+	if name := "mock"; a.model.IsReasoning() {
 		reasoning = &name
 	}
 	return dialect.JSON(http.StatusOK, map[string]any{
@@ -127,10 +127,10 @@ func (a *api) serverInfo(*dialect.Request) dialect.Reply {
 		"disaggregation_mode": "null", "launch_command": nil, "version": version, "frontend": "python",
 	}
 	for name, value := range a.Settings {
-		info[name] = typed(value)
+		info[name] = typedValue(value)
 	}
 	if tokens, ok := a.Settings["max_total_tokens"]; ok { // the setting is what was asked for, this is what came of it
-		info["max_total_num_tokens"] = typed(tokens)
+		info["max_total_num_tokens"] = typedValue(tokens)
 	}
 	info["internal_states"] = []map[string]any{{
 		"effective_max_running_requests_per_dp": info["max_running_requests"],
@@ -139,8 +139,8 @@ func (a *api) serverInfo(*dialect.Request) dialect.Reply {
 	return dialect.JSON(http.StatusOK, info)
 }
 
-// typed is a setting as JSON has it.
-func typed(value string) any {
+// typedValue is a setting as JSON has it.
+func typedValue(value string) any {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
 		return n
 	}

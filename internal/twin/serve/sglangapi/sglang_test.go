@@ -120,7 +120,7 @@ func play(w dialect.Writer, c *dialect.Call, step int) (stream string) {
 func TestStream(t *testing.T) {
 	a := opened(lm.Config{Vocab: 2000})
 	a.PromptTokensDetails = true
-	call, refused := a.chat(asking(`{"model":"any","messages":[{"role":"user","content":"a b"}],"max_tokens":3,"stream":true,"stream_options":{"include_usage":true},"rid":"r"}`))
+	call, refused := a.beginChat(asking(`{"model":"any","messages":[{"role":"user","content":"a b"}],"max_tokens":3,"stream":true,"stream_options":{"include_usage":true},"rid":"r"}`))
 	if refused != nil {
 		t.Fatalf("%s", refused.Body)
 	}
@@ -157,16 +157,16 @@ func TestRefused(t *testing.T) {
 		`{` + hello + `,"response_format":{"type":"json_schema"}}`:    "schema_ is required",
 		`{"messages":[{"role":"user","content":[{"type":"image"}]}]}`: "takes text alone",
 	} {
-		_, refused := a.chat(asking(body))
+		_, refused := a.beginChat(asking(body))
 		if refused == nil || refused.Status != 400 || !strings.Contains(string(refused.Body), want) {
 			t.Errorf("%s: %+v", body, refused)
 		}
 	}
-	if _, refused := a.completion(asking(`{"prompt":""}`)); refused == nil || !strings.Contains(string(refused.Body), "Prompt cannot be empty") {
+	if _, refused := a.beginCompletion(asking(`{"prompt":""}`)); refused == nil || !strings.Contains(string(refused.Body), "Prompt cannot be empty") {
 		t.Errorf("an empty prompt: %+v", refused)
 	}
 	for _, prompts := range []string{`["a","b"]`, `["a","b","c","d"]`} { // times n is more than an int holds
-		if _, refused := a.completion(asking(`{"prompt":` + prompts + `,"n":4611686018427387904}`)); refused == nil || !strings.Contains(string(refused.Body), "n must be at least 1, and at most 1024") {
+		if _, refused := a.beginCompletion(asking(`{"prompt":` + prompts + `,"n":4611686018427387904}`)); refused == nil || !strings.Contains(string(refused.Body), "n must be at least 1, and at most 1024") {
 			t.Errorf("%s: %+v", prompts, refused)
 		}
 	}
@@ -186,7 +186,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	a := opened(lm.Config{Reasoning: 0.3, ToolCalls: 0.5})
 	f.Fuzz(func(t *testing.T, body []byte, chat bool) {
-		call, refused := a.generate(asking(string(body)), chat)
+		call, refused := a.beginAnswer(asking(string(body)), chat)
 		if refused != nil {
 			if refused.Status != 400 || !json.Valid(refused.Body) {
 				t.Fatalf("refused with %d: %s", refused.Status, refused.Body)
@@ -209,7 +209,7 @@ func FuzzRequest(f *testing.F) {
 		if !call.Stream {
 			return
 		}
-		again, _ := a.generate(asking(string(body)), chat)
+		again, _ := a.beginAnswer(asking(string(body)), chat)
 		for ev := range strings.SplitSeq(strings.TrimSuffix(play(again.Writer, again, 3), "\n\n"), "\n\n") {
 			data, ok := strings.CutPrefix(ev, "data: ")
 			if !ok || data != "[DONE]" && !json.Valid([]byte(data)) {

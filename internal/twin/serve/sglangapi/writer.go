@@ -32,24 +32,24 @@ type choice struct {
 	finish string
 }
 
-// identity returns the ID of a request: the client's own, or one made from its number.
-func identity(n int64, rid []byte) string {
-	if own, ok := text(rid); ok && own != "" {
+// requestID returns the ID of a request: the client's own, or one made from its number.
+func requestID(n int64, rid []byte) string {
+	if own, ok := parseString(rid); ok && own != "" {
 		return own
 	}
 	return fmt.Sprintf("%016x%016x", twin.Mix(uint64(n)), twin.Mix(uint64(n)+1<<62))
 }
 
-// chat and completion begin the answers of the two generation routes.
-func (a *api) chat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	return a.generate(req, true)
+// beginChat and completion begin the answers of the two generation routes.
+func (a *api) beginChat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.beginAnswer(req, true)
 }
 
-func (a *api) completion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	return a.generate(req, false)
+func (a *api) beginCompletion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.beginAnswer(req, false)
 }
 
-func (a *api) generate(req *dialect.Request, chat bool) (*dialect.Call, *dialect.Reply) {
+func (a *api) beginAnswer(req *dialect.Request, chat bool) (*dialect.Call, *dialect.Reply) {
 	r, refused := a.read(req, chat)
 	if refused != nil {
 		return nil, refused
@@ -78,16 +78,18 @@ func (a *api) generate(req *dialect.Request, chat bool) (*dialect.Call, *dialect
 }
 
 // Finish implements [dialect.Writer].
-func (w *writer) Finish(choice int, finish string) string { return w.choices[choice].Ends(finish) }
+func (w *writer) Finish(choice int, finish string) string {
+	return w.choices[choice].FinishReason(finish)
+}
 
-// event begins an event of a choice.
-func (w *writer) event(b []byte, index int) []byte {
+// beginEvent begins an event of a choice.
+func (w *writer) beginEvent(b []byte, index int) []byte {
 	return appendInt(append(append(b, "data: "...), w.base...), `{"index":`, index)
 }
 
 // Open implements [dialect.Writer].
 func (w *writer) Open(b []byte, i int) []byte {
-	return append(w.event(b, i), `,"delta":{"reasoning_content":null,"role":"assistant","content":""},"logprobs":null,"finish_reason":null,"matched_stop":null}]}`+"\n\n"...)
+	return append(w.beginEvent(b, i), `,"delta":{"reasoning_content":null,"role":"assistant","content":""},"logprobs":null,"finish_reason":null,"matched_stop":null}]}`+"\n\n"...)
 }
 
 // Tokens implements [dialect.Writer]. Of a chat the reasons why the choices ended come in
@@ -120,7 +122,7 @@ func (w *writer) contentEvents(b []byte, c *choice, from, to int, end bool) []by
 	reasoning := w.plan.Reasoning
 	whole := w.SeparateReasoning != nil && !*w.SeparateReasoning // it is part of the answer
 	if until := min(to, reasoning); from < until && !whole {
-		b = append(w.event(b, c.index), `,"delta":{"reasoning_content":"`...)
+		b = append(w.beginEvent(b, c.index), `,"delta":{"reasoning_content":"`...)
 		b = append(c.Append(b, from, until, end), `"}`...)
 		b = w.endDelta(b, c, from, until, to)
 	}
@@ -131,7 +133,7 @@ func (w *writer) contentEvents(b []byte, c *choice, from, to int, end bool) []by
 		return b
 	}
 	event := len(b)
-	b = append(w.event(b, c.index), `,"delta":{"reasoning_content":null,"content":"`...)
+	b = append(w.beginEvent(b, c.index), `,"delta":{"reasoning_content":null,"content":"`...)
 	text := len(b)
 	b = c.Append(b, from, to, end)
 	if len(b) == text { // held back, it may be the beginning of a stop string
@@ -144,26 +146,26 @@ func (w *writer) contentEvents(b []byte, c *choice, from, to int, end bool) []by
 func (w *writer) endDelta(b []byte, c *choice, from, to, got int) []byte {
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
 	b = append(b, `,"finish_reason":null,"matched_stop":null}]`...)
-	return append(w.running(b, c, got), "}\n\n"...)
+	return append(w.appendRunningUsage(b, c, got), "}\n\n"...)
 }
 
-// running appends the usage so far, where it is asked for.
-func (w *writer) running(b []byte, c *choice, got int) []byte {
+// appendRunningUsage appends the usage so far, where it is asked for.
+func (w *writer) appendRunningUsage(b []byte, c *choice, got int) []byte {
 	if w.StreamOptions == nil || !w.StreamOptions.ContinuousUsageStats {
 		return b
 	}
-	return w.usage(append(b, `,"usage":`...), c.prompt.Tokens, got, min(got, w.plan.Reasoning), -1)
+	return w.appendUsage(append(b, `,"usage":`...), c.prompt.Tokens, got, min(got, w.plan.Reasoning), -1)
 }
 
 // callEvents appends the events of a call: its name, then piece by piece its arguments.
 func (w *writer) callEvents(b []byte, c *choice, from, to int) []byte {
 	call := w.plan.Call
 	one := func(id, name, args string) {
-		b = append(w.event(b, c.index), `,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":[{"id":`...)
+		b = append(w.beginEvent(b, c.index), `,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":[{"id":`...)
 		b = append(append(b, id...), `,"index":0,"type":"function","function":{"name":`...)
 		b = append(append(b, name...), `,"arguments":`...)
 		b = append(append(b, dialect.Marshal(args)...), `}}]},"logprobs":null,"finish_reason":null,"matched_stop":null}]`...)
-		if usage := w.running(b, c, to); len(usage) > len(b) {
+		if usage := w.appendRunningUsage(b, c, to); len(usage) > len(b) {
 			b = append(usage, "}\n\n"...)
 		} else {
 			b = append(b, `,"usage":null}`+"\n\n"...)
@@ -185,21 +187,21 @@ func (c *choice) callID() string {
 
 // endEvent appends the event that says why a choice ended.
 func (w *writer) endEvent(b []byte, c *choice) []byte {
-	b = append(w.event(b, c.index), `,"delta":{"reasoning_content":null},"logprobs":null,"finish_reason":`...)
-	b = append(strconv.AppendQuote(b, w.reason(c.finish)), `,"matched_stop":`...)
-	return append(w.matched(b, c), "}]}\n\n"...)
+	b = append(w.beginEvent(b, c.index), `,"delta":{"reasoning_content":null},"logprobs":null,"finish_reason":`...)
+	b = append(strconv.AppendQuote(b, w.finishReason(c.finish)), `,"matched_stop":`...)
+	return append(w.appendMatched(b, c), "}]}\n\n"...)
 }
 
-// reason returns the finish reason for the client.
-func (w *writer) reason(finish string) string {
+// finishReason returns the finish reason for the client.
+func (w *writer) finishReason(finish string) string {
 	if w.plan.Call != nil && finish == "stop" {
 		return "tool_calls"
 	}
 	return finish
 }
 
-// matched appends what stopped an answer: a string, or the token that ends one.
-func (w *writer) matched(b []byte, c *choice) []byte {
+// appendMatched appends what stopped an answer: a string, or the token that ends one.
+func (w *writer) appendMatched(b []byte, c *choice) []byte {
 	switch {
 	case c.finish != "stop":
 		return append(b, "null"...)
@@ -211,26 +213,26 @@ func (w *writer) matched(b []byte, c *choice) []byte {
 
 // completionEvent appends the event of tokens of a completion.
 func (w *writer) completionEvent(b []byte, c *choice, from, to int, finish string) []byte {
-	b = append(w.event(b, c.index), `,"text":"`...)
+	b = append(w.beginEvent(b, c.index), `,"text":"`...)
 	if from == 0 {
-		b = w.echoed(b, c)
+		b = w.appendEcho(b, c)
 	}
 	b = append(c.Append(b, from, to, finish != ""), `","logprobs":`...)
 	b = append(w.appendLogprobs(b, c, from, to), `,"finish_reason":`...)
 	if finish == "" {
 		b = append(b, `null,"matched_stop":null}]`...)
 	} else {
-		b = append(append(strconv.AppendQuote(b, finish), `,"matched_stop":`...), w.matched(nil, c)...)
+		b = append(append(strconv.AppendQuote(b, finish), `,"matched_stop":`...), w.appendMatched(nil, c)...)
 		b = append(b, `}]`...)
 	}
-	if usage := w.running(b, c, to); len(usage) > len(b) {
+	if usage := w.appendRunningUsage(b, c, to); len(usage) > len(b) {
 		return append(usage, "}\n\n"...)
 	}
 	return append(b, `,"usage":null}`+"\n\n"...)
 }
 
-// echoed appends the prompt that a completion begins with, inside a JSON string.
-func (w *writer) echoed(b []byte, c *choice) []byte {
+// appendEcho appends the prompt that a completion begins with, inside a JSON string.
+func (w *writer) appendEcho(b []byte, c *choice) []byte {
 	if !w.Echo || w.chat {
 		return b
 	}
@@ -244,12 +246,12 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	}
 	b = append(append(append(b, "data: "...), w.base...), `],"usage":`...)
 	if w.chat {
-		b = w.usage(b, w.prompt, n.Output, w.reasoned(), w.told(n))
+		b = w.appendUsage(b, w.prompt, n.Output, w.reasoningTokens(), w.reportedCached(n))
 	} else { // without what is null
 		b = appendInt(b, `{"prompt_tokens":`, w.prompt)
 		b = appendInt(b, `,"total_tokens":`, w.prompt+n.Output)
 		b = appendInt(b, `,"completion_tokens":`, n.Output)
-		if cached := w.told(n); cached >= 0 {
+		if cached := w.reportedCached(n); cached >= 0 {
 			b = append(appendInt(b, `,"prompt_tokens_details":{"cached_tokens":`, cached), '}')
 		}
 		b = append(b, `,"reasoning_tokens":0}`...)
@@ -257,21 +259,21 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	return append(b, "}\n\n"...)
 }
 
-// told returns the number of cached prompt tokens to report, or -1 where they are not reported.
-func (w *writer) told(n dialect.Counts) int {
+// reportedCached returns the number of cached prompt tokens to report, or -1 where they are not reported.
+func (w *writer) reportedCached(n dialect.Counts) int {
 	if !w.cached {
 		return -1
 	}
 	return n.Cached * len(w.prompts)
 }
 
-// reasoned returns the number of reasoning tokens in all answers.
-func (w *writer) reasoned() int {
+// reasoningTokens returns the number of reasoning tokens in all answers.
+func (w *writer) reasoningTokens() int {
 	return w.plan.Reasoning * len(w.choices)
 }
 
-// usage appends counts of tokens; cached below 0 is not reported.
-func (w *writer) usage(b []byte, prompt, output, reasoning, cached int) []byte {
+// appendUsage appends counts of tokens; cached below 0 is not reported.
+func (w *writer) appendUsage(b []byte, prompt, output, reasoning, cached int) []byte {
 	b = appendInt(b, `{"prompt_tokens":`, prompt)
 	b = appendInt(b, `,"total_tokens":`, prompt+output)
 	b = appendInt(b, `,"completion_tokens":`, output)
@@ -314,21 +316,21 @@ func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte 
 		c.finish = p.Finish
 		b = appendInt(b, `{"index":`, i)
 		if w.chat {
-			b = w.message(b, c, p.Tokens)
+			b = w.appendMessage(b, c, p.Tokens)
 		} else {
-			b = w.echoed(append(b, `,"text":"`...), c)
+			b = w.appendEcho(append(b, `,"text":"`...), c)
 			b = append(c.Append(b, 0, p.Tokens, true), '"')
 		}
 		b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
-		b = strconv.AppendQuote(append(b, `,"finish_reason":`...), w.reason(p.Finish))
-		b = append(w.matched(append(b, `,"matched_stop":`...), c), '}')
+		b = strconv.AppendQuote(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))
+		b = append(w.appendMatched(append(b, `,"matched_stop":`...), c), '}')
 	}
-	b = w.usage(append(b, `],"usage":`...), w.prompt, n.Output, w.reasoned(), w.told(n))
+	b = w.appendUsage(append(b, `],"usage":`...), w.prompt, n.Output, w.reasoningTokens(), w.reportedCached(n))
 	return append(b, `,"metadata":{"weight_version":"`+weightVersion+`"}}`...)
 }
 
-// message appends the message of a whole chat answer.
-func (w *writer) message(b []byte, c *choice, tokens int) []byte {
+// appendMessage appends the message of a whole chat answer.
+func (w *writer) appendMessage(b []byte, c *choice, tokens int) []byte {
 	call, reasoning := w.plan.Call, min(w.plan.Reasoning, tokens)
 	b = append(b, `,"message":{"role":"assistant","content":"`...)
 	switch {
@@ -337,7 +339,7 @@ func (w *writer) message(b []byte, c *choice, tokens int) []byte {
 		b = append(append(b, `","index":0,"type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
 		return append(append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...), "}}]}"...)
 	case call != nil: // cut off: what there is of it
-		return append(lm.AppendQuoted(b, call.Cut(tokens)), `","reasoning_content":null}`...)
+		return append(lm.AppendQuoted(b, call.TextOf(tokens)), `","reasoning_content":null}`...)
 	case reasoning > 0 && (w.SeparateReasoning == nil || *w.SeparateReasoning):
 		b = append(c.Append(b, min(reasoning+1, tokens), tokens, true), `","reasoning_content":"`...)
 		return append(c.Append(b, 0, reasoning, true), `"}`...)

@@ -17,8 +17,8 @@ import (
 // Anthropic's Messages, which vLLM makes a chat of, and of whose answer it makes a
 // message.
 
-// messages begins the answer of /v1/messages.
-func (a *api) messages(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+// beginMessages begins the answer of /v1/messages.
+func (a *api) beginMessages(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	b, refused := readBody(req)
 	if refused != nil {
 		return nil, refused
@@ -27,7 +27,7 @@ func (a *api) messages(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	if refused != nil {
 		return nil, refused
 	}
-	call, refused := a.chat(withBody(req, chat))
+	call, refused := a.beginChat(withBody(req, chat))
 	if refused != nil {
 		return nil, anthropicFailure(refused)
 	}
@@ -47,7 +47,7 @@ func withBody(req *dialect.Request, body map[string]any) *dialect.Request {
 func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 	for _, name := range []string{"model", "messages", "max_tokens"} {
 		if b.m[name] == nil {
-			b.missing(name)
+			b.noteMissing(name)
 		}
 	}
 	if model, ok := b.str("model"); ok && model == "" {
@@ -56,10 +56,10 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 	if n := b.integer("max_tokens", 1); n <= 0 {
 		b.complainWith("value_error", "body.max_tokens", "Value error, max_tokens must be positive", b.m["max_tokens"], "'error': ValueError('max_tokens must be positive')")
 	}
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return nil, refused
 	}
-	chat := b.only("model", "max_tokens", "temperature", "top_p", "top_k", "cache_salt")
+	chat := b.selectFields("model", "max_tokens", "temperature", "top_p", "top_k", "cache_salt")
 	chat["max_completion_tokens"] = b.m["max_tokens"]
 	if b.boolean("stream") {
 		chat["stream"] = true
@@ -81,7 +81,7 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 			m["content"] = dialect.Marshal(*blocks)
 		}
 	}
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return nil, refused
 	}
 	chat["messages"] = list
@@ -89,8 +89,8 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 	return chat, nil
 }
 
-// only is so many of the fields that are there.
-func (b *body) only(names ...string) map[string]any {
+// selectFields is so many of the fields that are there.
+func (b *body) selectFields(names ...string) map[string]any {
 	some := map[string]any{}
 	for _, name := range names {
 		if raw, ok := b.m[name]; ok {
@@ -111,7 +111,7 @@ func (b *body) textOfBlocks(content json.RawMessage, depth int) *string {
 		return nil
 	}
 	if depth == deepest {
-		b.complain("string_type", "body.content", "Input should be a valid string", json.RawMessage("[]"))
+		b.noteFault("string_type", "body.content", "Input should be a valid string", json.RawMessage("[]"))
 		return nil
 	}
 	var blocks []struct {
@@ -192,14 +192,14 @@ type messagesWriter struct {
 	failed  bool
 }
 
-// event begins an event.
-func (w *messagesWriter) event(b []byte, kind string) []byte {
+// beginEvent begins an event.
+func (w *messagesWriter) beginEvent(b []byte, kind string) []byte {
 	return fmt.Appendf(b, "event: %s\ndata: {\"type\":\"%s\"", kind, kind)
 }
 
 // Open implements [dialect.Writer].
 func (w *messagesWriter) Open(b []byte, _ int) []byte {
-	b = w.event(b, "message_start")
+	b = w.beginEvent(b, "message_start")
 	b = append(append(b, `,"message":{"id":`...), dialect.Marshal(w.id)...)
 	b = append(b, `,"type":"message","role":"assistant","content":[],"model":`...)
 	b = append(append(b, dialect.Marshal(w.served)...), `,"stop_reason":null,"stop_sequence":null,"usage":`...)
@@ -214,7 +214,7 @@ func (w *messagesWriter) Tokens(b []byte, index, from, to int, finish string) ([
 		w.finish = finish
 	}
 	shown := false
-	c.Pieces(from, to, finish != "", func(kind lm.Kind, text []byte) {
+	c.EachPiece(from, to, finish != "", func(kind lm.Kind, text []byte) {
 		shown = true
 		b = w.openBlock(b, c, kind, text)
 		var field string
@@ -228,7 +228,7 @@ func (w *messagesWriter) Tokens(b []byte, index, from, to int, finish string) ([
 		default:
 			return
 		}
-		b = append(append(w.event(b, "content_block_delta"), `,"delta":{"type":`...), field...)
+		b = append(append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":`...), field...)
 		b = append(append(append(b, `":"`...), text...), `"},"index":`...)
 		b = append(strconv.AppendInt(b, int64(w.index), 10), "}\n\n"...)
 	})
@@ -250,7 +250,7 @@ func (w *messagesWriter) openBlock(b []byte, c *choice, kind lm.Kind, text []byt
 		w.index++
 	}
 	w.open, w.block = true, block
-	b = append(w.event(b, "content_block_start"), `,"content_block":{"type":`...)
+	b = append(w.beginEvent(b, "content_block_start"), `,"content_block":{"type":`...)
 	switch block {
 	case lm.Text:
 		b = append(b, `"text","text":""`...)
@@ -266,20 +266,20 @@ func (w *messagesWriter) openBlock(b []byte, c *choice, kind lm.Kind, text []byt
 // closeBlock ends the open block; what was thought is signed.
 func (w *messagesWriter) closeBlock(b []byte) []byte {
 	if w.block == lm.Thought {
-		b = append(append(w.event(b, "content_block_delta"), `,"delta":{"type":"signature_delta","signature":"`...), w.signature()...)
+		b = append(append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":"signature_delta","signature":"`...), w.placeholderSignature()...)
 		b = append(appendInt(b, `"},"index":`, w.index), "}\n\n"...)
 	}
-	return append(appendInt(w.event(b, "content_block_stop"), `,"index":`, w.index), "}\n\n"...)
+	return append(appendInt(w.beginEvent(b, "content_block_stop"), `,"index":`, w.index), "}\n\n"...)
 }
 
-// signature stands for one.
-func (w *messagesWriter) signature() string {
+// placeholderSignature stands for one.
+func (w *messagesWriter) placeholderSignature() string {
 	n := uint64(w.choices[0].number)
 	return fmt.Sprintf("%016x%016x", twin.Mix(n), twin.Mix(^n))
 }
 
-// stop is why an answer ended: the reason, and the stop sequence or null.
-func (w *messagesWriter) stop(finish string) (reason string, sequence []byte) {
+// stopReason is why an answer ended: the reason, and the stop sequence or null.
+func (w *messagesWriter) stopReason(finish string) (reason string, sequence []byte) {
 	c := &w.choices[0]
 	switch {
 	case finish == "length":
@@ -297,12 +297,12 @@ func (w *messagesWriter) Usage(b []byte, n dialect.Counts) []byte {
 	if w.open {
 		b = w.closeBlock(b)
 	}
-	reason, sequence := w.stop(w.finish)
-	b = fmt.Appendf(w.event(b, "message_delta"), `,"delta":{"stop_reason":"%s","stop_sequence":%s},"usage":`, reason, sequence)
+	reason, sequence := w.stopReason(w.finish)
+	b = fmt.Appendf(w.beginEvent(b, "message_delta"), `,"delta":{"stop_reason":"%s","stop_sequence":%s},"usage":`, reason, sequence)
 	if w.noUsage {
 		b = append(b, "null"...)
 	} else {
-		b = w.counts(b, n)
+		b = w.appendUsage(b, n)
 	}
 	return append(b, "}\n\n"...)
 }
@@ -310,9 +310,9 @@ func (w *messagesWriter) Usage(b []byte, n dialect.Counts) []byte {
 // WithoutUsage implements [dialect.Uncounted].
 func (w *messagesWriter) WithoutUsage() { w.noUsage = true }
 
-// counts appends the usage: of the prompt what is neither from the cache nor stored in
+// appendUsage appends the usage: of the prompt what is neither from the cache nor stored in
 // it is counted apart.
-func (w *messagesWriter) counts(b []byte, n dialect.Counts) []byte {
+func (w *messagesWriter) appendUsage(b []byte, n dialect.Counts) []byte {
 	if !w.details {
 		b = appendInt(b, `{"input_tokens":`, w.prompt)
 		return append(appendInt(b, `,"output_tokens":`, n.Output), '}')
@@ -328,7 +328,7 @@ func (w *messagesWriter) Done(b []byte) []byte {
 	if w.failed { // nothing follows an error
 		return b
 	}
-	return append(w.event(b, "message_stop"), "}\n\n"...)
+	return append(w.beginEvent(b, "message_stop"), "}\n\n"...)
 }
 
 // Error implements [dialect.Writer].
@@ -339,7 +339,7 @@ func (w *messagesWriter) Error(b []byte) []byte {
 
 // Malformed implements [dialect.Writer].
 func (w *messagesWriter) Malformed(b []byte) []byte {
-	return append(w.event(b, "content_block_delta"), `,"delta":{"type":"text_del`+"\n\n"...)
+	return append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":"text_del`+"\n\n"...)
 }
 
 // Whole implements [dialect.Writer].
@@ -354,7 +354,7 @@ func (w *messagesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts)
 		}
 	}
 	var args []byte
-	c.Pieces(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
+	c.EachPiece(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
 		switch kind {
 		case lm.Text:
 			begin()
@@ -362,7 +362,7 @@ func (w *messagesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts)
 		case lm.Thought:
 			begin()
 			b = append(append(append(b, `{"type":"thinking","thinking":"`...), text...), `","signature":"`...)
-			b = append(append(b, w.signature()...), `"}`...)
+			b = append(append(b, w.placeholderSignature()...), `"}`...)
 		case lm.CallArgs:
 			args = []byte(w.plan.Call.Args)
 		case lm.CallName:
@@ -380,13 +380,13 @@ func (w *messagesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts)
 	if blocks == 0 {
 		b = append(b, `{"type":"text","text":""}`...)
 	}
-	reason, sequence := w.stop(p.Finish)
+	reason, sequence := w.stopReason(p.Finish)
 	b = append(append(b, `],"model":`...), dialect.Marshal(w.served)...)
 	b = fmt.Appendf(b, `,"stop_reason":"%s"`, reason)
 	if string(sequence) != "null" {
 		b = append(append(b, `,"stop_sequence":`...), sequence...)
 	}
-	return append(w.counts(append(b, `,"usage":`...), n), '}')
+	return append(w.appendUsage(append(b, `,"usage":`...), n), '}')
 }
 
 // countTokens answers /v1/messages/count_tokens.

@@ -28,13 +28,13 @@ func badJSON(raw []byte) *dialect.Reply {
 		problem = "Expecting ',' delimiter"
 	}
 	loc := fmt.Sprintf("body.%d", at)
-	return refusal("Bad Request", loc, fmt.Sprintf(
+	return refusalReply("Bad Request", loc, fmt.Sprintf(
 		"1 validation error:\n  {'type': 'json_invalid', 'loc': '%s', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': %s}}",
-		loc, quoted(problem)))
+		loc, pythonString(problem)))
 }
 
-// complain notes a fault of the input at loc.
-func (b *body) complain(kind, loc, message string, input json.RawMessage) {
+// noteFault notes a fault of the input at loc.
+func (b *body) noteFault(kind, loc, message string, input json.RawMessage) {
 	b.complainWith(kind, loc, message, input, "")
 }
 
@@ -46,7 +46,7 @@ func (b *body) complainWith(kind, loc, message string, input json.RawMessage, co
 	if context != "" {
 		context = ", 'ctx': {" + context + "}"
 	}
-	b.faults = append(b.faults, fmt.Sprintf("{'type': '%s', 'loc': '%s', 'msg': %s, 'input': %s%s}", kind, loc, quoted(message), quoted(shown(input)), context))
+	b.faults = append(b.faults, fmt.Sprintf("{'type': '%s', 'loc': '%s', 'msg': %s, 'input': %s%s}", kind, loc, pythonString(message), pythonString(shownValue(input)), context))
 }
 
 // atLeast notes that a number is too small.
@@ -61,21 +61,21 @@ func (b *body) atMost(name string, most int64, input json.RawMessage) {
 
 // notObject notes that a value is no object.
 func (b *body) notObject(name string, input json.RawMessage) {
-	b.complain("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
+	b.noteFault("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
 }
 
-// absent notes that a field of an object is not there.
-func (b *body) absent(name string, object json.RawMessage) {
-	b.complain("missing", "body."+name, "Field required", object)
+// noteAbsent notes that a field of an object is not there.
+func (b *body) noteAbsent(name string, object json.RawMessage) {
+	b.noteFault("missing", "body."+name, "Field required", object)
 }
 
-// missing notes that a field is not there.
-func (b *body) missing(name string) {
-	b.complain("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
+// noteMissing notes that a field is not there.
+func (b *body) noteMissing(name string) {
+	b.noteFault("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
 }
 
-// refused is the answer if anything is wrong.
-func (b *body) refused() *dialect.Reply {
+// faultReply is the answer if anything is wrong.
+func (b *body) faultReply() *dialect.Reply {
 	n, s := len(b.faults), "s"
 	switch n {
 	case 0:
@@ -83,17 +83,17 @@ func (b *body) refused() *dialect.Reply {
 	case 1:
 		s = ""
 	}
-	return refusal("Bad Request", b.param, fmt.Sprintf("%d validation error%s:\n  %s", n, s, strings.Join(b.faults, "\n  ")))
+	return refusalReply("Bad Request", b.param, fmt.Sprintf("%d validation error%s:\n  %s", n, s, strings.Join(b.faults, "\n  ")))
 }
 
-// literal notes that a field is not one of the words it may be.
-func (b *body) literal(loc string, in map[string]json.RawMessage, words string, ok bool) {
+// noteLiteral notes that a field is not one of the words it may be.
+func (b *body) noteLiteral(loc string, in map[string]json.RawMessage, words string, ok bool) {
 	raw, there := in["type"]
 	switch {
 	case ok:
 	case !there:
-		b.absent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
+		b.noteAbsent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
 	default:
-		b.complainWith("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
+		b.complainWith("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+pythonString(words))
 	}
 }

@@ -14,25 +14,25 @@ const engineFailed = "EngineCore encountered an issue."
 func (a *api) Refuse(p dialect.Problem) dialect.Reply {
 	switch p {
 	case dialect.NoRoute:
-		return detail(http.StatusNotFound, "Not Found")
+		return detailReply(http.StatusNotFound, "Not Found")
 	case dialect.NoMethod:
-		return detail(http.StatusMethodNotAllowed, "Method Not Allowed")
+		return detailReply(http.StatusMethodNotAllowed, "Method Not Allowed")
 	case dialect.NoKey:
 		return dialect.Reply{Status: http.StatusUnauthorized, Bare: true, Body: []byte(`{"error":"Unauthorized"}`)}
 	case dialect.TooLarge:
-		return failure(http.StatusRequestEntityTooLarge, "The request body is too large.")
+		return errorReply(http.StatusRequestEntityTooLarge, "The request body is too large.")
 	case dialect.Loading:
-		return failure(http.StatusServiceUnavailable, "The model is still being loaded.")
+		return errorReply(http.StatusServiceUnavailable, "The model is still being loaded.")
 	case dialect.ShuttingDown:
-		return failure(http.StatusServiceUnavailable, "The server is shutting down.")
+		return errorReply(http.StatusServiceUnavailable, "The server is shutting down.")
 	case dialect.TooMany:
-		return failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later.")
+		return errorReply(http.StatusTooManyRequests, "Rate limit reached. Please try again later.")
 	case dialect.EngineFailed:
-		return failure(http.StatusInternalServerError, engineFailed)
+		return errorReply(http.StatusInternalServerError, engineFailed)
 	case dialect.NoEngine:
-		return failure(http.StatusServiceUnavailable, "No engine is available.")
+		return errorReply(http.StatusServiceUnavailable, "No engine is available.")
 	case dialect.Overloaded:
-		return failure(http.StatusServiceUnavailable, "The server is overloaded.")
+		return errorReply(http.StatusServiceUnavailable, "The server is overloaded.")
 	}
 	return dialect.Reply{Status: http.StatusBadRequest, Type: "text/plain; charset=utf-8", Bare: true, Body: []byte("Invalid HTTP request received.")}
 }
@@ -49,8 +49,8 @@ type failureError struct {
 	Code    int     `json:"code"`
 }
 
-// failure is an error response.
-func failure(status int, message string) dialect.Reply {
+// errorReply is an error response.
+func errorReply(status int, message string) dialect.Reply {
 	return dialect.Reply{Status: status, Body: failureJSON(status, message, "")}
 }
 
@@ -82,26 +82,26 @@ func failureType(status int) string {
 	return "BadRequestError"
 }
 
-// rejection is a 400 that names the parameter at fault.
-func rejection(param, format string, args ...any) *dialect.Reply {
+// rejectionReply is a 400 that names the parameter at fault.
+func rejectionReply(param, format string, args ...any) *dialect.Reply {
 	return &dialect.Reply{
 		Status: http.StatusBadRequest,
 		Body:   failureJSON(http.StatusBadRequest, fmt.Sprintf(format, args...), param),
 	}
 }
 
-// parameter is a 400 that names the parameter at fault and, where there is
+// parameterReply is a 400 that names the parameter at fault and, where there is
 // one, its value, in the message too.
-func parameter(param, value, message string) *dialect.Reply {
+func parameterReply(param, value, message string) *dialect.Reply {
 	tail := " (parameter=" + param
 	if value != "" {
 		tail += ", value=" + value
 	}
-	return rejection(param, "%s", message+tail+")")
+	return rejectionReply(param, "%s", message+tail+")")
 }
 
-// refusal is a 400 of a kind that its status does not tell.
-func refusal(kind, param, message string) *dialect.Reply {
+// refusalReply is a 400 of a kind that its status does not tell.
+func refusalReply(kind, param, message string) *dialect.Reply {
 	e := failureError{Message: message, Type: kind, Code: http.StatusBadRequest}
 	if param != "" {
 		e.Param = &param
@@ -109,7 +109,7 @@ func refusal(kind, param, message string) *dialect.Reply {
 	return &dialect.Reply{Status: http.StatusBadRequest, Body: dialect.Marshal(failureBody{e})}
 }
 
-// detail is an error of the web framework under vLLM, for what no route takes.
-func detail(status int, message string) dialect.Reply {
+// detailReply is an error of the web framework under vLLM, for what no route takes.
+func detailReply(status int, message string) dialect.Reply {
 	return dialect.JSON(status, map[string]string{"detail": message})
 }

@@ -13,8 +13,8 @@ import (
 // order, with the same labels and buckets.
 func (a *api) expose(engines []reading, tokens []float64, web *prom.HTTP) []byte {
 	x := prom.NewPage(a.Began)
-	x.Python()
-	x.Process()
+	x.WritePython()
+	x.WriteProcess()
 	x.Labels = map[string]string{"model_name": a.Name}
 	// each is a series of every engine, of several labels all engines of one after the other.
 	each := func(of func(r *reading) float64, labels ...string) (all []prom.Series) {
@@ -30,49 +30,49 @@ func (a *api) expose(engines []reading, tokens []float64, web *prom.HTTP) []byte
 	waiting := func(r *reading) float64 { return float64(r.engine.Waiting) }
 
 	if positions := len(engines[0].engine.AcceptedPerPosition); positions > 0 {
-		x.Counter("vllm:spec_decode_num_drafts", "Verifications of draft tokens.", each(counted(func(r *reading) int64 { return r.engine.Drafts }))...)
-		x.Counter("vllm:spec_decode_num_draft_tokens", "Draft tokens that were verified.", each(counted(func(r *reading) int64 { return r.engine.DraftTokens }))...)
-		x.Counter("vllm:spec_decode_num_accepted_tokens", "Draft tokens that were accepted.", each(counted(func(r *reading) int64 { return r.engine.AcceptedTokens }))...)
+		x.WriteCounter("vllm:spec_decode_num_drafts", "Verifications of draft tokens.", each(counted(func(r *reading) int64 { return r.engine.Drafts }))...)
+		x.WriteCounter("vllm:spec_decode_num_draft_tokens", "Draft tokens that were verified.", each(counted(func(r *reading) int64 { return r.engine.DraftTokens }))...)
+		x.WriteCounter("vllm:spec_decode_num_accepted_tokens", "Draft tokens that were accepted.", each(counted(func(r *reading) int64 { return r.engine.AcceptedTokens }))...)
 		var all []prom.Series
 		for i := range positions {
 			all = append(all, each(counted(func(r *reading) int64 { return r.engine.AcceptedPerPosition[i] }), "position", strconv.Itoa(i))...)
 		}
-		x.Counter("vllm:spec_decode_num_accepted_tokens_per_pos", "Draft tokens that were accepted, by their position.", all...)
+		x.WriteCounter("vllm:spec_decode_num_accepted_tokens_per_pos", "Draft tokens that were accepted, by their position.", all...)
 	}
-	x.Counter("vllm:estimated_flops_per_gpu", "Floating point operations per GPU, not estimated here.", each(fixed(0))...)
-	x.Counter("vllm:estimated_read_bytes_per_gpu", "Bytes read from memory per GPU, not estimated here.", each(fixed(0))...)
-	x.Counter("vllm:estimated_write_bytes_per_gpu", "Bytes written to memory per GPU, not estimated here.", each(fixed(0))...)
-	x.Gauge("vllm:num_requests_running", "Requests that are part of the engine's steps.", each(func(r *reading) float64 { return float64(r.engine.Running) })...)
-	x.Gauge("vllm:num_requests_waiting", "Requests that wait to be scheduled.", each(waiting)...)
-	x.Gauge("vllm:num_requests_waiting_by_reason", "Requests that wait, by what for: capacity, or something that passes (deferred).",
+	x.WriteCounter("vllm:estimated_flops_per_gpu", "Floating point operations per GPU, not estimated here.", each(fixed(0))...)
+	x.WriteCounter("vllm:estimated_read_bytes_per_gpu", "Bytes read from memory per GPU, not estimated here.", each(fixed(0))...)
+	x.WriteCounter("vllm:estimated_write_bytes_per_gpu", "Bytes written to memory per GPU, not estimated here.", each(fixed(0))...)
+	x.WriteGauge("vllm:num_requests_running", "Requests that are part of the engine's steps.", each(func(r *reading) float64 { return float64(r.engine.Running) })...)
+	x.WriteGauge("vllm:num_requests_waiting", "Requests that wait to be scheduled.", each(waiting)...)
+	x.WriteGauge("vllm:num_requests_waiting_by_reason", "Requests that wait, by what for: capacity, or something that passes (deferred).",
 		slices.Concat(each(waiting, "reason", "capacity"), each(fixed(0), "reason", "deferred"))...)
-	x.Gauge("vllm:engine_sleep_state", "Whether the engine is awake, or what of it is not loaded.",
+	x.WriteGauge("vllm:engine_sleep_state", "Whether the engine is awake, or what of it is not loaded.",
 		slices.Concat(each(fixed(1), "sleep_state", "awake"), each(fixed(0), "sleep_state", "weights_offloaded"), each(fixed(0), "sleep_state", "discard_all"))...)
-	x.Gauge("vllm:kv_cache_usage_perc", "Share of the KV cache that is in use, 1 is all.", each(func(r *reading) float64 { return r.engine.KVCacheUsage })...)
+	x.WriteGauge("vllm:kv_cache_usage_perc", "Share of the KV cache that is in use, 1 is all.", each(func(r *reading) float64 { return r.engine.KVCacheUsage })...)
 	hits := counted(func(r *reading) int64 { return r.engine.PrefixHits })
-	x.Counter("vllm:prefix_cache_queries", "Tokens looked up in the prefix cache.", each(counted(func(r *reading) int64 { return r.engine.PrefixQueries }))...)
-	x.Counter("vllm:prefix_cache_hits", "Tokens found in the prefix cache.", each(hits)...)
-	x.Counter("vllm:external_prefix_cache_queries", "Tokens looked up in a cache outside the engine.", each(fixed(0))...)
-	x.Counter("vllm:external_prefix_cache_hits", "Tokens found in a cache outside the engine.", each(fixed(0))...)
-	x.Counter("vllm:mm_cache_queries", "Items looked up in the multi-modal cache.", each(fixed(0))...)
-	x.Counter("vllm:mm_cache_hits", "Items found in the multi-modal cache.", each(fixed(0))...)
-	x.Counter("vllm:num_preemptions", "Preemptions of requests.", each(counted(func(r *reading) int64 { return r.engine.Preemptions }))...)
+	x.WriteCounter("vllm:prefix_cache_queries", "Tokens looked up in the prefix cache.", each(counted(func(r *reading) int64 { return r.engine.PrefixQueries }))...)
+	x.WriteCounter("vllm:prefix_cache_hits", "Tokens found in the prefix cache.", each(hits)...)
+	x.WriteCounter("vllm:external_prefix_cache_queries", "Tokens looked up in a cache outside the engine.", each(fixed(0))...)
+	x.WriteCounter("vllm:external_prefix_cache_hits", "Tokens found in a cache outside the engine.", each(fixed(0))...)
+	x.WriteCounter("vllm:mm_cache_queries", "Items looked up in the multi-modal cache.", each(fixed(0))...)
+	x.WriteCounter("vllm:mm_cache_hits", "Items found in the multi-modal cache.", each(fixed(0))...)
+	x.WriteCounter("vllm:num_preemptions", "Preemptions of requests.", each(counted(func(r *reading) int64 { return r.engine.Preemptions }))...)
 	prompt, cached := counted(func(r *reading) int64 { return r.promptTokens }), counted(func(r *reading) int64 { return r.cachedTokens })
-	x.Counter("vllm:prompt_tokens", "Tokens of prompts that were processed.", each(prompt)...)
-	x.Counter("vllm:prompt_tokens_by_source", "Tokens of prompts, by where their KV came from.",
+	x.WriteCounter("vllm:prompt_tokens", "Tokens of prompts that were processed.", each(prompt)...)
+	x.WriteCounter("vllm:prompt_tokens_by_source", "Tokens of prompts, by where their KV came from.",
 		slices.Concat(each(func(r *reading) float64 { return prompt(r) - cached(r) }, "source", "local_compute"),
 			each(cached, "source", "local_cache_hit"), each(fixed(0), "source", "external_kv_transfer"))...)
-	x.Counter("vllm:prompt_tokens_cached", "Tokens of prompts that were cached.", each(cached)...)
-	x.Counter("vllm:prompt_tokens_cached_by_source", "Tokens of prompts that were cached, by the tier that had them.",
+	x.WriteCounter("vllm:prompt_tokens_cached", "Tokens of prompts that were cached.", each(cached)...)
+	x.WriteCounter("vllm:prompt_tokens_cached_by_source", "Tokens of prompts that were cached, by the tier that had them.",
 		slices.Concat(each(hits, "source", "device"), each(fixed(0), "source", "host"), each(fixed(0), "source", "p2p"),
 			each(fixed(0), "source", "disk"), each(fixed(0), "source", "external_unspecified"))...)
-	x.Counter("vllm:generation_tokens", "Tokens that were generated.", each(counted(func(r *reading) int64 { return r.generationTokens }))...)
+	x.WriteCounter("vllm:generation_tokens", "Tokens that were generated.", each(counted(func(r *reading) int64 { return r.generationTokens }))...)
 	var success []prom.Series
 	for i, reason := range finishReasons {
 		success = append(success, each(counted(func(r *reading) int64 { return r.success[i] }), "finished_reason", reason)...)
 	}
-	x.Counter("vllm:request_success", "Requests that ran to their end, by why it came.", success...)
-	x.Counter("vllm:admission_rejections", "Requests turned away by a limit of the queue.", // counted by a front end, which has no engine's number
+	x.WriteCounter("vllm:request_success", "Requests that ran to their end, by why it came.", success...)
+	x.WriteCounter("vllm:admission_rejections", "Requests turned away by a limit of the queue.", // counted by a front end, which has no engine's number
 		prom.Series{Labels: []string{"reason", "max_num_queued_reqs"}}, prom.Series{Labels: []string{"reason", "max_num_queued_tokens"}})
 	for _, h := range []struct {
 		name, help string
@@ -100,13 +100,13 @@ func (a *api) expose(engines []reading, tokens []float64, web *prom.HTTP) []byte
 		for i := range engines {
 			all = append(all, prom.Distribution{Histogram: h.of(&engines[i]), Labels: []string{"engine", strconv.Itoa(i)}})
 		}
-		x.Histogram("vllm:"+h.name, h.help, h.limits, all...)
+		x.WriteHistogram("vllm:"+h.name, h.help, h.limits, all...)
 	}
 	x.Labels = map[string]string{}
-	x.Gauge("vllm:cache_config_info", "Settings of the KV cache.", each(fixed(1), a.cacheConfig()...)...)
+	x.WriteGauge("vllm:cache_config_info", "Settings of the KV cache.", each(fixed(1), a.cacheConfig()...)...)
 	web.Expose(x)
 	x.Labels["model_name"] = a.Name
-	x.Counter("vllm:tool_call_parser_invocations", "Outputs that were looked through for calls of tools: of a stream each delta, otherwise each choice.", a.parsing.series()...)
+	x.WriteCounter("vllm:tool_call_parser_invocations", "Outputs that were looked through for calls of tools: of a stream each delta, otherwise each choice.", a.parsing.countSeries()...)
 	return x.Bytes()
 }
 
@@ -133,7 +133,7 @@ func (a *api) cacheConfig() []string {
 		size := strconv.Itoa(a.BlockSize)
 		labels["block_size"], labels["effective_attention_block_size"] = size, size
 		labels["kv_cache_size_tokens"] = strconv.Itoa(blocks * a.BlockSize)
-		labels["kv_cache_max_concurrency"] = prom.Float(float64(blocks*a.BlockSize) / float64(a.MaxModelLen))
+		labels["kv_cache_max_concurrency"] = prom.FormatFloat(float64(blocks*a.BlockSize) / float64(a.MaxModelLen))
 	}
 	maps.Copy(labels, a.Cache)
 	var list []string

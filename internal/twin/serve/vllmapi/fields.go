@@ -23,32 +23,32 @@ type body struct {
 // readBody reads the object; what is not announced as JSON or is no object is
 // refused at once.
 func readBody(r *dialect.Request) (*body, *dialect.Reply) {
-	if refused := announced(r.Header.Get("Content-Type")); refused != nil {
+	if refused := checkContentType(r.Header.Get("Content-Type")); refused != nil {
 		return nil, refused
 	}
 	b := &body{}
 	trimmed := bytes.TrimSpace(r.Body)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
-		b.complain("missing", "body", "Field required", json.RawMessage("null"))
-		return nil, b.refused()
+		b.noteFault("missing", "body", "Field required", json.RawMessage("null"))
+		return nil, b.faultReply()
 	}
 	if !json.Valid(trimmed) {
 		return nil, badJSON(r.Body)
 	}
 	if err := json.Unmarshal(trimmed, &b.m); err != nil {
-		b.complain("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
-		return nil, b.refused()
+		b.noteFault("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
+		return nil, b.faultReply()
 	}
 	return b, nil
 }
 
-// announced refuses what is not announced as JSON.
-func announced(contentType string) *dialect.Reply {
+// checkContentType refuses what is not announced as JSON.
+func checkContentType(contentType string) *dialect.Reply {
 	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	if kind == "application/json" {
 		return nil
 	}
-	return refusal("Bad Request", "", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+	return refusalReply("Bad Request", "", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
 }
 
 // hasField says whether a field is there and not null.
@@ -60,16 +60,16 @@ func (b *body) hasField(name string) bool {
 // integer is a field's value, def if it is not there.
 func (b *body) integer(name string, def int) int {
 	if b.hasField(name) {
-		if n, ok := b.whole(name, b.m[name]); ok {
+		if n, ok := b.parseWhole(name, b.m[name]); ok {
 			return int(n)
 		}
 	}
 	return def
 }
 
-// whole is the integer that stands at loc; false if it is none. Like pydantic
+// parseWhole is the integer that stands at loc; false if it is none. Like pydantic
 // it takes whole floats and numbers in strings.
-func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
+func (b *body) parseWhole(loc string, raw json.RawMessage) (int64, bool) {
 	text := strings.Trim(string(raw), `"`)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
@@ -84,11 +84,11 @@ func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
 	case ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
 		return int64(f), true
 	case ferr == nil:
-		b.complain("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
+		b.noteFault("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
 	case raw[0] == '"':
-		b.complain("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
+		b.noteFault("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
 	default:
-		b.complain("int_type", "body."+loc, "Input should be a valid integer", raw)
+		b.noteFault("int_type", "body."+loc, "Input should be a valid integer", raw)
 	}
 	return 0, false
 }
@@ -100,12 +100,12 @@ func (b *body) ids(name string) []int64 {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(b.m[name], &list) != nil {
-		b.complain("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.noteFault("list_type", "body."+name, "Input should be a valid list", b.m[name])
 		return nil
 	}
 	ids := make([]int64, len(list))
 	for i, raw := range list {
-		ids[i], _ = b.whole(name+"."+strconv.Itoa(i), raw)
+		ids[i], _ = b.parseWhole(name+"."+strconv.Itoa(i), raw)
 	}
 	return ids
 }
@@ -122,7 +122,7 @@ func (b *body) number(name string, def float64) float64 {
 	}
 	f, err := strconv.ParseFloat(strings.Trim(string(b.m[name]), `"`), 64)
 	if err != nil {
-		b.complain("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
+		b.noteFault("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
 		return def
 	}
 	return f
@@ -139,7 +139,7 @@ func (b *body) boolean(name string) bool {
 	case "false", "0", "off", "no", "f", "n":
 		return false
 	}
-	b.complain("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
+	b.noteFault("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
 	return false
 }
 
@@ -162,8 +162,8 @@ func (b *body) strs(name string) []string {
 	}
 	var many []string
 	if err := json.Unmarshal(b.m[name], &many); err != nil {
-		b.complain("string_type", "body."+name, "Input should be a valid string", b.m[name])
-		b.complain("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.noteFault("string_type", "body."+name, "Input should be a valid string", b.m[name])
+		b.noteFault("list_type", "body."+name, "Input should be a valid list", b.m[name])
 	}
 	return many
 }
@@ -173,5 +173,5 @@ func isEmptyList(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &list) == nil && len(list) == 0
 }
 
-// absent says whether a value is not there, or null.
-func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+// isAbsent says whether a value is not there, or null.
+func isAbsent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -28,8 +28,8 @@ func (w *writer) appendLogprobs(b []byte, c *choice, from, to int) []byte {
 
 // inJSON is token i inside a JSON string, and its bytes as a JSON list.
 func (c *choice) inJSON(i int) (text, bytes string) {
-	if word, ok := c.Stocked(i); ok {
-		return lm.Stock(word)
+	if word, ok := c.StockIndex(i); ok {
+		return lm.StockWord(word)
 	}
 	raw := c.TokenText(i)
 	list := make([]int, len(raw))
@@ -39,10 +39,10 @@ func (c *choice) inJSON(i int) (text, bytes string) {
 	return string(lm.AppendQuoted(nil, raw)), string(dialect.Marshal(list))
 }
 
-// instead is the word that is the rank-th best in place of token i, from 1.
-func (c *choice) instead(i, rank int) (text, bytes string) {
-	word, _ := c.Stocked(i)
-	return lm.Stock(word + rank)
+// alternativeWord is the word that is the rank-th best in place of token i, from 1.
+func (c *choice) alternativeWord(i, rank int) (text, bytes string) {
+	word, _ := c.StockIndex(i)
+	return lm.StockWord(word + rank)
 }
 
 func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
@@ -62,7 +62,7 @@ func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
 		for rank := range w.logprobs {
 			if rank > 0 {
 				b = append(b, ',')
-				text, bytes = c.instead(i, rank)
+				text, bytes = c.alternativeWord(i, rank)
 			}
 			appendToken(text, bytes, rank)
 			b = append(b, '}')
@@ -90,7 +90,7 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 			text, _ := c.inJSON(i)
 			t := scored{text: text, chars: utf8.RuneCountInString(c.TokenText(i)), best: []string{text}}
 			for rank := 1; rank < w.logprobs; rank++ {
-				other, _ := c.instead(i, rank)
+				other, _ := c.alternativeWord(i, rank)
 				t.best = append(t.best, other)
 			}
 			tokens = append(tokens, t)
@@ -145,7 +145,7 @@ func (w *writer) scoredPrompt(c *choice) []scored {
 			t.rank = -1
 		}
 		for rank := range w.logprobs {
-			other, _ := lm.Stock(i + rank)
+			other, _ := lm.StockWord(i + rank)
 			t.best = append(t.best, other)
 		}
 		tokens[i] = t

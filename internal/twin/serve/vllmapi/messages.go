@@ -14,9 +14,9 @@ type conversation struct {
 	lastText string // and what it says
 }
 
-// conversation reads the messages: contents that are strings, and the text parts of
+// parseConversation reads the messages: contents that are strings, and the text parts of
 // the others, one after the other.
-func (b *body) conversation(raw json.RawMessage) (c conversation) {
+func (b *body) parseConversation(raw json.RawMessage) (c conversation) {
 	var messages []struct {
 		Role    *string         `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -24,17 +24,17 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		b.complain("list_type", "body.messages", "Input should be a valid list", raw)
+		b.noteFault("list_type", "body.messages", "Input should be a valid list", raw)
 		return c
 	}
 	if err := json.Unmarshal(raw, &messages); err != nil {
-		b.complain("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
+		b.noteFault("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
 		return c
 	}
 	for i, m := range messages {
 		loc := fmt.Sprintf("body.messages.%d.", i)
 		if m.Role == nil {
-			b.complain("missing", loc+"role", "Field required", list[i])
+			b.noteFault("missing", loc+"role", "Field required", list[i])
 			continue
 		}
 		c.last, c.lastText = *m.Role, ""
@@ -47,9 +47,9 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 			Text string `json:"text"`
 		}
 		switch {
-		case absent(m.Content):
+		case isAbsent(m.Content):
 			if *m.Role != "assistant" { // which may only call tools
-				b.complain("string_type", loc+"content", "Input should be a valid string", m.Content)
+				b.noteFault("string_type", loc+"content", "Input should be a valid string", m.Content)
 			}
 		case json.Unmarshal(m.Content, &one) == nil:
 			c.text = append(c.text, one...)
@@ -61,9 +61,9 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 				c.media = c.media || isMedia(p.Type)
 			}
 		default:
-			b.complain("string_type", loc+"content", "Input should be a valid string", m.Content)
+			b.noteFault("string_type", loc+"content", "Input should be a valid string", m.Content)
 		}
-		if !absent(m.Calls) {
+		if !isAbsent(m.Calls) {
 			c.text = append(c.text, m.Calls...)
 		}
 	}

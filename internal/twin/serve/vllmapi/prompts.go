@@ -11,17 +11,17 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// prompts reads the forms that a completion's prompt has: a string, token
+// parsePrompts reads the forms that a completion's prompt has: a string, token
 // ids, or a list of either. What it refuses is an id beyond the vocabulary.
-func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
+func (a *api) parsePrompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 	raw := b.m["prompt"]
 	var list []json.RawMessage
 	if one, ok := b.str("prompt"); ok {
 		return []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}, nil
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		b.complain("string_type", "body.prompt", "Input should be a valid string", raw)
-		b.complain("list_type", "body.prompt", "Input should be a valid list", raw)
+		b.noteFault("string_type", "body.prompt", "Input should be a valid string", raw)
+		b.noteFault("list_type", "body.prompt", "Input should be a valid list", raw)
 		return nil, nil
 	}
 	if ids, ok := tokenIDs(raw); ok {
@@ -29,7 +29,7 @@ func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 			return nil, nil
 		}
 		if slices.Min(ids) < 0 {
-			b.negative(list, ids)
+			b.noteNegativeIDs(list, ids)
 			return nil, nil
 		}
 		p, refused := a.knownIDs(ids)
@@ -50,8 +50,8 @@ func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 			many = append(many, p)
 		default:
 			loc := fmt.Sprintf("body.prompt.%d", i)
-			b.complain("string_type", loc, "Input should be a valid string", one)
-			b.complain("list_type", loc, "Input should be a valid list", one)
+			b.noteFault("string_type", loc, "Input should be a valid string", one)
+			b.noteFault("list_type", loc, "Input should be a valid list", one)
 			return nil, nil
 		}
 	}
@@ -63,9 +63,9 @@ func tokenIDs(raw json.RawMessage) (ids []int64, ok bool) {
 	return ids, json.Unmarshal(raw, &ids) == nil && !bytes.Contains(raw, []byte("null"))
 }
 
-// negative notes ids below zero, and that the list is nothing else that a
+// noteNegativeIDs notes ids below zero, and that the list is nothing else that a
 // prompt may be.
-func (b *body) negative(list []json.RawMessage, ids []int64) {
+func (b *body) noteNegativeIDs(list []json.RawMessage, ids []int64) {
 	loc := func(i int) string { return fmt.Sprintf("prompt.%d", i) }
 	for i, id := range ids {
 		if id < 0 {
@@ -73,11 +73,11 @@ func (b *body) negative(list []json.RawMessage, ids []int64) {
 		}
 	}
 	for i, one := range list {
-		b.complain("list_type", "body."+loc(i), "Input should be a valid list", one)
+		b.noteFault("list_type", "body."+loc(i), "Input should be a valid list", one)
 	}
-	b.complain("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+	b.noteFault("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
 	for i, one := range list {
-		b.complain("string_type", "body."+loc(i), "Input should be a valid string", one)
+		b.noteFault("string_type", "body."+loc(i), "Input should be a valid string", one)
 	}
 }
 
@@ -86,7 +86,7 @@ func (b *body) negative(list []json.RawMessage, ids []int64) {
 func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
 	for _, id := range []int64{slices.Min(ids), slices.Max(ids)} {
 		if id < 0 || id >= int64(a.model.Size()) {
-			return lm.Prompt{}, rejection("", "Token id %d is out of vocabulary", id)
+			return lm.Prompt{}, rejectionReply("", "Token id %d is out of vocabulary", id)
 		}
 	}
 	known := make([]uint32, len(ids))
@@ -96,9 +96,9 @@ func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
 	return a.model.IDPrompt(known), nil
 }
 
-// truncation reads truncate_prompt_tokens and truncation_side. Unless asked
+// parseTruncation reads truncate_prompt_tokens and truncation_side. Unless asked
 // otherwise vLLM keeps the last tokens.
-func (b *body) truncation() (t lm.Truncation) {
+func (b *body) parseTruncation() (t lm.Truncation) {
 	const field, side = "truncate_prompt_tokens", "truncation_side"
 	if b.hasField(field) {
 		t.Set = true
@@ -111,7 +111,7 @@ func (b *body) truncation() (t lm.Truncation) {
 		where, _ := b.str(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
 			const words = "'left' or 'right'"
-			b.complainWith("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+quoted(words))
+			b.complainWith("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+pythonString(words))
 		}
 	}
 	return t
@@ -129,15 +129,15 @@ func (r *reader) truncate() *dialect.Reply {
 	return nil
 }
 
-// characters refuses a text that is too long however few tokens it has: the
+// checkTextLength refuses a text that is too long however few tokens it has: the
 // real server does not take such a one apart.
-func (r *reader) characters(text []byte) *dialect.Reply {
+func (r *reader) checkTextLength(text []byte) *dialect.Reply {
 	n, longest := utf8.RuneCount(text), r.api.MaxModelLen
 	most := longest * r.api.model.LongestToken()
 	if r.cut.Set || most == 0 || n <= most {
 		return nil
 	}
-	return parameter("input_text", fmt.Sprint(n), fmt.Sprintf(
+	return parameterReply("input_text", fmt.Sprint(n), fmt.Sprintf(
 		"This model's maximum context length is %d tokens. However, your prompt contains %d characters (more than %d characters, "+
 			"which is the upper bound for %d input tokens). Please reduce the length of the input prompt.", longest, n, most, longest))
 }
@@ -148,16 +148,16 @@ func (r *reader) refuseSuffix() *dialect.Reply {
 	case r.chat || !r.hasField("suffix"):
 		return nil
 	case isEmptyList(r.m["prompt"]):
-		return rejection("", "You must pass at least one prompt")
+		return rejectionReply("", "You must pass at least one prompt")
 	case r.unknownID != nil || r.prompts[0].Text == nil:
-		return rejection("suffix", "suffix requires text prompt input for FIM completion rendering")
+		return rejectionReply("suffix", "suffix requires text prompt input for FIM completion rendering")
 	}
-	return rejection("suffix", "suffix is only supported for models with FIM completion rendering")
+	return rejectionReply("suffix", "suffix is only supported for models with FIM completion rendering")
 }
 
-// fits refuses prompts that leave no room. Of a text the real server looks at
+// checkContext refuses prompts that leave no room. Of a text the real server looks at
 // no more than would fit, so it does not know how much too long it is.
-func (r *reader) fits() *dialect.Reply {
+func (r *reader) checkContext() *dialect.Reply {
 	longest := r.api.MaxModelLen
 	for _, p := range r.prompts {
 		r.prompt += p.Tokens
@@ -168,7 +168,7 @@ func (r *reader) fits() *dialect.Reply {
 		if p.Text != nil {
 			contains, n = "at least ", longest+1
 		}
-		return parameter("input_tokens", fmt.Sprint(n), fmt.Sprintf(
+		return parameterReply("input_tokens", fmt.Sprint(n), fmt.Sprintf(
 			"This model's maximum context length is %d tokens. However, your prompt contains %s%d input tokens, "+
 				"which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
 			longest, contains, n))

@@ -8,16 +8,16 @@ import (
 
 // Messages of a server that is written in Python show values as Python does.
 
-// quoted is s as Python writes a string: with ' unless there is one in it.
-func quoted(s string) string {
+// pythonString is s as Python writes a string: with ' unless there is one in it.
+func pythonString(s string) string {
 	if strings.Contains(s, "'") {
 		return `"` + s + `"`
 	}
 	return "'" + s + "'"
 }
 
-// python is a float as Python writes it.
-func python(f float64) string {
+// pythonFloat is a float as Python writes it.
+func pythonFloat(f float64) string {
 	text := fmt.Sprint(f)
 	if !strings.ContainsAny(text, ".eN") {
 		text += ".0"
@@ -33,7 +33,7 @@ func pythonList(ids []int64) string {
 func pythonTexts(texts []string) string {
 	list := make([]string, len(texts))
 	for i, t := range texts {
-		list[i] = quoted(t)
+		list[i] = pythonString(t)
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }
@@ -52,17 +52,17 @@ func pythonValue(raw json.RawMessage) string {
 	case json.Unmarshal(raw, &object) == nil && object != nil:
 		var parts []string
 		for _, name := range sortedKeys(object) {
-			parts = append(parts, quoted(name)+": "+pythonValue(object[name]))
+			parts = append(parts, pythonString(name)+": "+pythonValue(object[name]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case len(raw) > 0 && raw[0] == '"':
-		return quoted(shown(raw))
+		return pythonString(shownValue(raw))
 	}
-	return shown(raw)
+	return shownValue(raw)
 }
 
-// shown returns a value as the answer repeats it to the client, with containers as their size.
-func shown(raw json.RawMessage) string {
+// shownValue returns a value as the answer repeats it to the client, with containers as their size.
+func shownValue(raw json.RawMessage) string {
 	var v any
 	if len(raw) > 0 && raw[0] == '<' { // missing: the object around it
 		return "<dict of " + string(raw[1:len(raw)-1]) + " items>"

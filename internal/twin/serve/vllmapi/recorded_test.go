@@ -379,8 +379,8 @@ func values(t *testing.T, page string) map[string]float64 {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if prom.Float(f) != line[at+1:] {
-			t.Errorf("%q is written %s here", line, prom.Float(f))
+		if prom.FormatFloat(f) != line[at+1:] {
+			t.Errorf("%q is written %s here", line, prom.FormatFloat(f))
 		}
 		v[line[:at]] = f
 	}

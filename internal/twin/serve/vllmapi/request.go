@@ -73,13 +73,13 @@ func (a *api) read(req *dialect.Request, chat bool) (*reader, *dialect.Reply) {
 	}
 	r := &reader{api: a, body: b, number: req.N, garble: req.Garble, ask: ask{chat: chat, logprobs: -1, promptLogprobs: -1}}
 	for _, check := range []func() *dialect.Reply{
-		r.readFields, r.together, r.servedModel, r.refuseSuffix, r.limits, r.content, r.truncate, r.fits, r.values,
+		r.readFields, r.checkCombinations, r.servedModel, r.refuseSuffix, r.checkLimits, r.checkContent, r.truncate, r.checkContext, r.checkValues,
 	} {
 		if refused := check(); refused != nil {
 			return nil, refused
 		}
 	}
-	return r, r.settle()
+	return r, r.settleAnswer()
 }
 
 // readFields reads all fields. What has not the type of its field is refused
@@ -98,13 +98,13 @@ func (r *reader) readFields() *dialect.Reply {
 	r.ignoreEOS = b.boolean("ignore_eos")
 	r.readLimit()
 	if salt, ok := b.str("cache_salt"); ok {
-		r.salt = lm.Salt(salt)
+		r.salt = lm.HashSalt(salt)
 	}
 	r.readLogprobs()
 	var sampling, format, call, options *dialect.Reply
 	r.sampling, sampling = b.readSampling(r.stream)
-	r.constraint, format = b.constrained(r.chat)
-	r.cut = b.truncation()
+	r.constraint, format = b.parseConstraint(r.chat)
+	r.cut = b.parseTruncation()
 	if r.chat {
 		p.Call, r.tools, call = b.toolCall()
 		r.parsed = p.Call != nil || len(r.tools) > 0
@@ -115,14 +115,14 @@ func (r *reader) readFields() *dialect.Reply {
 	options = r.readStreamOptions()
 	if !r.chat {
 		if _, ok := b.str("suffix"); b.hasField("suffix") && !ok {
-			b.complain("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
+			b.noteFault("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
 		}
 		if b.hasField("prompt") {
-			r.prompts, r.unknownID = r.api.prompts(b)
+			r.prompts, r.unknownID = r.api.parsePrompts(b)
 		}
 	}
 	r.misfits = []*dialect.Reply{format, options, r.refuseLogprobs(), sampling, call, r.refuseHeader()}
-	return b.refused()
+	return b.faultReply()
 }
 
 // readLimit reads how many tokens an answer may have.
@@ -143,9 +143,9 @@ func (r *reader) readLimit() {
 func (r *reader) readMessages() {
 	b := r.body
 	if b.m["messages"] == nil {
-		b.missing("messages")
+		b.noteMissing("messages")
 	} else {
-		r.messages = b.conversation(b.m["messages"])
+		r.messages = b.parseConversation(b.m["messages"])
 	}
 	if b.hasField("tools") && len(b.faults) == 0 {
 		r.messages.text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), r.messages.text...)
@@ -155,7 +155,7 @@ func (r *reader) readMessages() {
 // refuseHeader refuses what contradicts itself in how a chat goes on.
 func (r *reader) refuseHeader() *dialect.Reply {
 	if r.goOn && r.hasField("add_generation_prompt") && !r.noHeader {
-		return rejection("", "Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
+		return rejectionReply("", "Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
 	}
 	return nil
 }
@@ -176,13 +176,13 @@ func (r *reader) refuseLogprobs() *dialect.Reply {
 	if r.chat && r.hasField("top_logprobs") && r.tops != 0 {
 		switch {
 		case r.tops < -1:
-			return parameter("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
+			return parameterReply("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
 		case r.logprobs < 0 && !r.boolean("logprobs"):
-			return parameter("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
+			return parameterReply("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
 		}
 	}
 	if !r.chat && r.hasField("logprobs") && r.logprobs < -1 {
-		return parameter("logprobs", fmt.Sprint(r.logprobs), "`logprobs` must be a positive value or -1.")
+		return parameterReply("logprobs", fmt.Sprint(r.logprobs), "`logprobs` must be a positive value or -1.")
 	}
 	return nil
 }
@@ -201,22 +201,22 @@ func (r *reader) readStreamOptions() *dialect.Reply {
 		return nil
 	}
 	if !r.stream {
-		return parameter("stream_options", "", "Stream options can only be defined when `stream=True`.")
+		return parameterReply("stream_options", "", "Stream options can only be defined when `stream=True`.")
 	}
 	r.usage = o.IncludeUsage
 	r.continuous = o.IncludeUsage && o.ContinuousUsageStats
 	return nil
 }
 
-// together refuses values that do not go together.
-func (r *reader) together() *dialect.Reply {
+// checkCombinations refuses values that do not go together.
+func (r *reader) checkCombinations() *dialect.Reply {
 	for _, refused := range r.misfits {
 		if refused != nil {
 			return refused
 		}
 	}
 	if one, ok := r.str("prompt"); !r.chat && (!r.hasField("prompt") || ok && one == "") {
-		return parameter("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
+		return parameterReply("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
 	}
 	return nil
 }
@@ -231,45 +231,45 @@ func (r *reader) servedModel() *dialect.Reply {
 		fmt.Sprintf("The model `%s` does not exist. Valid aliases: %s.", model, r.api.Name), "model")}
 }
 
-// limits refuses lengths that no prompt leaves room for.
-func (r *reader) limits() *dialect.Reply {
+// checkLimits refuses lengths that no prompt leaves room for.
+func (r *reader) checkLimits() *dialect.Reply {
 	longest := r.api.MaxModelLen
 	if r.limitField != "" && r.limit > longest {
-		return parameter(r.limitField, fmt.Sprint(r.limit), fmt.Sprintf(
+		return parameterReply(r.limitField, fmt.Sprint(r.limit), fmt.Sprintf(
 			"%s=%d cannot be greater than max_model_len=%d. Please request fewer output tokens.", r.limitField, r.limit, longest))
 	}
 	if t := r.cut; t.Set && t.Keep > longest {
-		return parameter("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
+		return parameterReply("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
 			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest))
 	}
 	return nil
 }
 
-// content refuses what is no prompt, and takes a chat for one.
-func (r *reader) content() *dialect.Reply {
+// checkContent refuses what is no prompt, and takes a chat for one.
+func (r *reader) checkContent() *dialect.Reply {
 	switch {
 	case r.messages.media:
-		return rejection("", "%s is not a multimodal model", r.api.Name)
+		return rejectionReply("", "%s is not a multimodal model", r.api.Name)
 	case r.chat && isEmptyList(r.m["messages"]):
-		return rejection("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
+		return rejectionReply("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
 	case r.unknownID != nil:
 		return r.unknownID
 	case r.goOn && !r.noHeader:
-		return rejection("", "continue_final_message and add_generation_prompt are not compatible. Use continue_final_message when you "+
+		return rejectionReply("", "continue_final_message and add_generation_prompt are not compatible. Use continue_final_message when you "+
 			"want the model to continue the final message, and add_generation_prompt when you want to add a header that will prompt it "+
 			"to start a new assistant message instead.")
 	case r.chat:
-		if refused := r.characters(r.messages.text); refused != nil {
+		if refused := r.checkTextLength(r.messages.text); refused != nil {
 			return refused
 		}
-		r.prompts = []lm.Prompt{r.api.model.TextPrompt(r.messages.text, r.template())}
+		r.prompts = []lm.Prompt{r.api.model.TextPrompt(r.messages.text, r.templateTokens())}
 		r.readRole()
 		return nil
 	case len(r.prompts) == 0:
-		return rejection("", "You must pass at least one prompt")
+		return rejectionReply("", "You must pass at least one prompt")
 	}
 	for i := range r.prompts {
-		if refused := r.characters(r.prompts[i].Text); refused != nil {
+		if refused := r.checkTextLength(r.prompts[i].Text); refused != nil {
 			return refused
 		}
 	}
@@ -288,17 +288,17 @@ func (r *reader) readRole() {
 	r.echo = false
 }
 
-// template returns the number of tokens that the chat template adds to the prompt.
-func (r *reader) template() int {
+// templateTokens returns the number of tokens that the chat template adds to the prompt.
+func (r *reader) templateTokens() int {
 	if r.chat {
-		return r.api.model.Template()
+		return r.api.model.TemplateTokens()
 	}
 	return 0
 }
 
-// values works out how long an answer may be, and refuses values that are out
+// checkValues works out how long an answer may be, and refuses values that are out
 // of their range.
-func (r *reader) values() *dialect.Reply {
+func (r *reader) checkValues() *dialect.Reply {
 	room := r.api.MaxModelLen
 	for _, p := range r.prompts {
 		room = min(room, r.api.MaxModelLen-max(p.Tokens, 1))
@@ -306,7 +306,7 @@ func (r *reader) values() *dialect.Reply {
 	switch {
 	case r.echoOnly:
 		if r.limit = 1; room < 1 {
-			return rejection("", "The decoder prompt (length %d) plus the number of requested output tokens (at least 1) is longer than the "+
+			return rejectionReply("", "The decoder prompt (length %d) plus the number of requested output tokens (at least 1) is longer than the "+
 				"maximum model length of %d. Make sure that `max_model_len` is no smaller than the number of text tokens (prompt + requested "+
 				"output tokens).", r.api.MaxModelLen-room, r.api.MaxModelLen)
 		}
@@ -317,7 +317,7 @@ func (r *reader) values() *dialect.Reply {
 		r.limit = defaultCompletionTokens
 	}
 	r.plan.Limit = min(r.limit, room) // more than the prompt leaves room for is cut down
-	if refused := r.sampling.refuse(&r.ask, r.api.model.Size()); refused != nil {
+	if refused := r.sampling.checkSampling(&r.ask, r.api.model.Size()); refused != nil {
 		return refused
 	}
 	if r.logprobs == -1 && r.hasField("logprobs") && (!r.chat || r.boolean("logprobs")) {
@@ -333,9 +333,9 @@ func (r *reader) values() *dialect.Reply {
 	return nil
 }
 
-// settle decides what the answer says. It refuses constraints that no answer
+// settleAnswer decides what the answer says. It refuses constraints that no answer
 // can keep to.
-func (r *reader) settle() *dialect.Reply {
+func (r *reader) settleAnswer() *dialect.Reply {
 	m, p := r.api.model, &r.plan
 	r.first = r.number
 	if r.sampling.temperature == 0 || r.sampling.seeded { // the same prompt has the same answer
@@ -343,7 +343,7 @@ func (r *reader) settle() *dialect.Reply {
 	}
 	if p.Call == nil && r.messages.last != "tool" {
 		if i, calls := m.CallsTool(len(r.tools), r.first); calls {
-			p.Call = r.tools[i].call()
+			p.Call = r.tools[i].newCall()
 		}
 	}
 	if r.constraint != nil && p.Call == nil {
@@ -353,20 +353,20 @@ func (r *reader) settle() *dialect.Reply {
 		}
 		p.Given = m.TokenizeGiven(text)
 	}
-	m.Say(p, r.prompts, r.garble)
-	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.ignoreEOS})
-	r.keep()
+	m.AnswerKnown(p, r.prompts, r.garble)
+	m.SettleLengths(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.ignoreEOS})
+	r.trimPrompts()
 	return nil
 }
 
-// keep leaves of the prompts what the answer tells of them: a stream lives
+// trimPrompts leaves of the prompts what the answer tells of them: a stream lives
 // longer than they are needed.
-func (r *reader) keep() {
+func (r *reader) trimPrompts() {
 	wantsIDs := r.echo || r.tokenIDs || r.promptLogprobs >= 0
 	for i := range r.prompts {
 		p := &r.prompts[i]
 		if wantsIDs {
-			r.api.model.Tell(p, r.template(), r.cut)
+			r.api.model.Tell(p, r.templateTokens(), r.cut)
 		} else {
 			p.IDs = nil
 		}

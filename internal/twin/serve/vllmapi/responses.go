@@ -19,15 +19,15 @@ import (
 // OpenAI's Responses, as vLLM has them: a chat, whose answer is told in events that
 // have a type and a number each.
 
-// responses begins the answer of /v1/responses.
-func (a *api) responses(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+// beginResponses begins the answer of /v1/responses.
+func (a *api) beginResponses(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	b, refused := readBody(req)
 	if refused != nil {
 		return nil, refused
 	}
 	b.needsInput()
 	limit := b.integer("max_output_tokens", 1)
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return nil, refused
 	}
 	if id, ok := b.str("previous_response_id"); ok {
@@ -35,10 +35,10 @@ func (a *api) responses(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 		return nil, &r
 	}
 	chat := b.chatOfResponse()
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return nil, refused
 	}
-	call, refused := a.chat(withBody(req, chat))
+	call, refused := a.beginChat(withBody(req, chat))
 	if refused != nil {
 		return nil, limitRenamed(refused)
 	}
@@ -46,7 +46,7 @@ func (a *api) responses(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
 	if !b.hasField("max_output_tokens") {
 		w.limit = w.plan.Limit
 	}
-	call.ID = w.id("resp")
+	call.ID = w.prefixedID("resp")
 	call.Opening, call.Early, call.Writer = 2, 2, w
 	return call, nil
 }
@@ -56,10 +56,10 @@ func (b *body) needsInput() {
 	raw := b.m["input"]
 	var list []json.RawMessage
 	if raw == nil {
-		b.complain("missing", "body.input", "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m)+1))) // vLLM adds one
+		b.noteFault("missing", "body.input", "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m)+1))) // vLLM adds one
 	} else if _, ok := b.str("input"); !ok && json.Unmarshal(raw, &list) != nil {
-		b.complain("string_type", "body.input", "Input should be a valid string", raw)
-		b.complain("list_type", "body.input", "Input should be a valid list", raw)
+		b.noteFault("string_type", "body.input", "Input should be a valid string", raw)
+		b.noteFault("list_type", "body.input", "Input should be a valid list", raw)
 	}
 }
 
@@ -80,7 +80,7 @@ func responsesFailure(status int, kind, message, param string) dialect.Reply {
 
 // chatOfResponse is the chat that a request for a response comes to.
 func (b *body) chatOfResponse() map[string]any {
-	chat := b.only("model", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty",
+	chat := b.selectFields("model", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty",
 		"repetition_penalty", "ignore_eos", "seed", "stop", "cache_salt", "priority", "stream")
 	if b.hasField("max_output_tokens") {
 		chat["max_tokens"] = b.m["max_output_tokens"]
@@ -171,19 +171,19 @@ type responsesWriter struct {
 	called []byte   // name of the function of the open one, likewise
 }
 
-// id is the identity of the response, or of one of its items.
-func (w *responsesWriter) id(prefix string) string {
+// prefixedID is the identity of the response, or of one of its items.
+func (w *responsesWriter) prefixedID(prefix string) string {
 	return fmt.Sprintf("%s_%016x", prefix, twin.Mix(w.number^uint64(len(w.items)+len(prefix))<<32))
 }
 
 // itemID is that of the item that is open.
 func (w *responsesWriter) itemID() string {
-	return w.id(map[lm.Kind]string{lm.Text: "msg", lm.Thought: "rs", lm.CallName: "fc"}[w.kind])
+	return w.prefixedID(map[lm.Kind]string{lm.Text: "msg", lm.Thought: "rs", lm.CallName: "fc"}[w.kind])
 }
 
-// event appends an event: the fields before its number, which are in the order of the
+// appendEvent appends an event: the fields before its number, which are in the order of the
 // alphabet but for the type, and those behind it.
-func (w *responsesWriter) event(b []byte, kind string, before, behind []byte) []byte {
+func (w *responsesWriter) appendEvent(b []byte, kind string, before, behind []byte) []byte {
 	b = append(append(append(b, "event: "...), kind...), "\ndata: {"...)
 	b = append(append(b, before...), `,"sequence_number":`...)
 	b = strconv.AppendInt(b, int64(w.events), 10)
@@ -199,7 +199,7 @@ func (w *responsesWriter) event(b []byte, kind string, before, behind []byte) []
 // Open implements [dialect.Writer].
 func (w *responsesWriter) Open(b []byte, i int) []byte {
 	kind := [...]string{"response.created", "response.in_progress"}[i&1]
-	return w.event(b, kind, w.response([]byte(`"response":`), "in_progress"), nil)
+	return w.appendEvent(b, kind, w.appendResponse([]byte(`"response":`), "in_progress"), nil)
 }
 
 // Tokens implements [dialect.Writer].
@@ -210,7 +210,7 @@ func (w *responsesWriter) Tokens(b []byte, index, from, to int, finish string) (
 		w.finish = finish
 	}
 	shown := false
-	c.Pieces(from, to, finish != "", func(kind lm.Kind, text []byte) {
+	c.EachPiece(from, to, finish != "", func(kind lm.Kind, text []byte) {
 		shown = true
 		b = w.openItem(b, kind, text)
 		var name, logprobs string
@@ -226,7 +226,7 @@ func (w *responsesWriter) Tokens(b []byte, index, from, to int, finish string) (
 			return
 		}
 		w.text = append(w.text, text...)
-		b = w.event(b, "response."+name+".delta", fmt.Appendf(nil, `%s"delta":"%s","item_id":"%s",%s"output_index":%d`,
+		b = w.appendEvent(b, "response."+name+".delta", fmt.Appendf(nil, `%s"delta":"%s","item_id":"%s",%s"output_index":%d`,
 			at, text, w.itemID(), logprobs, len(w.items)), nil)
 	})
 	return b, shown
@@ -246,16 +246,16 @@ func (w *responsesWriter) openItem(b []byte, kind lm.Kind, text []byte) []byte {
 	if item == lm.CallName {
 		w.called = append([]byte(nil), text...)
 	}
-	b = w.event(b, "response.output_item.added", append(w.item([]byte(`"item":`), "in_progress", false),
+	b = w.appendEvent(b, "response.output_item.added", append(w.appendItem([]byte(`"item":`), "in_progress", false),
 		fmt.Sprintf(`,"output_index":%d`, len(w.items))...), nil)
 	if item != lm.CallName {
-		b = w.event(b, "response.content_part.added", w.part(nil, "[]"), nil)
+		b = w.appendEvent(b, "response.content_part.added", w.appendPart(nil, "[]"), nil)
 	}
 	return b
 }
 
-// part appends what a part's event has.
-func (w *responsesWriter) part(text []byte, logprobs string) []byte {
+// appendPart appends what a part's event has.
+func (w *responsesWriter) appendPart(text []byte, logprobs string) []byte {
 	part := fmt.Appendf(nil, `{"annotations":[],"text":"%s","type":"output_text","logprobs":%s}`, text, logprobs)
 	if w.kind == lm.Thought {
 		part = fmt.Appendf(nil, `{"text":"%s","type":"reasoning_text"}`, text)
@@ -263,8 +263,8 @@ func (w *responsesWriter) part(text []byte, logprobs string) []byte {
 	return fmt.Appendf(nil, `"content_index":0,"item_id":"%s","output_index":%d,"part":%s`, w.itemID(), len(w.items), part)
 }
 
-// item appends the open item.
-func (w *responsesWriter) item(b []byte, status string, whole bool) []byte {
+// appendItem appends the open item.
+func (w *responsesWriter) appendItem(b []byte, status string, whole bool) []byte {
 	if status != "null" {
 		status = `"` + status + `"`
 	}
@@ -295,17 +295,17 @@ func (w *responsesWriter) closeItem(b []byte) []byte {
 	at := fmt.Sprintf(`"output_index":%d`, len(w.items))
 	switch w.kind {
 	case lm.CallName:
-		b = w.event(b, "response.function_call_arguments.done", fmt.Appendf(nil, `"arguments":"%s","item_id":"%s",%s`, w.text, w.itemID(), at), nil)
+		b = w.appendEvent(b, "response.function_call_arguments.done", fmt.Appendf(nil, `"arguments":"%s","item_id":"%s",%s`, w.text, w.itemID(), at), nil)
 	case lm.Thought:
-		b = w.event(b, "response.reasoning_text.done", fmt.Appendf(nil, `"content_index":0,"item_id":"%s",%s`, w.itemID(), at), fmt.Appendf(nil, `,"text":"%s"`, w.text))
+		b = w.appendEvent(b, "response.reasoning_text.done", fmt.Appendf(nil, `"content_index":0,"item_id":"%s",%s`, w.itemID(), at), fmt.Appendf(nil, `,"text":"%s"`, w.text))
 	default:
-		b = w.event(b, "response.output_text.done", fmt.Appendf(nil, `"content_index":0,"item_id":"%s","logprobs":[],%s`, w.itemID(), at), fmt.Appendf(nil, `,"text":"%s"`, w.text))
+		b = w.appendEvent(b, "response.output_text.done", fmt.Appendf(nil, `"content_index":0,"item_id":"%s","logprobs":[],%s`, w.itemID(), at), fmt.Appendf(nil, `,"text":"%s"`, w.text))
 	}
 	if w.kind != lm.CallName {
-		b = w.event(b, "response.content_part.done", w.part(w.text, "null"), nil)
+		b = w.appendEvent(b, "response.content_part.done", w.appendPart(w.text, "null"), nil)
 	}
-	item := w.item(nil, "completed", true)
-	b = w.event(b, "response.output_item.done", fmt.Appendf(nil, `"item":%s,%s`, item, at), nil)
+	item := w.appendItem(nil, "completed", true)
+	b = w.appendEvent(b, "response.output_item.done", fmt.Appendf(nil, `"item":%s,%s`, item, at), nil)
 	w.items, w.open = append(w.items, item), false
 	return b
 }
@@ -326,26 +326,26 @@ func (w *responsesWriter) Done(b []byte) []byte {
 		return b
 	}
 	b = w.closeItem(b)
-	return w.event(b, "response.completed", w.response([]byte(`"response":`), w.status()), nil)
+	return w.appendEvent(b, "response.completed", w.appendResponse([]byte(`"response":`), w.finalStatus()), nil)
 }
 
-// status returns the final status of the response.
-func (w *responsesWriter) status() string {
+// finalStatus returns the final status of the response.
+func (w *responsesWriter) finalStatus() string {
 	if w.finish == "length" {
 		return "incomplete"
 	}
 	return "completed"
 }
 
-// response appends the response as it stands.
-func (w *responsesWriter) response(b []byte, status string) []byte {
+// appendResponse appends the response as it stands.
+func (w *responsesWriter) appendResponse(b []byte, status string) []byte {
 	ended := status != "in_progress"
 	incomplete, usage := "null", "null"
 	if status == "incomplete" {
 		incomplete = `{"reason":"max_output_tokens"}`
 	}
 	if ended && !w.noUsage {
-		usage = w.counts()
+		usage = w.usageJSON()
 	}
 	raw := func(name, unset string) string {
 		if w.echo.hasField(name) {
@@ -363,7 +363,7 @@ func (w *responsesWriter) response(b []byte, status string) []byte {
 		}
 		return text
 	}
-	tools, choice := w.tools()
+	tools, choice := w.echoedTools()
 	b = fmt.Appendf(b, `{"id":"%s","created_at":%d,"incomplete_details":%s,"instructions":%s,"metadata":%s,"model":%s,"object":"response","output":[%s]`,
 		w.responseID(), w.began, incomplete, raw("instructions", "null"), raw("metadata", "null"), dialect.Marshal(w.served), bytes.Join(w.items, []byte(",")))
 	b = fmt.Appendf(b, `,"parallel_tool_calls":%s,"temperature":%s,"tool_choice":%s,"tools":%s,"top_p":%s,"background":false,"max_output_tokens":%d`,
@@ -376,11 +376,11 @@ func (w *responsesWriter) response(b []byte, status string) []byte {
 
 // responseID is that of the response, whatever items there are by now.
 func (w *responsesWriter) responseID() string {
-	return (&responsesWriter{number: w.number}).id("resp")
+	return (&responsesWriter{number: w.number}).prefixedID("resp")
 }
 
-// tools returns the request's tools and its tool choice, as the response repeats them.
-func (w *responsesWriter) tools() (tools, choice string) {
+// echoedTools returns the request's tools and its tool choice, as the response repeats them.
+func (w *responsesWriter) echoedTools() (tools, choice string) {
 	var list []map[string]json.RawMessage
 	if !w.echo.hasField("tools") || json.Unmarshal(w.echo.m["tools"], &list) != nil || len(list) == 0 {
 		return "[]", `"none"`
@@ -412,8 +412,8 @@ func (w *responsesWriter) tools() (tools, choice string) {
 	return "[" + b.String() + "]", choice
 }
 
-// counts is the usage.
-func (w *responsesWriter) counts() string {
+// usageJSON is the usage.
+func (w *responsesWriter) usageJSON() string {
 	reasoning, n := 0, w.counted
 	if w.plan.Reasoning > 0 {
 		reasoning = min(w.choices[0].sent, w.plan.Reasoning)
@@ -448,10 +448,10 @@ func (w *responsesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts
 			if w.kind == lm.Thought {
 				status = "null"
 			}
-			w.items, w.open = append(w.items, w.item(nil, status, true)), false
+			w.items, w.open = append(w.items, w.appendItem(nil, status, true)), false
 		}
 	}
-	w.choices[0].Pieces(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
+	w.choices[0].EachPiece(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
 		text = slices.Clone(text)
 		if kind == lm.CallArgs {
 			w.text = text
@@ -463,5 +463,5 @@ func (w *responsesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts
 		}
 	})
 	close()
-	return w.response(b, w.status())
+	return w.appendResponse(b, w.finalStatus())
 }

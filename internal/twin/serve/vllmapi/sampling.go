@@ -32,18 +32,18 @@ type sampling struct {
 func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s := sampling{promptLogprobs: -1}
 	if salt, ok := b.str("cache_salt"); b.hasField("cache_salt") && (!ok || salt == "") {
-		return s, parameter("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
+		return s, parameterReply("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
 	}
 	if b.hasField("prompt_logprobs") {
 		n := 0.0
 		if raw := b.m["prompt_logprobs"]; json.Unmarshal(raw, &n) != nil {
-			return s, parameter("prompt_logprobs", shown(raw), "`prompt_logprobs` must be an integer.")
+			return s, parameterReply("prompt_logprobs", shownValue(raw), "`prompt_logprobs` must be an integer.")
 		}
 		switch {
 		case stream && (n > 0 || n == -1):
-			return s, parameter("prompt_logprobs", "", "`prompt_logprobs` are not available when `stream=True`.")
+			return s, parameterReply("prompt_logprobs", "", "`prompt_logprobs` are not available when `stream=True`.")
 		case n < 0 && n != -1:
-			return s, parameter("prompt_logprobs", shown(b.m["prompt_logprobs"]), "`prompt_logprobs` must be a positive value or -1.")
+			return s, parameterReply("prompt_logprobs", shownValue(b.m["prompt_logprobs"]), "`prompt_logprobs` must be a positive value or -1.")
 		}
 		if s.promptLogprobs = b.integer("prompt_logprobs", 0); s.promptLogprobs < 0 {
 			s.promptLogprobs = math.MaxInt // all there are
@@ -53,7 +53,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	refused := s.readBias(b)
 	s.presence = b.number("presence_penalty", 0)
 	if b.hasField("seed") {
-		s.seed, s.seeded = b.whole("seed", b.m["seed"])
+		s.seed, s.seeded = b.parseWhole("seed", b.m["seed"])
 	}
 	s.temperature, s.topP = b.number("temperature", 1), b.number("top_p", 1)
 	s.topK = b.integer("top_k", 0)
@@ -63,7 +63,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s.allowed = b.ids("allowed_token_ids")
 	if b.hasField("bad_words") {
 		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
-			b.complain("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
+			b.noteFault("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
 		}
 	}
 	if b.hasField("stream_interval") && b.integer("stream_interval", 1) < 1 {
@@ -79,30 +79,30 @@ func (s *sampling) readBias(b *body) *dialect.Reply {
 	}
 	var bias map[string]json.RawMessage
 	if json.Unmarshal(b.m["logit_bias"], &bias) != nil {
-		b.complain("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
+		b.noteFault("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
 		return nil
 	}
 	var wrong []string
 	for _, name := range sortedKeys(bias) {
 		if _, err := strconv.ParseFloat(strings.Trim(string(bias[name]), `"`), 64); err != nil {
-			b.complain("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
+			b.noteFault("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
 		}
 		if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 			s.bias = append(s.bias, id)
 		} else {
-			wrong = append(wrong, quoted(name))
+			wrong = append(wrong, pythonString(name))
 		}
 	}
 	if wrong == nil {
 		return nil
 	}
 	list := "[" + strings.Join(wrong, ", ") + "]"
-	return parameter("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: "+list)
+	return parameterReply("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: "+list)
 }
 
-// refuse says what is wrong with the values of the parameters, in the
+// checkSampling says what is wrong with the values of the parameters, in the
 // order of vLLM's checks (SamplingParams._verify_args, verify).
-func (s *sampling) refuse(a *ask, vocab int) *dialect.Reply {
+func (s *sampling) checkSampling(a *ask, vocab int) *dialect.Reply {
 	beyond := func(ids []int64) (out []int64) {
 		for _, id := range ids {
 			if id < 0 || id >= int64(vocab) {
@@ -113,58 +113,58 @@ func (s *sampling) refuse(a *ask, vocab int) *dialect.Reply {
 	}
 	outside := func(param string, ids []int64) *dialect.Reply {
 		list := pythonList(ids)
-		return parameter(param, list, fmt.Sprintf("token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab))
+		return parameterReply(param, list, fmt.Sprintf("token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab))
 	}
 	switch {
 	case a.n < 1:
-		return rejection("", "n must be at least 1, got %d.", a.n)
+		return rejectionReply("", "n must be at least 1, got %d.", a.n)
 	case len(a.prompts) > maxChoices:
-		return rejection("", "a request has at most %d prompts here, got %d.", maxChoices, len(a.prompts))
+		return rejectionReply("", "a request has at most %d prompts here, got %d.", maxChoices, len(a.prompts))
 	case a.n > maxChoices/len(a.prompts):
-		return rejection("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
+		return rejectionReply("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
 	case !(math.Abs(s.presence) <= 2):
-		return rejection("", "presence_penalty must be in [-2, 2], got %s.", python(s.presence))
+		return rejectionReply("", "presence_penalty must be in [-2, 2], got %s.", pythonFloat(s.presence))
 	case !(math.Abs(s.frequency) <= 2):
-		return rejection("", "frequency_penalty must be in [-2, 2], got %s.", python(s.frequency))
+		return rejectionReply("", "frequency_penalty must be in [-2, 2], got %s.", pythonFloat(s.frequency))
 	case s.repetition <= 0:
-		return rejection("", "repetition_penalty must be greater than zero, got %s.", python(s.repetition))
+		return rejectionReply("", "repetition_penalty must be greater than zero, got %s.", pythonFloat(s.repetition))
 	case s.temperature < 0:
-		return parameter("temperature", python(s.temperature), "temperature must be non-negative, got "+python(s.temperature)+".")
+		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be non-negative, got "+pythonFloat(s.temperature)+".")
 	case s.temperature > 2:
-		return parameter("temperature", python(s.temperature), "temperature must be in [0, 2], got "+python(s.temperature)+".")
+		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be in [0, 2], got "+pythonFloat(s.temperature)+".")
 	case !(s.topP > 0 && s.topP <= 1):
-		return parameter("top_p", python(s.topP), "top_p must be in (0, 1], got "+python(s.topP)+".")
+		return parameterReply("top_p", pythonFloat(s.topP), "top_p must be in (0, 1], got "+pythonFloat(s.topP)+".")
 	case s.topK < -1:
-		return rejection("", "top_k must be 0 (disable), or at least 1, got %d.", s.topK)
+		return rejectionReply("", "top_k must be 0 (disable), or at least 1, got %d.", s.topK)
 	case !(s.minP >= 0 && s.minP <= 1):
-		return rejection("", "min_p must be in [0, 1], got %s.", python(s.minP))
+		return rejectionReply("", "min_p must be in [0, 1], got %s.", pythonFloat(s.minP))
 	case a.plan.Limit < 1:
-		return parameter("max_tokens", fmt.Sprint(a.plan.Limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.plan.Limit))
+		return parameterReply("max_tokens", fmt.Sprint(a.plan.Limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.plan.Limit))
 	case a.plan.Least < 0:
-		return rejection("", "min_tokens must be greater than or equal to 0, got %d.", a.plan.Least)
+		return rejectionReply("", "min_tokens must be greater than or equal to 0, got %d.", a.plan.Least)
 	case a.plan.Least > a.plan.Limit:
-		return rejection("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.plan.Limit, a.plan.Least)
+		return rejectionReply("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.plan.Limit, a.plan.Least)
 	case slices.Contains(a.plan.Stops, ""):
-		return rejection("", "stop cannot contain an empty string.")
+		return rejectionReply("", "stop cannot contain an empty string.")
 	case slices.Contains(s.badWords, ""):
-		return rejection("", "bad_words cannot contain an empty string. Got bad_words=%s", pythonTexts(s.badWords))
+		return rejectionReply("", "bad_words cannot contain an empty string. Got bad_words=%s", pythonTexts(s.badWords))
 	case a.n > 1 && s.temperature == 0:
-		return rejection("", "n must be 1 when using greedy sampling, got %d.", a.n)
+		return rejectionReply("", "n must be 1 when using greedy sampling, got %d.", a.n)
 	case a.logprobs > maxLogprobs:
-		return parameter("logprobs", fmt.Sprint(a.logprobs),
+		return parameterReply("logprobs", fmt.Sprint(a.logprobs),
 			fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", a.logprobs, maxLogprobs))
 	case s.promptLogprobs > maxLogprobs:
 		n := min(s.promptLogprobs, vocab)
-		return parameter("prompt_logprobs", fmt.Sprint(n),
+		return parameterReply("prompt_logprobs", fmt.Sprint(n),
 			fmt.Sprintf("Requested prompt logprobs of %d, which is greater than max allowed: %d", n, maxLogprobs))
 	case beyond(s.bias) != nil:
 		return outside("logit_bias", beyond(s.bias))
 	case beyond(s.stops) != nil:
 		return outside("stop_token_ids", beyond(s.stops))
 	case s.allowed != nil && len(s.allowed) == 0:
-		return parameter("allowed_token_ids", "[]", "allowed_token_ids is not None and empty!")
+		return parameterReply("allowed_token_ids", "[]", "allowed_token_ids is not None and empty!")
 	case beyond(s.allowed) != nil:
-		return parameter("allowed_token_ids", pythonList(beyond(s.allowed)), "allowed_token_ids contains out-of-vocab token id!")
+		return parameterReply("allowed_token_ids", pythonList(beyond(s.allowed)), "allowed_token_ids contains out-of-vocab token id!")
 	}
 	return nil
 }

@@ -25,25 +25,25 @@ func (c *constraint) exampleAnswer(pick uint64) (string, *dialect.Reply) {
 	case c.pattern != nil:
 		text, err := example.OfPattern(*c.pattern)
 		if err != nil {
-			return "", rejection("", "Grammar error: %v", err)
+			return "", rejectionReply("", "Grammar error: %v", err)
 		}
 		return text, nil
 	case c.schema != nil:
 		if kind := example.UnknownType(c.schema); kind != "" {
-			return "", rejection("", "Grammar error: Invalid type: %s", kind)
+			return "", rejectionReply("", "Grammar error: Invalid type: %s", kind)
 		}
 		return example.OfSchema(c.schema), nil
 	case c.object:
 		return example.OfSchema(anyObject), nil
 	case len(c.choices) == 0:
-		return "", rejection("", "Choice '[]' cannot be an empty list")
+		return "", rejectionReply("", "Choice '[]' cannot be an empty list")
 	}
 	return c.choices[pick%uint64(len(c.choices))], nil
 }
 
-// constrained gives what the request says its answer has to be like, nil for
+// parseConstraint gives what the request says its answer has to be like, nil for
 // nothing. Grammars and structural tags are not modelled, and refused.
-func (b *body) constrained(chat bool) (*constraint, *dialect.Reply) {
+func (b *body) parseConstraint(chat bool) (*constraint, *dialect.Reply) {
 	format, refused := b.responseFormat()
 	if refused != nil || !b.hasField("structured_outputs") {
 		return format, refused
@@ -68,17 +68,17 @@ func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 	}
 	kind := ""
 	_ = json.Unmarshal(f["type"], &kind)
-	if kind == "json_schema" && absent(f["json_schema"]) {
-		return nil, parameter(field, "", "When response_format type is 'json_schema', the 'json_schema' field must be provided.")
+	if kind == "json_schema" && isAbsent(f["json_schema"]) {
+		return nil, parameterReply(field, "", "When response_format type is 'json_schema', the 'json_schema' field must be provided.")
 	}
 	if kind == "structural_tag" {
-		if absent(f["format"]) && (absent(f["structures"]) || absent(f["triggers"])) {
-			return nil, parameter(field, "", "Invalid response_format structural_tag specification.")
+		if isAbsent(f["format"]) && (isAbsent(f["structures"]) || isAbsent(f["triggers"])) {
+			return nil, parameterReply(field, "", "Invalid response_format structural_tag specification.")
 		}
 		return nil, notModelled(field, "structural tags")
 	}
 	before := len(b.faults)
-	b.literal(field+".type", f, "'text', 'json_object' or 'json_schema'", kind == "text" || kind == "json_object" || kind == "json_schema")
+	b.noteLiteral(field+".type", f, "'text', 'json_object' or 'json_schema'", kind == "text" || kind == "json_object" || kind == "json_schema")
 	var s struct {
 		Name   *string         `json:"name"`
 		Schema json.RawMessage `json:"schema"`
@@ -87,18 +87,18 @@ func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 		if err := json.Unmarshal(f["json_schema"], &s); err != nil {
 			b.notObject(field+".json_schema", f["json_schema"])
 		} else if s.Name == nil {
-			b.absent(field+".json_schema.name", f["json_schema"])
+			b.noteAbsent(field+".json_schema.name", f["json_schema"])
 		}
 	}
 	if len(b.faults) > before {
-		b.literal(field+".type", f, "'structural_tag'", false)
-		if absent(f["format"]) {
-			b.absent(field+".format", b.m[field])
+		b.noteLiteral(field+".type", f, "'structural_tag'", false)
+		if isAbsent(f["format"]) {
+			b.noteAbsent(field+".format", b.m[field])
 		}
-		b.literal(field+".type", f, "'structural_tag'", false)
+		b.noteLiteral(field+".type", f, "'structural_tag'", false)
 		for _, name := range []string{"structures", "triggers"} {
-			if absent(f[name]) {
-				b.absent(field+"."+name, b.m[field])
+			if isAbsent(f[name]) {
+				b.noteAbsent(field+"."+name, b.m[field])
 			}
 		}
 		return nil, nil
@@ -106,8 +106,8 @@ func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 	switch {
 	case kind == "json_object":
 		return &constraint{object: true}, nil
-	case kind == "json_schema" && absent(s.Schema):
-		return nil, rejection("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(nil))
+	case kind == "json_schema" && isAbsent(s.Schema):
+		return nil, rejectionReply("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(nil))
 	case kind == "json_schema":
 		return &constraint{schema: s.Schema}, nil
 	}
@@ -116,7 +116,7 @@ func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 
 // notModelled refuses what a real server takes and this one does not.
 func notModelled(param, what string) *dialect.Reply {
-	return rejection(param, "%s are not modelled by this server (parameter=%s)", what, param)
+	return rejectionReply(param, "%s are not modelled by this server (parameter=%s)", what, param)
 }
 
 // constraints are the fields of structured_outputs, as the server lists them.
@@ -133,7 +133,7 @@ func listConstraints(given map[string]json.RawMessage) string {
 		if strings.HasPrefix(name, "disable") || name == "_backend_was_auto" {
 			value = "False"
 		}
-		if raw := given[name]; !absent(raw) {
+		if raw := given[name]; !isAbsent(raw) {
 			value = pythonValue(raw)
 		}
 		list[i] = "'" + name + "': " + value
@@ -151,7 +151,7 @@ func (b *body) structuredOutputs(chat bool) (*constraint, *dialect.Reply) {
 	}
 	count := func(names ...string) (n int) {
 		for _, name := range names {
-			if !absent(f[name]) {
+			if !isAbsent(f[name]) {
 				n++
 			}
 		}
@@ -160,43 +160,43 @@ func (b *body) structuredOutputs(chat bool) (*constraint, *dialect.Reply) {
 	if count("json", "regex", "choice") > 1 {
 		const message = "You can only use one kind of constraints for structured outputs ('json', 'regex' or 'choice')."
 		if chat {
-			return nil, rejection("", message)
+			return nil, rejectionReply("", message)
 		}
-		return nil, parameter(field, "", message)
+		return nil, parameterReply(field, "", message)
 	}
 	c := &constraint{}
-	if raw := f["choice"]; !absent(raw) && json.Unmarshal(raw, &c.choices) != nil {
-		b.complain("list_type", "body."+field+".choice", "Input should be a valid list", raw)
+	if raw := f["choice"]; !isAbsent(raw) && json.Unmarshal(raw, &c.choices) != nil {
+		b.noteFault("list_type", "body."+field+".choice", "Input should be a valid list", raw)
 		return nil, nil
 	}
-	if raw := f["regex"]; !absent(raw) && json.Unmarshal(raw, &c.pattern) != nil {
-		b.complain("string_type", "body."+field+".regex", "Input should be a valid string", raw)
+	if raw := f["regex"]; !isAbsent(raw) && json.Unmarshal(raw, &c.pattern) != nil {
+		b.noteFault("string_type", "body."+field+".regex", "Input should be a valid string", raw)
 		return nil, nil
 	}
 	switch count("json", "regex", "choice", "grammar", "json_object", "structural_tag") {
 	case 0:
-		return nil, rejection("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(f))
+		return nil, rejectionReply("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(f))
 	case 1:
 	default:
-		return nil, rejection("", "You can only use one kind of structured outputs constraint but multiple are specified: %s", listConstraints(f))
+		return nil, rejectionReply("", "You can only use one kind of structured outputs constraint but multiple are specified: %s", listConstraints(f))
 	}
 	switch {
 	case string(f["json_object"]) == "false":
-		return nil, rejection("", "structured_outputs.json_object must be True if set; omit structured_outputs to disable structured outputs")
+		return nil, rejectionReply("", "structured_outputs.json_object must be True if set; omit structured_outputs to disable structured outputs")
 	case string(f["grammar"]) == `""`:
-		return nil, rejection("", "structured_outputs.grammar cannot be an empty string")
-	case !absent(f["grammar"]):
+		return nil, rejectionReply("", "structured_outputs.grammar cannot be an empty string")
+	case !isAbsent(f["grammar"]):
 		return nil, notModelled(field, "grammars")
-	case !absent(f["structural_tag"]):
+	case !isAbsent(f["structural_tag"]):
 		return nil, notModelled(field, "structural tags")
-	case !absent(f["json_object"]):
+	case !isAbsent(f["json_object"]):
 		c.object = true
-	case !absent(f["json"]):
+	case !isAbsent(f["json"]):
 		c.schema = f["json"]
 		var text string
 		if json.Unmarshal(c.schema, &text) == nil { // a schema may be written in a string
 			if c.schema = json.RawMessage(text); !json.Valid(c.schema) {
-				return nil, rejection("", "Invalid JSON grammar specification.")
+				return nil, rejectionReply("", "Invalid JSON grammar specification.")
 			}
 		}
 	}

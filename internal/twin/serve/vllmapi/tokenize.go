@@ -27,19 +27,19 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 	template := 0
 	switch messages, chat := b.m["messages"]; {
 	case chat:
-		text, template = b.conversation(messages).text, a.model.Template()
+		text, template = b.parseConversation(messages).text, a.model.TemplateTokens()
 	case b.hasField("prompt"):
 		one, ok := b.str("prompt")
 		if !ok {
-			b.complain("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
-			b.missing("messages")
+			b.noteFault("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+			b.noteMissing("messages")
 		}
 		text = []byte(one)
 	default:
-		b.missing("prompt")
-		b.missing("messages")
+		b.noteMissing("prompt")
+		b.noteMissing("messages")
 	}
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return *refused
 	}
 	t.Tokens = a.model.Encode(text, template)
@@ -60,7 +60,7 @@ func (a *api) detokenize(r *dialect.Request) dialect.Reply {
 	}
 	var ids []int64
 	if !b.hasField("tokens") {
-		b.missing("tokens")
+		b.noteMissing("tokens")
 	} else {
 		ids = b.ids("tokens")
 	}
@@ -69,7 +69,7 @@ func (a *api) detokenize(r *dialect.Request) dialect.Reply {
 			b.atLeast("tokens."+strconv.Itoa(i), 0, json.RawMessage(strconv.FormatInt(id, 10)))
 		}
 	}
-	if refused := b.refused(); refused != nil {
+	if refused := b.faultReply(); refused != nil {
 		return *refused
 	}
 	var text []byte

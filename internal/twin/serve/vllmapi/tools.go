@@ -20,8 +20,8 @@ type tool struct {
 	} `json:"function"`
 }
 
-// call is one of a tool, with arguments that its schema allows.
-func (t *tool) call() *lm.Call {
+// newCall is one of a tool, with arguments that its schema allows.
+func (t *tool) newCall() *lm.Call {
 	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
 }
 
@@ -31,21 +31,21 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	choice, chosen := b.str("tool_choice")
 	if !b.hasField("tools") {
 		if b.hasField("tool_choice") && choice != "none" && choice != "auto" {
-			return nil, nil, parameter("tool_choice", "", "When using `tool_choice`, `tools` must be set.")
+			return nil, nil, parameterReply("tool_choice", "", "When using `tool_choice`, `tools` must be set.")
 		}
 		return nil, nil, nil
 	}
 	var tools []tool
 	if err := json.Unmarshal(b.m["tools"], &tools); err != nil {
-		b.complain("list_type", "body.tools", "Input should be a valid list", b.m["tools"])
+		b.noteFault("list_type", "body.tools", "Input should be a valid list", b.m["tools"])
 		return nil, nil, nil
 	}
 	if len(tools) == 0 {
-		return nil, nil, parameter("tools", "", "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely.")
+		return nil, nil, parameterReply("tools", "", "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely.")
 	}
 	for i, t := range tools {
 		if t.Function == nil {
-			b.complain("missing", fmt.Sprintf("body.tools.%d.function", i), "Field required", json.RawMessage("{}"))
+			b.noteFault("missing", fmt.Sprintf("body.tools.%d.function", i), "Field required", json.RawMessage("{}"))
 			return nil, nil, nil
 		}
 	}
@@ -55,9 +55,9 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	case !b.hasField("tool_choice"), choice == "auto":
 		return nil, tools, nil
 	case choice == "required":
-		return tools[0].call(), nil, nil
+		return tools[0].newCall(), nil, nil
 	case chosen:
-		return nil, nil, parameter("tool_choice", "", "Invalid value for `tool_choice`: "+choice+
+		return nil, nil, parameterReply("tool_choice", "", "Invalid value for `tool_choice`: "+choice+
 			"! Only named tools, \"none\", \"auto\" or \"required\" are supported.")
 	}
 	var named tool
@@ -65,30 +65,30 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	if named.Function != nil {
 		for _, t := range tools {
 			if t.Function.Name == named.Function.Name {
-				call := t.call()
+				call := t.newCall()
 				call.Named = true
 				return call, nil, nil
 			}
 		}
 	}
-	return nil, nil, parameter("tool_choice", "", "The tool specified in `tool_choice` does not match any of the specified `tools`")
+	return nil, nil, parameterReply("tool_choice", "", "The tool specified in `tool_choice` does not match any of the specified `tools`")
 }
 
 // parsing counts how often an output was looked through for calls of tools: of a
 // stream each delta, otherwise each choice.
 type parsing [2][2]atomic.Int64 // streamed, a call was found
 
-func (p *parsing) count(streamed, found bool) { p[index(streamed)][index(found)].Add(1) }
+func (p *parsing) count(streamed, found bool) { p[indexOfBool(streamed)][indexOfBool(found)].Add(1) }
 
-func index(b bool) int {
+func indexOfBool(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// series are the counts as vLLM shows them.
-func (p *parsing) series() (all []prom.Series) {
+// countSeries are the counts as vLLM shows them.
+func (p *parsing) countSeries() (all []prom.Series) {
 	for _, mode := range []struct {
 		name     string
 		streamed bool
@@ -100,7 +100,7 @@ func (p *parsing) series() (all []prom.Series) {
 			for _, route := range []string{"chat_completions", "responses", "other"} {
 				n := 0.0
 				if route == "chat_completions" {
-					n = float64(p[index(mode.streamed)][index(outcome.found)].Load())
+					n = float64(p[indexOfBool(mode.streamed)][indexOfBool(outcome.found)].Load())
 				}
 				all = append(all, prom.Series{Value: n, Labels: []string{"mode", mode.name, "outcome", outcome.name, "request_type", route}})
 			}

@@ -26,10 +26,10 @@ func Open(s dialect.Served) dialect.Dialect { return &api{Served: s, model: s.Mo
 func (a *api) Routes() []dialect.Route {
 	get, post, both := []string{http.MethodGet}, []string{http.MethodPost}, []string{http.MethodGet, http.MethodPost}
 	return []dialect.Route{
-		{Path: "/v1/chat/completions", Methods: post, Generate: a.chat},
-		{Path: "/v1/completions", Methods: post, Generate: a.completion},
-		{Path: "/v1/responses", Methods: post, Generate: a.responses},
-		{Path: "/v1/messages", Methods: post, Generate: a.messages},
+		{Path: "/v1/chat/completions", Methods: post, Generate: a.beginChat},
+		{Path: "/v1/completions", Methods: post, Generate: a.beginCompletion},
+		{Path: "/v1/responses", Methods: post, Generate: a.beginResponses},
+		{Path: "/v1/messages", Methods: post, Generate: a.beginMessages},
 		{Path: "/v1/messages/count_tokens", Methods: post, Reply: a.countTokens},
 		{Path: "/v1/chat/completions/render", Methods: post, Reply: disabled},
 		{Path: "/v1/completions/render", Methods: post, Reply: disabled},
@@ -64,7 +64,7 @@ func version(*dialect.Request) dialect.Reply {
 
 // disabled answers the routes that vLLM has only when it is started for them.
 func disabled(*dialect.Request) dialect.Reply {
-	return failure(http.StatusForbidden, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.")
+	return errorReply(http.StatusForbidden, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.")
 }
 
 func (a *api) load(*dialect.Request) dialect.Reply {

@@ -48,7 +48,7 @@ func TestEventsAreJSON(t *testing.T) {
 				asked.plan.Call = &lm.Call{Name: "f\"", Args: `{"a": "some\u00e9"}`}
 			}
 		}
-		a.model.Settle(&asked.plan, 1, lm.Mode{Chat: asked.chat})
+		a.model.SettleLengths(&asked.plan, 1, lm.Mode{Chat: asked.chat})
 		w := a.newWriter(asked, rapid.String().Draw(t, "id"), "text_completion", 1)
 		all := w.choices[1].Output
 		cut := rapid.IntRange(1, all-1).Draw(t, "cut")
@@ -95,7 +95,7 @@ func FuzzRequest(f *testing.F) {
 	const longest = 100
 	a := opened(lm.Config{Tokenize: token.Universal().Split, Words: token.Universal(), Reasoning: .3, ToolCalls: .5, Cached: true}, longest)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, generate := range []func(*dialect.Request) (*dialect.Call, *dialect.Reply){a.chat, a.completion} {
+		for _, generate := range []func(*dialect.Request) (*dialect.Call, *dialect.Reply){a.beginChat, a.beginCompletion} {
 			call, refused := generate(asking(body))
 			if refused != nil {
 				if refused.Status < 400 || !json.Valid(refused.Body) {
@@ -132,7 +132,7 @@ func FuzzRequest(f *testing.F) {
 func TestTooManyChoices(t *testing.T) {
 	a := opened(lm.Config{}, 100)
 	for _, prompts := range []string{`["a","b"]`, `["a","b","c","d"]`} { // times n is more than an int holds
-		if _, refused := a.completion(asking([]byte(`{"prompt":` + prompts + `,"n":4611686018427387904}`))); refused == nil || !strings.Contains(string(refused.Body), "n must be at most") {
+		if _, refused := a.beginCompletion(asking([]byte(`{"prompt":` + prompts + `,"n":4611686018427387904}`))); refused == nil || !strings.Contains(string(refused.Body), "n must be at most") {
 			t.Errorf("%s: %+v", prompts, refused)
 		}
 	}
@@ -157,7 +157,7 @@ func TestTokenBuckets(t *testing.T) {
 // BenchmarkEvent is what building one event of a stream costs.
 func BenchmarkEvent(b *testing.B) {
 	a := opened(lm.Config{}, 1000)
-	call, refused := a.chat(asking([]byte(`{"messages":[{"role":"user","content":"x"}],"stream":true}`)))
+	call, refused := a.beginChat(asking([]byte(`{"messages":[{"role":"user","content":"x"}],"stream":true}`)))
 	if refused != nil {
 		b.Fatal(string(refused.Body))
 	}

@@ -32,7 +32,7 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 	b = appendInt(b, `{"index":`, c.index)
 	if w.chat {
 		b = append(appendName(append(b, `,"message":{"role":`...), w.role), ',')
-		b = w.message(b, c, p.Tokens)
+		b = w.appendMessage(b, c, p.Tokens)
 	} else {
 		b = append(w.completionText(append(b, `,"text":"`...), c, 0, p.Tokens, true), '"')
 	}
@@ -50,8 +50,8 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 	return append(b, `,"routed_experts":null}`...)
 }
 
-// message appends the fields of a whole chat answer behind its role.
-func (w *writer) message(b []byte, c *choice, tokens int) []byte {
+// appendMessage appends the fields of a whole chat answer behind its role.
+func (w *writer) appendMessage(b []byte, c *choice, tokens int) []byte {
 	const rest = `,"refusal":null,"annotations":null,"audio":null,"function_call":null`
 	call, reasoning := w.plan.Call, w.plan.Reasoning
 	b = append(append(b, `"content":"`...), c.echo...)
@@ -62,7 +62,7 @@ func (w *writer) message(b []byte, c *choice, tokens int) []byte {
 		b = append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...)
 		b = append(b, `}}],"reasoning":null`...)
 	case call != nil: // cut off: what there is of it
-		b = append(lm.AppendQuoted(b, call.Cut(tokens)), `"`+rest+`,"reasoning":null`...)
+		b = append(lm.AppendQuoted(b, call.TextOf(tokens)), `"`+rest+`,"reasoning":null`...)
 	case reasoning > 0:
 		b = append(c.Append(b, min(reasoning+1, tokens), tokens, true), `"`+rest+`,"reasoning":`...)
 		if w.hideReasoning {

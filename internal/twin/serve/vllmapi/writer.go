@@ -37,18 +37,18 @@ type choice struct {
 	offset int    // of the next token's text in characters, for logprobs
 }
 
-// chat and completion begin the answers of the two generation routes.
-func (a *api) chat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	return a.generate(req, true, "chatcmpl-", "chat.completion", "chat.completion.chunk")
+// beginChat and completion begin the answers of the two generation routes.
+func (a *api) beginChat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.beginAnswer(req, true, "chatcmpl-", "chat.completion", "chat.completion.chunk")
 }
 
-func (a *api) completion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
-	return a.generate(req, false, "cmpl-", "text_completion", "text_completion")
+func (a *api) beginCompletion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.beginAnswer(req, false, "cmpl-", "text_completion", "text_completion")
 }
 
-// generate reads a request and makes what writes its answer, whose object is
+// beginAnswer reads a request and makes what writes its answer, whose object is
 // called whole, or event in a stream.
-func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event string) (*dialect.Call, *dialect.Reply) {
+func (a *api) beginAnswer(req *dialect.Request, chat bool, prefix, whole, event string) (*dialect.Call, *dialect.Reply) {
 	r, refused := a.read(req, chat)
 	if refused != nil {
 		return nil, refused
@@ -64,7 +64,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 	w := a.newWriter(r.ask, prefix+id, object, req.N)
 	c := &dialect.Call{
 		ID: prefix + id, Stream: r.stream, Type: "text/event-stream; charset=utf-8", Comment: ": ping\n\n",
-		Opening: r.opening(), Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
+		Opening: r.openingEvents(), Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
 	}
 	for i := range w.choices {
 		one := &w.choices[i]
@@ -79,7 +79,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 // newWriter encodes what the events of answer number n share.
 func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	w := &writer{
-		ask: asked, model: a.model, served: a.Name, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
+		ask: asked, model: a.model, served: a.Name, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.IsReasoning(),
 		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
 			dialect.Marshal(id), object, time.Now().Unix(), dialect.Marshal(a.Name)),
 		choices: make([]choice, len(asked.prompts)*asked.n),
@@ -96,9 +96,9 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	return w
 }
 
-// opening returns the number of events at the start of a stream. Of a chat these are the role of
+// openingEvents returns the number of events at the start of a stream. Of a chat these are the role of
 // each choice, and the parts of the last message that it repeats.
-func (a *ask) opening() int {
+func (a *ask) openingEvents() int {
 	choices := len(a.prompts) * a.n
 	switch {
 	case !a.chat:
@@ -119,10 +119,12 @@ func (a *api) promptText(p *lm.Prompt) []byte {
 }
 
 // Finish implements [dialect.Writer].
-func (w *writer) Finish(choice int, finish string) string { return w.choices[choice].Ends(finish) }
+func (w *writer) Finish(choice int, finish string) string {
+	return w.choices[choice].FinishReason(finish)
+}
 
-// event begins an event of a choice.
-func (w *writer) event(b []byte, index int) []byte {
+// beginEvent begins an event of a choice.
+func (w *writer) beginEvent(b []byte, index int) []byte {
 	b = append(append(b, "data: "...), w.base...)
 	return strconv.AppendInt(append(b, `{"index":`...), int64(index), 10)
 }
@@ -133,7 +135,7 @@ func (w *writer) Open(b []byte, i int) []byte {
 		return w.openEcho(b, i-n)
 	}
 	c := &w.choices[i]
-	b = w.event(b, i)
+	b = w.beginEvent(b, i)
 	b = appendName(append(b, `,"delta":{"role":`...), w.role)
 	b = append(b, `,"content":""},"logprobs":null,"finish_reason":null}]`...)
 	if w.continuous {
@@ -145,7 +147,7 @@ func (w *writer) Open(b []byte, i int) []byte {
 
 // openEcho appends the event with what a choice repeats of the last message.
 func (w *writer) openEcho(b []byte, index int) []byte {
-	b = w.event(b, index)
+	b = w.beginEvent(b, index)
 	b = append(append(b, `,"delta":{"content":"`...), w.choices[index].echo...)
 	b = append(b, `"},"logprobs":null,"finish_reason":null}]`...)
 	if w.continuous {
@@ -159,10 +161,10 @@ func (w *writer) openEcho(b []byte, index int) []byte {
 func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, bool) {
 	c := &w.choices[index]
 	c.sent = to
-	b = w.event(b, index)
+	b = w.beginEvent(b, index)
 	shown := true
 	if w.chat {
-		b, shown = w.delta(append(b, `,"delta":{`...), c, from, to, finish != "")
+		b, shown = w.appendDelta(append(b, `,"delta":{`...), c, from, to, finish != "")
 		b = append(b, '}')
 	} else {
 		b = append(w.completionText(append(b, `,"text":"`...), c, from, to, finish != ""), '"')
@@ -220,8 +222,8 @@ func (w *writer) Malformed(b []byte) []byte {
 	return append(b, `{"index":0,"delta":{"con`+"\n\n"...)
 }
 
-// delta appends the fields of a chat's delta, and says whether there are any.
-func (w *writer) delta(b []byte, c *choice, from, to int, end bool) ([]byte, bool) {
+// appendDelta appends the fields of a chat's delta, and says whether there are any.
+func (w *writer) appendDelta(b []byte, c *choice, from, to int, end bool) ([]byte, bool) {
 	reasoning := w.plan.Reasoning
 	switch {
 	case w.plan.Call != nil:

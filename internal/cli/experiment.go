@@ -237,8 +237,8 @@ func readLine(r io.Reader) error {
 	}
 }
 
-// interruptibleStdin returns standard input so that waiting for a line of it can be ended, where the
-// system allows that.
+// interruptibleStdin returns standard input so that waiting for a line of it can be ended, where
+// the system allows that.
 func interruptibleStdin(stdin *os.File) io.Reader {
 	if f, err := os.Open("/dev/stdin"); err == nil {
 		if f.SetReadDeadline(time.Time{}) == nil {

@@ -136,7 +136,8 @@ func (p *progress) Waiting(what, log string) {
 	}
 }
 
-// show shows lines in place of those before; elsewhere than on a terminal one line, and as often as that.
+// show shows lines in place of those before; elsewhere than on a terminal one line, and as often as
+// that.
 func (p *progress) show(every time.Duration, lines ...string) {
 	if p.quiet {
 		return

@@ -152,8 +152,8 @@ func wantCode(ts *testscript.TestScript, args []string, got int) {
 	}
 }
 
-// measured wants an exit code of a command that measures in real time. Where the machine was so busy
-// that the run is INVALID the command runs again, without the directory that it made.
+// measured wants an exit code of a command that measures in real time. Where the machine was so
+// busy that the run is INVALID the command runs again, without the directory that it made.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	out := slices.Index(args, "--out") + 1
 	if neg || len(args) < 2 || out == 0 || out == len(args) {

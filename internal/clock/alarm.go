@@ -34,8 +34,8 @@ func (a TimerAlarm) Wait(until int64, wake <-chan struct{}) bool {
 	return spin(until, wake, true)
 }
 
-// timeUntil returns the duration until a time. Virtual clocks may stand before 0, so the difference to a
-// time that never comes can overflow.
+// timeUntil returns the duration until a time. Virtual clocks may stand before 0, so the difference
+// to a time that never comes can overflow.
 func timeUntil(until, now int64) time.Duration {
 	if d := until - now; d > 0 || until < now {
 		return time.Duration(d)

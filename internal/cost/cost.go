@@ -55,8 +55,8 @@ func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 	return b, true
 }
 
-// usdFor returns the cost of n units at the given rate, when a second costs second. It is nil where the
-// rate is zero or not known.
+// usdFor returns the cost of n units at the given rate, when a second costs second. It is nil where
+// the rate is zero or not known.
 func usdFor(second float64, rate *float64, n float64) *float64 {
 	if rate == nil || !(*rate > 0) {
 		return nil
@@ -77,7 +77,8 @@ func (p Price) OfTokens(input, output float64) float64 {
 	return (input*p.Tokens.Input + output*p.Tokens.Output) / 1e6 * (1 - p.Discount)
 }
 
-// cacheDiscount returns the reduction of a provider's price for input tokens of its prompt cache, USD.
+// cacheDiscount returns the reduction of a provider's price for input tokens of its prompt cache,
+// USD.
 func (p Price) cacheDiscount(cached float64) float64 {
 	if p.Tokens.Cached == nil {
 		return 0

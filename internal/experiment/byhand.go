@@ -128,8 +128,8 @@ func lastStart(rec *launchRecord) *startRecord {
 	return &s
 }
 
-// incompleteLaunch is a launch of which something is not measured, as of rows that were added, on the
-// start that has a mark; nil where there is none.
+// incompleteLaunch is a launch of which something is not measured, as of rows that were added, on
+// the start that has a mark; nil where there is none.
 func (x *Experiment) incompleteLaunch(mark string) (*launchRecord, Configuration, int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		for _, c := range x.Plan.Configurations() {

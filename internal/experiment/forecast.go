@@ -108,8 +108,8 @@ func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	return first, later
 }
 
-// climbedLoads returns the number of loads that a first launch of the baseline climbed, 0 where none is
-// known.
+// climbedLoads returns the number of loads that a first launch of the baseline climbed, 0 where
+// none is known.
 func (x *Experiment) climbedLoads(row *Row) int {
 	for _, from := range []*Experiment{x, x.twin} {
 		if from == nil {
@@ -122,8 +122,9 @@ func (x *Experiment) climbedLoads(row *Row) int {
 	return 0
 }
 
-// repeatClimbTime returns the seconds that the next launch like a first one climbs. The first launch shows
-// where the limits are reached. The next would be measured at loads that are among the first's.
+// repeatClimbTime returns the seconds that the next launch like a first one climbs. The first
+// launch shows where the limits are reached. The next would be measured at loads that are among the
+// first's.
 func (x *Experiment) repeatClimbTime(first *result.Run) (seconds float64) {
 	contract := &x.Plan.Contract
 	climbed, ok := climb(first, contract.Capacity, contract.Limits)
@@ -146,9 +147,9 @@ func (x *Experiment) repeatClimbTime(first *result.Run) (seconds float64) {
 	return seconds
 }
 
-// rowDuration returns the seconds that a row of a configuration takes on the server in its first launch
-// and in a later one. It is as measured, of this configuration or of the baseline, else as the twin
-// has it. known is false where neither tells.
+// rowDuration returns the seconds that a row of a configuration takes on the server in its first
+// launch and in a later one. It is as measured, of this configuration or of the baseline, else as
+// the twin has it. known is false where neither tells.
 func (x *Experiment) rowDuration(c Configuration, row *Row) (first, later float64, known bool) {
 	base := x.Plan.plannedConfigurations()[0]
 	for _, from := range []*Experiment{x, x.twin} {

@@ -10,8 +10,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// What a plan is said to take is what it takes, within a fifth: before anything was
-// measured, by the baseline on the twin or by all configurations, and to the second once all of it was.
+// What a plan is said to take is what it takes, within a fifth: before anything was measured, by
+// the baseline on the twin or by all configurations, and to the second once all of it was.
 func TestForecastIsWhatARunTakes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulations on one goroutine are slow under the race detector")

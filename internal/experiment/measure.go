@@ -312,8 +312,8 @@ type quietly struct{ View }
 // ShowLine implements [run.Progress].
 func (quietly) ShowLine(string) {}
 
-// completeBlocks returns the number of complete blocks. In a complete block each configuration that was not
-// given up by then has all its parts.
+// completeBlocks returns the number of complete blocks. In a complete block each configuration that
+// was not given up by then has all its parts.
 func (x *Experiment) completeBlocks() (n int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		d := x.decideBy(block - 1)

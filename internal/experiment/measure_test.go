@@ -56,9 +56,9 @@ func decided(t *testing.T, r *Record) string {
 	return string(data)
 }
 
-// An experiment that is stopped under way, or whose budget is spent, and one that is killed, go on to the record of
-// one that was not; what is there is not measured again, what is planned otherwise is put
-// away.
+// An experiment that is stopped under way, or whose budget is spent, and one that is killed, go on
+// to the record of one that was not; what is there is not measured again, what is planned otherwise
+// is put away.
 func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")

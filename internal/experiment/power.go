@@ -352,8 +352,8 @@ func (r *Power) smallestEffect(l *PowerLine, launches int) float64 {
 	return decide.SmallestEffect(l.sd, others, configurations, launches, r.plan.Stop.Confidence, r.plan.Stop.Early)
 }
 
-// launchesFor returns the number of launches that would establish a change. It is 0 where that takes more
-// than anyone would start.
+// launchesFor returns the number of launches that would establish a change. It is 0 where that
+// takes more than anyone would start.
 func (r *Power) launchesFor(l *PowerLine, change float64) int {
 	const most = 30
 	for n := r.Launches + 1; n <= most; n++ {

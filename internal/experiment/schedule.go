@@ -71,8 +71,8 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	return &one
 }
 
-// partCommand returns the command that measures the part's first load by itself, without the secrets of
-// its settings.
+// partCommand returns the command that measures the part's first load by itself, without the
+// secrets of its settings.
 func partCommand(one *plan.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
 	for _, s := range mergeSettings(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {

@@ -157,8 +157,8 @@ type SinceLine struct {
 }
 
 // CompareRecords says what changed from then, which lies in a directory, to now: each line by the
-// spread of launches about their configuration in both records, see [poolSquares]; all configurations
-// together by their means over blocks; corrected for the number of lines (Holm).
+// spread of launches about their configuration in both records, see [poolSquares]; all
+// configurations together by their means over blocks; corrected for the number of lines (Holm).
 func CompareRecords(dir string, then, now *Record) *Since {
 	s := &Since{Record: dir, When: then.BeginTime(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
 	asks := map[string]string{}

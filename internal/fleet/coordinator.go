@@ -349,8 +349,8 @@ func (c *Coordinator) announceEnd() error {
 	return c.conn.Tell(c.id.endSubject(), encode(said))
 }
 
-// answerJoin answers a worker that asks to. Where there is no place for it nobody answers: it may be
-// for another run on the same server.
+// answerJoin answers a worker that asks to. Where there is no place for it nobody answers: it may
+// be for another run on the same server.
 func (c *Coordinator) answerJoin(question []byte) []byte {
 	h, err := decode[hello](question)
 	c.mu.Lock()
@@ -489,8 +489,8 @@ func (c *Coordinator) memberOfRank(rank int) *member {
 	return c.members[rank]
 }
 
-// otherProcessorTime is the processor time of the run's processes on a worker's machine but its own. The
-// caller holds c.mu.
+// otherProcessorTime is the processor time of the run's processes on a worker's machine but its
+// own. The caller holds c.mu.
 func (c *Coordinator) otherProcessorTime(rank int) (cpu time.Duration) {
 	asks := c.memberOfRank(rank)
 	if asks == nil {
@@ -563,8 +563,8 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 	return c.follow(ctx, members, with)
 }
 
-// absenceError says why a worker takes part in no more loads, nil where it does. The caller holds the
-// coordinator's mutex.
+// absenceError says why a worker takes part in no more loads, nil where it does. The caller holds
+// the coordinator's mutex.
 func (m *member) absenceError() error {
 	why, hint := "was lost in a load before", "what was measured is kept; a sweep or find goes on with it by --resume"
 	switch {
@@ -877,8 +877,8 @@ func allLost(members []*member) error {
 // none is when the last worker ended of a load of which all were lost.
 const none = math.MinInt64
 
-// loadResult returns the course of the load over all workers. Where all were lost the window ends at
-// the last report.
+// loadResult returns the course of the load over all workers. Where all were lost the window ends
+// at the last report.
 func (c *Coordinator) loadResult(s *sum, members []*member, w word) *run.Carried {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -371,7 +371,8 @@ func TestLostBehindEnd(t *testing.T) {
 	}
 }
 
-// Where all workers are lost the window ends where the last was heard of, and it says that all were.
+// Where all workers are lost the window ends where the last was heard of, and it says that all
+// were.
 func TestAllLost(t *testing.T) {
 	now := clock.Now()
 	c := madeUpOf(t, &member{ended: time.Now(), at: now + 3e9, said: "out of memory"}, &member{ended: time.Now(), at: now + 4e9, said: "killed"})

@@ -136,8 +136,8 @@ func (c *Coordinator) bringAll(members []*member) {
 // hasStopped says that a worker writes no more. The caller holds the coordinator's mutex.
 func (m *member) hasStopped() bool { return m.report.Error != "" || !m.ended.IsZero() }
 
-// fetchJournal takes what a worker has written of its journal up to a byte, which is the end of a frame.
-// The caller holds c.home.
+// fetchJournal takes what a worker has written of its journal up to a byte, which is the end of a
+// frame. The caller holds c.home.
 func (c *Coordinator) fetchJournal(m *member, upTo int64) error {
 	if m.own.torn {
 		return nil

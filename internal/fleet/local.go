@@ -71,14 +71,14 @@ func (l *lines) lastError() string {
 // joinTime is the time that processes have to join.
 const joinTime = 30 * time.Second
 
-// workerEnviron is this process's environment without what is said of itself alone: a coordinator may
-// be a pod of an Indexed Job, and its workers have no place there.
+// workerEnviron is this process's environment without what is said of itself alone: a coordinator
+// may be a pod of an Indexed Job, and its workers have no place there.
 func workerEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, JobIndex+"=") })
 }
 
-// NewLocal makes a coordinator of so many workers, which are this program again. command is its path
-// and the name it goes by.
+// NewLocal makes a coordinator of so many workers, which are this program again. command is its
+// path and the name it goes by.
 func NewLocal(v result.Version, size int, command [2]string) (*Local, error) {
 	c, err := Listen(v, size)
 	return &Local{Coordinator: c, command: command}, err

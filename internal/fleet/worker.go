@@ -531,8 +531,8 @@ func (w *Worker) windowCutoff() int64 {
 	return w.word.Cut
 }
 
-// reportThrough reports that a window is through with, and what of the journal that rests on, unless
-// another is asked about by then.
+// reportThrough reports that a window is through with, and what of the journal that rests on,
+// unless another is asked about by then.
 func (w *Worker) reportThrough(load int64, is window) {
 	_ = w.hand.Journal().Flush() // its error ends the load
 	w.mu.Lock()

@@ -315,11 +315,12 @@ func (c *Core) windowStart() int64 {
 // [Config.WindowBy] where that is set.
 func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 
-// IsCounting says that the end of the window is not known, for it counts requests and has not had them all.
+// IsCounting says that the end of the window is not known, for it counts requests and has not had
+// them all.
 func (c *Core) IsCounting() bool { return c.cfg.Requests > 0 && !c.windowFull() && !c.stop }
 
-// BegunItems returns the number of items that came by themselves so far: those of lower numbers, of this
-// share.
+// BegunItems returns the number of items that came by themselves so far: those of lower numbers, of
+// this share.
 func (c *Core) BegunItems() int64 { return c.nextItem }
 
 // InFlight returns the number of requests that have been sent and have not ended.

@@ -35,8 +35,9 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// A load that has only so much time ends with what had time to end: what came before as much as the longest request
-// took that ended. One that came before and has not ended is cut off, and still one of the window.
+// A load that has only so much time ends with what had time to end: what came before as much as the
+// longest request took that ended. One that came before and has not ended is cut off, and still one
+// of the window.
 func TestEndBy(t *testing.T) {
 	arrivals := []int64{5, 20, 40, 60, 80, 100, 120, 140}
 	cfg := func() Config {

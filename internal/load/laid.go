@@ -8,10 +8,10 @@ import (
 	"pitot/internal/workload/seed"
 )
 
-// LaidOutContent lays a request's segments out as a server that reads the text would: behind so many
-// tokens of a template's head, which all requests have in common, with so many tokens for
-// each word, or for each four bytes of text. Texts that begin alike are alike as far as
-// they do, to 64 bytes. What comes behind the segments is the request's own.
+// LaidOutContent lays a request's segments out as a server that reads the text would: behind so
+// many tokens of a template's head, which all requests have in common, with so many tokens for each
+// word, or for each four bytes of text. Texts that begin alike are alike as far as they do, to 64
+// bytes. What comes behind the segments is the request's own.
 func LaidOutContent(r *workload.Request, head int, perWord float64) twin.Content {
 	c := &content{answer: answerKey(r.ID)}
 	end := 0.

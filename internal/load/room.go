@@ -53,8 +53,8 @@ func (c *Core) hasRoom(now int64) bool {
 // Each request comes on a connection of its own.
 const reordered = int64(100 * time.Millisecond)
 
-// uncountedRequests returns the number of requests that the server may not have counted when it answered a
-// request sent at the given time. They are the requests sent after that, and about then.
+// uncountedRequests returns the number of requests that the server may not have counted when it
+// answered a request sent at the given time. They are the requests sent after that, and about then.
 func (c *Core) uncountedRequests(at int64) int64 {
 	i := sort.Search(len(c.sends), func(i int) bool { return c.sends[i] > at-reordered })
 	return int64(len(c.sends) - i)

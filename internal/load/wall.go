@@ -232,8 +232,8 @@ func (w *Wall) BeginAt(origin int64) { w.origin = origin }
 // Origin is the clock reading of time 0.
 func (w *Wall) Origin() int64 { return w.origin }
 
-// UncountedAnswers returns the number of answers that the tokenizer gave up on, and the error of the
-// first.
+// UncountedAnswers returns the number of answers that the tokenizer gave up on, and the error of
+// the first.
 func (w *Wall) UncountedAnswers() (answers int, why error) { return w.cfg.Count.GaveUp() }
 
 // Now implements [World].

@@ -17,8 +17,9 @@ const (
 	undecided = result.Undecided
 )
 
-// JudgeAtLeast judges the claim "at least the share p of due is good". Of fewer than 1/(1−p) requests it says no only when the
-// claim would fail even if all that are missing to that number were good.
+// JudgeAtLeast judges the claim "at least the share p of due is good". Of fewer than 1/(1−p)
+// requests it says no only when the claim would fail even if all that are missing to that number
+// were good.
 func JudgeAtLeast(due, good int64, p float64) result.Met {
 	if p >= 1 {
 		switch {
@@ -221,9 +222,9 @@ func (c *part) limitPercentiles(s slo.Spec) []*float64 {
 	return values
 }
 
-// nearLimits reports whether another window may well come out otherwise, as violations come in bursts:
-// of the requests that may violate a limit a third do or more, and no limit is violated by over
-// three times as many.
+// nearLimits reports whether another window may well come out otherwise, as violations come in
+// bursts: of the requests that may violate a limit a third do or more, and no limit is violated by
+// over three times as many.
 func nearLimits(s slo.Spec, judged []result.Limit, within []int64, joint, due int64) bool {
 	any := false
 	consider := func(good int64, share float64) (far bool) {

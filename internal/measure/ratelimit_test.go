@@ -7,8 +7,8 @@ import (
 	"pitot/internal/data/record"
 )
 
-// What limits allow in the long run is told of a limit that is counted anew from time to time
-// and of one that is refilled bit by bit, and of none that was not used up or not seen to come back.
+// What limits allow in the long run is told of a limit that is counted anew from time to time and
+// of one that is refilled bit by bit, and of none that was not used up or not seen to come back.
 func TestWhatRateLimitsAllow(t *testing.T) {
 	const limit, period, second = 20, 5, int64(1e9)
 	for name, c := range map[string]struct {

@@ -156,8 +156,8 @@ func (s *server) foreignShare() (float64, bool) {
 	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
 }
 
-// servedRequests returns the number of requests that the server counted, with those that it was sent and
-// answered. It returns nil where that is not known.
+// servedRequests returns the number of requests that the server counted, with those that it was
+// sent and answered. It returns nil where that is not known.
 func (f *Fold) servedRequests() *judge.Served {
 	if f.flow.generating == 0 { // of embeddings engines count each text, and some the query
 		return nil

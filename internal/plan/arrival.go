@@ -33,8 +33,8 @@ func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
 	return nil
 }
 
-// timedFile reports whether the workload is a file whose own times a load takes. What is wrong with the
-// file is said when it is opened.
+// timedFile reports whether the workload is a file whose own times a load takes. What is wrong with
+// the file is said when it is opened.
 func (p *Plan) timedFile() bool {
 	kind, err := workload.Identify(p.Workload)
 	switch {

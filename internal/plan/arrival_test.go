@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The times of a file are taken where nobody asks for others: those of a trace unless users wait, those
-// of prompts where no load is asked for.
+// The times of a file are taken where nobody asks for others: those of a trace unless users wait,
+// those of prompts where no load is asked for.
 func TestOwnTimes(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -89,8 +89,8 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 	return args, d.checkConflicts("")
 }
 
-// ReadRecorded reads the plan of a run from its config.yaml, whichever verb made it. A name that means
-// one thing to a verb and another to the next, as duration, means what it does to that one.
+// ReadRecorded reads the plan of a run from its config.yaml, whichever verb made it. A name that
+// means one thing to a verb and another to the next, as duration, means what it does to that one.
 func ReadRecorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())

@@ -510,8 +510,8 @@ func serverURL() kind[string] {
 	}}
 }
 
-// joinURL is the URL of a NATS server, or local://HOST:PORT as a coordinator gives it to the workers
-// that it starts.
+// joinURL is the URL of a NATS server, or local://HOST:PORT as a coordinator gives it to the
+// workers that it starts.
 func joinURL() kind[string] {
 	nats := serverURL()
 	return kind[string]{write: sameText, parse: func(v string) (string, error) {

@@ -72,8 +72,8 @@ func (m *Mix) Rate() (sum float64) {
 	return sum
 }
 
-// ArrivalLaw returns the arrivals of all classes together, each with its own law; "" where no class has
-// one. Classes without one are Poisson processes.
+// ArrivalLaw returns the arrivals of all classes together, each with its own law; "" where no class
+// has one. Classes without one are Poisson processes.
 func (m *Mix) ArrivalLaw() string {
 	var terms []string
 	own := false

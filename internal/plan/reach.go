@@ -11,8 +11,9 @@ var reachingSettings = []string{"config", "api", "model", "key-env", "key-file",
 // hiddenMark stands in the place of a secret in a command that is suggested.
 const hiddenMark = "…"
 
-// ReachingArgs returns those flags of a command that measured, as typed or as stored without its secrets,
-// which another command needs to reach the same target. In the place of a secret stands "…".
+// ReachingArgs returns those flags of a command that measured, as typed or as stored without its
+// secrets, which another command needs to reach the same target. In the place of a secret stands
+// "…".
 func ReachingArgs(command []string) (args []string) {
 	if len(command) < 2 {
 		return nil

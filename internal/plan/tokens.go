@@ -37,8 +37,8 @@ func (a *Ask) meanPair() (in, out float64) {
 	return in, out
 }
 
-// meanHistory returns the mean number of tokens that a request of a conversation has beyond its first
-// turn's.
+// meanHistory returns the mean number of tokens that a request of a conversation has beyond its
+// first turn's.
 func (a *Ask) meanHistory() float64 {
 	if !a.GeneratedTurns() {
 		return 0

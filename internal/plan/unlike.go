@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// SearchDifferences names what two searches ask for that is not the same, each with both values: the
-// workload, how it arrives, the API, the SLO and, of an embedded target, what it is. Where
-// a server is reached, how long it is searched and how it is watched may differ.
+// SearchDifferences names what two searches ask for that is not the same, each with both values:
+// the workload, how it arrives, the API, the SLO and, of an embedded target, what it is. Where a
+// server is reached, how long it is searched and how it is watched may differ.
 func SearchDifferences(before, now *Plan) (list []string) {
 	had, has := before.parts(), now.parts()
 	value := func(values []string) string {

@@ -100,8 +100,8 @@ func oftenByChance(x *result.Answered, loads int) string {
 	return text
 }
 
-// batchVarianceText says what greedy answers that differ come from where no more known answers are wrong
-// than chance explains. That clears the server only of damage that known would have told of.
+// batchVarianceText says what greedy answers that differ come from where no more known answers are
+// wrong than chance explains. That clears the server only of damage that known would have told of.
 func batchVarianceText(greedy, known *result.Answered) string {
 	share, ok := known.ToldFrom()
 	switch {

@@ -26,7 +26,8 @@ type Claim struct {
 	Because  []string // names of the checks that did not pass
 }
 
-// HasInterval reports whether the interval is known: a reason why not need not be near the sentence.
+// HasInterval reports whether the interval is known: a reason why not need not be near the
+// sentence.
 func (c *Claim) HasInterval() bool { return c.Interval != "" && !c.Unsure }
 
 // noInterval returns the words of why an interval is not known.

@@ -368,8 +368,8 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 	m.addUncompared(p)
 }
 
-// beyondMargin reports whether a row is equivalent and its 95 % interval leaves what is: two one-sided
-// tests at 5 % are the 90 % interval.
+// beyondMargin reports whether a row is equivalent and its 95 % interval leaves what is: two
+// one-sided tests at 5 % are the 90 % interval.
 func beyondMargin(r compare.Row) bool {
 	return r.Verdict == compare.Equivalent && r.CI95 != nil && (r.CI95[0] < r.Margin[0] || r.CI95[1] > r.Margin[1])
 }
@@ -388,7 +388,8 @@ func detectableText(p *compare.Pair) string {
 	return "the smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
 }
 
-// noteLaunchesNeeded notes how many launches a side detect the change that matters, for metrics with fewer.
+// noteLaunchesNeeded notes how many launches a side detect the change that matters, for metrics
+// with fewer.
 func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
 	var sizes []string
 	of := map[string][]string{}

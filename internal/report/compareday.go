@@ -9,8 +9,9 @@ import (
 	"pitot/internal/study/compare"
 )
 
-// addDayComparison puts two sides beside each other by time of day, and says of which a run's own test says that
-// it was slower at some times. Whether one side is faster than the other is not told by it.
+// addDayComparison puts two sides beside each other by time of day, and says of which a run's own
+// test says that it was slower at some times. Whether one side is faster than the other is not told
+// by it.
 func (m *PairModel) addDayComparison(p *compare.Pair) {
 	d := p.Day
 	a, b := heads(p.A, p.B)

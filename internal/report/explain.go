@@ -116,8 +116,8 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 	return s + "; what it brings no twin says"
 }
 
-// forecastShare is a share by which twins expect something to change: of a forecast no more is known than
-// whole percents, and less.
+// forecastShare is a share by which twins expect something to change: of a forecast no more is
+// known than whole percents, and less.
 func forecastShare(x float64) string {
 	if x < 0.01 {
 		return "under 1 %"
@@ -180,8 +180,8 @@ func twiceText(d *explain.Diagnosis) string {
 
 func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
 
-// mostTellingPoint is the first load that its reader asks about ([inspect.IsTelling]), else the first
-// that does not meet its objective, else the highest.
+// mostTellingPoint is the first load that its reader asks about ([inspect.IsTelling]), else the
+// first that does not meet its objective, else the highest.
 func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
 	missed := false
 	for i := range x.Points {

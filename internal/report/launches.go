@@ -177,8 +177,8 @@ func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 // mostDetectable is the number of metrics of a load that [WriteDetectable] lists at most.
 const mostDetectable = 6
 
-// WriteDetectable writes, for each load of a side, the smallest changes at which a gate on one metric
-// alone fires, before the other side is measured. A gate with "by X" fires in half of the
+// WriteDetectable writes, for each load of a side, the smallest changes at which a gate on one
+// metric alone fires, before the other side is measured. A gate with "by X" fires in half of the
 // comparisons at X, and more clauses make each harder to fire.
 func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 	p := &printer{w: w, width: s.Width}

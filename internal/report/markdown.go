@@ -35,8 +35,8 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	return p.err
 }
 
-// writeClaim writes what a reader takes away, with goodput next to throughput. For many loads together
-// the rest is in a list of its own and in the table of loads.
+// writeClaim writes what a reader takes away, with goodput next to throughput. For many loads
+// together the rest is in a list of its own and in the table of loads.
 func (m *Model) writeClaim(p *markdown) {
 	p.line(strongText(m.Claim.Sentence))
 	if m.Overview != nil {

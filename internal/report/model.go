@@ -425,7 +425,8 @@ func loadText(p *result.Point) []string {
 	return nonEmpty(s, span)
 }
 
-// lateSeconds returns the seconds of the window that were given up because the load settled only in it.
+// lateSeconds returns the seconds of the window that were given up because the load settled only in
+// it.
 func lateSeconds(p *result.Point) float64 {
 	for _, c := range p.Checks {
 		if planned, known := c.Detail["planned"]; c.Name == result.CheckWarmup && c.Limit != nil && known {

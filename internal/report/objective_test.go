@@ -97,8 +97,8 @@ func TestJointShareStandsOnItsSide(t *testing.T) {
 	}
 }
 
-// Where goodput is above throughput it is said that they are of other requests, and a reason that several
-// limits have is said once.
+// Where goodput is above throughput it is said that they are of other requests, and a reason that
+// several limits have is said once.
 func TestObjectiveSaysOnce(t *testing.T) {
 	few := result.Reason{Code: result.FewForClaim, N: 53, Needed: 100}
 	limit := func(spec string, m metric.Name) result.Limit {

@@ -661,8 +661,8 @@ func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 	o.Legend = append(o.Legend, "repeats: least and most, "+say.PlainLine(c.Repeats[0].Covers))
 }
 
-// answeredText returns the number of answers that ended in the window. For a point that was ended early
-// the number that there would have been is not known.
+// answeredText returns the number of answers that ended in the window. For a point that was ended
+// early the number that there would have been is not known.
 func answeredText(p *result.Point) string {
 	if p.EndedEarly {
 		return say.Unknown

@@ -158,8 +158,8 @@ func formatMinutes(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
 
-// expectedRequests returns how many requests are expected of all loads of the session together, 0 where
-// that is not known.
+// expectedRequests returns how many requests are expected of all loads of the session together, 0
+// where that is not known.
 func (s *Session) expectedRequests() float64 {
 	p := s.plan
 	parts := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good}

@@ -202,8 +202,8 @@ func fromSessions(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
 }
 
-// alignRows has the requests of a file asked at the times of their own rows, where due times begin in the
-// middle of it: the load before the window is the end of the file.
+// alignRows has the requests of a file asked at the times of their own rows, where due times begin
+// in the middle of it: the load before the window is the end of the file.
 func alignRows(p *plan.Ask, src *source, arrivals arrival.Process) {
 	requests, ok := workload.WithoutAnswerEnds(src.Source).(interface{ Begin(row int64) })
 	times, from := arrivals.(interface{ Row() int64 })

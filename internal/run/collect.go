@@ -91,11 +91,11 @@ func (o *outline) leftBehind() (point int32, ok bool) {
 	return 0, false
 }
 
-// collectJournals puts what the workers of a run's last point have left into its journal, and ends the
-// point if all of them had. crew brings the journals of those on other machines, nil for none.
-// Of a worker that still records, or whose journal cannot be read, what had come home stays.
-// It says what came of it, nothing where there was nothing to collect. The run's directory is
-// held by the caller.
+// collectJournals puts what the workers of a run's last point have left into its journal, and ends
+// the point if all of them had. crew brings the journals of those on other machines, nil for none.
+// Of a worker that still records, or whose journal cannot be read, what had come home stays. It
+// says what came of it, nothing where there was nothing to collect. The run's directory is held by
+// the caller.
 func collectJournals(ctx context.Context, dir string, crew Crew) (says []string, err error) {
 	o, err := readOutline(dir)
 	if err != nil {

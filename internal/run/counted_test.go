@@ -70,8 +70,8 @@ func (unseen) ShowLine(string) {}
 func (unseen) About(string)    {}
 func (unseen) Left(float64)    {}
 
-// A load that has only so much time keeps to it: all requests of its window have ended, and those that had not
-// by then came too late to be of it.
+// A load that has only so much time keeps to it: all requests of its window have ended, and those
+// that had not by then came too late to be of it.
 func TestMeasureEndsInTime(t *testing.T) {
 	p := plan.Default()
 	p.Spec, p.Out, p.Seed, p.SeedSet = "sim:llama-3.1-8b@h100?max_num_seqs=8", filepath.Join(t.TempDir(), "run"), 5, true

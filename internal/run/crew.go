@@ -140,9 +140,9 @@ type AbsentError struct{ Err error }
 func (e *AbsentError) Error() string { return e.Err.Error() }
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// workerCount returns the number of workers that share a load. It is at most the number of users, or of
-// requests that may be in flight. Where no schedule assigns requests, it is at most the number of
-// requests.
+// workerCount returns the number of workers that share a load. It is at most the number of users,
+// or of requests that may be in flight. Where no schedule assigns requests, it is at most the
+// number of requests.
 func workerCount(workers int, l *plan.Load) int {
 	if l.Rate == 0 {
 		workers = min(workers, l.Concurrency)

@@ -187,8 +187,8 @@ func makeResults(dir string, incomplete bool, store *spill.Store) (*result.Run, 
 	return &run, written
 }
 
-// userDensity returns the number of the users of a capacity for a GPU, and for a megawatt. The power is
-// that of the GPUs at the quoted load. A number is nil where it is not known.
+// userDensity returns the number of the users of a capacity for a GPU, and for a megawatt. The
+// power is that of the GPUs at the quoted load. A number is nil where it is not known.
 func userDensity(run *result.Run) (perGPU, perMW *float64) {
 	p := run.QuotablePoint()
 	if p == nil || !result.IsClosedLoop(run.Capacity.Over) {
@@ -205,8 +205,8 @@ func userDensity(run *result.Run) (perGPU, perMW *float64) {
 	return perGPU, perMW
 }
 
-// quotedCost returns the cost of the quoted load of a search, as far as it is known. The share to keep
-// idle is noted when the search ends.
+// quotedCost returns the cost of the quoted load of a search, as far as it is known. The share to
+// keep idle is noted when the search ends.
 func quotedCost(asked *result.Quoted, p *result.Point, price cost.Price) *result.Quoted {
 	if asked == nil || p.Cost == nil {
 		return nil

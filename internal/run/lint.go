@@ -136,8 +136,8 @@ const flattering = 0.5
 // mostLinted bounds the requests that are looked at for what they share.
 const mostLinted = 1000
 
-// lintCount returns the number of a plan's requests that are read to find what they share. It is the
-// number that the plan sends, where that is known.
+// lintCount returns the number of a plan's requests that are read to find what they share. It is
+// the number that the plan sends, where that is known.
 func lintCount(l *plan.Load) int64 {
 	n := int64(mostLinted)
 	switch {

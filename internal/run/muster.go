@@ -29,9 +29,9 @@ const workerReads = 0.7 * CoreReads
 // where it is on the same one.
 const leastCores, leastCoresHere = 3, 8
 
-// roomForWorkers returns the number of workers that there are cores for. Without a server on the same machine
-// (here) they may have all cores but one, which the coordinator keeps. Else they may have a
-// quarter, since they would take cores from the measured server.
+// roomForWorkers returns the number of workers that there are cores for. Without a server on the
+// same machine (here) they may have all cores but one, which the coordinator keeps. Else they may
+// have a quarter, since they would take cores from the measured server.
 func roomForWorkers(cores int, here bool) int {
 	switch {
 	case here && cores >= leastCoresHere:
@@ -142,8 +142,8 @@ func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 	return nil
 }
 
-// musterWorkers has workers carry a load out that nobody asked for: those of the load before, where they
-// are as many and all are there.
+// musterWorkers has workers carry a load out that nobody asked for: those of the load before, where
+// they are as many and all are there.
 func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
 	crew, r := s.mustered, s.runner
 	if crew != nil && crew.Size() >= by.Workers {
@@ -173,8 +173,8 @@ func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
 	return nil
 }
 
-// replaceWorkers lets workers go that nobody asked for, of which one is not there: others come in their
-// place for the next load.
+// replaceWorkers lets workers go that nobody asked for, of which one is not there: others come in
+// their place for the next load.
 func (s *Session) replaceWorkers(why error) {
 	s.runner.showLine(fmt.Sprintf("note: %v; others come in the place of all", why))
 	s.mustered, s.replaced = nil, true

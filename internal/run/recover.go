@@ -51,8 +51,8 @@ type trace struct {
 	chunks              int32
 }
 
-// gatherRemains makes a pass over the records of one point. It gives what is left of each worker that
-// is asked for, or of all together for [everyone]. The store has what may not fit into memory.
+// gatherRemains makes a pass over the records of one point. It gives what is left of each worker
+// that is asked for, or of all together for [everyone]. The store has what may not fit into memory.
 func gatherRemains(dir string, point int32, workers []int32, store *spill.Store) []*remains {
 	var all []*remains
 	joins := map[int32]*record.Join[trace]{}

@@ -215,7 +215,8 @@ func TestTurnsOfATrace(t *testing.T) {
 	}
 }
 
-// What a file has that changes its requests and is not used is told before the load, of classes too.
+// What a file has that changes its requests and is not used is told before the load, of classes
+// too.
 func TestLintOfFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large file is slow to read under the race detector")

@@ -115,9 +115,9 @@ func cacheOf(kv target.KVCache) hits.Cache {
 	return hits.Cache{BlockSize: kv.BlockSize, Blocks: kv.Blocks}
 }
 
-// cacheReuse says what the prefix cache of the target is expected to have had of a point's
-// prompts, nil where that cannot be known, as of several engines. A simulated target begins with an empty cache;
-// another one has what earlier points left there.
+// cacheReuse says what the prefix cache of the target is expected to have had of a point's prompts,
+// nil where that cannot be known, as of several engines. A simulated target begins with an empty
+// cache; another one has what earlier points left there.
 func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized, t0, t1 int64) *marks.PrefixCache {
 	t := s.Target
 	if t.KV.Several {
@@ -194,8 +194,8 @@ func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCach
 	return m
 }
 
-// promptTokens returns the number of tokens of a request's prompt, as far as that is known before it is
-// sent.
+// promptTokens returns the number of tokens of a request's prompt, as far as that is known before
+// it is sent.
 func (l laying) promptTokens(r *workload.Request) int {
 	if r.Input > 0 {
 		return r.Input
@@ -294,8 +294,8 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
 }
 
-// foreseeRequests gives the first requests of a workload as they are put to a cache, until there are
-// mostForeseenTokens of prompts; all says that there is one for each due time. It reads each
+// foreseeRequests gives the first requests of a workload as they are put to a cache, until there
+// are mostForeseenTokens of prompts; all says that there is one for each due time. It reads each
 // request once. list is nil where a request cannot be read, or ctx has ended.
 func foreseeRequests(ctx context.Context, src workload.Source, lay laying, due []int64, alone time.Duration) (list []hits.Request, all bool) {
 	for i, tokens := 0, 0; i < len(due); i++ {

@@ -96,8 +96,8 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	return seen, err
 }
 
-// waitShare is the part of a budget that one wait for an empty server takes at most, and longestWait
-// how long it takes at most anyhow.
+// waitShare is the part of a budget that one wait for an empty server takes at most, and
+// longestWait how long it takes at most anyhow.
 const (
 	waitShare   = 0.15
 	longestWait = 2 * time.Minute
@@ -149,8 +149,8 @@ func (s *Searcher) loadOfProbe(p search.Probe) Load {
 	return l
 }
 
-// hasIndependentRequests says that each request comes by itself and is like the others: none follows
-// another's answer, or is of a class with arrivals of its own.
+// hasIndependentRequests says that each request comes by itself and is like the others: none
+// follows another's answer, or is of a class with arrivals of its own.
 func (s *Searcher) hasIndependentRequests() bool {
 	p := s.session.plan
 	return p.Mix == nil && p.IsGenerated() && !p.HasConversations()
@@ -159,8 +159,9 @@ func (s *Searcher) hasIndependentRequests() bool {
 // secondsToDuration is a length of time.
 func secondsToDuration(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
-// makeSeen returns the observations of a probe. It took all the time since then, unless since is zero.
-// The time of requests before a load, and of computing between two, counts against a budget too.
+// makeSeen returns the observations of a probe. It took all the time since then, unless since is
+// zero. The time of requests before a load, and of computing between two, counts against a budget
+// too.
 func (s *Searcher) makeSeen(p search.Probe, m *Measured, since time.Time) search.Seen {
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
@@ -335,8 +336,8 @@ func describeFailures(p *result.Point) string {
 	return text + ended
 }
 
-// budgetOutlook returns what a budget can give, as far as the cost of a request is known. near is a load
-// around the capacity, the zero one where none is known yet.
+// budgetOutlook returns what a budget can give, as far as the cost of a request is known. near is a
+// load around the capacity, the zero one where none is known yet.
 func (s *Searcher) budgetOutlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
 	b, paid, rate := cfg.Budget, 0, cfg.Rate(near.Load, near.Takes)
 	switch {
@@ -461,7 +462,8 @@ func allowedShares(claims []slo.Claim) (eps []float64) {
 	return eps
 }
 
-// claimedShares is about which share of the requests each claim is about, nil where each is about all.
+// claimedShares is about which share of the requests each claim is about, nil where each is about
+// all.
 func (s *Searcher) claimedShares() (list []float64) {
 	some := false
 	for _, c := range s.claims {
@@ -600,8 +602,8 @@ func CanVerify(p *plan.Plan, load float64, budget time.Duration) error {
 		say.Seconds(float64(requests)/rate)).WithHint("raise --budget to " + givenBudget(takes))
 }
 
-// givenBudget is a budget of so many seconds at least, as it is given, in steps of 10 s, of more than ten minutes in
-// whole ones.
+// givenBudget is a budget of so many seconds at least, as it is given, in steps of 10 s, of more
+// than ten minutes in whole ones.
 func givenBudget(seconds float64) string {
 	step := 10.
 	if seconds > 600 {
@@ -617,8 +619,9 @@ func givenBudget(seconds float64) string {
 	return text
 }
 
-// Sweep measures loads until there are no more or the budget, 0 for none, is spent, each with the window
-// that is given; one of [plan.AutoDuration] is chosen for each. It says beforehand how long that takes.
+// Sweep measures loads until there are no more or the budget, 0 for none, is spent, each with the
+// window that is given; one of [plan.AutoDuration] is chosen for each. It says beforehand how long
+// that takes.
 func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, budget time.Duration) error {
 	alone, err := s.session.MeasureAlone(ctx)
 	if err != nil {
@@ -694,8 +697,8 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 	}
 }
 
-// sweepTime says how long a sweep takes: so many loads with a window of a length, and what each takes
-// besides it, within a budget, 0 for none.
+// sweepTime says how long a sweep takes: so many loads with a window of a length, and what each
+// takes besides it, within a budget, 0 for none.
 func sweepTime(loads int, window, besides, budget time.Duration, fixed bool) string {
 	total := time.Duration(loads) * (window + besides)
 	about := func(d time.Duration) string { return "about " + say.Duration(d.Round(time.Second)) }

@@ -333,7 +333,8 @@ func (s *Session) MeasureAlone(ctx context.Context) (time.Duration, error) {
 	return s.alone, ctx.Err()
 }
 
-// sessionStats returns the session statistics of a load of the plan, where requests follow one another.
+// sessionStats returns the session statistics of a load of the plan, where requests follow one
+// another.
 func (s *Session) sessionStats(closed bool) (search.Sessions, error) {
 	a := &s.plan.Ask
 	if !a.HasConversations() {
@@ -415,9 +416,10 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	return s.measuredPoint(fold, index), nil
 }
 
-// endedBy is up to when the requests of a window that was cut short had time to end: as much before the cut
-// as the longest took that ended. One that came earlier and had not ended counts as one that did not end well: a server that
-// never answers some is not taken for one that answers all. Where none ended nothing is known.
+// endedBy is up to when the requests of a window that was cut short had time to end: as much before
+// the cut as the longest took that ended. One that came earlier and had not ended counts as one
+// that did not end well: a server that never answers some is not taken for one that answers all.
+// Where none ended nothing is known.
 func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
 	longest := int64(-1)
 	for f, err := range rows {
@@ -523,12 +525,12 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	return run, errors.Join(err, e)
 }
 
-// ConcludedCapacity returns the result of the search of a session that continues, nil if it had none. If
-// there is one, nothing more needs measuring.
+// ConcludedCapacity returns the result of the search of a session that continues, nil if it had
+// none. If there is one, nothing more needs measuring.
 func (s *Session) ConcludedCapacity() *result.Capacity { return s.concluded }
 
-// SetFound notes the result of a search. It is kept with the records, so that finishing the run finds
-// it.
+// SetFound notes the result of a search. It is kept with the records, so that finishing the run
+// finds it.
 func (s *Session) SetFound(c *result.Capacity) { s.found = c }
 
 // noteBegin notes that the load of a point does.

@@ -8,8 +8,8 @@ import (
 	"pitot/internal/slo"
 )
 
-// What a plan says of its traffic: how much lengths and gaps vary, the usual where it is not known, and
-// whether that is all that varies.
+// What a plan says of its traffic: how much lengths and gaps vary, the usual where it is not known,
+// and whether that is all that varies.
 func TestTrafficOf(t *testing.T) {
 	for _, c := range []struct {
 		args          []string

@@ -58,7 +58,8 @@ func (w *windowSeen) addEnded(r *record.Row) {
 	}
 }
 
-// remainingRequests returns the number of its requests that have not ended, -1 while more are to come.
+// remainingRequests returns the number of its requests that have not ended, -1 while more are to
+// come.
 func (w *windowSeen) remainingRequests() int {
 	if !w.complete {
 		return -1

@@ -15,7 +15,8 @@ import (
 // Unknown stands in place of a value that is not known.
 const Unknown = "–"
 
-// RoundedTime returns a time of so many seconds to the second, minute or tenth of an hour, by how long it is.
+// RoundedTime returns a time of so many seconds to the second, minute or tenth of an hour, by how
+// long it is.
 func RoundedTime(seconds float64) string {
 	switch {
 	case seconds < 120: // as a budget of 90 s is written

@@ -86,7 +86,8 @@ func TestCorrelation(t *testing.T) {
 	}
 }
 
-// Of an autoregressive series it is twice the time in which the correlation falls to 1/e, for small steps.
+// Of an autoregressive series it is twice the time in which the correlation falls to 1/e, for small
+// steps.
 func TestMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for r, want := range map[float64]float64{0: 0, .5: 2, .9: 18} { // blocks

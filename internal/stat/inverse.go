@@ -16,13 +16,14 @@ const (
 // `go run ./bench/stat -only bounds` does not report.
 const fewBursts = 1
 
-// Violations come in bursts, and most short windows at the limit meet none: more often than
-// not a fit to few requests sees fewer violations than there are, and so lies above the
-// load where they reach the limit, in the median by missed ÷ √(violations that a window is
-// allowed) standard errors, mostMissed at most, and by nothing where they do not come in
-// bursts (φ = 1). What is given is lower by that, of a standard error up to shiftedSE: of
-// larger ones the size is chance, and adds more to the error than the shift takes. Chosen on the systems that `go run ./bench/stat -only bounds`
-// does not report: at 3,000 and 10,000 requests estimates there lay 23 and 8 % too high.
+// Violations come in bursts, and most short windows at the limit meet none: more often than not a
+// fit to few requests sees fewer violations than there are, and so lies above the load where they
+// reach the limit, in the median by missed ÷ √(violations that a window is allowed) standard
+// errors, mostMissed at most, and by nothing where they do not come in bursts (φ = 1). What is
+// given is lower by that, of a standard error up to shiftedSE: of larger ones the size is chance,
+// and adds more to the error than the shift takes. Chosen on the systems that `go run ./bench/stat
+// -only bounds` does not report: at 3,000 and 10,000 requests estimates there lay 23 and 8 % too
+// high.
 const missed, mostMissed, shiftedSE = 1.2, 1.2, 0.1
 
 // leastBursts is the smallest number of bursts that shows their spread.
@@ -116,10 +117,10 @@ func (f *Logistic) meanRequests() float64 {
 	return float64(n) / float64(len(f.points))
 }
 
-// profileLimit is a limit of the abscissa x at which a share of violations is reached, below x where t
-// is negative: where the best curve through it is t² times phi less likely than the best of
-// all, by twice the difference of the logarithms (Venzon and Moolgavkar, Applied
-// Statistics 37, 1988).
+// profileLimit is a limit of the abscissa x at which a share of violations is reached, below x
+// where t is negative: where the best curve through it is t² times phi less likely than the best of
+// all, by twice the difference of the logarithms (Venzon and Moolgavkar, Applied Statistics 37,
+// 1988).
 func (f *Logistic) profileLimit(x, eps, t, phi float64) float64 {
 	best := f.posterior(f.points, f.slope)
 	beyond := func(to float64) bool {
@@ -193,8 +194,8 @@ func (f *Logistic) bestLineAt(x, logit float64) {
 	}
 }
 
-// posteriorChange returns the change of the posterior where the line turns about its point at x. rise is
-// the first derivative by the slope, and bend is minus the second.
+// posteriorChange returns the change of the posterior where the line turns about its point at x.
+// rise is the first derivative by the slope, and bend is minus the second.
 func (f *Logistic) posteriorChange(x float64) (rise, bend float64) {
 	bend = f.Phi * f.slope.precision()
 	rise = bend * (f.slope.Mean - f.B)

@@ -11,9 +11,9 @@ const (
 	levelBatches, leastLevelBatches = 24, 10
 	perLevelBatch                   = 10
 	// mostLevelMemory is the highest correlation of neighbouring batches that is put down to a
-	// series of one level: what remembers for longer are levels. Companions that remember for longer
-	// raise it as far as their own, up to mostCompanionMemory: what they have not explained of a long
-	// queue remembers as long as the queue.
+	// series of one level: what remembers for longer are levels. Companions that remember for
+	// longer raise it as far as their own, up to mostCompanionMemory: what they have not explained
+	// of a long queue remembers as long as the queue.
 	mostLevelMemory, mostCompanionMemory = .5, .95
 	// besideGroups is the largest number of groups of alike companions.
 	besideGroups = 20
@@ -89,8 +89,8 @@ func batchesWithin(stretches [][]float64, batches int) withinStretches {
 	return w
 }
 
-// batchCorrelation is the correlation of neighbouring batches, without the bias that the stretches' own
-// means give it, and with what chance may have hidden of it.
+// batchCorrelation is the correlation of neighbouring batches, without the bias that the stretches'
+// own means give it, and with what chance may have hidden of it.
 func (w withinStretches) batchCorrelation() float64 {
 	if w.squares == 0 {
 		return 0

@@ -210,8 +210,8 @@ func (f *Logistic) byFloor() float64 {
 	return sum
 }
 
-// maximizePosterior maximises the posterior by Newton's method. Without a floor it is concave, so that
-// halving the steps which do not climb leads to its top; above one it is nearly so.
+// maximizePosterior maximises the posterior by Newton's method. Without a floor it is concave, so
+// that halving the steps which do not climb leads to its top; above one it is nearly so.
 func (f *Logistic) maximizePosterior(points []Share, slope Prior) bool {
 	for range 100 {
 		ga, gb := f.gradient(points, slope)

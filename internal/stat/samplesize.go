@@ -28,8 +28,8 @@ func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	return 2 + sort.Search(mostValues-2, func(i int) bool { return enough(i + 2) }), true
 }
 
-// DetectableDifference returns the smallest difference that a two-sided t test of k values a side finds
-// with the given power, where the standard deviation sd is an estimate with df degrees of
+// DetectableDifference returns the smallest difference that a two-sided t test of k values a side
+// finds with the given power, where the standard deviation sd is an estimate with df degrees of
 // freedom: the inverse of [ValuesNeeded]. ok is false below two values a side and without spread.
 func DetectableDifference(sd, df float64, k int, level, power float64) (delta float64, ok bool) {
 	if k < 2 || !(sd > 0) || !(df > 0) {
@@ -55,7 +55,8 @@ func DetectableDifference(sd, df float64, k int, level, power float64) (delta fl
 
 // FiresAt returns the smallest true difference at which a gate fires with the given power: the
 // estimate is least or more, and a two-sided t test of k values a side finds the difference. The
-// standard deviation sd is an estimate with df degrees of freedom. ok is as in [DetectableDifference].
+// standard deviation sd is an estimate with df degrees of freedom. ok is as in
+// [DetectableDifference].
 func FiresAt(least, sd, df float64, k int, level, power float64) (delta float64, ok bool) {
 	if k < 2 || !(sd > 0) || !(df > 0) {
 		return 0, false

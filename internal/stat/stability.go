@@ -103,10 +103,10 @@ func MissedOverload(arrivals float64) (share float64, ok bool) {
 // twice as much as exponential ones, or arrivals come in bursts.
 func DeficitSD(arrivals float64) float64 { return 1.6 * math.Sqrt(1.2*2/arrivals) }
 
-// SteadyDeficitSD is an upper limit of the standard deviation of the deficit of a queue that was not
-// called unstable: three times what the steps between its blocks come to in a random walk, at most
-// [DeficitSD]. A server far from its limit has few requests in flight, and these vary little. That
-// an overloaded one looks like it is all but impossible.
+// SteadyDeficitSD is an upper limit of the standard deviation of the deficit of a queue that was
+// not called unstable: three times what the steps between its blocks come to in a random walk, at
+// most [DeficitSD]. A server far from its limit has few requests in flight, and these vary little.
+// That an overloaded one looks like it is all but impossible.
 func SteadyDeficitSD(inFlight []float64, arrivals float64) float64 {
 	most := DeficitSD(arrivals)
 	if len(inFlight) < 3 {

@@ -71,8 +71,8 @@ func (t *Target) ExplainFailure(class string, status int32, detail string) error
 	return &Error{msg, hint, class}
 }
 
-// rowFailure is the [Target.ExplainFailure] of a request. What came of the response decides what the
-// hint is.
+// rowFailure is the [Target.ExplainFailure] of a request. What came of the response decides what
+// the hint is.
 func (t *Target) rowFailure(row *record.Row) error {
 	err := t.ExplainFailure(row.Error, row.Status, row.Detail)
 	var failed *Error

@@ -63,8 +63,8 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// heldByIDs compares ids; theirs has at least one. What the server puts around a text, its beginning and its end, is left
-// aside.
+// heldByIDs compares ids; theirs has at least one. What the server puts around a text, its
+// beginning and its end, is left aside.
 func heldByIDs(ours, theirs []uint32, size int) *Held {
 	const around = 2
 	h := &Held{IDs: true, Ours: len(ours), Theirs: len(theirs), Size: size, Highest: int(slices.Max(theirs))}

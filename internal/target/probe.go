@@ -365,8 +365,8 @@ func (t *Target) adaptRequests(ctx context.Context) error {
 	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}
 }
 
-// isEmbeddingServer says whether a server that has neither chat nor completions has embeddings, which
-// are measured then.
+// isEmbeddingServer says whether a server that has neither chat nor completions has embeddings,
+// which are measured then.
 func (t *Target) isEmbeddingServer(ctx context.Context) bool {
 	before, stream := t.API, t.Options.Stream
 	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {

@@ -27,8 +27,8 @@ type Told struct {
 	Page  string // that tells the engine's settings, JSON or labels of a metric; "" where there is none
 }
 
-// IdentifyServer asks a server what it is. An error says that it does not answer, or not as a server
-// does that is ready.
+// IdentifyServer asks a server what it is. An error says that it does not answer, or not as a
+// server does that is ready.
 func IdentifyServer(ctx context.Context, p Wanted) (*Told, error) {
 	unprobed := *p.Target
 	unprobed.NoProbe, unprobed.Wait = true, 0
@@ -70,8 +70,9 @@ func (t *Target) identifyServer(ctx context.Context) (*Told, error) {
 	return told, nil
 }
 
-// EngineSettings returns the engine settings that the server reports, in the server's own form: JSON or
-// metric labels. It returns "" if the server reports none, as a target without a socket does.
+// EngineSettings returns the engine settings that the server reports, in the server's own form:
+// JSON or metric labels. It returns "" if the server reports none, as a target without a socket
+// does.
 func (t *Target) EngineSettings(ctx context.Context) string {
 	if t.Engine != nil {
 		return ""

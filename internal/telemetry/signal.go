@@ -227,8 +227,8 @@ var index = func() map[Signal]*Definition {
 	return m
 }()
 
-// LookUpDefinition returns the definition of a signal. It returns false for a signal outside the vocabulary,
-// such as one from a later program's records.
+// LookUpDefinition returns the definition of a signal. It returns false for a signal outside the
+// vocabulary, such as one from a later program's records.
 func LookUpDefinition(s Signal) (Definition, bool) {
 	d, ok := index[s]
 	if !ok {

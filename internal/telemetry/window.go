@@ -111,10 +111,10 @@ func (w *Window) Fact(s Signal) (float64, bool) {
 	return x, ok
 }
 
-// WindowOf returns the samples of [t0, t1) as a window. Gauges use the samples within it. The growth
-// of a counter is interpolated to both ends, between the samples around each. A counter without a
-// sample within reach of both ends is not known. Nothing is extrapolated beyond the first sample
-// and the last.
+// WindowOf returns the samples of [t0, t1) as a window. Gauges use the samples within it. The
+// growth of a counter is interpolated to both ends, between the samples around each. A counter
+// without a sample within reach of both ends is not known. Nothing is extrapolated beyond the first
+// sample and the last.
 func (s *Samples) WindowOf(t0, t1 int64) Window {
 	w := Window{T0: t0, T1: t1}
 	restarted := map[string]bool{}
@@ -375,8 +375,8 @@ func interpolate(all []Sample, at int64) (float64, bool) {
 	return a.Value + (b.Value-a.Value)*float64(at-a.T)/float64(b.T-a.T), true
 }
 
-// TotalGrowth returns the growth of a counter over a load that ended at a time. It counts from before the
-// load to after it, where nothing of it was in progress.
+// TotalGrowth returns the growth of a counter over a load that ended at a time. It counts from
+// before the load to after it, where nothing of it was in progress.
 func (s *Samples) TotalGrowth(signal Signal, over int64) (float64, bool) {
 	d, _ := LookUpDefinition(signal)
 	var of []string
@@ -408,9 +408,9 @@ func (s *Samples) TotalGrowth(signal Signal, over int64) (float64, bool) {
 	return x, !math.IsInf(x, 0)
 }
 
-// SampledGrowth returns the growth of a counter between two times within [t0, t1), and these times. They
-// are the first and the last at which all its sources gave a value. It returns false where there
-// are no two.
+// SampledGrowth returns the growth of a counter between two times within [t0, t1), and these times.
+// They are the first and the last at which all its sources gave a value. It returns false where
+// there are no two.
 func (s *Samples) SampledGrowth(signal Signal, t0, t1 int64) (from, to int64, grown float64, known bool) {
 	d, _ := LookUpDefinition(signal)
 	var of []string

@@ -49,7 +49,8 @@ func (f *fallback) hasBytes(char []byte) bool {
 	return true
 }
 
-// characterIDs has 1 more than the id of each character that is a token, in pages of 256 characters.
+// characterIDs has 1 more than the id of each character that is a token, in pages of 256
+// characters.
 type characterIDs [][]int32
 
 func characterIDsOf(vocab map[string]uint32) characterIDs {

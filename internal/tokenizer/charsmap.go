@@ -79,9 +79,9 @@ func (m *charsmap) match(s []byte, longest bool) (text []byte, length int) {
 	return text, length
 }
 
-// normalizeGraphemes returns the normalizer that goes over a text as Hugging Face's library does. A grapheme
-// cluster of less than 6 bytes becomes the text of the first entry that it begins with. Any other
-// goes by code points, each in the same way.
+// normalizeGraphemes returns the normalizer that goes over a text as Hugging Face's library does. A
+// grapheme cluster of less than 6 bytes becomes the text of the first entry that it begins with.
+// Any other goes by code points, each in the same way.
 func (m *charsmap) normalizeGraphemes() normalizer {
 	return normalizerOf(func(t *classes, dst, s []byte) []byte {
 		i := 0

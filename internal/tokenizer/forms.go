@@ -119,7 +119,8 @@ func normalizeSlowly(f norm.Form, dst, s []byte) []byte {
 
 const firstLater = 0x300
 
-// isAfterUnicode9 says that a character got its decomposition or its combining class after Unicode 9.
+// isAfterUnicode9 says that a character got its decomposition or its combining class after Unicode
+// 9.
 func isAfterUnicode9(r rune) bool {
 	_, ok := slices.BinarySearchFunc(sinceUnicode9[:], r, func(x [2]rune, r rune) int {
 		switch {

@@ -232,8 +232,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A damaged file is refused in one sentence that says what to do, or read: what is cut off at the end of
-// an entry, or has a bit turned over, may be a file of its own.
+// A damaged file is refused in one sentence that says what to do, or read: what is cut off at the
+// end of an entry, or has a bit turned over, may be a file of its own.
 func TestDamaged(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/*.*")
 	files := map[string][]byte{"tiktoken": []byte("IQ== 0\nIg== 1\nISI= 2\n"), "tekken": []byte(`{"config":{"pattern":"a","default_vocab_size":3,"default_num_special_tokens":1},"vocab":[{"rank":0,"token_bytes":"IQ=="},{"rank":1,"token_bytes":"Ig=="}]}`)}

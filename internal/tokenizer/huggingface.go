@@ -617,8 +617,8 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 	return nil
 }
 
-// addTokens takes the tokens beside the vocabulary. As in Hugging Face's library, one that the vocabulary
-// has keeps the vocabulary's id.
+// addTokens takes the tokens beside the vocabulary. As in Hugging Face's library, one that the
+// vocabulary has keeps the vocabulary's id.
 func (b *builder) addTokens(tokens []hfAdded) error {
 	for _, a := range tokens {
 		if a.ID > mostIDs {

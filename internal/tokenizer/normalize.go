@@ -12,8 +12,8 @@ import (
 // begins with what it began with.
 type normalizer func(t *classes, work *budget) func(s []byte) (out []byte, cut bool)
 
-// normalizerOf makes a normalizer of a function that appends the new text to dst, or gives nil where
-// nothing changes.
+// normalizerOf makes a normalizer of a function that appends the new text to dst, or gives nil
+// where nothing changes.
 func normalizerOf(with func(t *classes, dst, s []byte) []byte) normalizer {
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		buf := make([]byte, 0, 64)
@@ -75,7 +75,8 @@ func dropCharacters(kind func(class, rune) bool) normalizer {
 		func(dst []byte, _ class, _ rune) []byte { return dst }))
 }
 
-// reportLeading tells of a normalizer that leaves a kind of character out when it left out the first.
+// reportLeading tells of a normalizer that leaves a kind of character out when it left out the
+// first.
 func reportLeading(kind func(class, rune) bool, n normalizer) normalizer {
 	return func(t *classes, work *budget) func([]byte) ([]byte, bool) {
 		change := n(t, work)

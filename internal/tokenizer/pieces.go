@@ -18,7 +18,8 @@ type pieces struct {
 	ids   []uint32
 }
 
-// slot has the upper half of the hash of a piece and 1 more than its number; number 0 is an empty place.
+// slot has the upper half of the hash of a piece and 1 more than its number; number 0 is an empty
+// place.
 type slot struct{ hash, number uint32 }
 
 // known is a piece: where its text and its ids begin, and how many they are.

@@ -96,8 +96,8 @@ func (t *Tokenizer) Sum() string { return t.sum }
 // Size is one more than the largest id.
 func (t *Tokenizer) Size() int { return t.size }
 
-// TemplateTokens returns the number of tokens that the model's own template puts around a text encoded
-// alone: <s>, [CLS], [SEP].
+// TemplateTokens returns the number of tokens that the model's own template puts around a text
+// encoded alone: <s>, [CLS], [SEP].
 func (t *Tokenizer) TemplateTokens() int { return len(t.before) + len(t.after) }
 
 // Text returns the bytes of an id in a text, which may be a part of a character.
@@ -239,7 +239,8 @@ func checkGrowth(now, before int) {
 	}
 }
 
-// longestToken bounds what is believed of a file: the tokens of known models have less than 300 bytes.
+// longestToken bounds what is believed of a file: the tokens of known models have less than 300
+// bytes.
 const longestToken = 1 << 12
 
 // checkToken refuses a token that is too long.

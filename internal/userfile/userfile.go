@@ -143,7 +143,8 @@ func Read(path string, most int64) ([]byte, error) {
 	}
 }
 
-// CheckRegular reports why a file is refused that something else is to open: what Read refuses, and pipes.
+// CheckRegular reports why a file is refused that something else is to open: what Read refuses, and
+// pipes.
 func CheckRegular(path string, most int64) error {
 	info, err := os.Stat(path)
 	switch {

@@ -71,7 +71,8 @@ func untilReset(value string) (after int64, at string) {
 	return record.Unset, value
 }
 
-// resolveReset makes a time of day the time after the Date of the answer, when all headers are read.
+// resolveReset makes a time of day the time after the Date of the answer, when all headers are
+// read.
 func (a *allowance) resolveReset(date string) {
 	if a.resetAt == "" {
 		return
@@ -94,8 +95,8 @@ type Room struct {
 // unsaidReset is the wait for a limit whose reset time the server does not give.
 const unsaidReset = int64(time.Second)
 
-// RateLimitRoom says how many more requests like this one the server lets through, nil where it does
-// not tell.
+// RateLimitRoom says how many more requests like this one the server lets through, nil where it
+// does not tell.
 func (x *Exchange) RateLimitRoom() *Room {
 	h, r := &x.http, &x.Row
 	if !h.headersDone() || r.Headers < 0 {

@@ -120,7 +120,8 @@ func (d *Dialer) exchangeOnce(ctx context.Context, c *Conn, method, path string,
 	}
 }
 
-// redirectTarget says where the response to a request for a path leads, "" where it does not redirect.
+// redirectTarget says where the response to a request for a path leads, "" where it does not
+// redirect.
 func (d *Dialer) redirectTarget(r *response, path string) string {
 	if !d.Endpoint.Unix {
 		path = d.Endpoint.URL(path)

@@ -14,7 +14,8 @@ import (
 // errSpeaksTLS is the error of a server that answers plain HTTP with TLS.
 var errSpeaksTLS = errors.New("the port speaks TLS, not plain HTTP")
 
-// isTLSAlert reports whether an answer starts with a TLS alert (RFC 8446 5.1): type 21, version 3.x.
+// isTLSAlert reports whether an answer starts with a TLS alert (RFC 8446 5.1): type 21, version
+// 3.x.
 func isTLSAlert(b []byte) bool { return len(b) >= 2 && b[0] == 21 && b[1] == 3 }
 
 // wantsTLS reports whether a refusal says that plain HTTP was sent to a port of TLS, in the words

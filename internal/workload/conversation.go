@@ -75,8 +75,8 @@ func NewConversations(c ConversationConfig) (*Conversations, error) {
 	return v, nil
 }
 
-// mostRequests returns the largest number of requests that a conversation may have, including those of
-// sub-agents.
+// mostRequests returns the largest number of requests that a conversation may have, including those
+// of sub-agents.
 func (c *ConversationConfig) mostRequests() int64 {
 	turns := int64(min(c.Turns.Quantile(1), MostTurns))
 	if c.SubAgents.IsNone() {
@@ -292,8 +292,8 @@ func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 	return sum / draws, squares / sum
 }
 
-// wordsWithOverhead returns the number of words that comes nearest to a message of the given tokens. The
-// message has an overhead of its own. The result is at least 1.
+// wordsWithOverhead returns the number of words that comes nearest to a message of the given
+// tokens. The message has an overhead of its own. The result is at least 1.
 func (c Calibration) wordsWithOverhead(overhead float64, tokens int) int {
 	if !c.isKnown() {
 		return max(tokens, 1)

@@ -179,7 +179,8 @@ func customOf(o object, keys ...string) (record, string, error) {
 	return r, skip, err
 }
 
-// prependSystem puts what an object's own field for a system prompt says in front, where no message does.
+// prependSystem puts what an object's own field for a system prompt says in front, where no message
+// does.
 func (r *record) prependSystem(o object) {
 	if len(r.messages) == 0 || r.messages[0].Role == "system" {
 		return
@@ -264,8 +265,8 @@ func parsePayload(raw []byte) (record, string, error) {
 	return r, skip, nil
 }
 
-// lastTurn returns the part of a request that is new after everything said before it. This is its last
-// message, and the answer before that.
+// lastTurn returns the part of a request that is new after everything said before it. This is its
+// last message, and the answer before that.
 func (r *record) lastTurn() further {
 	n := len(r.messages)
 	t := further{text: r.messages[n-1].Segments[0].Text, output: r.output, after: Unknown}
@@ -414,8 +415,8 @@ func tableFormat(t *table) format {
 	return format{name: "csv", parse: parse, takes: []field.Field{field.System}}
 }
 
-// rowObject is a row as if it were JSON, under the names of the columns in lower case. The lengths of
-// answers have their usual names.
+// rowObject is a row as if it were JSON, under the names of the columns in lower case. The lengths
+// of answers have their usual names.
 func (t *table) rowObject(cells []string) (object, error) {
 	o := object{}
 	for i, cell := range cells {

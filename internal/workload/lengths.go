@@ -45,14 +45,14 @@ func FixedLength(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max
 
 const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) quantiles(FILE,input), or pairs(FILE,input) with pairs(FILE,output)"
 
-// ParseLengths reads "1024", "uniform(a,b)" with both ends included,
-// "normal(mean,sd)", "lognormal(mean,sd)", "gamma(mean,sd)", "zipf(exponent,most)"
-// or "quantiles(PERCENT:TOKENS,…)", or "quantiles(FILE,input)" and "quantiles(FILE,output)" for
-// those of a trace or a file of prompts, which are read at once. "pairs(FILE,input)" and
-// "pairs(FILE,output)" are those of the same requests of it, see [Lengths.Pairs]. The mean and the standard deviation are those of the
-// length itself, not of its logarithm. Of zipf a length of k tokens is as likely as
-// k^−exponent, up to the most. Between two quantiles the logarithm of the length is even.
-// Every error is a [say.Error].
+// ParseLengths reads "1024", "uniform(a,b)" with both ends included, "normal(mean,sd)",
+// "lognormal(mean,sd)", "gamma(mean,sd)", "zipf(exponent,most)" or "quantiles(PERCENT:TOKENS,…)",
+// or "quantiles(FILE,input)" and "quantiles(FILE,output)" for those of a trace or a file of
+// prompts, which are read at once. "pairs(FILE,input)" and "pairs(FILE,output)" are those of the
+// same requests of it, see [Lengths.Pairs]. The mean and the standard deviation are those of the
+// length itself, not of its logarithm. Of zipf a length of k tokens is as likely as k^−exponent, up
+// to the most. Between two quantiles the logarithm of the length is even. Every error is a
+// [say.Error].
 func ParseLengths(s string) (Lengths, error) {
 	fail := func(hint, format string, args ...any) (Lengths, error) {
 		return Lengths{}, say.Errorf("length %.60q: %s", s, fmt.Sprintf(format, args...)).WithHint(hint)

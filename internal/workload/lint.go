@@ -165,8 +165,8 @@ const (
 	unusedOfTrace   = "of a trace its times, lengths, sessions and shared blocks are replayed: --body sends a field with all requests"
 )
 
-// unusedFields tells which fields are not used, though they change what is sent, or when, and how many
-// records have each.
+// unusedFields tells which fields are not used, though they change what is sent, or when, and how
+// many records have each.
 func unusedFields(unused map[string]int, hint string) []Finding {
 	if len(unused) == 0 {
 		return nil
@@ -258,8 +258,8 @@ func (t *Trace) valueAt(column []int32, i int) int {
 	return int(column[i])
 }
 
-// countRepeated returns the number of prompts that came before, counting only those that are known to be
-// the same.
+// countRepeated returns the number of prompts that came before, counting only those that are known
+// to be the same.
 func (t *Trace) countRepeated() (k int) {
 	if t.Same > 0 {
 		return t.Same
@@ -361,9 +361,9 @@ func (t *Trace) BlockSize() (size, misfits int) {
 	return size, misfits
 }
 
-// BlockSharing returns how much the prompts of a trace share, by the ids of their blocks. It gives the
-// share of blocks and the share of tokens that a request finds from an earlier request. The cache
-// forgets nothing. ok is false where there are no ids.
+// BlockSharing returns how much the prompts of a trace share, by the ids of their blocks. It gives
+// the share of blocks and the share of tokens that a request finds from an earlier request. The
+// cache forgets nothing. ok is false where there are no ids.
 func (t *Trace) BlockSharing() (blocks, tokens float64, ok bool) {
 	size, _ := t.BlockSize()
 	if size == 0 {

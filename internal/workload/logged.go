@@ -12,8 +12,8 @@ import (
 )
 
 // Rows of the logs that gateways and tracing tools export: LiteLLM, Langfuse, Portkey, Helicone and
-// others. Each has a request, or its messages, next to times, token counts and much that is no part of
-// a request: nothing of that is sent.
+// others. Each has a request, or its messages, next to times, token counts and much that is no part
+// of a request: nothing of that is sent.
 
 // isLogged reports whether a JSON object is such a row.
 func isLogged(o object) bool {
@@ -111,8 +111,8 @@ func loggedOf(o object) (record, string, error) {
 // deepestRequest is the depth within objects and strings to which the search for a request goes.
 const deepestRequest = 4
 
-// requestIn reads a request from what a log has of it: its body, an object around that, its messages,
-// its prompt, or one of these as JSON in a string.
+// requestIn reads a request from what a log has of it: its body, an object around that, its
+// messages, its prompt, or one of these as JSON in a string.
 func requestIn(raw json.RawMessage, depth int) (record, string, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > deepestRequest {
@@ -150,8 +150,9 @@ func requestIn(raw json.RawMessage, depth int) (record, string, error) {
 	return record{}, "", errors.New("want a request with messages or a prompt")
 }
 
-// parseConversation reads a conversation as EvalScope has it: an array of messages. Its first question
-// is asked, behind what its system says; further ones follow the answers that are recorded.
+// parseConversation reads a conversation as EvalScope has it: an array of messages. Its first
+// question is asked, behind what its system says; further ones follow the answers that are
+// recorded.
 func parseConversation(raw []byte) (record, string, error) {
 	var turns []object
 	if json.Unmarshal(raw, &turns) != nil || len(turns) == 0 {

@@ -81,8 +81,8 @@ func (o object) tokensAt(keys ...string) (int, error) {
 	return Unknown, nil
 }
 
-// answerTokens returns the number of tokens that the answer is to have, else Unknown. The surest key that
-// gives it counts.
+// answerTokens returns the number of tokens that the answer is to have, else Unknown. The surest
+// key that gives it counts.
 func (o object) answerTokens() (int, error) {
 	best, rank := "", math.MaxInt
 	for key := range o {
@@ -93,8 +93,8 @@ func (o object) answerTokens() (int, error) {
 	return o.tokensAt(best)
 }
 
-// remainingBody returns what remains of a recorded request for Request.Body: everything but the keys that
-// the run sets itself. It returns nil if nothing remains.
+// remainingBody returns what remains of a recorded request for Request.Body: everything but the
+// keys that the run sets itself. It returns nil if nothing remains.
 func (o object) remainingBody() ([]byte, error) {
 	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
 		delete(o, key)

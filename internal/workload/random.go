@@ -37,7 +37,8 @@ type Calibration struct {
 
 func (c Calibration) isKnown() bool { return c != Calibration{} }
 
-// wordsForTokens returns the number of words that comes nearest to the given number of prompt tokens.
+// wordsForTokens returns the number of words that comes nearest to the given number of prompt
+// tokens.
 func (c Calibration) wordsForTokens(tokens int) int {
 	if !c.isKnown() {
 		return tokens

@@ -68,9 +68,9 @@ func (r *Replay) Source() Source {
 	return SessionReplay{r}
 }
 
-// SessionReplay asks the rows of a trace of which some follow others, as AIPerf writes sessions: those
-// come a time behind the answer to the row before them in their session. Each row is a whole request.
-// A request that is not answered ends its session.
+// SessionReplay asks the rows of a trace of which some follow others, as AIPerf writes sessions:
+// those come a time behind the answer to the row before them in their session. Each row is a whole
+// request. A request that is not answered ends its session.
 type SessionReplay struct{ *Replay }
 
 // At implements [Source]. Item TurnItem(i, k) is the k-th row behind the i-th that has a time.

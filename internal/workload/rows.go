@@ -288,10 +288,10 @@ func (k keys) fieldOf(key []byte) field.Is {
 	return is
 }
 
-// timeUnit finds out what the numbers of times are in that JSON objects have, from how a file begins:
-// as their tools write them those of "timestamp" are in whole milliseconds (Mooncake's, AIPerf's), in
-// seconds where they have a decimal point, and others in seconds; times since 1970 show by their size.
-// quoted says that they are strings, timed that there are any.
+// timeUnit finds out what the numbers of times are in that JSON objects have, from how a file
+// begins: as their tools write them those of "timestamp" are in whole milliseconds (Mooncake's,
+// AIPerf's), in seconds where they have a decimal point, and others in seconds; times since 1970
+// show by their size. quoted says that they are strings, timed that there are any.
 func timeUnit(h *Head) (unit int64, quoted, timed bool) {
 	known, whole, point, least := keys{}, false, false, math.Inf(1)
 	look := func(raw []byte) {
@@ -603,8 +603,8 @@ func timeIn(text string, unit int64) (int64, bool) {
 // dateForms lists the layouts of times of day.
 var dateForms = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999 UTC", "2006-01-02 15:04:05.999999999-07"}
 
-// stampIn reads a time: a date, or a number in a unit of so many nanoseconds, that of its name before
-// that of its file; where both are 0 it is in seconds, or since 1970 in what its size says.
+// stampIn reads a time: a date, or a number in a unit of so many nanoseconds, that of its name
+// before that of its file; where both are 0 it is in seconds, or since 1970 in what its size says.
 func stampIn(text string, unit, named int64) (at int64, ok bool) {
 	unit = cmp.Or(named, unit)
 	if unit == 0 {

@@ -11,8 +11,8 @@ import (
 // turn and begin the assistant's, and number 4 or 5 in the usual templates.
 const templateTail = 5
 
-// HeadTokens returns the number of tokens of a chat template before the first word, as far as that is
-// known. All prompts share them.
+// HeadTokens returns the number of tokens of a chat template before the first word, as far as that
+// is known. All prompts share them.
 func (c Calibration) HeadTokens() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
 
 // Reuse is a share of the prompts' tokens that all requests begin with, within the lengths

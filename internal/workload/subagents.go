@@ -129,9 +129,9 @@ func (s SubAgents) requestMoments() (mean, square float64) {
 	return s.Share * agents * steps, s.Share * (agents*(steps2-steps*steps) + agents2*steps*steps)
 }
 
-// ExpectedPerStep returns what one step starts on average, for the given tokens of an answer and of a
-// further turn. It returns the requests, the tokens of their prompts, and the tokens that the agent
-// reads of them.
+// ExpectedPerStep returns what one step starts on average, for the given tokens of an answer and of
+// a further turn. It returns the requests, the tokens of their prompts, and the tokens that the
+// agent reads of them.
 func (s SubAgents) ExpectedPerStep(answer, further float64) (requests, prompts, read float64) {
 	if s.IsNone() {
 		return 0, 0, 0

@@ -34,7 +34,8 @@ const (
 	mostAbove = 10
 	// sampledRows are looked at to tell what a column holds.
 	sampledRows = 20
-	// longestName is the longest name of a column, where only its contents say that a file is a table.
+	// longestName is the longest name of a column, where only its contents say that a file is a
+	// table.
 	longestName = 64
 )
 
@@ -47,8 +48,8 @@ func namesTable(path string) bool {
 	return slices.Contains([]string{".csv", ".tsv", ".tab", ".psv"}, filepath.Ext(path))
 }
 
-// tableOf finds the header in how a text begins. It gives nil where there is none; where the name of
-// the file says that it is a table, that is an error.
+// tableOf finds the header in how a text begins. It gives nil where there is none; where the name
+// of the file says that it is a table, that is an error.
 func tableOf(name string, head []byte) (*table, error) {
 	named := namesTable(name)
 	rest, at := head, int64(0)
@@ -126,7 +127,8 @@ func separatorOf(record []byte, forced byte) byte {
 	return best
 }
 
-// headerOf reads a record as a header of which so many names at least are known, nil where it is none.
+// headerOf reads a record as a header of which so many names at least are known, nil where it is
+// none.
 func headerOf(record []byte, forced byte, least int) (best *table) {
 	record = bytes.TrimRight(record, "\r\n")
 	most := 0
@@ -161,8 +163,9 @@ func holdsRequests(f field.Field) bool {
 	return false
 }
 
-// isPlausibleHeader reports whether a header is one in a file whose name does not say so, and not a sentence
-// of a text: it has several columns with short names, and a name that is not a common word alone.
+// isPlausibleHeader reports whether a header is one in a file whose name does not say so, and not a
+// sentence of a text: it has several columns with short names, and a name that is not a common word
+// alone.
 func (t *table) isPlausibleHeader() bool {
 	if len(t.columns) < 2 {
 		return false
@@ -224,8 +227,8 @@ func (t *table) inferColumns(head []byte, begin int64, above int, named bool) (*
 	return t, nil
 }
 
-// resolveColumns decides what the columns hold whose name may stand for two things, and whether there are
-// prompts.
+// resolveColumns decides what the columns hold whose name may stand for two things, and whether
+// there are prompts.
 func (t *table) resolveColumns(rows [][]string) {
 	var empty []int // columns of prompts that have none, as far as they are seen
 	for i := range t.is {
@@ -269,8 +272,8 @@ func (t *table) resolveColumns(rows [][]string) {
 	t.text = t.hasField(field.Prompt) || t.hasField(field.Messages) || t.hasField(field.Request)
 }
 
-// checkDuplicates is an error where two columns have the name under which a field is read: which of them holds
-// is not known.
+// checkDuplicates is an error where two columns have the name under which a field is read: which of
+// them holds is not known.
 func (t *table) checkDuplicates() error {
 	for f := field.Time; f < field.Unclear; f++ {
 		first := t.columnIndex(f)
@@ -330,8 +333,8 @@ func (t *table) startsWithTime(rows [][]string) bool {
 	return number || isDate(rows[0][at])
 }
 
-// splitCells are those of a row, as many as there are columns; ok is false where it has another number,
-// or its quotes are broken. Empty ones behind the last column are none.
+// splitCells are those of a row, as many as there are columns; ok is false where it has another
+// number, or its quotes are broken. Empty ones behind the last column are none.
 func (t *table) splitCells(record []byte) (cells []string, ok bool) {
 	cells, ok = splitCells(nil, bytes.TrimRight(record, "\r\n"), t.separator)
 	for len(cells) > len(t.columns) && strings.TrimSpace(cells[len(cells)-1]) == "" {
@@ -397,8 +400,8 @@ func recordOf(text []byte, separator byte) (record []byte, size int) {
 	return text, len(text)
 }
 
-// splitRecords gives a [bufio.SplitFunc] of the rows of a table. Behind a quote that does not end each
-// line is a row.
+// splitRecords gives a [bufio.SplitFunc] of the rows of a table. Behind a quote that does not end
+// each line is a row.
 func (t *table) splitRecords() func(data []byte, atEOF bool) (int, []byte, error) {
 	broken := false
 	return func(data []byte, atEOF bool) (int, []byte, error) {
@@ -423,7 +426,8 @@ func cellsOf(record []byte, separator byte) []string {
 	return cells
 }
 
-// splitCells splits a record. A cell that begins with a quote ends with one; in others a quote is one.
+// splitCells splits a record. A cell that begins with a quote ends with one; in others a quote is
+// one.
 func splitCells(cells []string, record []byte, separator byte) ([]string, bool) {
 	if bytes.IndexByte(record, '"') < 0 {
 		for {

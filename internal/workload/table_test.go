@@ -138,8 +138,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A file whose name says that it is a table is never asked as text: what is not understood is refused,
-// with the columns that were found and those that are known.
+// A file whose name says that it is a table is never asked as text: what is not understood is
+// refused, with the columns that were found and those that are known.
 func TestTablesRefused(t *testing.T) {
 	for content, want := range map[string]string{
 		"arrival_s,prompt_len,completion_len\n0.0,100,4\n": "no column of its header says how many tokens prompts have: arrival_s, prompt_len, completion_len",
@@ -252,8 +252,8 @@ func TestExportsAsJSON(t *testing.T) {
 	}
 }
 
-// Whatever a table is, its rows are those that another reader of CSV finds, and no text is lost between
-// them.
+// Whatever a table is, its rows are those that another reader of CSV finds, and no text is lost
+// between them.
 func FuzzTable(f *testing.F) {
 	for _, s := range []string{"timestamp,input_tokens\n1,2\n", "prompt;output_tokens\n\"a;\"\"b\n\";5\n", "sep=|\nt|isl\n1|2", "# x\nt\tprompt\n\"", "a,b\n1,2", "prompt\n\"\n", "t,input\n\"1\"x,2\n"} {
 		f.Add([]byte(s), true)

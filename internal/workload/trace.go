@@ -304,7 +304,8 @@ func ArrivalFiles() arrival.Files {
 	}
 }
 
-// timed are the times of the file of prompts that was asked for last: a plan asks for them many times.
+// timed are the times of the file of prompts that was asked for last: a plan asks for them many
+// times.
 var timed struct {
 	sync.Mutex
 	key  string

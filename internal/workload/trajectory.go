@@ -413,8 +413,8 @@ func (a *Agents) At(item int64) (Request, error) {
 	return r, nil
 }
 
-// remainingRequests returns the number of requests from one of the agent's own steps on. Sub-agents come after
-// the step that began them.
+// remainingRequests returns the number of requests from one of the agent's own steps on. Sub-agents
+// come after the step that began them.
 func (one *trajectory) remainingRequests(first int32) int { return len(one.steps) - int(first) }
 
 // Follow implements [Sessions].

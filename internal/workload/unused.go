@@ -27,8 +27,8 @@ func changesRequest(f field.Field) bool {
 	return false
 }
 
-// recordTime gives when a record came, in nanoseconds, noTime where it does not say so, and counts its fields
-// that are not used.
+// recordTime gives when a record came, in nanoseconds, noTime where it does not say so, and counts
+// its fields that are not used.
 func (l *looker) recordTime(f *format, raw []byte, r *record, unused map[string]int) int64 {
 	switch {
 	case l.table != nil:

@@ -137,7 +137,8 @@ func TestInTime(t *testing.T) {
 	}
 }
 
-// Rows of sessions that have a delay in place of a time follow the row before them in their session.
+// Rows of sessions that have a delay in place of a time follow the row before them in their
+// session.
 func TestRowsThatFollow(t *testing.T) {
 	const trace = `{"session_id":"a","timestamp":0,"input_length":300,"output_length":4,"hash_ids":[1]}
 {"session_id":"b","timestamp":100,"input_length":310,"output_length":5,"hash_ids":[3]}

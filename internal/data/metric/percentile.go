@@ -14,8 +14,8 @@ func Percentiles() []Percentile {
 	return []Percentile{{"p50", "p50", .5}, {"p90", "p90", .9}, {"p95", "p95", .95}, {"p99", "p99", .99}, {"p99_9", "p99.9", .999}}
 }
 
-// SamplesNeeded returns the numbers of samples that the percentile needs. It is withheld below few and
-// marked below firm.
+// SamplesNeeded returns the numbers of samples that the percentile needs. It is withheld below few
+// and marked below firm.
 func (p Percentile) SamplesNeeded() (few, firm int64) { return stat.SamplesNeeded(p.P) }
 
 // PercentileOf gives the one of a key or a name.

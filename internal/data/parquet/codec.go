@@ -22,8 +22,8 @@ var errSize = errors.New("a page is not as long as it says")
 // unpacker decompresses pages.
 type unpacker struct{ zstd *zstd.Decoder }
 
-// decompress decompresses src, which becomes size bytes, into the memory of dst where that has room.
-// What a page says of its size is not believed before its bytes are there.
+// decompress decompresses src, which becomes size bytes, into the memory of dst where that has
+// room. What a page says of its size is not believed before its bytes are there.
 func (u *unpacker) decompress(codec format.CompressionCodec, dst, src []byte, size int) (out []byte, err error) {
 	switch codec {
 	case format.Uncompressed:

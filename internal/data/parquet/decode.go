@@ -276,7 +276,8 @@ func unpackBits[T uint8 | int32 | int64](dst []T, data []byte, width uint) {
 	}
 }
 
-// decodeDeltas reads n numbers, each the one before and a difference, and gives what lies behind them.
+// decodeDeltas reads n numbers, each the one before and a difference, and gives what lies behind
+// them.
 func decodeDeltas[T int32 | int64](dst []T, data []byte, n int) ([]T, []byte, error) {
 	var head [3]uint64 // numbers of a block, its parts, numbers in all
 	for i := range head {

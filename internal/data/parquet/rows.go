@@ -308,7 +308,8 @@ func (n *Node) formatDecimal(x *big.Int) string {
 	return out
 }
 
-// halfPrecision is a number of 16 bits: https://en.wikipedia.org/wiki/Half-precision_floating-point_format
+// halfPrecision is a number of 16 bits:
+// https://en.wikipedia.org/wiki/Half-precision_floating-point_format
 func halfPrecision(b uint16) float64 {
 	sign, exponent, fraction := 1-2*float64(b>>15), int(b>>10&0x1f), float64(b&0x3ff)
 	switch exponent {

@@ -19,8 +19,8 @@ func unmarshal(b []byte, v any) (int, error) {
 	return n, thrift.Unmarshal(&thrift.CompactProtocol{}, b[:n], v)
 }
 
-// structureLength returns the number of bytes of a structure: one field after the other, until there is
-// none. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+// structureLength returns the number of bytes of a structure: one field after the other, until
+// there is none. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 func structureLength(b []byte, depth int) (int, error) {
 	for at := 0; at < len(b); {
 		head := b[at]

@@ -44,8 +44,8 @@ type Writer struct {
 // chunkIndex holds the entries at the end of a file on the pages of a column of a row group.
 type chunkIndex struct{ bounds, places []byte }
 
-// NewWriter begins a file. page is how many bytes of a column, a power of two, are encoded at once: it
-// keeps a buffer of about that size.
+// NewWriter begins a file. page is how many bytes of a column, a power of two, are encoded at once:
+// it keeps a buffer of about that size.
 func NewWriter(out io.Writer, name, by string, columns []Column, page int) (*Writer, error) {
 	// An encoder that looks back no further than a page is long takes a tenth of the usual memory.
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),

@@ -9,8 +9,8 @@ import (
 // What is carried from one machine to another of a journal are whole frames, byte for
 // byte: each has its checksums, so nothing else has to vouch for them.
 
-// WrittenBytes returns the length of the journal's file: whole frames, which no longer change. It does
-// not wait for the disk.
+// WrittenBytes returns the length of the journal's file: whole frames, which no longer change. It
+// does not wait for the disk.
 func (j *Journal) WrittenBytes() int64 { return j.end.Load() }
 
 // ReadSealed reads whole frames of a journal's file that lie between two offsets: as many as
@@ -70,8 +70,8 @@ func frameEnd(file io.ReaderAt, at, to int64) (int64, error) {
 
 // TakeCarried takes the records of a point from frames of another journal, as [ReadSealed] gave
 // them, and keeps these bytes: what has no marks stands here as it does there. Of marks it takes
-// what [Journal.AddFrame] does. took is called with what a frame of the point holds. Bytes that are no
-// whole frames are an error.
+// what [Journal.AddFrame] does. took is called with what a frame of the point holds. Bytes that are
+// no whole frames are an error.
 func (j *Journal) TakeCarried(frames []byte, point int32, took func(rows []Row, chunks int64)) error {
 	var d decoder
 	var f Frame

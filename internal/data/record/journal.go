@@ -376,7 +376,8 @@ func (j *Journal) sealFull() {
 	}
 }
 
-// planDue says that the plan is to be written again, with records of a point. The caller holds j.mu.
+// planDue says that the plan is to be written again, with records of a point. The caller holds
+// j.mu.
 func (j *Journal) planDue(point int32) bool {
 	return len(j.plan) > 0 && j.point >= 0 && point == j.point && time.Since(j.since) >= j.pause
 }

@@ -19,11 +19,11 @@ const (
 	sampleGroup, samplePage   = 1 << 18, 1 << 18
 )
 
-// Finish turns the journal of a run directory into its Parquet files and
-// then removes it; a directory without a journal is left as it is. A damaged
-// journal stays, as [rundir.Damaged]; if Finish fails the journal stays as well. What is written are frames: those of [Frames], and
-// whatever a killed run's journal lacks. On the way each frame is handed to see,
-// up to the first error, also when nothing can be written.
+// Finish turns the journal of a run directory into its Parquet files and then removes it; a
+// directory without a journal is left as it is. A damaged journal stays, as [rundir.Damaged]; if
+// Finish fails the journal stays as well. What is written are frames: those of [Frames], and
+// whatever a killed run's journal lacks. On the way each frame is handed to see, up to the first
+// error, also when nothing can be written.
 func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
 	path := filepath.Join(dir, rundir.Journal)
 	if !hasJournal(dir) {

@@ -99,10 +99,10 @@ type Row struct {
 	Stream   bool  // asked to stream
 	Chunks   int32 // events that carried tokens
 	Arrivals int32 // reads (or stamps) that carried tokens; < Chunks where events shared one
-	// Merged counts the chunks stored as an interval because a later event
-	// shared their read; chunks of different choices that did are one step's, which
-	// came at once. The last chunk of a stream that has ended is not counted: usage and the end mark often come with it, which is the server's
-	// doing and no sign of slow reads.
+	// Merged counts the chunks stored as an interval because a later event shared their read;
+	// chunks of different choices that did are one step's, which came at once. The last chunk of a
+	// stream that has ended is not counted: usage and the end mark often come with it, which is the
+	// server's doing and no sign of slow reads.
 	Merged      int32
 	Skipped     int32  // events that were no part of the response: heartbeats, and any after the end mark
 	UserStamps  int32  // reads without a kernel stamp, where kernel stamps were asked for
@@ -155,8 +155,8 @@ func (r *Row) NextAttempt(waited int64) {
 	*r = next
 }
 
-// AttemptCount returns the number of times that the request was sent, or that the connection for it was
-// refused. It is 0 where it never came to that.
+// AttemptCount returns the number of times that the request was sent, or that the connection for it
+// was refused. It is 0 where it never came to that.
 func (r *Row) AttemptCount() int32 {
 	if r.Outcome == Unsent || r.Outcome == Cut && r.Sent < 0 {
 		return r.Earlier

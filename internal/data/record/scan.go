@@ -200,8 +200,8 @@ func otherVersion(p []byte) bool {
 	return !h.sound
 }
 
-// skipToFrame goes to the next frame that can be found, or to the end. The header of the damaged frame
-// counts if it is sound.
+// skipToFrame goes to the next frame that can be found, or to the end. The header of the damaged
+// frame counts if it is sound.
 func (s *scanner) skipToFrame(h *header) {
 	next := s.find(s.offset + 1)
 	if next < 0 && s.endsInZeros() {

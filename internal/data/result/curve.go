@@ -28,7 +28,8 @@ const (
 	StageWarm = "warm cache"
 )
 
-// StageCurve is the stage of a sweep's points, StageLight that of the load that a search begins with.
+// StageCurve is the stage of a sweep's points, StageLight that of the load that a search begins
+// with.
 const (
 	StageCurve = "curve"
 	StageLight = "light"
@@ -145,8 +146,8 @@ type Capacity struct {
 	// to be within, and one above the capacity: Bounds says how sure they are.
 	Bracket *[2]*float64 `json:"bracket"`
 	Bounds  *Bounds      `json:"bounds,omitempty"`
-	// Likely is, without an estimate, a load that seemed to meet the objective and one that seemed to
-	// miss it. No test says so.
+	// Likely is, without an estimate, a load that seemed to meet the objective and one that seemed
+	// to miss it. No test says so.
 	Likely  *[2]float64 `json:"likely,omitempty"`
 	Carried *Carried    `json:"carried,omitempty"` // what the server carries, where its queue grows before a limit is violated
 	Floor   *Floor      `json:"floor,omitempty"`   // why no load meets the objective
@@ -161,7 +162,8 @@ type Capacity struct {
 	Seconds     float64         `json:"seconds"`
 	Unfinished  bool            `json:"unfinished,omitempty"` // the search was interrupted, stopped or killed: --resume goes on with it
 	Why         Reason          `json:"why,omitzero"`         // why there is no load, or no more than a bracket
-	// Enough are budgets that would give an estimate: of virtual time where the target is simulated.
+	// Enough are budgets that would give an estimate: of virtual time where the target is
+	// simulated.
 	Enough []BudgetFor     `json:"enough,omitempty"`
 	Trail  []CapacityProbe `json:"trail"`
 }
@@ -231,11 +233,11 @@ type Verified struct {
 	Attempts   int     `json:"attempts"`
 }
 
-// Excludes says that a point was INVALID and that nothing rests on it: the search has an
-// answer that others carry, or its load was measured again and that counts. A search that
-// claims nothing, and has no other window at a load, stands and falls with it. A window that
-// was under way when the search was interrupted is in no trail, or cut short there, and nothing rests on
-// the whole of it where others stand.
+// Excludes says that a point was INVALID and that nothing rests on it: the search has an answer
+// that others carry, or its load was measured again and that counts. A search that claims nothing,
+// and has no other window at a load, stands and falls with it. A window that was under way when the
+// search was interrupted is in no trail, or cut short there, and nothing rests on the whole of it
+// where others stand.
 func (c *Capacity) Excludes(point int) bool {
 	claims := c.Load != nil || c.Estimate != nil || c.Bounds != nil || c.Floor != nil
 	for i := range c.Trail {

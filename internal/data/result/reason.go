@@ -8,7 +8,8 @@ import (
 )
 
 // Reason is why a value is missing, withheld or undecided, or has no interval, or what to do about
-// a check: a code, and the figures of its sentence. Package report makes the sentence. The zero Reason is none.
+// a check: a code, and the figures of its sentence. Package report makes the sentence. The zero
+// Reason is none.
 type Reason struct {
 	Code ReasonCode `json:"code"`
 
@@ -214,7 +215,8 @@ const (
 	SittingWaits       ReasonCode = "sitting_waits_for_launch_by_hand"
 )
 
-// Why an experiment is over, or that it is not: N of Of launches of each configuration are measured.
+// Why an experiment is over, or that it is not: N of Of launches of each configuration are
+// measured.
 const (
 	ExperimentAccepted ReasonCode = "experiment_accepted" // another carries at most Share more, at a confidence of Low
 	ExperimentNoneLeft ReasonCode = "experiment_none_left"

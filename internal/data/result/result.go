@@ -219,7 +219,8 @@ type RateLimits struct {
 type RateLimit struct {
 	Limit *int64 `json:"limit"`           // the lowest that was told, null if none was
 	Least *int64 `json:"least_remaining"` // likewise of what was left
-	// Whole is the longest time after which it was said to be whole again, missing if none was told.
+	// Whole is the longest time after which it was said to be whole again, missing if none was
+	// told.
 	Whole *float64 `json:"longest_reset_seconds,omitempty"`
 	// AllowsPerS is the number per second that the limit lets through in the long run. It is the
 	// limit divided by the longest time until it is whole. It is missing unless the limit was used

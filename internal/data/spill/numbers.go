@@ -24,8 +24,8 @@ type Numbers struct {
 	known  map[int64]float64 // by rank
 }
 
-// wholeSortLimit returns the number of numbers that are sorted whole. scratchLimit returns the largest such
-// number, and the number of bins that they are counted in.
+// wholeSortLimit returns the number of numbers that are sorted whole. scratchLimit returns the
+// largest such number, and the number of bins that they are counted in.
 func (s *Store) wholeSortLimit() int64 { return int64(s.pieceBytes() / 16) }
 func (s *Store) scratchLimit() int64   { return int64(s.pieceBytes() * 4) }
 

@@ -391,8 +391,9 @@ func (d *Decision) launches() (n int) {
 	return n
 }
 
-// mistakenProbability returns the probability that a difference to the baseline comes from bad launches. These
-// are all the launches on the side that has less, and they count because they are all alike.
+// mistakenProbability returns the probability that a difference to the baseline comes from bad
+// launches. These are all the launches on the side that has less, and they count because they are
+// all alike.
 func (d *Decision) mistakenProbability(i int, difference float64) float64 {
 	if difference > 0 {
 		i = 0

@@ -14,7 +14,9 @@ var errShell = say.Errorf("the commands of a plan need a POSIX shell, which Wind
 
 func gatedCommand(string, []string, *os.File, *os.File) (*exec.Cmd, error) { return nil, errShell }
 
-func shortCommand(context.Context, string, []string, io.Writer) (*exec.Cmd, error) { return nil, errShell }
+func shortCommand(context.Context, string, []string, io.Writer) (*exec.Cmd, error) {
+	return nil, errShell
+}
 
 func signal(int, bool) {}
 

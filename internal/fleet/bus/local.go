@@ -110,7 +110,8 @@ func (h *hub) serve(conn net.Conn) {
 	})
 }
 
-// addLink remembers a connection, and whether its token was right. It reports whether the hub is open.
+// addLink remembers a connection, and whether its token was right. It reports whether the hub is
+// open.
 func (h *hub) addLink(l *link, trusted bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

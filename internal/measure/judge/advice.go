@@ -158,8 +158,8 @@ func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 	return []result.Reason{r}
 }
 
-// outputLengthAdvice returns what to do about responses of another length than requested. It depends on
-// whether the server had to ignore the end of sequence.
+// outputLengthAdvice returns what to do about responses of another length than requested. It
+// depends on whether the server had to ignore the end of sequence.
 func outputLengthAdvice(run *result.Run) result.ReasonCode {
 	var w struct {
 		Sampling struct {

@@ -281,8 +281,8 @@ func timesDuring(from, to int64) []int64 {
 	return []int64{from + 1, to - bin, to}
 }
 
-// countDuring returns the number of answers that were under way in a silence, and the number of prompts
-// that were waited for.
+// countDuring returns the number of answers that were under way in a silence, and the number of
+// prompts that were waited for.
 func (u *underWay) countDuring(from, to int64) (answers, prompts int64) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.

@@ -6,7 +6,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// A tokenizer that makes anything else of a text than the server is flagged, and the right one never.
+// A tokenizer that makes anything else of a text than the server is flagged, and the right one
+// never.
 func TestTokenizerOfTheModel(t *testing.T) {
 	for _, c := range []struct {
 		held   Tokenizer

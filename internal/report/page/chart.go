@@ -376,9 +376,9 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	return c
 }
 
-// aroundLimit is the part of a chart of violations in which some requests violate a limit and most do
-// not, with the marks that it has there: what a search measures most of, and what its answer rests on.
-// It is nil where that is no small part of the axis.
+// aroundLimit is the part of a chart of violations in which some requests violate a limit and most
+// do not, with the marks that it has there: what a search measures most of, and what its answer
+// rests on. It is nil where that is no small part of the axis.
 func aroundLimit(c *chart) numbers {
 	const most = 50.0 // percent
 	var loads, near numbers

@@ -194,7 +194,8 @@ func TestCurveOfFewSamples(t *testing.T) {
 	t.Error("no chart")
 }
 
-// The chart of violations opens where the search measured most: from the verified load to where most requests violate.
+// The chart of violations opens where the search measured most: from the verified load to where
+// most requests violate.
 func TestViolationsOpenAroundTheLimit(t *testing.T) {
 	run := reporttest.SweepRun()
 	run.Curve = nil

@@ -251,7 +251,8 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	return g
 }
 
-// measureRequest returns the request that a row and its events describe, by times as they were stamped.
+// measureRequest returns the request that a row and its events describe, by times as they were
+// stamped.
 func (g *gather) measureRequest(r *record.Row, chunks []measure.Stamp) measure.Request {
 	g.stream.Reset()
 	var c record.Chunk

@@ -1,5 +1,6 @@
-// Package reasons makes sentences of typed reasons: why a value is missing, withheld, undecided
-// or without an interval, and what to do about a check. Rewording one changes this package and golden files alone.
+// Package reasons makes sentences of typed reasons: why a value is missing, withheld, undecided or
+// without an interval, and what to do about a check. Rewording one changes this package and golden
+// files alone.
 package reasons
 
 import (
@@ -385,8 +386,8 @@ var plain = map[result.ReasonCode]string{
 	result.WrongAtOneUser:     "no answer tells: they are wrong already at one user",
 }
 
-// SufficientBudgets returns the budgets that would give an estimate, "" where none is known. virtual says that
-// their time is simulated.
+// SufficientBudgets returns the budgets that would give an estimate, "" where none is known.
+// virtual says that their time is simulated.
 func SufficientBudgets(list []result.BudgetFor, virtual bool) string {
 	var parts []string
 	for i, b := range list {
@@ -406,7 +407,8 @@ func SufficientBudgets(list []result.BudgetFor, virtual bool) string {
 	return text
 }
 
-// ShortageText returns what a reason has too few of, without what would give more: "62 residence times; 100 needed".
+// ShortageText returns what a reason has too few of, without what would give more: "62 residence
+// times; 100 needed".
 func ShortageText(r result.Reason) string {
 	return strings.TrimSuffix(Text(r), ": "+LongerFlag(r.Longer))
 }

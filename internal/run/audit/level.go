@@ -123,8 +123,8 @@ func (l *Accuracy) worstFigure() (worst *Figure) {
 	return worst
 }
 
-// LargestError is the largest of the errors that are known, milliseconds: of all together, and of each
-// worker.
+// LargestError is the largest of the errors that are known, milliseconds: of all together, and of
+// each worker.
 func (l *Level) LargestError() (worst float64) {
 	of := []*Accuracy{&l.Accuracy}
 	for i := range l.Workers {

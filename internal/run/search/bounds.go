@@ -42,7 +42,8 @@ const (
 // returns 1 where that is not known or is less.
 func blocksPhi(blocks []int, n int) float64 { return max(1, blockVariation(blocks, n)) }
 
-// blockVariation is the variance of blocks of violations over that of independent ones, 0 where that is not known.
+// blockVariation is the variance of blocks of violations over that of independent ones, 0 where
+// that is not known.
 func blockVariation(blocks []int, n int) float64 {
 	if len(blocks) < 2 || n < len(blocks) {
 		return 0
@@ -312,8 +313,8 @@ func (f *search) lowLoad() float64 {
 // to 90 % of them. With 1 it does in about half.
 const wellSeen = 4
 
-// likelyBounds returns the highest load below the first that violates a limit by more than it may, of
-// windows that show it, and that first one; zero where both are not known.
+// likelyBounds returns the highest load below the first that violates a limit by more than it may,
+// of windows that show it, and that first one; zero where both are not known.
 func (f *search) likelyBounds() (between stat.Interval) {
 	if f.cap.Estimate > 0 || f.cap.Floor.Lower > 0 || f.cap.Carried.Rate > 0 {
 		return between
@@ -482,8 +483,8 @@ func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, b
 	return v, binding
 }
 
-// Bursts are as long as windows where φ is longBurst of a window's requests and more, and a
-// share of seldomBurst and more of the windows beyond the first sign of violations by beyondFirst, in ln,
+// Bursts are as long as windows where φ is longBurst of a window's requests and more, and a share
+// of seldomBurst and more of the windows beyond the first sign of violations by beyondFirst, in ln,
 // met none. Chosen on `go run ./bench/stat -only clusters-chosen`: where clusters are of 500
 // requests and windows of 90 to 400, lower bounds held in 78 % without it, in 93 % with it.
 const longBurst, beyondFirst, seldomBurst = 0.25, 0.2, 0.2
@@ -515,8 +516,8 @@ var raises = []float64{0.35, 0.18}
 
 const raisedPhi = 4
 
-// raiseLook looks at loads nearer to the limit while looks pass, where they are counted and no curve
-// is known: violations that begin all at once, as where a queue begins to grow, determine
+// raiseLook looks at loads nearer to the limit while looks pass, where they are counted and no
+// curve is known: violations that begin all at once, as where a queue begins to grow, determine
 // none. The first that does not pass ends it, so the chance of one that is too high is that of a
 // single look.
 func (f *search) raiseLook(p *Probe) {
@@ -598,8 +599,9 @@ const (
 	// Before it is suspected lookAtFloor ÷ the share that may violate are looked at, for
 	// firstFloor of the budget: of a floor twice that share 1 % would show none.
 	lookAtFloor, firstFloor, leastFloor = 2.5, 0.08, 20
-	// Where the budget pays more, shareAtFloor of its requests are looked at, enoughAtFloor ÷ the share
-	// at the most: of a floor of a third of what may violate 600 requests show none in one of eight.
+	// Where the budget pays more, shareAtFloor of its requests are looked at, enoughAtFloor ÷ the
+	// share at the most: of a floor of a third of what may violate 600 requests show none in one of
+	// eight.
 	enoughAtFloor, shareAtFloor = 10, 0.06
 )
 
@@ -671,8 +673,8 @@ func (f *search) findFloor() bool {
 	return false
 }
 
-// suspectsFloor reports whether light loads violate a limit so often that a floor is looked for first.
-// Where they do not, a look far below the limit that fails shows one.
+// suspectsFloor reports whether light loads violate a limit so often that a floor is looked for
+// first. Where they do not, a look far below the limit that fails shows one.
 func (f *search) suspectsFloor() bool {
 	_, worst := f.floorBelow(f.lightUpTo())
 	return worst >= suspectFloor
@@ -705,13 +707,13 @@ func (f *search) heavierMeets(floor *FloorOf) bool {
 	return false
 }
 
-// contradicted is the chance that heavier loads contradict a floor that is true, for each load up to
-// which they are pooled.
+// contradicted is the chance that heavier loads contradict a floor that is true, for each load up
+// to which they are pooled.
 const contradicted = 0.01
 
-// unmetFloor returns the result of the lightest loads. It applies where nothing is known to meet the
-// SLO. Even there more requests violated it than may. Perhaps no load meets it, but the requests
-// are too few for the certainty that a floor needs.
+// unmetFloor returns the result of the lightest loads. It applies where nothing is known to meet
+// the SLO. Even there more requests violated it than may. Perhaps no load meets it, but the
+// requests are too few for the certainty that a floor needs.
 func (f *search) unmetFloor() FloorOf {
 	c := &f.cap
 	if c.AtLeast > 0 || c.Estimate > 0 || c.Floor.Lower > 0 || f.died {

@@ -112,8 +112,8 @@ func TestVerifyHopeless(t *testing.T) {
 	}
 }
 
-// Where requests may violate more often than a verdict may be wrong, a burst could outlast both short
-// looks as often: the long look decides.
+// Where requests may violate more often than a verdict may be wrong, a burst could outlast both
+// short looks as often: the long look decides.
 func TestVerifyHopelessOfManyAllowed(t *testing.T) {
 	cfg, first := search80k(), 0
 	cfg.Eps = []float64{0.1}

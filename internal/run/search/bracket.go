@@ -32,11 +32,11 @@ const (
 	saturated = 20
 )
 
-// bracket finds a load that seems to hold and one, 9 % above, that does not:
-// the load doubles from one request at a time until a limit is violated by
-// five times the odds it may, again where a single cluster of violations may have done that, or
-// the queue grows; then three geometric bisections follow. A probe at the limit itself counts as holding or not by
-// chance, so the bracket is only where the staircases begin.
+// bracket finds a load that seems to hold and one, 9 % above, that does not: the load doubles from
+// one request at a time until a limit is violated by five times the odds it may, again where a
+// single cluster of violations may have done that, or the queue grows; then three geometric
+// bisections follow. A probe at the limit itself counts as holding or not by chance, so the bracket
+// is only where the staircases begin.
 func (f *search) bracket() bool {
 	load := f.roundLoad(f.cfg.lightLoad())
 	if f.cfg.Closed {
@@ -122,9 +122,9 @@ func (f *search) belowCarried(s *Seen) {
 	}
 }
 
-// leavesLook says whether after a bisection a budget of time still pays the look at a load far below
-// the limit. Without that look there is no lower bound, which tells more than a narrower bracket. Where
-// the look cannot be paid without the bisection either, nothing is lost by it.
+// leavesLook says whether after a bisection a budget of time still pays the look at a load far
+// below the limit. Without that look there is no lower bound, which tells more than a narrower
+// bracket. Where the look cannot be paid without the bisection either, nothing is lost by it.
 func (f *search) leavesLook(middle float64, n int) bool {
 	b := f.cfg.Budget.Seconds
 	if b == 0 {
@@ -154,8 +154,8 @@ func (f *search) bracketRequests(load float64) int {
 	if whole := float64(f.inCycles(cyclesMain, load)); whole > n { // a shorter one may have few of the requests, or many
 		n = max(n, min(whole, total*bracketCycles))
 	}
-	// A window costs a warm-up and a drain, however short it is: where these are long beside it, it has
-	// the requests of a residence time.
+	// A window costs a warm-up and a drain, however short it is: where these are long beside it, it
+	// has the requests of a residence time.
 	if r := f.rate(load) * f.residenceAt(load); f.cfg.Budget.Seconds > 0 && n < r {
 		n = min(r, bracketRequests)
 	}
@@ -200,7 +200,8 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 	return f.measureLoad(p)
 }
 
-// takesABound returns that the budget ended in the bracket, how many requests one bound takes, and how long that is at a load.
+// takesABound returns that the budget ended in the bracket, how many requests one bound takes, and
+// how long that is at a load.
 func (f *search) takesABound(load float64) result.Reason {
 	n := f.leastLow(load)
 	r := result.Reason{Code: result.BudgetInBracket, Needed: float64(n)}
@@ -212,8 +213,8 @@ func (f *search) takesABound(load float64) result.Reason {
 
 // tryAgain measures a load, and again where it is too high by no more than a cluster of violations
 // may make of it, such as come without any load now and then: it is too high if one of so many
-// further windows shows it too. Believed at once, one of 10 to 30 failures in a window of 50 requests left a
-// search at a tenth of the capacity, where the next ones passed for a rise.
+// further windows shows it too. Believed at once, one of 10 to 30 failures in a window of 50
+// requests left a search at a tenth of the capacity, where the next ones passed for a rise.
 func (f *search) tryAgain(stage string, load float64, n int) (s Seen, ok bool) {
 	if s, ok = f.tryBracket(stage, load, n); !ok || !f.isFarBeyond(&s) || f.isBeyondThroughout(&s) {
 		return s, ok
@@ -242,8 +243,8 @@ const oneCluster = 60
 // each short window of it.
 const slower = 1.5
 
-// isBeyondThroughout says that a window is far beyond a limit without its worst oneCluster requests in a
-// row too, or that the load makes all requests slower.
+// isBeyondThroughout says that a window is far beyond a limit without its worst oneCluster requests
+// in a row too, or that the load makes all requests slower.
 func (f *search) isBeyondThroughout(s *Seen) bool {
 	if s.Stability == stat.Unstable || s.Residence > slower*f.residence {
 		return true

@@ -38,7 +38,8 @@ func TestThroughout(t *testing.T) {
 	}
 }
 
-// A cluster of violations at a light load does not end the bracket there, and one that comes again does.
+// A cluster of violations at a light load does not end the bracket there, and one that comes again
+// does.
 func TestBracketAsksAgain(t *testing.T) {
 	const cluster, limit = 14, 20.
 	cfg := search80k()

@@ -94,8 +94,8 @@ func (f *search) affordableIn(p *Probe, spare float64) int {
 	return f.affordableAfter(warmup, each, []float64{p.Load}, spare)
 }
 
-// setTimeLimits has a probe end with a budget of time: what is forecast of its window and of the time behind it is
-// no promise, least of all beyond the limit, where a queue grows and is emptied.
+// setTimeLimits has a probe end with a budget of time: what is forecast of its window and of the
+// time behind it is no promise, least of all beyond the limit, where a queue grows and is emptied.
 func (f *search) setTimeLimits(p *Probe) {
 	b := f.cfg.Budget.Seconds
 	if b == 0 {
@@ -209,8 +209,8 @@ func (f *search) isCostly(load float64, requests int, residences float64) bool {
 // take to be recorded.
 const recordedShare = 0.02
 
-// affordableRequests returns the number of requests of the given work each that the budget pays at each of
-// the loads.
+// affordableRequests returns the number of requests of the given work each that the budget pays at
+// each of the loads.
 func (f *search) affordableRequests(each float64, loads []float64, spare float64) int {
 	return f.affordableAfter(Warmup, each, loads, spare)
 }
@@ -242,7 +242,8 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 // requestWork returns the work of simulating and recording a request, 0 while that is not known.
 func (f *search) requestWork() float64 { return f.worked / float64(max(f.sent, 1)) }
 
-// countingWork returns the work of simulating a request that is fitted: it is counted where it may be.
+// countingWork returns the work of simulating a request that is fitted: it is counted where it may
+// be.
 func (f *search) countingWork() float64 {
 	if f.cfg.Count {
 		return f.requestWork() * CountedWork
@@ -320,13 +321,14 @@ type Traffic struct {
 	Cycle   float64 // seconds in which arrivals whose rate takes turns have all of them, 0 where it does not
 }
 
-// isMild says that little varies: answers and prompts by half of their mean at the most, and gaps no
-// more than those of a Poisson process do.
+// isMild says that little varies: answers and prompts by half of their mean at the most, and gaps
+// no more than those of a Poisson process do.
 func (t Traffic) isMild() bool {
 	return t.Plain && t.Gaps <= mildGaps && t.Lengths <= mildLengths && t.Cycle == 0
 }
 
-// mildGaps and mildLengths are how much that is, squared; to rounding, and lengths are whole tokens.
+// mildGaps and mildLengths are how much that is, squared; to rounding, and lengths are whole
+// tokens.
 const mildGaps, mildLengths = 1.01, 0.26
 
 // widthFactor is by how much wider than usual an interval is: bursts grow with what varies, as
@@ -341,9 +343,9 @@ func (t Traffic) widthFactor() float64 {
 
 const usualAllowed, mostSpread = 0.01, 3.
 
-// arrivalHalfWidth is the half-width of an interval that the rate of the arrivals alone leaves, where so
-// many requests a second take turns: what a number of cycles brings scatters by how much rates
-// differ, for which stands what gaps vary by more than those of a Poisson process do.
+// arrivalHalfWidth is the half-width of an interval that the rate of the arrivals alone leaves,
+// where so many requests a second take turns: what a number of cycles brings scatters by how much
+// rates differ, for which stands what gaps vary by more than those of a Poisson process do.
 func (t Traffic) arrivalHalfWidth(requests, rate float64) float64 {
 	if t.Cycle == 0 || !(rate > 0) {
 		return 0
@@ -351,23 +353,24 @@ func (t Traffic) arrivalHalfWidth(requests, rate float64) float64 {
 	return t.cycleHalfWidth() * math.Sqrt(rate*t.Cycle/requests)
 }
 
-// cycleHalfWidth is the half-width of a single cycle. Chosen on the first three systems of `go run ./bench/stat
-// -only bounds-slow`, where half-widths were 0.6 to 1.2 times as large with 115 to 4,000 cycles. Where
-// bursts last much longer than a queue needs to settle they are as little as a tenth of it.
+// cycleHalfWidth is the half-width of a single cycle. Chosen on the first three systems of `go run
+// ./bench/stat -only bounds-slow`, where half-widths were 0.6 to 1.2 times as large with 115 to
+// 4,000 cycles. Where bursts last much longer than a queue needs to settle they are as little as a
+// tenth of it.
 func (t Traffic) cycleHalfWidth() float64 {
 	return perCycle * math.Sqrt(min(mostSwing, max(0, t.Gaps-1)))
 }
 
-// perCycle is that of rates whose coefficient of variation is 1, and mostSwing the square of the most
-// that is reckoned with.
+// perCycle is that of rates whose coefficient of variation is 1, and mostSwing the square of the
+// most that is reckoned with.
 const perCycle, mostSwing = 2.2, 4
 
-// halfWidth of the interval is about √(2² + (c·perRequest/√n)²) percent with n requests: the
-// first is the model's own error (stat.ModelError), the second what `go run ./bench/stat
-// -only find` shows of M/G/32, whose violations rise as steeply as those of most, by as
-// much wider as the traffic makes it. Of few requests c is up to 2: half of them show the way,
-// and what they leave open of the curve enters. With fewer than fewRequests it is what `-only
-// bounds` shows of nearly all systems: a third of the capacity at 3,000, and less where little varies.
+// halfWidth of the interval is about √(2² + (c·perRequest/√n)²) percent with n requests: the first
+// is the model's own error (stat.ModelError), the second what `go run ./bench/stat -only find`
+// shows of M/G/32, whose violations rise as steeply as those of most, by as much wider as the
+// traffic makes it. Of few requests c is up to 2: half of them show the way, and what they leave
+// open of the curve enters. With fewer than fewRequests it is what `-only bounds` shows of nearly
+// all systems: a third of the capacity at 3,000, and less where little varies.
 func (t Traffic) halfWidth(requests float64) float64 {
 	half := t.widthFactor() * perRequest / math.Sqrt(requests) * (1 + halfKnown/(halfKnown+requests))
 	if requests < fewRequests {

@@ -19,9 +19,9 @@ const (
 	mostStair  = 2000
 )
 
-// SlopePrior returns the prior of the slope of violations: they rise with the load. Near the limit d
-// logit P / d ln load was between 14 and 70 where lengths vary little. It was 3 to 6 where few long
-// prompts hold up many others.
+// SlopePrior returns the prior of the slope of violations: they rise with the load. Near the limit
+// d logit P / d ln load was between 14 and 70 where lengths vary little. It was 3 to 6 where few
+// long prompts hold up many others.
 func SlopePrior() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 
 // centre climbs staircases of five neighbouring loads, in random order, until they

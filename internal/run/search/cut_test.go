@@ -8,7 +8,8 @@ import (
 	"pitot/internal/data/result"
 )
 
-// cutAfter interrupts the long look behind the loads of a search when so many of its requests have ended.
+// cutAfter interrupts the long look behind the loads of a search when so many of its requests have
+// ended.
 func (t *truth) cutAfter(requests int, cancel context.CancelFunc) func(context.Context, Probe) (Seen, error) {
 	return func(ctx context.Context, p Probe) (Seen, error) {
 		if ctx.Err() != nil || p.Stage != Verifying {
@@ -23,7 +24,8 @@ func (t *truth) cutAfter(requests int, cancel context.CancelFunc) func(context.C
 	}
 }
 
-// What had ended of a look that is interrupted decides where it is enough, and says how much would be where not.
+// What had ended of a look that is interrupted decides where it is enough, and says how much would
+// be where not.
 func TestVerifyIsInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		load            float64
@@ -73,7 +75,8 @@ func TestVerifyInterruptedAtCapacity(t *testing.T) {
 	}
 }
 
-// A search whose long look is interrupted quotes the load all the same, where what had ended is enough.
+// A search whose long look is interrupted quotes the load all the same, where what had ended is
+// enough.
 func TestFindIsInterruptedInALook(t *testing.T) {
 	for _, c := range []struct {
 		requests int

@@ -726,8 +726,8 @@ func (f *search) withinCounted() {
 	c.Margin = 1 - c.Lower/c.Estimate
 }
 
-// invalidReason returns that there is no estimate for want of windows that count, none where that is
-// not why.
+// invalidReason returns that there is no estimate for want of windows that count, none where that
+// is not why.
 func (f *search) invalidReason() result.Reason {
 	windows, invalid := 0, 0
 	for i := range f.cap.Trail {

@@ -435,8 +435,8 @@ func TestFindKeepsTime(t *testing.T) {
 	}
 }
 
-// Nor is it overrun where loads take far longer than was forecast, as where a queue that grew is emptied:
-// they end then, and what is known by then is kept.
+// Nor is it overrun where loads take far longer than was forecast, as where a queue that grew is
+// emptied: they end then, and what is known by then is kept.
 func TestFindKeepsTimeOfSlowDrains(t *testing.T) {
 	c := search80k()
 	c.Budget = Budget{Seconds: 600}
@@ -682,8 +682,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// Where light loads are slow for a spell, as after an overload or while a server drifts, and heavier
-// ones are not, no floor is named: no search says that no load meets the SLO.
+// Where light loads are slow for a spell, as after an overload or while a server drifts, and
+// heavier ones are not, no floor is named: no search says that no load meets the SLO.
 func TestNoFloorBesideHeavierLoadsThatMeetTheLimit(t *testing.T) {
 	for name, slow := range map[string]func(step int, p Probe) bool{
 		"after an overload": func(step int, p Probe) bool { return step >= 5 && p.Load < 12 },

@@ -338,10 +338,10 @@ const (
 	// mostFloor is the largest floor below a limit, as a share of what may violate it.
 	mostFloor = 0.95
 	// A floor is fitted where light loads show violations, and do not rule out at noFloor that
-	// those are suspectFloor of what may violate. Above it loads count a quarter whose
-	// share is localOddsFloor, in ln, from what may violate: what is left of the rise bends the more.
-	// With 40,000 requests intervals of servers with a floor of a third held in 64 % without any of
-	// it; with a floor alone in as many, with these weights alone in 78 to 88, and with both in 95.
+	// those are suspectFloor of what may violate. Above it loads count a quarter whose share is
+	// localOddsFloor, in ln, from what may violate: what is left of the rise bends the more. With
+	// 40,000 requests intervals of servers with a floor of a third held in 64 % without any of it;
+	// with a floor alone in as many, with these weights alone in 78 to 88, and with both in 95.
 	noFloor, localOddsFloor = 0.8, 1
 	// clusterier is the ratio of the clustering of violations below the limit to that above it. It
 	// shows that a floor makes them. It was chosen on curves of `-only clusters-chosen` and 160
@@ -369,10 +369,11 @@ func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 	return floor, true
 }
 
-// clustersBelow is by how much a claim's violations vary from block to block in the windows below the limit,
-// over independent ones, where that is clusterier times what it is well above it and more, else 1. What a load causes
-// clusters the more the higher the load is; what comes in clusters below and alone above has
-// another cause, such as failures now and then, of which a short look at light loads mostly meets none.
+// clustersBelow is by how much a claim's violations vary from block to block in the windows below
+// the limit, over independent ones, where that is clusterier times what it is well above it and
+// more, else 1. What a load causes clusters the more the higher the load is; what comes in clusters
+// below and alone above has another cause, such as failures now and then, of which a short look at
+// light loads mostly meets none.
 func (f *search) clustersBelow(claim int) float64 {
 	shares, eps := f.shares(claim, Bracket, Centre, Main, Verifying), f.cfg.allowedShare(claim)
 	fit := stat.FitLogistic(shares, SlopePrior())

@@ -7,8 +7,9 @@ import (
 	"pitot/internal/stat"
 )
 
-// An interval reaches mostDown times as far down as up at the most, mildDown where little varies, but where light loads show
-// violations or too few requests, and of short windows and conversations.
+// An interval reaches mostDown times as far down as up at the most, mildDown where little varies,
+// but where light loads show violations or too few requests, and of short windows and
+// conversations.
 func TestReachingDown(t *testing.T) {
 	light := func(n, violations int) Step {
 		return Step{Probe: Probe{Load: 1, Stage: Light}, Seen: Seen{Load: 1, N: n, Violations: []int{violations}}}

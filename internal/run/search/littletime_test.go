@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A budget of time may end anywhere in a search or a verification, also where a drain takes far longer than expected: what
-// is known by then is concluded, and the budget is kept.
+// A budget of time may end anywhere in a search or a verification, also where a drain takes far
+// longer than expected: what is known by then is concluded, and the budget is kept.
 func TestBudgetEndsAnywhere(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -156,8 +156,8 @@ func (l *Loads) isPastKnee(seen []CurvePoint) bool {
 	return len(seen) > 1 && last.RequestsPerS < leastGain*seen[len(seen)-2].RequestsPerS
 }
 
-// demandRatio returns the excess of the requested load over the served one, in a closed loop up to a
-// factor. It returns 0 where that is not known.
+// demandRatio returns the excess of the requested load over the served one, in a closed loop up to
+// a factor. It returns 0 where that is not known.
 func (l *Loads) demandRatio(p *CurvePoint) float64 {
 	switch {
 	case p.RequestsPerS <= 0:

@@ -58,8 +58,9 @@ const (
 // come in long bursts they do not.
 var belowCarried = []float64{0.9, 0.8, 0.6}
 
-// measureSaturation measures what the server carries, where its queue grows before a limit is violated, and
-// verifies a load below that. No heavier load is sustainable, so it bounds the capacity from above.
+// measureSaturation measures what the server carries, where its queue grows before a limit is
+// violated, and verifies a load below that. No heavier load is sustainable, so it bounds the
+// capacity from above.
 func (f *search) measureSaturation() {
 	f.cap.Reason = result.Reason{}
 	about := f.hi
@@ -109,7 +110,8 @@ func (f *search) measureSaturation() {
 	}
 }
 
-// carriedKnown reports whether a budget of time leaves it at what the bracket shows of what the server carries.
+// carriedKnown reports whether a budget of time leaves it at what the bracket shows of what the
+// server carries.
 func (f *search) carriedKnown() bool {
 	x := f.mostCarried().Interval
 	return f.cfg.Budget.Seconds > 0 && x.Lo > 0 && x.Hi <= roughly*x.Lo

@@ -43,23 +43,24 @@ func (c *FindConfig) MemoryTime(residence float64) float64 {
 	return c.sessionSeconds(residence) * sessionWarmup / Warmup
 }
 
-// sessionSeconds returns the length of a session whose requests have the given residence time, in seconds.
+// sessionSeconds returns the length of a session whose requests have the given residence time, in
+// seconds.
 func (c *FindConfig) sessionSeconds(residence float64) float64 {
 	return c.turnsPerLoad()*residence + c.Sessions.Pause
 }
 
-// hasEvenPauses says that conversations come by themselves and pause alike. Users of a closed loop begin
-// one after the other.
+// hasEvenPauses says that conversations come by themselves and pause alike. Users of a closed loop
+// begin one after the other.
 func (c *FindConfig) hasEvenPauses() bool {
 	return !c.Closed && c.Sessions.Turns > 0 && c.Sessions.Even
 }
 
-// burstSpan is the part of a whole warm-up, in seconds, whose requests come all at once at its
-// end, where requests take so long: as many as are under way by then, all of which ask as after
-// a pause of the server. Where pauses between turns are alike a load that is not carried goes on in
-// waves, each the echo of the one before it; by itself it would come to that too, but only when by
-// chance enough ask at a time, which may take longer than a window lasts. Where pauses differ there is
-// no echo, and so no burst: of conversations of t turns what is left of one is over before the window
+// burstSpan is the part of a whole warm-up, in seconds, whose requests come all at once at its end,
+// where requests take so long: as many as are under way by then, all of which ask as after a pause
+// of the server. Where pauses between turns are alike a load that is not carried goes on in waves,
+// each the echo of the one before it; by itself it would come to that too, but only when by chance
+// enough ask at a time, which may take longer than a window lasts. Where pauses differ there is no
+// echo, and so no burst: of conversations of t turns what is left of one is over before the window
 // only where less than 4t/(1+4t) of the server is used.
 func (c *FindConfig) burstSpan(residence float64) [2]float64 {
 	if !c.hasEvenPauses() {
@@ -94,8 +95,8 @@ func (f *search) leastMain() int {
 	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook, f.inCycles(cyclesMain, f.centred))
 }
 
-// assumedClustering returns the least assumed clustering of violations. Where too few violate to show it, it
-// is that of all requests of a session.
+// assumedClustering returns the least assumed clustering of violations. Where too few violate to
+// show it, it is that of all requests of a session.
 func (s *Seen) assumedClustering(claim int) float64 {
 	if s.violations(claim) >= telling {
 		return 1

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Loads of conversations whose pauses are alike begin with a burst of as many requests as conversations are under way,
-// which is over well before the window; requests that stand alone, users and short looks that
-// record a load that is decided do not.
+// Loads of conversations whose pauses are alike begin with a burst of as many requests as
+// conversations are under way, which is over well before the window; requests that stand alone,
+// users and short looks that record a load that is decided do not.
 func TestBurst(t *testing.T) {
 	even := Sessions{Turns: 4, Pause: 6, Even: true}
 	for name, c := range map[string]struct {

@@ -21,15 +21,17 @@ const (
 	fewestWaits = 3
 )
 
-// settledUpTo is the highest load at which a queue that began empty has settled by the time of the windows that
-// are fitted. Near what a server carries it takes the longer the nearer, and up to then fewer requests wait than will:
-// where limits are reached at 0.95 of that, windows behind ten residence times showed a fiftieth of the
-// violations of the long run. So they bound the capacity from above, and from below no further than here, whatever
-// the curve through them. It is infinite where no window shows what the server carries.
+// settledUpTo is the highest load at which a queue that began empty has settled by the time of the
+// windows that are fitted. Near what a server carries it takes the longer the nearer, and up to
+// then fewer requests wait than will: where limits are reached at 0.95 of that, windows behind ten
+// residence times showed a fiftieth of the violations of the long run. So they bound the capacity
+// from above, and from below no further than here, whatever the curve through them. It is infinite
+// where no window shows what the server carries.
 //
-// The backlog is one of Brownian motion that falls by μ(1 − ρ) a second, with a variance of μ(c² of gaps + c² of
-// lengths), and its relaxation time is 2 variance ÷ fall² (Abate and Whitt, "Transient behavior of regulated
-// Brownian motion, I: starting at the origin", Advances in Applied Probability 19, 1987).
+// The backlog is one of Brownian motion that falls by μ(1 − ρ) a second, with a variance of μ(c² of
+// gaps + c² of lengths), and its relaxation time is 2 variance ÷ fall² (Abate and Whitt, "Transient
+// behavior of regulated Brownian motion, I: starting at the origin", Advances in Applied
+// Probability 19, 1987).
 func (f *search) settledUpTo(estimate float64) float64 {
 	if f.cfg.Closed || f.cfg.Count || f.cfg.Sessions != (Sessions{}) || f.cfg.Traffic.Cycle > 0 {
 		return math.Inf(1)
@@ -42,9 +44,9 @@ func (f *search) settledUpTo(estimate float64) float64 {
 	return carried * (1 - min(idle, mostIdle))
 }
 
-// carriedRate returns the number of requests a second that a server carries, by their waits at higher
-// loads. Where λ come and μ are carried, one that comes t after the load began waits (λ ÷ μ − 1)t.
-// It is infinite where too few windows show a queue that grew.
+// carriedRate returns the number of requests a second that a server carries, by their waits at
+// higher loads. Where λ come and μ are carried, one that comes t after the load began waits (λ ÷ μ
+// − 1)t. It is infinite where too few windows show a queue that grew.
 func (f *search) carriedRate(estimate float64) float64 {
 	usual := f.residence
 	for _, s := range f.ofLaunch() {
@@ -65,8 +67,8 @@ func (f *search) carriedRate(estimate float64) float64 {
 	return stat.Percentile(by, 0.5)
 }
 
-// medianLoadTime returns the median time that a main load has lasted when its requests come, in seconds; 0
-// without any.
+// medianLoadTime returns the median time that a main load has lasted when its requests come, in
+// seconds; 0 without any.
 func (f *search) medianLoadTime() float64 {
 	var all []float64
 	for _, s := range f.ofLaunch() {
@@ -81,7 +83,8 @@ func (f *search) medianLoadTime() float64 {
 	return all[len(all)/2]
 }
 
-// lastedIn is that of a window, on average. Of earlier searches it is not known how long they warmed up: no less than a bracket.
+// lastedIn is that of a window, on average. Of earlier searches it is not known how long they
+// warmed up: no less than a bracket.
 func (f *search) lastedIn(s *Step) float64 {
 	warmup := s.Residences * s.Probe.Residence
 	if warmup == 0 {

@@ -9,8 +9,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// What a server carries is read off waits that grow for as long as the load lasts, and a load is bounded from below up to
-// where its queue settles within the windows.
+// What a server carries is read off waits that grow for as long as the load lasts, and a load is
+// bounded from below up to where its queue settles within the windows.
 func TestSettledUpTo(t *testing.T) {
 	const carried, warmup, n = 10., 20., 300
 	trail := func(loads ...float64) (list []Step) {
@@ -44,9 +44,10 @@ func TestSettledUpTo(t *testing.T) {
 	}
 }
 
-// Of a single server whose limit is reached at 0.97 of what it carries windows show hardly any violation there: its queue takes
-// 4,400 services to settle, and they last some hundred. Half of the intervals lay above the truth when that was not asked. Its capacity is where ρ exp(−(μ−λ)t) of the requests
-// wait for longer than t.
+// Of a single server whose limit is reached at 0.97 of what it carries windows show hardly any
+// violation there: its queue takes 4,400 services to settle, and they last some hundred. Half of
+// the intervals lay above the truth when that was not asked. Its capacity is where ρ exp(−(μ−λ)t)
+// of the requests wait for longer than t.
 func TestBoundsOfAQueueThatSettlesSlowly(t *testing.T) {
 	const capacity, allowed, reps = 0.97, 0.01, 40
 	longest := math.Log(capacity/allowed) / (1 - capacity)

@@ -196,17 +196,18 @@ const sparsePhi, fewestStruck = 48, 8
 // servers where 0.5 % of the requests fail.
 const alonePhi = 8
 
-// farAbove is from how far above a load on a look without violations says that it is far below the limit, as a
-// lower bound of a search is: lowPhi is enough then, where a budget pays too few requests for sparsePhi.
+// farAbove is from how far above a load on a look without violations says that it is far below the
+// limit, as a lower bound of a search is: lowPhi is enough then, where a budget pays too few
+// requests for sparsePhi.
 const farAbove = 2
 
-// Verify asks one question: does the SLO hold at this load? A window of its
-// own cannot say how bursty violations are, since one that met no burst has
-// none to show. So two loads above it are measured too, each for a sixth of
-// the requests, and the largest over-dispersion of the three widens the exact
-// binomial limits, and sparsePhi where they hardly show any. Where so few requests can be had that this
-// leaves nothing to pass, the first of the two is twice the load: without violations there
-// the load itself is far below the limit. Passed and Refuted may both be false: then it is undecided.
+// Verify asks one question: does the SLO hold at this load? A window of its own cannot say how
+// bursty violations are, since one that met no burst has none to show. So two loads above it are
+// measured too, each for a sixth of the requests, and the largest over-dispersion of the three
+// widens the exact binomial limits, and sparsePhi where they hardly show any. Where so few requests
+// can be had that this leaves nothing to pass, the first of the two is twice the load: without
+// violations there the load itself is far below the limit. Passed and Refuted may both be false:
+// then it is undecided.
 //
 // `go run ./bench/stat -only verify` shows how often it passes.
 func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.Context, Probe) (Seen, error)) (Capacity, error) {
@@ -321,18 +322,18 @@ func struckBlocks(blocks []int) (n int) {
 	return n
 }
 
-// isTooShort says that a window is too short for a claim to pass where violations are as dispersed as they are taken to be
-// where hardly any were met, though it has none.
+// isTooShort says that a window is too short for a claim to pass where violations are as dispersed
+// as they are taken to be where hardly any were met, though it has none.
 func (f *search) isTooShort(s *Seen) bool {
 	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
 		return s.dueRequests(claim) > 0 && stat.ClopperPearson(0, s.dueRequests(claim), sparsePhi, stat.OneSided(f.cfg.Level)).Hi > f.cfg.allowedShare(claim)
 	})
 }
 
-// hopelessAt says that a load is refuted by two short looks at it, so that a long one need not
-// wait for the queue that grows there. One may lie in a burst of violations that is longer than
-// itself, and then shows nothing but violations at a load that holds. Two that follow one another
-// lie in two bursts in the square of the share that may violate, and in one that outlasts both in no more
+// hopelessAt says that a load is refuted by two short looks at it, so that a long one need not wait
+// for the queue that grows there. One may lie in a burst of violations that is longer than itself,
+// and then shows nothing but violations at a load that holds. Two that follow one another lie in
+// two bursts in the square of the share that may violate, and in one that outlasts both in no more
 // than that share: where this is more than the error that is allowed, the long look decides.
 func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 	if !f.looksFirst(load) {
@@ -358,8 +359,9 @@ func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 	return true, true
 }
 
-// looksFirst says that a budget to verify a load has room for short looks at it, or needs one: how many requests
-// users make in a time follows from how long one takes among as many, which is not known before.
+// looksFirst says that a budget to verify a load has room for short looks at it, or needs one: how
+// many requests users make in a time follows from how long one takes among as many, which is not
+// known before.
 func (f *search) looksFirst(load float64) bool {
 	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
 		return true
@@ -367,8 +369,8 @@ func (f *search) looksFirst(load float64) bool {
 	return f.mayRefute(load) && f.affordableAt([]float64{load}, 0) >= f.leastAlone(load)+shortLooks*leastLook
 }
 
-// mayRefute says that short looks may refute a load: one at arrivals that take turns is of one rate, and
-// a burst that outlasts them is met as often as requests may violate.
+// mayRefute says that short looks may refute a load: one at arrivals that take turns is of one
+// rate, and a burst that outlasts them is met as often as requests may violate.
 func (f *search) mayRefute(load float64) bool {
 	return f.inCycles(1, load) == 0 && slices.Max(f.cfg.Eps) <= 1-f.cfg.Level+1e-9
 }
@@ -457,8 +459,8 @@ func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 // share that near to what may violate takes more than anybody pays.
 const mostTelling = 100
 
-// requestsToDecide is about how many requests tell whether the claim that binds holds where as large a share violates it
-// as was seen, 0 where that is too many. It is of whole hundreds.
+// requestsToDecide is about how many requests tell whether the claim that binds holds where as
+// large a share violates it as was seen, 0 where that is too many. It is of whole hundreds.
 func (f *search) requestsToDecide(v *Verification, phi float64) int {
 	if v.N == 0 { // of a class that had no request in the window
 		return 0

@@ -96,9 +96,9 @@ func roundSeconds(seconds float64) time.Duration {
 // LeastWithin is the shortest window of a load of a curve whose windows are chosen, with a budget.
 const LeastWithin = 10 * time.Second
 
-// NextWindow returns the window of the next load of a curve that has some time left for so many loads, where one
-// of a length is wanted; besides is what a load takes besides its window. Where the window is fixed it is as
-// long as is wanted. It returns 0 where there is no time for a load.
+// NextWindow returns the window of the next load of a curve that has some time left for so many
+// loads, where one of a length is wanted; besides is what a load takes besides its window. Where
+// the window is fixed it is as long as is wanted. It returns 0 where there is no time for a load.
 func NextWindow(left time.Duration, loads int, besides, wanted time.Duration, fixed bool) time.Duration {
 	if fixed {
 		if left < wanted+besides {

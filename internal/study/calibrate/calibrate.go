@@ -109,7 +109,8 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
 }
 
-// countSlots returns how many loads fit into the time, and an error where they are too few to fit a twin.
+// countSlots returns how many loads fit into the time, and an error where they are too few to fit a
+// twin.
 func (c *Calibration) countSlots() (int, error) {
 	least := leastLoads
 	if c.Measure == nil && c.Plan.Kind() == plan.KindServer { // whose speed is not known: half of its loads must do to choose the others

@@ -26,8 +26,8 @@ func (c *Calibration) checkModel(ctx context.Context) error {
 	return nil
 }
 
-// anotherModel says why what a server tells of its model is plainly not the deployment's, "" where it
-// may be.
+// anotherModel says why what a server tells of its model is plainly not the deployment's, "" where
+// it may be.
 func anotherModel(d *deploy.Deployment, told *target.Told) string {
 	names := slices.DeleteFunc([]string{told.Model, told.Root}, func(name string) bool { return name == "" })
 	text := strings.Join(slices.Compact(slices.Clone(names)), ", loaded from ")
@@ -57,7 +57,8 @@ func anotherModel(d *deploy.Deployment, told *target.Told) string {
 	return ""
 }
 
-// sameFamily reports whether a model whose names have some words may be the one whose names have others.
+// sameFamily reports whether a model whose names have some words may be the one whose names have
+// others.
 func sameFamily(theirs, own []string) bool {
 	for _, w := range theirs {
 		if (w == "tiny" || w == "random" || w == "dummy") && !slices.Contains(own, w) {

@@ -49,7 +49,8 @@ type Candidate struct {
 	took      float64 // of conversations: by how many times what was reckoned a request took at the last load; 0: none
 }
 
-// conversationSlowdown is by how many times what is reckoned requests of conversations take, as far as is known.
+// conversationSlowdown is by how many times what is reckoned requests of conversations take, as far
+// as is known.
 func (c *Candidate) conversationSlowdown() float64 {
 	if c.took == 0 {
 		return 1

@@ -225,8 +225,8 @@ func (s *schedule) aloneTime(x *Candidate) float64 {
 	return s.totalDuration(x.Deployment.Residence(s.computedTokens(), int(s.output), 1).Seconds())
 }
 
-// computedTokens returns the number of tokens of a prompt that the engine computes. It is all of them,
-// but for conversations only the new ones.
+// computedTokens returns the number of tokens of a prompt that the engine computes. It is all of
+// them, but for conversations only the new ones.
 func (s *schedule) computedTokens() int {
 	if s.talks != nil && s.own > 0 {
 		return int(s.own)

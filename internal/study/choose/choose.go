@@ -154,7 +154,8 @@ func (o *Option) poolingFactor() float64 {
 	return 1
 }
 
-// capacityPerEngine returns what one of its engines carries among all, in four of five of such deployments.
+// capacityPerEngine returns what one of its engines carries among all, in four of five of such
+// deployments.
 func (o *Option) capacityPerEngine() [2]float64 {
 	if o.Whole != nil && o.Whole.Interval != nil {
 		n := float64(o.Engines)
@@ -163,8 +164,8 @@ func (o *Option) capacityPerEngine() [2]float64 {
 	return [2]float64{o.Interval[0] * o.poolingFactor(), o.Interval[1] * o.poolingFactor()}
 }
 
-// poolingOfFewer is pooled for numbers of engines below the option's: where some were seen to fail at
-// the wanted rate they carry less than that together.
+// poolingOfFewer is pooled for numbers of engines below the option's: where some were seen to fail
+// at the wanted rate they carry less than that together.
 func (o *Option) poolingOfFewer() float64 {
 	if o.failed == 0 || o.Whole == nil {
 		return o.poolingFactor()
@@ -172,10 +173,10 @@ func (o *Option) poolingOfFewer() float64 {
 	return min(o.poolingFactor(), o.Whole.Rate/(o.Capacity*float64(o.failed))*(1-1e-6))
 }
 
-// capacityAfterLoss returns what its engines carry together once a number of them are lost. An engine that is
-// left alone shares no queue with another. With more than one, a router makes the more the more
-// they are, between one of them and all in a straight line. If that number of engines or more were
-// seen to miss the limits at the wanted rate, they carry less than that.
+// capacityAfterLoss returns what its engines carry together once a number of them are lost. An
+// engine that is left alone shares no queue with another. With more than one, a router makes the
+// more the more they are, between one of them and all in a straight line. If that number of engines
+// or more were seen to miss the limits at the wanted rate, they carry less than that.
 func (o *Option) capacityAfterLoss(lost int) float64 {
 	left := o.Engines - lost
 	if left <= 0 {
@@ -466,8 +467,8 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	return r.refineBest(ctx, looked)
 }
 
-// selectBestSettings finds of each hardware the settings that carry the most, all of which carry a load: they
-// are asked higher ones, and those go on that carry it, until none does.
+// selectBestSettings finds of each hardware the settings that carry the most, all of which carry a
+// load: they are asked higher ones, and those go on that carry it, until none does.
 func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carried map[*Candidate]float64) error {
 	r.choice.Counts.Simulated += len(list)
 	of := map[string][]*Candidate{}
@@ -587,10 +588,10 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 	return nil
 }
 
-// repeatWithNewSeed looks at what may be taken with other chances: arrivals, the order of requests and what
-// an engine draws. Two looks that differ by more than blocks of one of them say have the
-// standard deviation that their difference has: of looks at n and m requests, which vary by
-// σ²/n and σ²/m, the first has |difference| ÷ √(1 + n/m).
+// repeatWithNewSeed looks at what may be taken with other chances: arrivals, the order of requests
+// and what an engine draws. Two looks that differ by more than blocks of one of them say have the
+// standard deviation that their difference has: of looks at n and m requests, which vary by σ²/n
+// and σ²/m, the first has |difference| ÷ √(1 + n/m).
 func (r *race) repeatWithNewSeed(ctx context.Context, groups []*group, least float64) error {
 	var list []*Candidate
 	for _, g := range groups {
@@ -670,8 +671,8 @@ func (r *race) engineCapacity(c *Candidate) (rate float64, claim int) {
 	return rate, claim
 }
 
-// slowdownFactors are the factors of claims for an engine that is as much slower than the twin as the
-// errors to expect say.
+// slowdownFactors are the factors of claims for an engine that is as much slower than the twin as
+// the errors to expect say.
 func (r *race) slowdownFactors(e Expected) []float64 {
 	list := make([]float64, len(r.claims))
 	for i, c := range r.claims {
@@ -701,10 +702,10 @@ func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
 	return [2]float64{low, rate * math.Exp(math.Hypot(math.Log(max(high, rate)/rate), noise))}
 }
 
-// capacityAtError returns what an engine carries that is slower than the twin by z standard deviations of the
-// error to expect. The error of four in five is 1.28 standard deviations. With z below 0 the engine
-// is faster. A faster one than any load that was tried tells is taken as far up as a slower one is
-// down.
+// capacityAtError returns what an engine carries that is slower than the twin by z standard
+// deviations of the error to expect. The error of four in five is 1.28 standard deviations. With z
+// below 0 the engine is faster. A faster one than any load that was tried tells is taken as far up
+// as a slower one is down.
 func (r *race) capacityAtError(c *Candidate, e Expected, z float64) float64 {
 	slow := r.slowdownFactors(e)
 	for i := range slow {
@@ -780,8 +781,8 @@ func (r *race) price(c *Candidate, each float64) float64 {
 	return float64(r.engines(each)) * r.hourlyCost(c)
 }
 
-// hourlyCost returns the cost of an engine in an hour. Where no prices are known it counts the engine's
-// GPUs.
+// hourlyCost returns the cost of an engine in an hour. Where no prices are known it counts the
+// engine's GPUs.
 func (r *race) hourlyCost(c *Candidate) float64 {
 	if p := c.PerHour(); p > 0 {
 		return p
@@ -883,9 +884,9 @@ func (r *race) setEngineCount(o *Option, engines int) {
 	}
 }
 
-// rankProbabilities says how sure it is which option is the cheapest: their capacities are drawn anew,
-// as the errors allow, and in each draw one is, or several that cost the same. Errors of systems on the same accelerator
-// have a part in common.
+// rankProbabilities says how sure it is which option is the cheapest: their capacities are drawn
+// anew, as the errors allow, and in each draw one is, or several that cost the same. Errors of
+// systems on the same accelerator have a part in common.
 func (r *race) rankProbabilities() {
 	list := r.choice.Options
 	draws := 4000

@@ -281,10 +281,10 @@ spec:
 `, name, o.routerEngine().RouterPackage, start)
 }
 
-// nodeSelector is a comment that says how nodes with an accelerator are told from others. Of NVIDIA's
-// its feature discovery labels them with what the driver calls the GPU
-// (https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md),
-// of which the catalogue has a part that does not change: so it is not put to work unseen.
+// nodeSelector is a comment that says how nodes with an accelerator are told from others. Of
+// NVIDIA's its feature discovery labels them with what the driver calls the GPU
+// (https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md), of
+// which the catalogue has a part that does not change: so it is not put to work unseen.
 func nodeSelector(a *catalogue.Accelerator) string {
 	if !strings.EqualFold(a.Vendor, "nvidia") || len(a.Device) == 0 {
 		return "# nodeSelector: the label of your nodes with these GPUs"

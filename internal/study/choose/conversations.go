@@ -117,8 +117,8 @@ func (s *schedule) perArrival() float64 {
 	return s.talks.turns
 }
 
-// totalDuration returns how long what comes by itself is under way with all that follows it, in seconds.
-// request is the time that one request takes.
+// totalDuration returns how long what comes by itself is under way with all that follows it, in
+// seconds. request is the time that one request takes.
 func (s *schedule) totalDuration(request float64) float64 {
 	if s.talks == nil {
 		return request
@@ -126,12 +126,13 @@ func (s *schedule) totalDuration(request float64) float64 {
 	return s.talks.turns*request + s.talks.pauses
 }
 
-// serveConversations puts a load of conversations to a deployment, whose requests take so many times as long as
-// is reckoned: those that begin at the rate, and of their requests those are judged that are due in
-// a window, which begins when as many conversations end as begin; closely looked at, when a burst
-// should be over that all who are under way make at the beginning. The load goes on until all of
-// these are answered. What seems more than is served begins with as many as are under way at the most
-// that is, for it comes to that, and a load that grows slowly would not within a window.
+// serveConversations puts a load of conversations to a deployment, whose requests take so many
+// times as long as is reckoned: those that begin at the rate, and of their requests those are
+// judged that are due in a window, which begins when as many conversations end as begin; closely
+// looked at, when a burst should be over that all who are under way make at the beginning. The load
+// goes on until all of these are answered. What seems more than is served begins with as many as
+// are under way at the most that is, for it comes to that, and a load that grows slowly would not
+// within a window.
 func (s *schedule) serveConversations(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate, slower float64, e *effort) (*served, error) {
 	var arrivals arrival.Process
 	arrivals, err := s.law.NewProcess(rate, s.seed, 0)

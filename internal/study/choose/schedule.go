@@ -106,9 +106,9 @@ type effort struct {
 	whether          bool    // it is asked whether the limits hold, and not by how much they are missed
 }
 
-// endEarlyFactor is by how many times a claim's share is to be violated for a load to end early. Where it
-// is asked whether claims hold alone, as many as may be are enough; of conversations a quarter
-// more, for how many requests come is not known beforehand.
+// endEarlyFactor is by how many times a claim's share is to be violated for a load to end early.
+// Where it is asked whether claims hold alone, as many as may be are enough; of conversations a
+// quarter more, for how many requests come is not known beforehand.
 func (e *effort) endEarlyFactor() float64 {
 	if e.whether {
 		return 1.25

@@ -75,10 +75,10 @@ func (s *schedule) underWay(arrivals arrival.Process, rate, request float64, cro
 	return u, nil
 }
 
-// crowdSize returns the number of conversations that are about to go on where more are than usual. It
-// adds two standard deviations of their number, which is that of what begins in the time that one
-// lasts. With Poisson arrivals the number under way is Poisson's (M/G/∞). That many come together
-// once in some twenty times as long as one lasts.
+// crowdSize returns the number of conversations that are about to go on where more are than usual.
+// It adds two standard deviations of their number, which is that of what begins in the time that
+// one lasts. With Poisson arrivals the number under way is Poisson's (M/G/∞). That many come
+// together once in some twenty times as long as one lasts.
 func (s *schedule) crowdSize(rate, request float64) int {
 	const deviations = 2
 	lasts := s.totalDuration(request)
@@ -217,8 +217,8 @@ func (s *schedule) requestTime(d *deploy.Deployment, rate float64) (took float64
 	return t.Seconds(), false
 }
 
-// fitsCache says whether the cache of an engine holds what is said by all that are under way where so
-// many conversations begin in a second.
+// fitsCache says whether the cache of an engine holds what is said by all that are under way where
+// so many conversations begin in a second.
 func (s *schedule) fitsCache(d *deploy.Deployment, rate float64) bool {
 	request, serves := s.requestTime(d, rate)
 	return serves && rate*s.totalDuration(request)*(s.input+s.output) <= float64(d.KVTokens())

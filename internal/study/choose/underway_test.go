@@ -56,8 +56,8 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-// In a close look as many are under way as in few loads, of a light load too, where most times as long as a
-// conversation lasts have none; and they are of all ages.
+// In a close look as many are under way as in few loads, of a light load too, where most times as
+// long as a conversation lasts have none; and they are of all ages.
 func TestCrowded(t *testing.T) {
 	s, d, _ := talking(t, "p95 ttft<100ms", "llama-3.1-8b@l4", "l4", "uniform(2,12)", "60", "lognormal(2s,1s)", func(*plan.Ask) {})
 	for _, rate := range []float64{0.0005, 0.05, 4} {
@@ -77,9 +77,10 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// More than seems to be served begins with those that would be under way at the most that is. Runs of
-// twenty minutes that begin with nothing come to it after four: the cache holds no longer what all of them
-// said, ever more is computed again, and the queue never ends. They hold at 2.7 and not at 3.0.
+// More than seems to be served begins with those that would be under way at the most that is. Runs
+// of twenty minutes that begin with nothing come to it after four: the cache holds no longer what
+// all of them said, ever more is computed again, and the queue never ends. They hold at 2.7 and not
+// at 3.0.
 func TestForgotten(t *testing.T) {
 	s, d, claims := talking(t, "p90 ttft<500ms, p90 tpot<50ms", "qwen3-8b@h100?max_num_seqs=128&max_num_batched_tokens=4096", "h100", "uniform(2,8)", "lognormal(300,400)", "2s", func(ask *plan.Ask) {
 		ask.Input, ask.Output, ask.System = lengths(t, "lognormal(600,500)"), lengths(t, "lognormal(300,200)"), 500
@@ -102,9 +103,10 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// Where all pauses are alike a load that an engine serves for long goes over to waves after a burst,
-// and stays there; a close look says so, and a look that no burst comes into does not. Where
-// pauses differ there are none. Runs of 25 minutes that begin with nothing say the same of 34 and 43/s.
+// Where all pauses are alike a load that an engine serves for long goes over to waves after a
+// burst, and stays there; a close look says so, and a look that no burst comes into does not. Where
+// pauses differ there are none. Runs of 25 minutes that begin with nothing say the same of 34 and
+// 43/s.
 func TestWaves(t *testing.T) {
 	for _, c := range []struct {
 		think string

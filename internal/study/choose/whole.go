@@ -105,9 +105,9 @@ func (r *race) serveJointly(ctx context.Context) error {
 	return nil
 }
 
-// isCheaperRival says that fewer of an option's engines, which by what each carries would do, missed
-// the limits together and would cost less than the first option: how likely it is the cheapest
-// takes what they carry together.
+// isCheaperRival says that fewer of an option's engines, which by what each carries would do,
+// missed the limits together and would cost less than the first option: how likely it is the
+// cheapest takes what they carry together.
 func (r *race) isCheaperRival(o, first *Option) bool {
 	return o.failed > 0 && o.failed < o.Engines && float64(o.failed)*r.hourlyCost(o.candidate) < r.optionCost(first)
 }
@@ -115,8 +115,9 @@ func (r *race) isCheaperRival(o, first *Option) bool {
 // optionCost returns the cost of an option in an hour.
 func (r *race) optionCost(o *Option) float64 { return float64(o.Engines) * r.hourlyCost(o.candidate) }
 
-// findLeastEngines finds the least number of an option's engines that carries the wanted rate together. Where
-// so many miss the limits as cost more than the most in an hour, more are not tried.
+// findLeastEngines finds the least number of an option's engines that carries the wanted rate
+// together. Where so many miss the limits as cost more than the most in an hour, more are not
+// tried.
 func (r *race) findLeastEngines(ctx context.Context, o *Option, most float64) error {
 	n := o.Engines
 	if o.joined = true; n > mostJoined {
@@ -177,8 +178,8 @@ func (r *race) findLeastEngines(ctx context.Context, o *Option, most float64) er
 	return r.makeSure(ctx, o)
 }
 
-// tryOtherRouter tries another router in front of n engines that miss the limits behind the usual one,
-// and takes it unless they are farther from them then.
+// tryOtherRouter tries another router in front of n engines that miss the limits behind the usual
+// one, and takes it unless they are farther from them then.
 func (r *race) tryOtherRouter(ctx context.Context, o *Option, n int, x *Whole) (*Whole, error) {
 	other, ok := r.wanted.otherRouter(o.candidate.Engine)
 	if x.Met || n == 1 || !ok {

@@ -142,8 +142,8 @@ func (p *CapacityPair) boundChange() {
 	}
 }
 
-// foundBySearches returns the result of a side's searches. Its estimates are in s, unless why says why there
-// is none.
+// foundBySearches returns the result of a side's searches. Its estimates are in s, unless why says
+// why there is none.
 func (m *measured) foundBySearches(k objective, s sample, why string) Found {
 	launches := m.searchesUnder(k)
 	f := Found{Launches: len(launches), Why: why, NoLoad: true}

@@ -1101,8 +1101,8 @@ func TestLaunchesOfClauses(t *testing.T) {
 	}
 }
 
-// The change at which a gate is said to fire with 80 % power makes it fire in 80 of 100 comparisons,
-// whatever it asks about.
+// The change at which a gate is said to fire with 80 % power makes it fire in 80 of 100
+// comparisons, whatever it asks about.
 func TestFiresAt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const spread, launches, trials = 0.02, 5, 400
@@ -1131,8 +1131,8 @@ func TestFiresAt(t *testing.T) {
 	}
 }
 
-// Launches that do not spread at all differ, or are the same, as far as their number says: all of one
-// side above all of the other are one order in so many.
+// Launches that do not spread at all differ, or are the same, as far as their number says: all of
+// one side above all of the other are one order in so many.
 func TestNoSpread(t *testing.T) {
 	same := func(n int, x float64) []float64 { return slices.Repeat([]float64{x}, n) }
 	for _, c := range []struct {

@@ -31,8 +31,8 @@ type DayLevel struct {
 	TPOT *float64 `json:"tpot_p50_ms"`
 }
 
-// SlowerTime is a side of which a run's own blocks differ by more than chance makes of a server that is
-// always alike.
+// SlowerTime is a side of which a run's own blocks differ by more than chance makes of a server
+// that is always alike.
 type SlowerTime struct {
 	Side   string  `json:"side"`
 	Metric string  `json:"metric"`

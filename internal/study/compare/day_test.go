@@ -21,8 +21,8 @@ func TestDay(t *testing.T) {
 	if d == nil || d.Every != 300 || len(d.Times) != 2 {
 		t.Fatalf("%+v", d)
 	}
-	// 23:50, 23:54:10, 23:58:20 and 0:02:30 begin those of a, 23:55, 23:59:10 and 0:03:20 those of b; they
-	// are told by their middles, and by the time of day.
+	// 23:50, 23:54:10, 23:58:20 and 0:02:30 begin those of a, 23:55, 23:59:10 and 0:03:20 those of
+	// b; they are told by their middles, and by the time of day.
 	for k, want := range []DayTime{{From: "00:00", To: "00:05"}, {From: "23:55", To: "00:00"}} {
 		if got := d.Times[k]; got.From != want.From || got.To != want.To {
 			t.Errorf("%d: %s to %s", k, got.From, got.To)

@@ -247,8 +247,8 @@ func (r *Row) testSingleLaunches(a, b sample) {
 	r.testWithin(y-x, stat.IntervalOfDifference(x, y, own[0], own[1]))
 }
 
-// shortOf returns why single runs have no interval of a difference, if longer ones have: of both the
-// reason that takes longer.
+// shortOf returns why single runs have no interval of a difference, if longer ones have: of both
+// the reason that takes longer.
 func shortOf(a, b []value) (why result.Reason) {
 	for _, repeats := range [][]value{a, b} {
 		if len(repeats) > 1 || repeats[0].ci == nil && repeats[0].shortWindowReason().IsNone() {

@@ -187,8 +187,8 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 	return o
 }
 
-// mergeOutcome takes over how the clause came out in one place, if that says more: of places that are
-// undecided the one that needs most launches.
+// mergeOutcome takes over how the clause came out in one place, if that says more: of places that
+// are undecided the one that needs most launches.
 func (o *Outcome) mergeOutcome(here Outcome) {
 	order := []string{NotJudged, RuledOut, Undecided, Fired}
 	was, is := slices.Index(order, o.State), slices.Index(order, here.State)

@@ -203,8 +203,8 @@ type sample struct {
 	few     bool
 }
 
-// leastRequests returns the least number of requests that a launch's share is of. It returns 0 where
-// that is not known.
+// leastRequests returns the least number of requests that a launch's share is of. It returns 0
+// where that is not known.
 func (s *sample) leastRequests() float64 {
 	least := math.Inf(1)
 	for _, v := range slices.Concat(s.repeats...) {

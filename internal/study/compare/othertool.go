@@ -13,10 +13,10 @@ import (
 	"pitot/internal/study/tools"
 )
 
-// Where another tool measured a side, the two are shown next to each other: of each load that both sides have,
-// and each metric that both define alike, the values and the change. Nothing is
-// tested, because nothing says how far that tool's numbers are from the truth,
-// and one file is one launch at most.
+// Where another tool measured a side, the two are shown next to each other: of each load that both
+// sides have, and each metric that both define alike, the values and the change. Nothing is tested,
+// because nothing says how far that tool's numbers are from the truth, and one file is one launch
+// at most.
 
 // Pitot names the instrument that measured a side's own runs.
 const Pitot = "pitot"
@@ -80,8 +80,8 @@ func versionedInstrument(results []*tools.Result) string {
 	return strings.TrimSpace(name + " " + version)
 }
 
-// otherInstruments returns what must be known before anything else: the sides that another instrument
-// measured.
+// otherInstruments returns what must be known before anything else: the sides that another
+// instrument measured.
 func otherInstruments(sides []Side) []string {
 	var others, own []string
 	for _, s := range sides {
@@ -152,7 +152,8 @@ func offeredOf(x *loadOfSide, title string) offered {
 
 func floats(n int) *float64 { x := float64(n); return &x }
 
-// totalRequests returns the number of requests of a point. It returns nil if the file does not contain it.
+// totalRequests returns the number of requests of a point. It returns nil if the file does not
+// contain it.
 func totalRequests(p *tools.Point) *float64 {
 	if p.OK == nil || p.Failed == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// Overload says that one side does not keep up with a load, and that the other side shows no such overload.
+// Overload says that one side does not keep up with a load, and that the other side shows no such
+// overload.
 type Overload struct {
 	Side    string `json:"side"`    // that does not keep up
 	Other   string `json:"other"`   // that shows no overload
@@ -99,7 +100,8 @@ func (o *overloadOf) mayBeChance(other *overloadOf, launches, others int, name s
 		return "as many requests may fail on " + name
 	}
 	missed, ok := stat.MissedOverload(other.arrivals)
-	// The other side may be overloaded by what its test may have missed, but for what its queue shows.
+	// The other side may be overloaded by what its test may have missed, but for what its queue
+	// shows.
 	most := max(other.deficit, 0) + stat.NormalQuantile(1-alpha)*other.sd
 	if ok {
 		most = min(most, missed/(1+missed))

@@ -101,8 +101,9 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 	return p
 }
 
-// keepCommonRequests leaves of both sides the requests that were due within the windows of both: warm-ups that
-// end by what a server shows are of unlike lengths. It reports whether there were others.
+// keepCommonRequests leaves of both sides the requests that were due within the windows of both:
+// warm-ups that end by what a server shows are of unlike lengths. It reports whether there were
+// others.
 func keepCommonRequests(a, b map[int64]*record.Row) (left bool) {
 	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	for _, rows := range []map[int64]*record.Row{a, b} {

@@ -11,8 +11,8 @@ import (
 	"pitot/internal/stat"
 )
 
-// The interval of the mean difference holds it where differences are alike for long, as those of two
-// runs near saturation are; where they are not, it is hardly wider for it.
+// The interval of the mean difference holds it where differences are alike for long, as those of
+// two runs near saturation are; where they are not, it is hardly wider for it.
 func TestPairedInterval(t *testing.T) {
 	const reps, n = 400, 900
 	for _, c := range []struct {

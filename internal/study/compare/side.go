@@ -230,7 +230,8 @@ func (s *Side) groupLaunches() (ids []string, of map[string][]Source, warnings [
 	return ids, of, warnings
 }
 
-// processOf names the process of the server that a run measured, "" where the server did not tell when it began.
+// processOf names the process of the server that a run measured, "" where the server did not tell
+// when it began.
 func processOf(run *result.Run) string {
 	at := run.Target.Server[started]
 	if at == "" {
@@ -239,7 +240,8 @@ func processOf(run *result.Run) string {
 	return run.Target.URL + " " + at
 }
 
-// oneProcess is the process that all runs of a side measured, "" where they are of several or it is not known.
+// oneProcess is the process that all runs of a side measured, "" where they are of several or it is
+// not known.
 func (s *Side) oneProcess() (process string) {
 	for i, r := range s.Runs {
 		of := processOf(r.Run)

@@ -163,9 +163,9 @@ type Trial struct {
 	ChangesAnswers bool `json:"changes_answers,omitempty"`
 }
 
-// Relieves reports whether a setting relieves a cause. Weights of fewer bits are read and multiplied
-// faster, leave more memory to the KV cache, and take less power; they are launched, sent and waited
-// for as before.
+// Relieves reports whether a setting relieves a cause. Weights of fewer bits are read and
+// multiplied faster, leave more memory to the KV cache, and take less power; they are launched,
+// sent and waited for as before.
 func (t *Trial) Relieves(c Cause) bool {
 	return t.Knob != "quantization" || slices.Contains([]Cause{Bandwidth, Compute, KVCache, Throttling}, c)
 }
@@ -401,7 +401,8 @@ func candidates(c *Case) (list []candidate) {
 		x := candidate{cause: cause, gain: -1}
 		if c.Twin != nil {
 			if r, ok := c.Twin.Reliefs[cause]; ok {
-				// Of the twins' time, which has nothing in it of what the client waits before it sends.
+				// Of the twins' time, which has nothing in it of what the client waits before it
+				// sends.
 				x.gain, x.among, x.chances = r.Gain*max(1-facts.Get(HeldShare)-facts.Get(LagShare), 0), r.Among, r.Chances
 				x.evidence = append(x.evidence, Evidence{"gain without " + Signal(cause), r.Gain, "share", "replays on " + c.Twin.Name})
 			}

@@ -424,8 +424,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// Only a setting that relieves the cause is tried. One that helps more against another is no proof of
-// the cause.
+// Only a setting that relieves the cause is tried. One that helps more against another is no proof
+// of the cause.
 func TestTrialsRelieveTheirCause(t *testing.T) {
 	fewer, graphs := Trial{Knob: "quantization", From: "bf16", To: "fp8", Gain: .4}, Trial{Knob: "max_cudagraph_capture_size", To: "512", Gain: .3}
 	for name, c := range map[string]struct {

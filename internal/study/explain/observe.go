@@ -153,7 +153,8 @@ func (set setter) mean(s Signal, v []float64, unit string) {
 	}
 }
 
-// setSparedShare sets the share of a symptom that goes where each request is spared a part of its time.
+// setSparedShare sets the share of a symptom that goes where each request is spared a part of its
+// time.
 func (set setter) setSparedShare(s Symptom, list []Request, share Signal, spared func(r *Request) float64) {
 	if !slices.Contains(whole, s.Metric) {
 		return
@@ -401,8 +402,9 @@ func byClock(silences []span) []span {
 	return nil
 }
 
-// silencesWithoutPrompt are the silences that no prompt of ours makes: no request waited for its first token
-// as they began, or they are far longer than most, while a step has a budget of prompt tokens.
+// silencesWithoutPrompt are the silences that no prompt of ours makes: no request waited for its
+// first token as they began, or they are far longer than most, while a step has a budget of prompt
+// tokens.
 func silencesWithoutPrompt(silences []span, asked *prompts) []span {
 	var lengths []float64
 	for _, x := range silences {

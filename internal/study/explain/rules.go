@@ -99,8 +99,8 @@ func ownTimes(f Facts) bool {
 	return f.Get(ForeignShare) < foreignLeast && math.Abs(f.Get(EngineServed)-f.Get(Answered)) <= 0.02*f.Get(Answered)
 }
 
-// timeOutsideEngine is the mean time to the first token that is neither in the engine's queue nor its
-// prefill, in ms: the way there and back, proxies and the API server.
+// timeOutsideEngine is the mean time to the first token that is neither in the engine's queue nor
+// its prefill, in ms: the way there and back, proxies and the API server.
 func timeOutsideEngine(f Facts) float64 {
 	return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean), 0)
 }
@@ -157,7 +157,8 @@ func lostCacheShare(f Facts) float64 {
 // much to the wait.
 func isCalm(f Facts) bool { return f.Get(WaitingOften) < 0.1 }
 
-// isWellSampled reports whether a gauge was sampled often enough for its highest value to be near the truth.
+// isWellSampled reports whether a gauge was sampled often enough for its highest value to be near
+// the truth.
 func isWellSampled(f Facts) bool { return f.Get(Samples) >= 5 }
 
 // seatsFull reports whether usually as many run as may, while others wait.

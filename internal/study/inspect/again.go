@@ -52,8 +52,8 @@ func longerCommand(measured *result.Run, point int) string {
 // longEnough are the seconds of a load over which a server's metrics are read often enough.
 const longEnough = 60
 
-// lighterLoads returns what the run has not measured of half a point's load and of one request at a time.
-// Each comes with its command.
+// lighterLoads returns what the run has not measured of half a point's load and of one request at a
+// time. Each comes with its command.
 func lighterLoads(measured *result.Run, point int) (list []string) {
 	at := &measured.Points[point]
 	flag, load := loadOf(at)

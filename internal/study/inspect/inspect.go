@@ -387,7 +387,8 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	return out, what != nil
 }
 
-// reportedValue is the value of a symptom in the run's report, in milliseconds, 0 where that withholds it.
+// reportedValue is the value of a symptom in the run's report, in milliseconds, 0 where that
+// withholds it.
 func reportedValue(p *result.Point, s explain.Symptom) float64 {
 	if x := p.Metrics.SummaryOf(s.Metric).Value(s.Of); x != nil {
 		return *x
@@ -395,8 +396,8 @@ func reportedValue(p *result.Point, s explain.Symptom) float64 {
 	return 0
 }
 
-// hasQueue says that requests of a point waited for others to end, by its growth, by what was served or
-// by the server's own counts.
+// hasQueue says that requests of a point waited for others to end, by its growth, by what was
+// served or by the server's own counts.
 func hasQueue(p *result.Point) bool {
 	return isBehind(p) || p.Server["waiting"] >= 1 // on average: one alone waits for the step under way
 }
@@ -443,8 +444,8 @@ func namesOf(name string) explain.Names {
 // Name returns the name that the point's server has for a cause.
 func (p *Point) Name(c explain.Cause) string { return explain.InWords(namesOf(p.Engine), string(c)) }
 
-// tokensThrough returns the number of tokens of answers up to a number of measured requests. It includes
-// those of the warm-up. Each twin has to serve them.
+// tokensThrough returns the number of tokens of answers up to a number of measured requests. It
+// includes those of the warm-up. Each twin has to serve them.
 func tokensThrough(seen []explain.Request, measured int) (tokens int) {
 	for i := range seen {
 		if seen[i].Measured {
@@ -457,8 +458,8 @@ func tokensThrough(seen []explain.Request, measured int) (tokens int) {
 	return tokens
 }
 
-// countWithinTokens returns the number of measured requests that have at most a number of tokens of answers. It
-// returns at most n.
+// countWithinTokens returns the number of measured requests that have at most a number of tokens of
+// answers. It returns at most n.
 func countWithinTokens(seen []explain.Request, n, tokens int) (count int) {
 	for i := range seen {
 		if !seen[i].Measured {
@@ -498,7 +499,8 @@ func toldByServer(f explain.Facts, p *result.Point, samples *telemetry.Samples) 
 	if samples == nil {
 		return
 	}
-	// Of the whole load: the client's means that these are held against, and what twins replay, are too.
+	// Of the whole load: the client's means that these are held against, and what twins replay, are
+	// too.
 	w := samples.WindowOf(0, int64((p.Seconds.Warmup+p.Seconds.Window+p.Seconds.Drain)*1e9))
 	if x, ok := p.Server["foreign_share"]; ok { // of the whole load: what crosses the window's edges is in both counts
 		f.Set(explain.ForeignShare, x, "share", explain.FromServer)

@@ -181,8 +181,9 @@ func limitedAlone(p *result.Point) string {
 	return "the server's rate limits: " + LimitsDid(p) + "; " + ServedWithin(p)
 }
 
-// failedAlone says how many requests failed or were cut off where they alone break the objective, ""
-// elsewhere: the others were fast enough. Under a queue that grows they fail because they are late.
+// failedAlone says how many requests failed or were cut off where they alone break the objective,
+// "" elsewhere: the others were fast enough. Under a queue that grows they fail because they are
+// late.
 func failedAlone(p *result.Point) string {
 	r := &p.Requests
 	if p.SLO.Met != result.No || r.OK == 0 || r.OK >= r.Due || p.Stability == stat.Unstable {
@@ -243,8 +244,8 @@ func ServedWithin(p *result.Point) string {
 	return served + "; what the server does with " + say.Quantity(p.Load.Value()) + " " + p.Load.Unit() + " is not known"
 }
 
-// OtherFailure returns what breaks the objective where that is nothing of the server's speed. It returns
-// "" elsewhere.
+// OtherFailure returns what breaks the objective where that is nothing of the server's speed. It
+// returns "" elsewhere.
 func (p *Point) OtherFailure() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""

@@ -173,7 +173,8 @@ func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision
 // of alikeWithin.
 const lacks, alikeWithin = 0.1, 2.0
 
-// distanceTo returns the distance of a load from another, by the logarithms of their users and lengths.
+// distanceTo returns the distance of a load from another, by the logarithms of their users and
+// lengths.
 func (l DesignLoad) distanceTo(users, input, output float64) float64 {
 	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
 	return off(l.Users, users) + off(l.Input, input) + off(l.Output, output)

@@ -398,8 +398,8 @@ const manyStreams = 64
 // enough is the number of requests of a run that the search uses.
 const enough = 1500
 
-// shownPart returns the part of a run that a fit sees: the requests of the first four fifths, and after
-// them only the load that they met.
+// shownPart returns the part of a run that a fit sees: the requests of the first four fifths, and
+// after them only the load that they met.
 func (r *Recording) shownPart() *Recording {
 	n := 0
 	for _, q := range r.Requests {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A real H100 and a real H200 that nothing was chosen on, and what the twin expects of them: so far off
-// at most, and so many figures. Of users in step TTFT is left out: 128 requests come at once to the API
-// server. So is all TTFT of the H200, whose machine had a slow host.
+// A real H100 and a real H200 that nothing was chosen on, and what the twin expects of them: so far
+// off at most, and so many figures. Of users in step TTFT is left out: 128 requests come at once to
+// the API server. So is all TTFT of the H200, whose machine had a slow host.
 func TestTwinOfHoppers(t *testing.T) {
 	for _, c := range []struct {
 		gpu     string

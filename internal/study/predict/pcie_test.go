@@ -34,8 +34,9 @@ const (
 	keptOut    part = "kept out"
 )
 
-// The loads of 32 users on RTX 4090s are one prompt of 1,080 tokens, sent again and again: it is in the cache,
-// and vLLM 0.13 reads it once for all rows (cascade attention), so that rows count with their answers alone.
+// The loads of 32 users on RTX 4090s are one prompt of 1,080 tokens, sent again and again: it is in
+// the cache, and vLLM 0.13 reads it once for all rows (cascade attention), so that rows count with
+// their answers alone.
 var pcieSystems = []pcieSystem{
 	{"Qwen2.5-14B, 2×RTX 4090, 1 user", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 1, 1080, 256, 4711.72 / 256, 12, seen, report4090},
 	{"Qwen2.5-14B, 2×RTX 4090, 32 users", "14@2xrtx4090?max_model_len=8192&async_scheduling=false", 32, 20, 256, 7001.09 / 256, 12, seen, report4090},
@@ -104,9 +105,10 @@ func (s *pcieSystem) expect(t *testing.T, models string) float64 {
 	return Curve(d, workload.FixedLength(s.input), workload.FixedLength(s.output), []int{s.users})[0].TPOT.Mean
 }
 
-// Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table, and the medians. Of the
-// systems kept out of every choice, half are within 12 %. What is far off are mixtures of experts, whose kernels
-// are. The system whose path was chosen by what it measured counts as none of these.
+// Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table, and the
+// medians. Of the systems kept out of every choice, half are within 12 %. What is far off are
+// mixtures of experts, whose kernels are. The system whose path was chosen by what it measured
+// counts as none of these.
 func TestUnfittedPCIe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays for seconds")
@@ -150,8 +152,8 @@ func median(list []float64) float64 {
 	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
-// Two RTX 5090s with and without peer-to-peer transfers in the same session: the source calls the difference
-// clean and the times themselves not. github.com/noonghunna/club-3090/issues/873.
+// Two RTX 5090s with and without peer-to-peer transfers in the same session: the source calls the
+// difference clean and the times themselves not. github.com/noonghunna/club-3090/issues/873.
 func TestHostPathCosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays for seconds")
@@ -170,7 +172,8 @@ func TestHostPathCosts(t *testing.T) {
 	}
 }
 
-// Every recording and run in testdata is judged with nothing fitted: what users get who have no run of their own.
+// Every recording and run in testdata is judged with nothing fitted: what users get who have no run
+// of their own.
 func TestUnfittedRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays for seconds")

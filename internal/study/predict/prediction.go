@@ -63,7 +63,8 @@ func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
 		KeptOut: r.Kept, TPOTHoldsPct: r.TPOTHolds, TTFTHoldsPct: r.TTFTHolds}
 }
 
-// CoversAllSystems says that systems of all kinds were asked, as there are too few of the deployment's.
+// CoversAllSystems says that systems of all kinds were asked, as there are too few of the
+// deployment's.
 func (e *ErrorToExpect) CoversAllSystems() bool { return e.Systems < catalogue.EnoughSystems }
 
 // tail is the bound that a draw of a length must lie beyond to be one in twenty at either end.

@@ -175,7 +175,8 @@ func itemOf(r *record.Row) int64 {
 	return r.ID
 }
 
-// recordedWorkload returns the requests of the run. It returns nil if the run's plan cannot be read any more.
+// recordedWorkload returns the requests of the run. It returns nil if the run's plan cannot be read
+// any more.
 func recordedWorkload(dir string, index int32) (workload.Source, func()) {
 	none := func() {}
 	p, err := plan.ReadRecorded(filepath.Join(dir, rundir.Config))

@@ -14,8 +14,8 @@ func (r *Result) Alike(name string) string {
 	return string(own)
 }
 
-// nameInTool returns a tool's name for a metric of Pitot's. It returns "" if the tool has none that is
-// defined alike.
+// nameInTool returns a tool's name for a metric of Pitot's. It returns "" if the tool has none that
+// is defined alike.
 func nameInTool(name metric.Name, tool string) string {
 	if m := metric.All().Find(name); m != nil {
 		return m.Elsewhere.NameIn(tool)

@@ -1,7 +1,7 @@
-// Package scrape asks servers, GPUs and machines what they tell of themselves while a
-// load goes on: each again and again, pages of metrics on a connection of their own. It never delays
-// or fails a measurement: a page that is slow, dead, too large or no page of metrics is
-// given up with one sentence, and one that takes long to read is read less often.
+// Package scrape asks servers, GPUs and machines what they tell of themselves while a load goes on:
+// each again and again, pages of metrics on a connection of their own. It never delays or fails a
+// measurement: a page that is slow, dead, too large or no page of metrics is given up with one
+// sentence, and one that takes long to read is read less often.
 package scrape
 
 import (

@@ -74,9 +74,9 @@ func (a *Attention) MaxShards() int {
 	return a.KVHeads
 }
 
-// StateSize returns the number of values that a layer keeps of a sequence besides, whatever its length.
-// For Linear these are a matrix of each head, in 32 bits, and the tokens the convolution looks back
-// on.
+// StateSize returns the number of values that a layer keeps of a sequence besides, whatever its
+// length. For Linear these are a matrix of each head, in 32 bits, and the tokens the convolution
+// looks back on.
 func (a *Attention) StateSize() (matrix, conv int64) {
 	if a.Kind != Linear {
 		return 0, 0

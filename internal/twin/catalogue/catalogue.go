@@ -119,11 +119,12 @@ func (l Link) PCIe() bool { return strings.HasPrefix(l.Kind, "pcie") }
 // Machine is the number of accelerators in the servers to which the links in datasheets refer.
 const Machine = 8
 
-// LinkedAccelerators returns the number of accelerators that such links connect, all of them together.
+// LinkedAccelerators returns the number of accelerators that such links connect, all of them
+// together.
 func (l Link) LinkedAccelerators() int { return cmp.Or(l.Reaches, Machine) }
 
-// BandwidthAmong returns the bandwidth from each of n accelerators to the others together, 10⁹ bytes/s in
-// each direction.
+// BandwidthAmong returns the bandwidth from each of n accelerators to the others together, 10⁹
+// bytes/s in each direction.
 func (l Link) BandwidthAmong(n int) float64 {
 	if l.PeerGBs > 0 {
 		return min(l.GBs, l.PeerGBs*float64(max(n-1, 1)))

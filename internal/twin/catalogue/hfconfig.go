@@ -191,8 +191,8 @@ func parseConfig(b []byte) (Model, error) {
 	return m, nil
 }
 
-// resolveDType returns the data type that vLLM uses for a checkpoint's own type with dtype=auto. It casts
-// a type of 32 bits to 16 (ModelConfig, _resolve_auto_dtype).
+// resolveDType returns the data type that vLLM uses for a checkpoint's own type with dtype=auto. It
+// casts a type of 32 bits to 16 (ModelConfig, _resolve_auto_dtype).
 func resolveDType(torch string) string {
 	switch strings.TrimPrefix(torch, "torch.") {
 	case "float16", "bfloat16", "float32", "float", "half", "":

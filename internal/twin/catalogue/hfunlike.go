@@ -230,9 +230,9 @@ func (q *hfQuant) methodName() string {
 	return s
 }
 
-// WeightDType returns the data type of the weights under a method of vLLM's quantization. It returns ""
-// for a method that does not determine it alone. In w8a16 and int4 only the weights have fewer
-// bits; computing is in 16.
+// WeightDType returns the data type of the weights under a method of vLLM's quantization. It
+// returns "" for a method that does not determine it alone. In w8a16 and int4 only the weights have
+// fewer bits; computing is in 16.
 func WeightDType(method string) string {
 	switch strings.ToLower(method) {
 	case "fp8", "fbgemm_fp8", "ptpc_fp8", "fp8_per_tensor", "fp8_per_block", "fp8_per_channel", "mxfp8", "modelopt_mxfp8":

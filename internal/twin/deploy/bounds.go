@@ -63,8 +63,8 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
 }
 
-// CountSequences returns the number of sequences of a length that fit into the KV cache. It also returns
-// the number that the engine runs at once: the smaller of fit and max_num_seqs.
+// CountSequences returns the number of sequences of a length that fit into the KV cache. It also
+// returns the number that the engine runs at once: the smaller of fit and max_num_seqs.
 func (d *Deployment) CountSequences(tokens int) (fit, run int) {
 	s := &d.Settings
 	fit = (s.NumGPUBlocks - 1) / max((tokens+s.BlockSize-1)/s.BlockSize+s.BlocksBeside(tokens), 1)

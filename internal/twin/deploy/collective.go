@@ -94,15 +94,17 @@ func (d *Deployment) pathNote() string {
 	return fmt.Sprintf("all-reduces among %d×%s are assumed to go from card to card over PCIe; link=host is for machines without peer-to-peer transfers", n, a.Name)
 }
 
-// ringReduce is the constants of an all-reduce by NCCL over a link of so many 10⁹ bytes/s in each direction.
+// ringReduce is the constants of an all-reduce by NCCL over a link of so many 10⁹ bytes/s in each
+// direction.
 func ringReduce(n int, step, gbs float64) catalogue.Reduce {
 	steps := 2 * float64(max(n-1, 1))
 	return catalogue.Reduce{Latency: ringLaunch + steps*step, GBs: max(gbs, 0.1) * float64(n) / steps, Growth: 1}
 }
 
-// reduceConstants gives the constants of all-reduces in a group of n. vLLM and SGLang take a kernel of their own on NVLink
-// and for two cards with peer-to-peer transfers, NCCL otherwise. Measured constants hold for the path that the
-// accelerator has by itself, and are NCCL's for more than two cards on PCIe.
+// reduceConstants gives the constants of all-reduces in a group of n. vLLM and SGLang take a kernel
+// of their own on NVLink and for two cards with peer-to-peer transfers, NCCL otherwise. Measured
+// constants hold for the path that the accelerator has by itself, and are NCCL's for more than two
+// cards on PCIe.
 func (d *Deployment) reduceConstants(measured *catalogue.Kernels, n int) catalogue.Reduce {
 	link, path := &d.Accelerator.Link, d.Path()
 	r, ok := ofGroup(measured.Reduce, n)

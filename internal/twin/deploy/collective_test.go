@@ -58,7 +58,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// The path is the accelerators' own unless the deployment names one, and a deployment that does not is told which.
+// The path is the accelerators' own unless the deployment names one, and a deployment that does not
+// is told which.
 func TestPath(t *testing.T) {
 	for spec, want := range map[string]struct {
 		path Path
@@ -100,7 +101,8 @@ func TestPathRefused(t *testing.T) {
 	}
 }
 
-// A way over more of the machine is slower, NCCL is slower than the engine's own kernel, and more cards take longer.
+// A way over more of the machine is slower, NCCL is slower than the engine's own kernel, and more
+// cards take longer.
 func TestCollectivesByPath(t *testing.T) {
 	us := func(spec string) float64 {
 		d := must(t, spec+"max_model_len=8192")

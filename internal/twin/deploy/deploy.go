@@ -162,8 +162,8 @@ var kvTypes = []string{"bf16", "fp16", "fp8"}
 
 // checkLinks refuses an engine, and engines in lock step, of more accelerators than links of one
 // machine reach: how fast what lies between machines is stands in no datasheet, and over it an
-// all-reduce takes many times as long. Where the deployment says how long its all-reduces take, or what
-// such engines exchange, it is as it says.
+// all-reduce takes many times as long. Where the deployment says how long its all-reduces take, or
+// what such engines exchange, it is as it says.
 func (d *Deployment) checkLinks(reduces, exchanges bool) error {
 	name, reach := d.Accelerator.Name, d.Accelerator.Link.LinkedAccelerators()
 	unknown := fmt.Sprintf("the links of %s reach %d, and what lies between machines is not known", name, reach)

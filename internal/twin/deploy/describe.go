@@ -39,7 +39,8 @@ func (d *Deployment) SpecString() string {
 // KVTokens returns the number of tokens that the KV cache of an engine holds.
 func (d *Deployment) KVTokens() int { return d.Settings.KVTokens() }
 
-// ServerFacts returns the facts that such a server would report about itself, for the record of a run.
+// ServerFacts returns the facts that such a server would report about itself, for the record of a
+// run.
 func (d *Deployment) ServerFacts() map[string]string {
 	s := &d.Settings
 	facts := map[string]string{
@@ -70,10 +71,10 @@ func (d *Deployment) Residence(input, output, n int) time.Duration {
 	return time.Duration(min(seconds, 1e9) * 1e9) // of what has an end at all
 }
 
-// SteadyResidence is about how long a request takes where so many come to an engine in a second, each
-// with so many tokens that are in the cache, so many that are not, and an answer: as many
-// are under way as come in that time, and their steps take in the prompts that come meanwhile.
-// serves is false where that is more than the engine computes, or has seats for.
+// SteadyResidence is about how long a request takes where so many come to an engine in a second,
+// each with so many tokens that are in the cache, so many that are not, and an answer: as many are
+// under way as come in that time, and their steps take in the prompts that come meanwhile. serves
+// is false where that is more than the engine computes, or has seats for.
 func (d *Deployment) SteadyResidence(rate float64, cached, input, output int) (took time.Duration, serves bool) {
 	input, output = max(input, 1), max(output, 1)
 	h := d.hardware()

@@ -65,9 +65,9 @@ func (d *Deployment) checkPools() error {
 	return nil
 }
 
-// transferTime returns the time that transferring the KV cache of a prompt takes, in nanoseconds. It is
-// the bytes on one accelerator over that accelerator's link; all accelerators of the group transfer
-// at once.
+// transferTime returns the time that transferring the KV cache of a prompt takes, in nanoseconds.
+// It is the bytes on one accelerator over that accelerator's link; all accelerators of the group
+// transfer at once.
 func (d *Deployment) transferTime(prompt int) int64 {
 	return int64(math.Round(float64(prompt) * d.kvPerToken() / d.pools.gbs))
 }

@@ -144,8 +144,8 @@ func (d *Deployment) RangeDepartures(seen Range) (list []Departure) {
 	return list
 }
 
-// FitDistance returns the distance of loads from the range that the profile was fitted on. It is the sum
-// over their quantities of the logarithm of the factor, 0 within the range.
+// FitDistance returns the distance of loads from the range that the profile was fitted on. It is
+// the sum over their quantities of the logarithm of the factor, 0 within the range.
 func (d *Deployment) FitDistance(seen Range) (far float64) {
 	if d.Fitted == nil {
 		return 0

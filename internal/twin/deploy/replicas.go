@@ -75,8 +75,8 @@ func (d *Deployment) expertSharers() float64 {
 	return float64(d.TensorParallel)
 }
 
-// jointStepTime returns the duration of a step in which every engine computes its batch. The experts
-// compute the tokens of all engines. The duration is that of the slowest engine.
+// jointStepTime returns the duration of a step in which every engine computes its batch. The
+// experts compute the tokens of all engines. The duration is that of the slowest engine.
 func (h *hardware) jointStepTime(batches []*twin.Batch) time.Duration {
 	tokens := 0
 	for _, b := range batches {

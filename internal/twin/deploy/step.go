@@ -237,8 +237,8 @@ type look struct {
 	matrix  float64 // s for each token of all, in its place
 }
 
-// attendedTokens returns the total number of tokens that n rows attend to, given the number of tokens before
-// them.
+// attendedTokens returns the total number of tokens that n rows attend to, given the number of
+// tokens before them.
 func (l *look) attendedTokens(context, n float64) float64 {
 	if l.window == 0 {
 		return context

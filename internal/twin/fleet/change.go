@@ -88,8 +88,8 @@ func takesFromStart(list []Change, engine int) bool {
 	return true
 }
 
-// SpansWithoutEngines are the stretches of time, [from, until), in which changes leave no engine that
-// takes jobs; the last may end at math.MaxInt64.
+// SpansWithoutEngines are the stretches of time, [from, until), in which changes leave no engine
+// that takes jobs; the last may end at math.MaxInt64.
 func SpansWithoutEngines(list []Change, engines int) (spans [][2]int64) {
 	here := make([]bool, engines)
 	for i := range here {

@@ -270,7 +270,8 @@ type turn struct {
 // before is the order of the heap: by times, then by the engines' numbers.
 func (t turn) before(u turn) bool { return t.at < u.at || t.at == u.at && t.engine < u.engine }
 
-// updateTurn puts a turn where it belongs in the heap, in place of the one that its engine has there.
+// updateTurn puts a turn where it belongs in the heap, in place of the one that its engine has
+// there.
 func (f *Fleet) updateTurn(t turn) {
 	i := f.of[t.engine].place
 	for i > 0 && t.before(f.due[(i-1)/2]) {

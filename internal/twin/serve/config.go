@@ -128,8 +128,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// dialectConfig returns the server's description for the dialect; cached says that the engine may have a
-// prefix cache.
+// dialectConfig returns the server's description for the dialect; cached says that the engine may
+// have a prefix cache.
 func (c *Config) dialectConfig(cached bool, began time.Time, stats func() Stats) dialect.Served {
 	s := dialect.Served{
 		Model: lm.New(lm.Config{

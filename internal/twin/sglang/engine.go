@@ -80,7 +80,8 @@ type request struct {
 // tokensToCompute is the tokens that must be computed before the next is sampled.
 func (r *request) tokensToCompute() int { return r.job.Prompt + r.output }
 
-// tokensLeft returns the number of tokens that the answer may still get, beside those of steps in flight.
+// tokensLeft returns the number of tokens that the answer may still get, beside those of steps in
+// flight.
 func (r *request) tokensLeft() int { return r.limit - r.output - r.planned }
 
 // plan is one step (ScheduleBatch).

@@ -161,8 +161,8 @@ func (a *adder) goOn(r *request) bool {
 	return r.end == r.tokensToCompute()
 }
 
-// chunkLimit returns the part of a step that a prompt computed in parts may have. So shorter prompts
-// find room beside it. 0 is the whole step (shortest_prefill_chunk_limit).
+// chunkLimit returns the part of a step that a prompt computed in parts may have. So shorter
+// prompts find room beside it. 0 is the whole step (shortest_prefill_chunk_limit).
 func (a *adder) chunkLimit(r *request) int {
 	if a.e.schedulePolicy() != "shortest-prefill-first" || a.chunk < 2 {
 		return 0
@@ -223,8 +223,8 @@ func (a *adder) admitWaiting(r *request) (added, fits bool) {
 	return true, a.hasCapacity()
 }
 
-// fitsToEnd says whether there is room for a request whose answer has a fixed length, where nothing is
-// kept of those that end: none that runs may lack a token at any time until all have ended
+// fitsToEnd says whether there is room for a request whose answer has a fixed length, where nothing
+// is kept of those that end: none that runs may lack a token at any time until all have ended
 // (add_one_req_ignore_eos).
 func (a *adder) fitsToEnd(r *request) bool {
 	need := float64(r.tokensToCompute() + 1)
@@ -408,7 +408,8 @@ func (e *Engine) retract(going []*request) []*request {
 	return order
 }
 
-// schedulePolicy is the order of those that wait: the one that was set where there is a tree to ask.
+// schedulePolicy is the order of those that wait: the one that was set where there is a tree to
+// ask.
 func (e *Engine) schedulePolicy() string {
 	if e.set.DisableRadixCache && e.set.SchedulePolicy != "lof" {
 		return "fcfs"

@@ -30,11 +30,11 @@ type pool struct {
 	listed int // runs in it
 }
 
-// run is cached blocks that are held by the same requests, each the continuation of the one
-// before it. Those that no request holds follow each other in the free queue, the last first.
+// run is cached blocks that are held by the same requests, each the continuation of the one before
+// it. Those that no request holds follow each other in the free queue, the last first.
 //
-// Only what a run begins with is in the index. It is enough because a content that several blocks have
-// is a run of its own wherever it is: what comes after any of them begins a run, and a content
+// Only what a run begins with is in the index. It is enough because a content that several blocks
+// have is a run of its own wherever it is: what comes after any of them begins a run, and a content
 // within a run is found behind the one before it.
 type run struct {
 	hashes []uint64 // content of each block and of all before it, which the caller does not change
@@ -117,8 +117,8 @@ func (p *pool) find(hashes []uint64, list []part) []part {
 	return list
 }
 
-// commonPrefix returns the number of contents that two lists with the same start have in common at the
-// front. Each content covers all before it too, so the last common one is found by halving.
+// commonPrefix returns the number of contents that two lists with the same start have in common at
+// the front. Each content covers all before it too, so the last common one is found by halving.
 func commonPrefix(a, b []uint64) int {
 	n := min(len(a), len(b))
 	if a[n-1] == b[n-1] {
@@ -172,8 +172,8 @@ func (p *pool) release(list []part, nothing int) {
 	}
 }
 
-// cacheBlocks makes blocks of a request findable (BlockPool.cache_full_blocks): those behind the first
-// listed ones, which the list has, as far as contents are given.
+// cacheBlocks makes blocks of a request findable (BlockPool.cache_full_blocks): those behind the
+// first listed ones, which the list has, as far as contents are given.
 func (p *pool) cacheBlocks(list []part, hashes []uint64, listed int) []part {
 	for i := listed; i < len(hashes); i++ {
 		other := p.firstRun(hashes[i])

@@ -62,6 +62,6 @@ func (c *Cache) FreeBlocks(h *Held) {
 	c.e.freeBlocks(h.r)
 }
 
-// UsedBlocks returns the number of blocks that ever held something. A cache that has more blocks than
-// that never forgot any.
+// UsedBlocks returns the number of blocks that ever held something. A cache that has more blocks
+// than that never forgot any.
 func (c *Cache) UsedBlocks() int { return c.e.pool.used() }

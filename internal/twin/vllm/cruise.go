@@ -60,8 +60,8 @@ func (e *Engine) mayCruise() bool {
 // lastFinishedStep is the number of the step that ended last.
 func (e *Engine) lastFinishedStep() int64 { return e.steps - int64(len(e.flight)) }
 
-// joinCruise lets those that follow the ones that cruise join them, as far as they can from the step
-// on that is planned next.
+// joinCruise lets those that follow the ones that cruise join them, as far as they can from the
+// step on that is planned next.
 func (e *Engine) joinCruise() {
 	c := &e.cruise
 	next := e.steps + 1
@@ -204,8 +204,8 @@ func (c *cruise) removeEnded(r *request, ended int64) {
 	}
 }
 
-// settleCruise counts into a request that cruises what it was part of: all that is planned, of which
-// so much has ended, the last at a time.
+// settleCruise counts into a request that cruises what it was part of: all that is planned, of
+// which so much has ended, the last at a time.
 func (e *Engine) settleCruise(r *request, ended, at int64) {
 	all, done := r.cruise.stepsUpTo(e.steps), r.cruise.stepsUpTo(ended)
 	r.computed += all

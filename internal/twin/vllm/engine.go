@@ -265,8 +265,8 @@ func (e *Engine) reportStep(p *plan, start int64) {
 	})
 }
 
-// stepDuration returns the random duration of a step that starts at a given time, in nanoseconds. d is
-// the duration by its cost. The result is at least 1.
+// stepDuration returns the random duration of a step that starts at a given time, in nanoseconds. d
+// is the duration by its cost. The result is at least 1.
 func (e *Engine) stepDuration(d float64, number, start int64) int64 {
 	if e.sigma > 0 {
 		d *= math.Exp(e.sigma*e.normal(uint64(number), 1, 2) - e.sigma*e.sigma/2)

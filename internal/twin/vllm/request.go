@@ -52,8 +52,8 @@ type request struct {
 // numTokens is num_tokens: prompt and answer so far.
 func (r *request) numTokens() int { return r.job.Prompt + r.output }
 
-// receivedTokens returns the number of tokens that an earlier engine has computed, except the last. A
-// preempted request is computed again here.
+// receivedTokens returns the number of tokens that an earlier engine has computed, except the last.
+// A preempted request is computed again here.
 func (r *request) receivedTokens() int {
 	if r.trace.Preemptions > 0 {
 		return 0

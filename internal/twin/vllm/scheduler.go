@@ -131,9 +131,9 @@ func (p *plan) removeRequest(r *request, slots int) int {
 	return 0
 }
 
-// preemptionVictim returns the request to preempt when blocks are short. It is the last that was admitted, or
-// the least urgent of those that came last. Of several that tie in both it is the first that was
-// admitted: unlike the queue, vLLM does not look at their ids here.
+// preemptionVictim returns the request to preempt when blocks are short. It is the last that was
+// admitted, or the least urgent of those that came last. Of several that tie in both it is the
+// first that was admitted: unlike the queue, vLLM does not look at their ids here.
 func (e *Engine) preemptionVictim() *request {
 	if !e.set.Priority {
 		return e.running[len(e.running)-1]
@@ -213,10 +213,10 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 	}
 }
 
-// draftPadding returns the number of dummy drafts of a request that starts with its last token alone,
-// all before being cached. They keep the step's rows equally long, as the CUDA graphs of steps with
-// drafts need them. It is 0 where the number of drafts varies, or where context or budget have no
-// room.
+// draftPadding returns the number of dummy drafts of a request that starts with its last token
+// alone, all before being cached. They keep the step's rows equally long, as the CUDA graphs of
+// steps with drafts need them. It is 0 where the number of drafts varies, or where context or
+// budget have no room.
 func (e *Engine) draftPadding(cached int) int {
 	k := e.set.NumSpeculativeTokens
 	if e.set.SpeculativeSchedule != nil || cached+k+2 > e.set.MaxModelLen || 1+k > e.set.MaxNumBatchedTokens-e.set.draftSlots() {

@@ -139,8 +139,8 @@ func TestSSEBoundsEvents(t *testing.T) {
 	}
 }
 
-// An event that begins like the last one is asked for ahead, and cut out where it is not known. What
-// stood before its data counts as the same only where nothing stands before that.
+// An event that begins like the last one is asked for ahead, and cut out where it is not known.
+// What stood before its data counts as the same only where nothing stands before that.
 func TestSSEAhead(t *testing.T) {
 	const stream = "event: x\ndata: ab\n\nevent: x\ndata: ab\n\nevent: x\ndata: cd\n\nevent: x\ndata: ab\ndata: e\n\ndata: ab\n\nevent: y\nevent: x\ndata: ab\n\ndata: ab\n: c\n\nevent: x\ndata: ab\n\n"
 	for _, end := range []string{"\n", "\r\n"} {

@@ -69,8 +69,8 @@ func (t *repeats) newText(raw []byte, same int) []byte {
 	return wholeEscape(raw, same)
 }
 
-// takeText adds what a text says that the ones before it have not, and whether that is nothing. Of an
-// answer that is no stream all is new.
+// takeText adds what a text says that the ones before it have not, and whether that is nothing. Of
+// an answer that is no stream all is new.
 func (t *repeats) takeText(raw, all []byte, stream bool, d *Delta) {
 	n := int32(textLen(raw))
 	if d.Empty = n == 0; d.Empty {

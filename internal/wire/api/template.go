@@ -96,8 +96,8 @@ func (t *template) matchEvent(in *filling, data, known []byte) bool {
 	return n > 0 && n == len(data)
 }
 
-// matchAhead is [template.matchEvent] of an event that data begins with. It gives its length with that of
-// the empty line behind it, 0 where both are not there.
+// matchAhead is [template.matchEvent] of an event that data begins with. It gives its length with
+// that of the empty line behind it, 0 where both are not there.
 func (t *template) matchAhead(in *filling, data, known []byte) int {
 	if n := t.matchedLength(in, data, known); n > 0 {
 		if blank := blankLine(data[n:]); blank > 0 {
@@ -107,8 +107,8 @@ func (t *template) matchAhead(in *filling, data, known []byte) int {
 	return 0
 }
 
-// matchedLength gives how long the event is that data begins with, 0 where it is not like that of the
-// template.
+// matchedLength gives how long the event is that data begins with, 0 where it is not like that of
+// the template.
 func (t *template) matchedLength(in *filling, data, known []byte) int {
 	if len(t.holes) == 0 {
 		return 0

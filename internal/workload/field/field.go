@@ -99,8 +99,8 @@ var known = func() map[string]Is {
 // KnownNames gives what a field is called, as [NormalizeName] gives names, the surest first.
 func KnownNames(f Field) []string { return names[f] }
 
-// ParseName says what a name stands for: the same name in any case, with any separators between its words,
-// and a time with its unit behind it.
+// ParseName says what a name stands for: the same name in any case, with any separators between its
+// words, and a time with its unit behind it.
 func ParseName(name string) Is {
 	if is, ok := asked.Load(name); ok {
 		return is.(Is)
@@ -148,8 +148,8 @@ var units = map[string]int64{
 	"ns": 1, "nsec": 1, "nanos": 1, "nanosecond": 1, "nanoseconds": 1,
 }
 
-// splitWords gives the words of a name in lower case: prompt_tokens, promptTokens and "Prompt tokens" have
-// the same.
+// splitWords gives the words of a name in lower case: prompt_tokens, promptTokens and "Prompt
+// tokens" have the same.
 func splitWords(name string) (words []string) {
 	var word []rune
 	flush := func() {

@@ -72,8 +72,8 @@ func roundDigits(x float64, digits int) float64 {
 	return y
 }
 
-// spreadRounded lets each time come anywhere in what its stamp stands for, where stamps are rounded,
-// and says to how many seconds.
+// spreadRounded lets each time come anywhere in what its stamp stands for, where stamps are
+// rounded, and says to how many seconds.
 func spreadRounded(due []int64) float64 {
 	step := arrival.StampRounding(due)
 	if step == 0 {

@@ -61,7 +61,8 @@ func recordOf(raw []byte) (record, bool) {
 	return r, true
 }
 
-// normalizeKeys has the values of an object under their keys as [field.NormalizeName] gives them, too.
+// normalizeKeys has the values of an object under their keys as [field.NormalizeName] gives them,
+// too.
 func normalizeKeys(m map[string]json.RawMessage) map[string]json.RawMessage {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if name := field.NormalizeName(key); m[name] == nil {

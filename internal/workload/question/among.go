@@ -36,7 +36,8 @@ const margin = 1
 
 // SizesOf returns how many questions of each kind with a share are asked alone, in each pass: about
 // as many in both as requests make under load, and no more than a bank's. 0 requests are a number
-// that is not known. Of greedy ones, which are the same in both passes, it is as many as under load.
+// that is not known. Of greedy ones, which are the same in both passes, it is as many as under
+// load.
 func SizesOf(shares [Count]float64, requests float64) (s Sizes) {
 	total := 0.
 	for _, x := range shares {
@@ -63,8 +64,8 @@ func SizesOf(shares [Count]float64, requests float64) (s Sizes) {
 // by itself, without any load.
 const Passes = 2
 
-// ExpectedAlone returns about how many requests are sent before a load of about so many, 0 where that is not
-// known, and of how many tokens, where a target can be asked all kinds.
+// ExpectedAlone returns about how many requests are sent before a load of about so many, 0 where
+// that is not known, and of how many tokens, where a target can be asked all kinds.
 func ExpectedAlone(s Shares, load float64) (requests int, input, output float64) {
 	of, _ := s.Of(func(Kind) bool { return true })
 	for k, n := range SizesOf(of, load) {

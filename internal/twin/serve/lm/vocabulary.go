@@ -115,8 +115,8 @@ func (v *vocabulary) appendText(b []byte, id uint32) []byte {
 	return append(b, v.text[id]...)
 }
 
-// cacheKey returns the key by which the prefix cache knows the token with an id. It is the same key as
-// if the token's text had come.
+// cacheKey returns the key by which the prefix cache knows the token with an id. It is the same key
+// as if the token's text had come.
 func (v *vocabulary) cacheKey(id uint32) uint32 {
 	if i, ok := v.isSpecial(id); ok {
 		return specialKey(i)

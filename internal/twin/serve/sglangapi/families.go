@@ -7,8 +7,8 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// page writes what SGLang 0.5.23 writes with --enable-metrics: the same families with the same labels
-// and buckets. A family has series once there was something to count, as in the real one.
+// page writes what SGLang 0.5.23 writes with --enable-metrics: the same families with the same
+// labels and buckets. A family has series once there was something to count, as in the real one.
 type page struct {
 	*prom.Page
 	engines []reading

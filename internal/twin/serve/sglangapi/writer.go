@@ -259,7 +259,8 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	return append(b, "}\n\n"...)
 }
 
-// reportedCached returns the number of cached prompt tokens to report, or -1 where they are not reported.
+// reportedCached returns the number of cached prompt tokens to report, or -1 where they are not
+// reported.
 func (w *writer) reportedCached(n dialect.Counts) int {
 	if !w.cached {
 		return -1

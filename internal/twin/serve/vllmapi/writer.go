@@ -96,8 +96,8 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	return w
 }
 
-// openingEvents returns the number of events at the start of a stream. Of a chat these are the role of
-// each choice, and the parts of the last message that it repeats.
+// openingEvents returns the number of events at the start of a stream. Of a chat these are the role
+// of each choice, and the parts of the last message that it repeats.
 func (a *ask) openingEvents() int {
 	choices := len(a.prompts) * a.n
 	switch {

@@ -93,15 +93,26 @@ func drawQueue(rng *rand.Rand, third, i int) *disturbedQueue {
 			s.outages, s.outage = 0.3*s.allowed, 2+8*rng.Float64()
 		}
 	}
-	s.capacity = float64(s.servers) * (0.6 + 0.3*rng.Float64())
-	s.service = s.capacity / rate
-	q := queue.NewOf(s.law, s.servers, s.capacity/float64(s.servers), rng.Uint64())
-	q.Warm(2000)
-	waits := q.TTFTs(2_000_000)
-	slices.Sort(waits)
 	share := (s.allowed - s.outages) / (1 - s.outages)
-	s.ttft = waits[int(float64(len(waits))*(1-share))]
-	return s
+	for { // until it is the load that misses the limit
+		s.capacity = float64(s.servers) * (0.6 + 0.35*rng.Float64())
+		s.service = s.capacity / rate
+		waits := s.waits(1, 2_000_000, rng.Uint64())
+		s.ttft = waits[int(float64(len(waits))*(1-share))]
+		light := s.waits(0.5, 200_000, rng.Uint64())
+		if over, _ := slices.BinarySearch(light, s.ttft); float64(len(light)-over) < share/3*float64(len(light)) {
+			return s
+		}
+	}
+}
+
+// waits returns the sorted TTFTs of n requests at a part of the capacity.
+func (s *disturbedQueue) waits(part float64, n int, seed uint64) []float64 {
+	q := queue.NewOf(s.law, s.servers, part*s.capacity/float64(s.servers), seed)
+	q.Warm(2000)
+	list := q.TTFTs(n)
+	slices.Sort(list)
+	return list
 }
 
 // truth returns the least and the most that the capacity was during a search, in requests a second.

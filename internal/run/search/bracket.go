@@ -108,7 +108,7 @@ func (f *search) bracket() bool {
 // which seemed to hold were too short for their queue to show.
 func (f *search) belowCarried(s *Seen) {
 	c := s.Carried.Interval
-	if !s.IsEvidence() || c.Hi == 0 || c.Hi >= f.hi {
+	if !s.IsEvidence() || !f.hasOutgrown(s) || c.Hi == 0 || c.Hi >= f.hi {
 		return
 	}
 	lo := 0.
